@@ -843,13 +843,12 @@ static void add_faults(Suite *suite)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
-    tcase_add_test(tc, any_call_may_fail);
-    tcase_add_test(tc, there_may_be_no_memory);
-    tcase_add_test(tc, a_callback_without_memory_is_done_without);
-    tcase_add_test(tc, callbacks_share_streams_where_there_are_many);
-    tcase_add_test(tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails);
-    tcase_add_test(tc, any_call_that_makes_a_stream_wait_may_fail);
-    tcase_add_test(tc, pinned_memory_is_used_again);
+    suite_add(tc, any_call_may_fail, there_may_be_no_memory,
+              a_callback_without_memory_is_done_without,
+              callbacks_share_streams_where_there_are_many,
+              a_recording_leaves_the_array_as_it_was_if_a_call_fails,
+              any_call_that_makes_a_stream_wait_may_fail,
+              pinned_memory_is_used_again, NULL);
     suite_add_tcase(suite, tc);
 }
 
@@ -861,26 +860,25 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
     gpu = driver;
     control = fake;
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, batches_come_when_their_events_are_complete);
-    tcase_add_test(tc, an_event_that_was_never_recorded_is_complete);
-    tcase_add_test(tc, an_event_that_lasts_is_waited_for);
-    tcase_add_test(tc, patience_with_one_array_ends);
-    tcase_add_test(tc, many_events_may_be_outstanding);
-    tcase_add_test(tc, one_that_is_late_does_not_hold_up_the_others);
-    tcase_add_test(tc, a_cancelled_stream_lets_go_of_what_it_waits_for);
+    suite_add(tc, batches_come_when_their_events_are_complete,
+              an_event_that_was_never_recorded_is_complete,
+              an_event_that_lasts_is_waited_for, patience_with_one_array_ends,
+              many_events_may_be_outstanding,
+              one_that_is_late_does_not_hold_up_the_others,
+              a_cancelled_stream_lets_go_of_what_it_waits_for, NULL);
     tcase_add_loop_test(tc, a_close_comes_while_events_are_armed, 0, 4);
-    tcase_add_test(tc, a_close_comes_while_a_callback_is_armed);
-    tcase_add_test(tc, two_runtimes_wait_for_the_same_event);
-    tcase_add_test(tc, a_stream_of_the_device_waits_instead_of_the_host);
-    tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
-    tcase_add_test(tc, memory_of_the_host_may_say_no_device);
-    tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
-    tcase_add_test(tc, another_thread_may_capture_meanwhile);
+    suite_add(tc, a_close_comes_while_a_callback_is_armed,
+              two_runtimes_wait_for_the_same_event,
+              a_stream_of_the_device_waits_instead_of_the_host,
+              a_producer_records_an_event_behind_its_work,
+              memory_of_the_host_may_say_no_device,
+              an_array_is_released_behind_the_work_that_reads_it,
+              another_thread_may_capture_meanwhile, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
-    tcase_add_test(tc, each_device_has_memory_and_streams_of_its_own);
-    tcase_add_test(tc, a_copy_is_behind_the_event);
-    tcase_add_test(tc, copies_to_the_device_are_not_behind_those_from_it);
-    tcase_add_test(tc, a_device_that_cannot_be_is_not_there);
+    suite_add(tc, each_device_has_memory_and_streams_of_its_own,
+              a_copy_is_behind_the_event,
+              copies_to_the_device_are_not_behind_those_from_it,
+              a_device_that_cannot_be_is_not_there, NULL);
     suite_add_tcase(suite, tc);
     if (fake->fakegpu_count != NULL)
         add_faults(suite);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/gpu_abi.h"
+#include "support/check_suite.h"
 #include "support/fault_fixture.h"
 
 enum { NO_SUCH_DEVICE = 77 };
@@ -253,6 +254,6 @@ void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
     if (fake->fakegpu_count == NULL)
         return;
     tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0, 6);
-    tcase_add_test(tc, a_device_that_fails_fails_the_copies_on_it);
-    tcase_add_test(tc, a_call_that_finds_no_memory_is_named);
+    suite_add(tc, a_device_that_fails_fails_the_copies_on_it,
+              a_call_that_finds_no_memory_is_named, NULL);
 }

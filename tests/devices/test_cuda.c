@@ -10,6 +10,7 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "support/check_suite.h"
 #include "support/fault_fixture.h"
 
 /* Functions that only programs call, in addition to the library's. */
@@ -409,13 +410,11 @@ int main(void)
     gpu_cases_add(suite, &cuda, &control);
     gpu_faults_add(suite, &cuda, &control);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, no_context_is_made_where_the_program_has_none);
-    tcase_add_test(tc,
-                   a_context_of_the_programs_own_records_but_copies_nothing);
-    tcase_add_test(tc, managed_memory_is_there_if_the_driver_has_it);
-    tcase_add_test(
-        tc, a_copy_that_wants_the_primary_context_is_told_that_there_is_none);
-    tcase_add_test(tc, an_event_of_a_context_that_is_gone_is_told_so);
+    suite_add(tc, no_context_is_made_where_the_program_has_none,
+              a_context_of_the_programs_own_records_but_copies_nothing,
+              managed_memory_is_there_if_the_driver_has_it,
+              a_copy_that_wants_the_primary_context_is_told_that_there_is_none,
+              an_event_of_a_context_that_is_gone_is_told_so, NULL);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

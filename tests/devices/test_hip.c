@@ -8,6 +8,7 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "support/check_suite.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {
@@ -273,8 +274,8 @@ int main(void)
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, the_programs_thread_is_left_as_it_was);
-    tcase_add_test(tc, the_programs_device_is_current_again);
+    suite_add(tc, the_programs_thread_is_left_as_it_was,
+              the_programs_device_is_current_again, NULL);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

@@ -247,13 +247,13 @@ int main(void)
     TCase *tc = tcase_create("doubles");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_program_without_sycl_is_told_so);
-    tcase_add_test(tc, the_part_in_another_language_may_be_missing);
-    tcase_add_test(tc, the_part_in_another_language_may_be_something_else);
-    tcase_add_test(tc, a_libsycl_of_another_kind_is_refused);
-    tcase_add_test(tc, an_old_libsycl_has_events_without_barriers);
-    tcase_add_test(tc, there_may_be_no_memory);
-    tcase_add_test(tc, a_queue_cannot_be_made_to_wait_without_barriers);
+    suite_add(tc, a_program_without_sycl_is_told_so,
+              the_part_in_another_language_may_be_missing,
+              the_part_in_another_language_may_be_something_else,
+              a_libsycl_of_another_kind_is_refused,
+              an_old_libsycl_has_events_without_barriers,
+              there_may_be_no_memory,
+              a_queue_cannot_be_made_to_wait_without_barriers, NULL);
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
     tcase_add_test(tc, an_array_is_kept_where_no_event_can_be_recorded);

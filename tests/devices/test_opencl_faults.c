@@ -450,16 +450,15 @@ int main(void)
         return 77;
     control_open();
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, any_call_may_fail, 0, 4);
-    tcase_add_loop_test(tc, there_may_be_no_memory, 0, 4);
+    suite_add_loops(tc, 0, 4, any_call_may_fail, there_may_be_no_memory, NULL);
     tcase_add_test(tc, a_recording_without_memory_leaves_the_array_as_it_was);
     tcase_add_loop_test(tc, codes_of_the_platform_become_ours, 0, 4);
-    tcase_add_test(tc, a_callback_may_tell_of_a_failure);
-    tcase_add_test(tc, a_queue_of_the_program_waits_instead_of_the_host);
+    suite_add(tc, a_callback_may_tell_of_a_failure,
+              a_queue_of_the_program_waits_instead_of_the_host, NULL);
     tcase_add_loop_test(
         tc, an_event_that_fails_while_a_copy_is_queued_fails_the_copy, 0, 3);
-    tcase_add_test(tc, an_old_library_has_no_shared_virtual_memory);
-    tcase_add_test(tc, an_old_library_copies_no_shared_virtual_memory);
+    suite_add(tc, an_old_library_has_no_shared_virtual_memory,
+              an_old_library_copies_no_shared_virtual_memory, NULL);
     tcase_add_checked_fixture(tc, NULL, tear_down);
     suite_add_tcase(suite, tc);
     return suite_run_alone(suite);

@@ -382,15 +382,15 @@ int main(void)
         return 77;
     vkDestroyInstance(instance, NULL);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, batches_come_when_the_host_has_set_their_events);
-    tcase_add_test(tc, a_device_is_attached_once_and_detached_once);
-    tcase_add_test(tc, a_batch_comes_when_the_device_has_filled_it);
-    tcase_add_test(
-        tc, an_event_for_the_device_alone_is_waited_for_until_the_timeout);
+    suite_add(tc, batches_come_when_the_host_has_set_their_events,
+              a_device_is_attached_once_and_detached_once,
+              a_batch_comes_when_the_device_has_filled_it,
+              an_event_for_the_device_alone_is_waited_for_until_the_timeout,
+              NULL);
     tcase_add_loop_test(
         tc, an_event_of_a_device_that_nobody_attached_is_refused, 0, 2);
-    tcase_add_test(tc, a_device_that_is_lost_fails_its_waits);
-    tcase_add_test(tc, a_device_without_the_function_cannot_be_waited_for);
+    suite_add(tc, a_device_that_is_lost_fails_its_waits,
+              a_device_without_the_function_cannot_be_waited_for, NULL);
     tcase_add_loop_test(tc, ordered_waits_fail_when_their_device_is_detached, 0,
                         2);
     tcase_add_test(tc, a_stream_dropped_while_waiting_lets_go_of_its_events);

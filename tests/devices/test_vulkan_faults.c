@@ -168,11 +168,11 @@ int main(void)
         return 77;
     vkDestroyInstance(instance, NULL);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_device_that_nobody_attached_is_told_with_its_id);
-    tcase_add_test(tc, a_driver_without_the_function_is_too_old);
-    tcase_add_test(tc, a_device_that_is_lost_is_told_with_its_code);
-    tcase_add_test(tc, a_stuck_event_is_told_with_what_the_driver_says_of_it);
-    tcase_add_test(tc, a_device_that_is_detached_fails_what_waits);
+    suite_add(tc, a_device_that_nobody_attached_is_told_with_its_id,
+              a_driver_without_the_function_is_too_old,
+              a_device_that_is_lost_is_told_with_its_code,
+              a_stuck_event_is_told_with_what_the_driver_says_of_it,
+              a_device_that_is_detached_fails_what_waits, NULL);
     suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

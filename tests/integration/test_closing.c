@@ -702,51 +702,40 @@ END_TEST
 
 static TCase *from_where(void)
 {
-    TCase *c = tcase_create("from_where");
-
-    tcase_add_test(c, a_close_inside_on_batch_ends_its_stream);
-    tcase_add_test(c, a_close_inside_on_done_comes_after_it);
-    tcase_add_test(c, a_close_inside_a_post_comes_after_it);
-    tcase_add_test(c, a_close_inside_a_handle_of_the_loop_is_fine);
-    tcase_add_test(c, a_close_before_the_first_turn_ends_what_was_started);
-    tcase_add_test(c, a_close_on_another_thread_is_done_by_the_loop);
-    tcase_add_test(
-        c, a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done);
-    tcase_add_test(c, a_close_without_a_callback_is_a_close);
-    return c;
+    return suite_tests(
+        "from_where", a_close_inside_on_batch_ends_its_stream,
+        a_close_inside_on_done_comes_after_it,
+        a_close_inside_a_post_comes_after_it,
+        a_close_inside_a_handle_of_the_loop_is_fine,
+        a_close_before_the_first_turn_ends_what_was_started,
+        a_close_on_another_thread_is_done_by_the_loop,
+        a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done,
+        a_close_without_a_callback_is_a_close, NULL);
 }
 
 static TCase *how_long(void)
 {
-    TCase *c = tcase_create("how_long");
-
-    tcase_add_test(c, a_close_ends_every_stream);
-    tcase_add_test(c, after_the_close_began_nothing_starts);
-    tcase_add_test(
-        c, within_the_grace_a_stream_completes_and_the_close_waits_no_longer);
-    tcase_add_test(c, after_the_grace_a_stream_is_cancelled);
-    tcase_add_test(c, grace_for_ever_waits_for_the_end);
-    tcase_add_test(c, a_second_close_may_shorten_the_grace);
-    tcase_add_test(c, a_second_close_cannot_lengthen_the_grace);
-    tcase_add_test(c, a_second_close_does_not_begin_the_grace_anew);
-    tcase_add_test(c, a_negative_grace_but_for_ever_is_refused);
-    return c;
+    return suite_tests(
+        "how_long", a_close_ends_every_stream,
+        after_the_close_began_nothing_starts,
+        within_the_grace_a_stream_completes_and_the_close_waits_no_longer,
+        after_the_grace_a_stream_is_cancelled, grace_for_ever_waits_for_the_end,
+        a_second_close_may_shorten_the_grace,
+        a_second_close_cannot_lengthen_the_grace,
+        a_second_close_does_not_begin_the_grace_anew,
+        a_negative_grace_but_for_ever_is_refused, NULL);
 }
 
 static TCase *with_what(void)
 {
-    TCase *c = tcase_create("with_what");
-
-    tcase_add_test(c,
-                   a_source_that_is_stuck_for_ever_does_not_hold_up_the_close);
-    tcase_add_test(c, a_source_stuck_in_its_tasks_does_not_hold_up_the_close);
-    tcase_add_test(c, a_close_waits_for_an_extraction_that_comes_to_its_end);
-    tcase_add_test(c, streams_still_held_outlive_the_runtime);
-    tcase_add_test(c, two_runtimes_live_on_one_loop);
-    tcase_add_test(c, two_runtimes_share_workers_that_are_freed_before_them);
-    tcase_add_test(c, an_executor_runs_the_work_of_both_lanes);
-    tcase_add_test(c, what_an_executor_refuses_is_run_all_the_same);
-    return c;
+    return suite_tests(
+        "with_what", a_source_that_is_stuck_for_ever_does_not_hold_up_the_close,
+        a_source_stuck_in_its_tasks_does_not_hold_up_the_close,
+        a_close_waits_for_an_extraction_that_comes_to_its_end,
+        streams_still_held_outlive_the_runtime, two_runtimes_live_on_one_loop,
+        two_runtimes_share_workers_that_are_freed_before_them,
+        an_executor_runs_the_work_of_both_lanes,
+        what_an_executor_refuses_is_run_all_the_same, NULL);
 }
 
 int main(void)

@@ -760,69 +760,47 @@ END_TEST
 
 static void add_from_either_thread(TCase *ways)
 {
-    tcase_add_loop_test(ways, AH01_lawful_streams_are_read_whole, 0, WAYS);
-    tcase_add_loop_test(ways, AH18_errors_come_behind_the_batches_before_them,
-                        0, WAYS);
-    tcase_add_loop_test(ways, ER13_release_alone_is_an_error, 0, WAYS);
-    tcase_add_loop_test(ways, AH05_schemas_that_cannot_be_used_are_refused, 0,
-                        WAYS);
-    tcase_add_loop_test(
-        ways, AH05_a_second_schema_is_refused_and_the_stream_goes_on, 0, WAYS);
-    tcase_add_loop_test(ways, AH11_what_comes_behind_the_end_is_discarded, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AH24_a_copy_of_the_handler_is_as_good, 0, WAYS);
-    tcase_add_loop_test(ways, AP06_unasked_batches_are_taken_and_counted, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AT01_lost_batches_end_the_stream_and_cancel_it, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AT16_batches_of_another_kind_are_delivered, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, ER14_whatever_follows_a_cancel_is_a_cancel, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, R08_cancel_may_end_the_stream_on_its_own_stack, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, Q14_a_producer_freed_after_cancel_is_not_called,
-                        0, WAYS);
-    tcase_add_loop_test(ways, a_close_waits_for_peers_on_their_way_home, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AH21_a_peer_that_never_releases_holds_nobody_up,
-                        0, WAYS);
-    tcase_add_loop_test(ways, Q16_a_request_stays_open_to_the_end, 0, WAYS);
-    tcase_add_loop_test(ways, a_window_of_one_is_enough, 0, WAYS);
-    tcase_add_loop_test(ways, a_producer_that_ignores_requests_can_be_cancelled,
-                        0, WAYS);
-    tcase_add_loop_test(
-        ways, AP04_tasks_on_the_stack_of_request_are_taken_and_counted, 0,
-        WAYS);
-    tcase_add_loop_test(ways, R08_request_may_end_the_stream_on_its_own_stack,
-                        0, WAYS);
-    tcase_add_loop_test(
-        ways, TH01_overlapping_callbacks_are_survived_and_counted, 0, WAYS);
-    tcase_add_loop_test(
-        ways, AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound, 0,
-        WAYS);
-    tcase_add_loop_test(ways, no_failing_allocation_is_forgotten, 0, WAYS);
+    suite_add_loops(
+        ways, 0, WAYS, AH01_lawful_streams_are_read_whole,
+        AH18_errors_come_behind_the_batches_before_them,
+        ER13_release_alone_is_an_error,
+        AH05_schemas_that_cannot_be_used_are_refused,
+        AH05_a_second_schema_is_refused_and_the_stream_goes_on,
+        AH11_what_comes_behind_the_end_is_discarded,
+        AH24_a_copy_of_the_handler_is_as_good,
+        AP06_unasked_batches_are_taken_and_counted,
+        AT01_lost_batches_end_the_stream_and_cancel_it,
+        AT16_batches_of_another_kind_are_delivered,
+        ER14_whatever_follows_a_cancel_is_a_cancel,
+        R08_cancel_may_end_the_stream_on_its_own_stack,
+        Q14_a_producer_freed_after_cancel_is_not_called,
+        a_close_waits_for_peers_on_their_way_home,
+        AH21_a_peer_that_never_releases_holds_nobody_up,
+        Q16_a_request_stays_open_to_the_end, a_window_of_one_is_enough,
+        a_producer_that_ignores_requests_can_be_cancelled,
+        AP04_tasks_on_the_stack_of_request_are_taken_and_counted,
+        R08_request_may_end_the_stream_on_its_own_stack,
+        TH01_overlapping_callbacks_are_survived_and_counted,
+        AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound,
+        no_failing_allocation_is_forgotten, NULL);
 }
 
 static void add_once(TCase *once)
 {
-    tcase_add_test(once, AH22_what_comes_behind_release_is_discarded);
-    tcase_add_test(once, Q17_a_start_that_hangs_holds_nobody_up);
-    tcase_add_test(once, a_close_leaves_the_peer_behind_as_an_orphan);
-    tcase_add_test(once, G30_a_stream_cancelled_before_its_schema_refuses_it);
-    tcase_add_test(once,
-                   G30_a_stream_cancelled_while_its_schema_comes_refuses_it);
-    tcase_add_test(once, a_deaf_peer_holds_nobody_up);
-    tcase_add_test(once, G55_start_may_fail_with_or_without_a_release);
-    tcase_add_test(once, a_consumer_that_stops_stops_the_producer);
-    tcase_add_test(once, AP06_a_flood_ends_the_stream_behind_what_fitted);
+    suite_add(once, AH22_what_comes_behind_release_is_discarded,
+              Q17_a_start_that_hangs_holds_nobody_up,
+              a_close_leaves_the_peer_behind_as_an_orphan,
+              G30_a_stream_cancelled_before_its_schema_refuses_it,
+              G30_a_stream_cancelled_while_its_schema_comes_refuses_it,
+              a_deaf_peer_holds_nobody_up,
+              G55_start_may_fail_with_or_without_a_release,
+              a_consumer_that_stops_stops_the_producer,
+              AP06_a_flood_ends_the_stream_behind_what_fitted,
+              AP19_malformed_metadata_of_a_producer_is_left_out,
+              AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be,
+              sources_that_make_no_sense_are_refused_and_freed,
+              a_stream_never_started_frees_its_source, NULL);
     tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
-    tcase_add_test(once, AP19_malformed_metadata_of_a_producer_is_left_out);
-    tcase_add_test(
-        once,
-        AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be);
-    tcase_add_test(once, sources_that_make_no_sense_are_refused_and_freed);
-    tcase_add_test(once, a_stream_never_started_frees_its_source);
 }
 
 int main(void)

@@ -499,54 +499,39 @@ END_TEST
 
 /* ------------------------------------------------------------------------- */
 
-static TCase *part(Suite *suite, const char *name)
-{
-    TCase *part = tcase_create(name);
-
-    tcase_add_checked_fixture(part, NULL, tear_down);
-    suite_add_tcase(suite, part);
-    return part;
-}
-
 static void add_writing(Suite *suite)
 {
-    TCase *well = part(suite, "all is well");
-    TCase *metadata = part(suite, "metadata");
-    TCase *refused = part(suite, "what a push refuses");
-    TCase *waiting = part(suite, "waiting on the loop");
-    TCase *room = part(suite, "room");
+    TCase *refused = suite_case(suite, "what a push refuses", NULL, tear_down);
+    TCase *room = suite_case(suite, "room", NULL, tear_down);
 
-    tcase_add_test(well, batches_come_in_order_and_the_close_ends_the_stream);
-    tcase_add_test(well,
-                   what_was_pushed_and_closed_before_the_start_is_delivered);
-    tcase_add_test(well, the_schema_alone_is_a_stream);
-    tcase_add_test(well, batches_are_of_the_device_that_was_said);
-    tcase_add_test(well, a_steady_flow_allocates_nothing);
-    tcase_add_test(metadata, metadata_that_fits_a_slot_arrives_whole);
-    tcase_add_test(metadata, metadata_that_is_larger_arrives_whole);
-    tcase_add_test(metadata, metadata_of_a_batch_that_found_no_room_is_dropped);
-    tcase_add_test(metadata, metadata_without_a_pair_is_none);
-    tcase_add_test(metadata, malformed_metadata_is_refused);
-    tcase_add_test(refused, there_is_no_push_before_the_schema);
-    tcase_add_test(refused, the_schema_is_said_once);
-    tcase_add_test(refused,
-                   a_schema_that_is_no_good_is_refused_and_another_taken);
-    tcase_add_test(refused, an_array_that_is_no_good_is_refused);
-    tcase_add_test(refused, a_format_unknown_here_is_passed_on);
-    tcase_add_test(refused, no_pusher_is_one_that_is_over);
-    tcase_add_test(refused, a_forked_child_may_not_push);
-    tcase_add_test(waiting, the_loop_thread_may_not_wait_between_turns);
-    tcase_add_test(waiting, the_loop_thread_may_not_wait_inside_a_turn);
-    tcase_add_test(
-        room, a_full_window_says_eagain_and_room_is_told_at_the_refill_mark);
-    tcase_add_test(room, room_is_not_told_to_those_who_were_never_refused);
-    tcase_add_test(room, there_is_room_as_soon_as_the_window_is_not_full);
-    tcase_add_test(room, a_window_of_one_takes_one);
-    tcase_add_test(room, a_window_counts_bytes);
-    tcase_add_test(room, one_batch_always_fits);
-    tcase_add_test(room, sizes_too_large_to_be_added_up_fill_the_window);
-    tcase_add_test(room, a_writer_on_the_loop_lives_on_room_alone);
-    tcase_add_test(room, room_that_was_used_up_is_told_when_it_comes_again);
+    suite_add(suite_case(suite, "all is well", NULL, tear_down),
+              batches_come_in_order_and_the_close_ends_the_stream,
+              what_was_pushed_and_closed_before_the_start_is_delivered,
+              the_schema_alone_is_a_stream,
+              batches_are_of_the_device_that_was_said,
+              a_steady_flow_allocates_nothing, NULL);
+    suite_add(suite_case(suite, "metadata", NULL, tear_down),
+              metadata_that_fits_a_slot_arrives_whole,
+              metadata_that_is_larger_arrives_whole,
+              metadata_of_a_batch_that_found_no_room_is_dropped,
+              metadata_without_a_pair_is_none, malformed_metadata_is_refused,
+              NULL);
+    suite_add(
+        refused, there_is_no_push_before_the_schema, the_schema_is_said_once,
+        a_schema_that_is_no_good_is_refused_and_another_taken,
+        an_array_that_is_no_good_is_refused, a_format_unknown_here_is_passed_on,
+        no_pusher_is_one_that_is_over, a_forked_child_may_not_push, NULL);
+    suite_add(suite_case(suite, "waiting on the loop", NULL, tear_down),
+              the_loop_thread_may_not_wait_between_turns,
+              the_loop_thread_may_not_wait_inside_a_turn, NULL);
+    suite_add(
+        room, a_full_window_says_eagain_and_room_is_told_at_the_refill_mark,
+        room_is_not_told_to_those_who_were_never_refused,
+        there_is_room_as_soon_as_the_window_is_not_full,
+        a_window_of_one_takes_one, a_window_counts_bytes, one_batch_always_fits,
+        sizes_too_large_to_be_added_up_fill_the_window,
+        a_writer_on_the_loop_lives_on_room_alone,
+        room_that_was_used_up_is_told_when_it_comes_again, NULL);
 }
 
 int main(void)

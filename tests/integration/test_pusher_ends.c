@@ -503,47 +503,36 @@ END_TEST
 
 /* ------------------------------------------------------------------------- */
 
-static TCase *part(Suite *suite, const char *name)
-{
-    TCase *part = tcase_create(name);
-
-    tcase_add_checked_fixture(part, NULL, tear_down);
-    suite_add_tcase(suite, part);
-    return part;
-}
-
 static void add_ends(Suite *suite)
 {
-    TCase *writer = part(suite, "the end, by the writer");
-    TCase *other = part(suite, "the end, by the other side");
-    TCase *runtime = part(suite, "the runtime closes");
-    TCase *making = part(suite, "making one");
+    TCase *other =
+        suite_case(suite, "the end, by the other side", NULL, tear_down);
+    TCase *making = suite_case(suite, "making one", NULL, tear_down);
 
-    tcase_add_test(writer, an_error_comes_after_what_was_pushed);
-    tcase_add_test(writer, an_error_may_come_before_the_schema);
-    tcase_add_test(writer, a_code_of_libuv_counts_as_its_twin);
-    tcase_add_test(writer, an_error_without_a_code_is_one_still);
-    tcase_add_test(writer, a_close_without_a_schema_is_an_error);
-    tcase_add_test(writer, closed_in_on_room_it_hears_no_more);
-    tcase_add_test(writer, closed_before_the_room_came_it_hears_nothing);
-    tcase_add_test(other, a_cancel_releases_the_queue_and_is_told);
-    tcase_add_test(other, a_cancel_is_told_while_others_hold_the_producer);
-    tcase_add_test(other, a_cancel_before_the_schema_is_told);
-    tcase_add_test(other, a_drop_is_told);
-    tcase_add_test(other, a_rejection_is_told);
-    tcase_add_test(other, a_limit_that_is_reached_is_told);
-    tcase_add_test(other, a_stream_released_before_its_start_is_told);
-    tcase_add_test(other, closed_in_on_gone_it_is_freed_after);
-    tcase_add_test(other, after_a_close_nothing_is_told);
-    tcase_add_test(runtime, a_close_of_the_runtime_cancels_and_is_told);
-    tcase_add_test(runtime, a_runtime_that_closes_in_time_lets_the_stream_end);
-    tcase_add_test(runtime, never_started_it_is_over_with_the_runtime);
-    tcase_add_test(runtime,
-                   never_started_it_is_over_with_a_runtime_that_had_time);
-    tcase_add_test(runtime, a_pusher_may_be_made_while_the_runtime_closes);
-    tcase_add_test(making, options_that_make_no_sense_are_refused);
-    tcase_add_test(making, without_options_the_defaults_hold);
-    tcase_add_test(making, without_callbacks_room_and_the_end_are_not_reported);
+    suite_add(suite_case(suite, "the end, by the writer", NULL, tear_down),
+              an_error_comes_after_what_was_pushed,
+              an_error_may_come_before_the_schema,
+              a_code_of_libuv_counts_as_its_twin,
+              an_error_without_a_code_is_one_still,
+              a_close_without_a_schema_is_an_error,
+              closed_in_on_room_it_hears_no_more,
+              closed_before_the_room_came_it_hears_nothing, NULL);
+    suite_add(other, a_cancel_releases_the_queue_and_is_told,
+              a_cancel_is_told_while_others_hold_the_producer,
+              a_cancel_before_the_schema_is_told, a_drop_is_told,
+              a_rejection_is_told, a_limit_that_is_reached_is_told,
+              a_stream_released_before_its_start_is_told,
+              closed_in_on_gone_it_is_freed_after,
+              after_a_close_nothing_is_told, NULL);
+    suite_add(suite_case(suite, "the runtime closes", NULL, tear_down),
+              a_close_of_the_runtime_cancels_and_is_told,
+              a_runtime_that_closes_in_time_lets_the_stream_end,
+              never_started_it_is_over_with_the_runtime,
+              never_started_it_is_over_with_a_runtime_that_had_time,
+              a_pusher_may_be_made_while_the_runtime_closes, NULL);
+    suite_add(making, options_that_make_no_sense_are_refused,
+              without_options_the_defaults_hold,
+              without_callbacks_room_and_the_end_are_not_reported, NULL);
     tcase_add_loop_test(making, every_allocation_may_fail, 0, 2);
 }
 

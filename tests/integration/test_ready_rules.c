@@ -389,25 +389,23 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, nobody_waits_if_the_consumer_says_so);
-    tcase_add_loop_test(tc, a_stream_of_the_consumer_waits_on_the_device, 0, 2);
-    tcase_add_test(tc, a_stream_that_cannot_wait_ends_with_a_way_out);
+    suite_add(tc, nobody_waits_if_the_consumer_says_so,
+              a_stream_that_cannot_wait_ends_with_a_way_out,
+              metadata_and_ordinals_stay_with_their_batches,
+              tasks_that_are_dear_are_extracted_by_workers_first,
+              a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place,
+              no_more_than_the_window_is_waited_for,
+              data_that_the_host_cannot_read_needs_consent,
+              a_burst_of_events_wakes_the_loop_a_few_times, NULL);
+    suite_add_loops(tc, 0, 2, a_stream_of_the_consumer_waits_on_the_device,
+                    a_source_that_fails_is_heard_behind_its_batches,
+                    a_stage_takes_its_memory_from_the_runtime,
+                    an_event_on_the_host_is_not_looked_at,
+                    who_asks_for_one_batch_needs_to_consent_too,
+                    two_runtimes_share_one_service, NULL);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 7);
-    tcase_add_test(tc, metadata_and_ordinals_stay_with_their_batches);
-    tcase_add_test(tc, tasks_that_are_dear_are_extracted_by_workers_first);
-    tcase_add_loop_test(tc, a_source_that_fails_is_heard_behind_its_batches, 0,
-                        2);
-    tcase_add_test(
-        tc, a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place);
-    tcase_add_loop_test(tc, a_stage_takes_its_memory_from_the_runtime, 0, 2);
-    tcase_add_test(tc, no_more_than_the_window_is_waited_for);
     tcase_add_loop_test(tc, an_event_that_nobody_knows_ends_the_stream, 0, 5);
-    tcase_add_loop_test(tc, an_event_on_the_host_is_not_looked_at, 0, 2);
-    tcase_add_test(tc, data_that_the_host_cannot_read_needs_consent);
     tcase_add_loop_test(tc, pinned_memory_is_waited_for_by_itself, 0, 6);
-    tcase_add_loop_test(tc, who_asks_for_one_batch_needs_to_consent_too, 0, 2);
-    tcase_add_test(tc, a_burst_of_events_wakes_the_loop_a_few_times);
-    tcase_add_loop_test(tc, two_runtimes_share_one_service, 0, 2);
 }
 
 int main(void)

@@ -263,21 +263,21 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, batches_go_to_a_device_and_come_back_in_order);
-    tcase_add_test(tc, batches_may_stay_on_the_device);
-    tcase_add_test(tc, batches_that_are_there_pass_through);
+    suite_add(tc, batches_go_to_a_device_and_come_back_in_order,
+              batches_may_stay_on_the_device,
+              batches_that_are_there_pass_through,
+              pinned_memory_without_an_event_is_the_hosts_at_once,
+              a_batch_that_does_not_fit_its_schema_ends_the_stream,
+              where_there_is_no_way_the_stream_ends,
+              a_stage_takes_its_memory_from_the_runtime, NULL);
     tcase_add_loop_test(
         tc, memory_that_the_host_can_read_is_waited_for_and_not_copied, 0, 4);
-    tcase_add_test(tc, pinned_memory_without_an_event_is_the_hosts_at_once);
-    tcase_add_test(tc, a_batch_that_does_not_fit_its_schema_ends_the_stream);
-    tcase_add_test(tc, where_there_is_no_way_the_stream_ends);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 5);
     tcase_add_loop_test(
         tc, a_call_that_fails_ends_the_stream_behind_what_was_before_it, 0, 20);
     tcase_add_loop_test(tc, no_more_than_the_window_is_under_way, 0, 2);
     tcase_add_loop_test(
         tc, what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone, 0, 3);
-    tcase_add_test(tc, a_stage_takes_its_memory_from_the_runtime);
 }
 
 int main(void)
