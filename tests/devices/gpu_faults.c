@@ -38,13 +38,13 @@ static void gated_open(struct gated *g, bool other)
 {
     fault_open(&g->f);
     gpu->enter();
-    g->words = gpu->host_alloc(2 * sizeof(*g->words));
+    g->words = vendor_host_alloc(2 * sizeof(*g->words));
     for (int i = 0; i < 2; i++) {
         atomic_store(&g->words[i], 0);
-        g->streams[i] = gpu->stream_new();
-        g->events[i] = gpu->event_new();
+        g->streams[i] = vendor_stream_new();
+        g->events[i] = vendor_event_new();
         gpu->stream_gate(g->streams[i], &g->words[i], 1);
-        gpu->event_record(g->events[i], g->streams[i]);
+        vendor_event_record(g->events[i], g->streams[i]);
     }
     if (!other)
         return;
@@ -61,11 +61,11 @@ static void gated_close(struct gated *g)
         gated_pass(g, i);
     fault_close(&g->f);
     for (int i = 0; i < 2; i++) {
-        gpu->stream_drain(g->streams[i]);
-        gpu->event_free(g->events[i]);
-        gpu->stream_free(g->streams[i]);
+        vendor_stream_drain(g->streams[i]);
+        vendor_event_free(g->events[i]);
+        vendor_stream_free(g->streams[i]);
     }
-    gpu->host_free((void *)g->words);
+    vendor_host_free((void *)g->words);
     gpu->leave();
 }
 
@@ -156,7 +156,7 @@ static bool has_answered(void *ctx)
  * in order. */
 static void device_thread_await(struct gated *g)
 {
-    void *event = gpu->event_new(); /* never recorded: complete */
+    void *event = vendor_event_new(); /* never recorded: complete */
     struct ArrowDeviceArray array;
     bool answered = false;
 
@@ -168,7 +168,7 @@ static void device_thread_await(struct gated *g)
                                     on_answer, &answered),
                      0);
     loop_until(&g->f.f.loop, has_answered, &answered);
-    gpu->event_free(event);
+    vendor_event_free(event);
 }
 
 /* The copies are queued by then, waiting for the event. */
