@@ -661,16 +661,6 @@ END_TEST
 
 /* ---- building ----------------------------------------------------------- */
 
-static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    (void)ctx;
-    (void)handler;
-    (void)error;
-    ck_abort_msg("must not be started");
-    return 0;
-}
-
 static void count(void *ctx)
 {
     atomic_fetch_add((atomic_long *)ctx, 1);
@@ -689,7 +679,7 @@ START_TEST(sources_that_make_no_sense_are_refused_and_freed)
 {
     atomic_long freed = 0;
     struct uva_async_source source = {
-        .start = never, .free_ctx = count, .ctx = &freed};
+        .start = hostile_never, .free_ctx = count, .ctx = &freed};
     struct loop_fixture loop;
 
     loop_open(&loop);
@@ -717,7 +707,7 @@ END_TEST
 START_TEST(a_stream_never_started_frees_its_source)
 {
     atomic_long freed = 0;
-    const struct uva_async_source source = {.start = never,
+    const struct uva_async_source source = {.start = hostile_never,
                                             .free_ctx = count,
                                             .ctx = &freed,
                                             .device_type = ARROW_DEVICE_CPU};

@@ -506,19 +506,9 @@ END_TEST
 
 /* ---- threads that cannot be created ------------------------------------- */
 
-static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    (void)ctx;
-    (void)handler;
-    (void)error;
-    ck_abort_msg("must not be started");
-    return 0;
-}
-
 START_TEST(R04_without_a_thread_the_stream_fails_when_it_is_made)
 {
-    const struct uva_async_source source = {.start = never};
+    const struct uva_async_source source = {.start = hostile_never};
     struct uva_stream *stream;
     struct loop_fixture loop;
 

@@ -34,6 +34,15 @@ static void expect_text(struct ArrowArrayStream *stream, int code,
     ck_assert_str_eq(stream->get_last_error(stream), text);
 }
 
+/* Exports the source as a blocking stream (0) or as tasks (1). */
+static void start_either(int kind, int32_t window)
+{
+    if (kind == 0)
+        blocking_start_plain(&b, window);
+    else
+        blocking_start_tasks(&b, window);
+}
+
 /* ---- cancel ------------------------------------------------------------- */
 
 START_TEST(a_cancel_reaches_a_reader_that_waits)
@@ -59,11 +68,7 @@ END_TEST
 START_TEST(a_cancel_discards_the_batches_that_wait)
 {
     blocking_open(&b, NULL, 99);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 4);
+    start_either(_i, 4);
     blocking_await(&b.fake.given, 4);
     uva_stream_cancel(b.stream, 0, NULL);
     blocking_await(&b.fake.live, 1);
@@ -75,11 +80,7 @@ END_TEST
 START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
 {
     blocking_open(&b, NULL, 2);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 64);
+    start_either(_i, 64);
     blocking_await_event(&b.out, UVA__TASK_RING_END);
     uva_stream_cancel(b.stream, 0, "not any more");
     blocking_await(&b.fake.live, 1);
@@ -187,11 +188,7 @@ END_TEST
 START_TEST(letting_go_unread_discards_and_stops_the_source)
 {
     blocking_open(&b, NULL, 99);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 4);
+    start_either(_i, 4);
     blocking_await(&b.fake.given, 4);
     b.out.release(&b.out);
     blocking_await(&b.fake.freed, 1);

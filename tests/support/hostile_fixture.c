@@ -188,3 +188,13 @@ void hostile_close(struct hostile_fixture *s)
     loop_close(&s->loop);
     pthread_mutex_destroy(&s->lock);
 }
+
+int hostile_never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                  struct uva_error *error)
+{
+    (void)ctx;
+    (void)handler;
+    (void)error;
+    ck_abort_msg("must not be started");
+    return 0;
+}

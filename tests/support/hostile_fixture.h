@@ -53,6 +53,10 @@ void hostile_turn(struct hostile_fixture *s);
  */
 void hostile_close(struct hostile_fixture *s);
 
+/* A start function of sources that must never be started. */
+int hostile_never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                  struct uva_error *error);
+
 /* Turns the loop until `count` is `n`. The second form waits without turning
  * it. */
 void hostile_turn_until(struct hostile_fixture *s, atomic_long *count, long n);
