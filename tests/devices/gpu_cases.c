@@ -790,9 +790,8 @@ END_TEST
 
 static void add_faults(Suite *suite)
 {
-    TCase *tc = tcase_create("faults");
+    TCase *tc = suite_case(suite, "faults", NULL, tear_down);
 
-    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
@@ -802,17 +801,15 @@ static void add_faults(Suite *suite)
               a_recording_leaves_the_array_as_it_was_if_a_call_fails,
               any_call_that_makes_a_stream_wait_may_fail,
               pinned_memory_is_used_again, NULL);
-    suite_add_tcase(suite, tc);
 }
 
 void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *fake)
 {
-    TCase *tc = tcase_create("device");
+    TCase *tc = suite_case(suite, "device", NULL, tear_down);
 
     gpu = driver;
     control = fake;
-    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_set_timeout(tc, 120);
     suite_add(tc, batches_come_when_their_events_are_complete,
               an_event_that_was_never_recorded_is_complete,
@@ -833,7 +830,6 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
               a_copy_is_behind_the_event,
               copies_to_the_device_are_not_behind_those_from_it,
               a_device_that_cannot_be_is_not_there, NULL);
-    suite_add_tcase(suite, tc);
     if (fake->fakegpu_count != NULL)
         add_faults(suite);
 }

@@ -342,11 +342,9 @@ int main(void)
     if (!driver_open())
         return 77;
     suite = suite_create("oneapi");
-    tc = tcase_create("events");
+    tc = suite_case(suite, "events", NULL, tear_down);
     tcase_set_timeout(tc, 60);
     add_tests(tc);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     failed = suite_run_alone(suite);
     if (driver.real) { /* its libraries may crash when the process exits */
         (void)fflush(NULL);

@@ -348,7 +348,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("opencl");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     if (!opencl_device_find(&device))
@@ -365,7 +365,5 @@ int main(void)
               a_producer_records_an_event_behind_its_work,
               an_array_is_released_behind_the_work_that_reads_it, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

@@ -589,7 +589,7 @@ static void add_cases(TCase *tc)
 int main(void)
 {
     Suite *suite = suite_create("opencl columns");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     setenv("POCL_DEVICES", "pthread pthread", 0);
@@ -597,7 +597,5 @@ int main(void)
         return 77;
     tcase_set_timeout(tc, 60);
     add_cases(tc);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

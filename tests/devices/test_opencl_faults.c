@@ -443,7 +443,7 @@ static void control_open(void)
 int main(void)
 {
     Suite *suite = suite_create("opencl faults");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     if (!opencl_device_find(&device))
@@ -459,7 +459,5 @@ int main(void)
         tc, an_event_that_fails_while_a_copy_is_queued_fails_the_copy, 0, 3);
     suite_add(tc, an_old_library_has_no_shared_virtual_memory,
               an_old_library_copies_no_shared_virtual_memory, NULL);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

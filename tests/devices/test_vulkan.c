@@ -374,7 +374,7 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("vulkan");
-    TCase *tc = tcase_create("driver");
+    TCase *tc = suite_case(suite, "driver", NULL, tear_down);
     VkPhysicalDevice physical;
     VkInstance instance = vulkan_instance_make(&physical);
 
@@ -394,7 +394,5 @@ int main(void)
     tcase_add_loop_test(tc, ordered_waits_fail_when_their_device_is_detached, 0,
                         2);
     tcase_add_test(tc, a_stream_dropped_while_waiting_lets_go_of_its_events);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }
