@@ -108,7 +108,7 @@ static void run_writers(int64_t timeout_ms)
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(writer_join(&writers[i]), 0);
     push_end(&p);
-    recording_await_done(&p.consumer, &p.loop);
+    push_await_done(&p);
     ck_assert_int_eq(p.consumer.taken, WRITERS * EACH);
     ck_assert_str_eq(p.consumer.transcript, "schema complete");
     push_close(&p);
