@@ -72,8 +72,7 @@ static void ck_ended(int i, enum uva_end end)
     ck_assert_int_eq(consumers[i].outcome.end, end);
     if (end == UVA_END_CANCELLED) {
         ck_assert_int_eq(consumers[i].outcome.error.code, ECANCELED);
-        ck_assert_ptr_nonnull(
-            strstr(consumers[i].outcome.error.message, "runtime"));
+        text_contains(consumers[i].outcome.error.message, "runtime");
     }
 }
 
@@ -121,6 +120,13 @@ static void await_closed(void)
     ck_assert_int_eq(closings, 1);
 }
 
+/* Waits for the close, before which the first stream must have ended so. */
+static void await_closed_and_ended(enum uva_end end)
+{
+    await_closed();
+    ck_ended(0, end);
+}
+
 /* ---- the calling thread ------------------------------------------------- */
 
 static void close_in_batch(struct recording_consumer *o,
@@ -135,8 +141,7 @@ START_TEST(a_close_inside_on_batch_ends_its_stream)
     consumer->on_batch = close_in_batch;
     fake->gate_at = 2;
     start(0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_le(consumer->batches, 2);
     await_count(&fake->freed, 1);
 }
@@ -155,8 +160,7 @@ START_TEST(a_close_inside_on_done_comes_after_it)
 {
     consumer->on_done = close_in_done;
     start(0);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -188,8 +192,7 @@ START_TEST(a_close_before_the_first_turn_ends_what_was_started)
 {
     start(0);
     ck_assert_int_eq(close_it(0), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(consumer->batches, 0);
     await_count(&fake->freed, 1);
 }
@@ -267,7 +270,7 @@ START_TEST(after_the_close_began_nothing_starts)
     start(1);
     ck_assert_int_eq(close_it(UVA_FOREVER), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), ESHUTDOWN);
-    ck_assert_ptr_nonnull(strstr(error.message, "runtime"));
+    text_contains(error.message, "runtime");
     uva_stream_release(stream);
     fake_source_open_gate(&fakes[1]);
     await_closed();
@@ -286,8 +289,7 @@ START_TEST(within_the_grace_a_stream_completes_and_the_close_waits_no_longer)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     ck_assert_int_eq(consumer->batches, 5);
     await_count(&fake->freed, 1);
 }
@@ -297,8 +299,7 @@ START_TEST(after_the_grace_a_stream_is_cancelled)
 {
     start_and_wait_at(2);
     ck_assert_int_eq(close_it(20), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -311,8 +312,7 @@ START_TEST(grace_for_ever_waits_for_the_end)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -333,8 +333,7 @@ START_TEST(a_second_close_may_shorten_the_grace)
     fake_source_open_gate(fake);
     recording_await_done(consumer, &loop);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 1, never, NULL), EALREADY);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     ck_ended(1, UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
     await_count(&fakes[1].freed, 1);
@@ -351,8 +350,7 @@ START_TEST(a_second_close_cannot_lengthen_the_grace)
     ck_assert_int_eq(
         uva_runtime_close(loop.runtime, INT64_C(1) << 40, never, NULL),
         EALREADY);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -390,8 +388,7 @@ START_TEST(a_second_close_does_not_begin_the_grace_anew)
     ck_assert_int_eq(uv_timer_init(&loop.uv, &timer), 0);
     timer.data = &times;
     ck_assert_int_eq(uv_timer_start(&timer, close_again, 50, 50), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_le(times, 40);
     await_count(&fake->freed, 1);
     loop_until(&loop, is_set, &timer_closed);
@@ -432,8 +429,7 @@ START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
     ck_assert_int_eq(last_stats.streams_open, 0);
     ck_assert_int_eq(atomic_load(&fake->released), 0);
@@ -454,8 +450,7 @@ START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
     ck_assert_int_eq(atomic_load(&fake->freed), 0);
     fake_source_open_gate(fake);
@@ -517,8 +512,7 @@ START_TEST(streams_still_held_outlive_the_runtime)
 
     ck_assert_int_eq(uva_stream_for_each(started, &table, NULL), 0);
     ck_assert_int_eq(close_it(0), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
     uva_stream_cancel(started, EIO, "too late");
     ck_assert_int_eq(uva_stream_for_each(built, &table, NULL), ESHUTDOWN);

@@ -322,8 +322,7 @@ START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
 {
     hostile_open(&h, "gate");
     h.peer.start_code = EIO;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, ETIMEDOUT, "too late");
@@ -338,8 +337,7 @@ END_TEST
 START_TEST(a_close_leaves_the_peer_behind_as_an_orphan)
 {
     hostile_open(&h, "schema task*2 gate push*3 schema error release");
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     loop_close_runtime(&h.loop, 0);
@@ -368,8 +366,7 @@ END_TEST
 START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
 {
     hostile_open(&h, "gate schema release");
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, 0, NULL);
@@ -402,8 +399,7 @@ START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
     uva__loop_rt(h.loop.runtime)->log =
         (struct uva_log){log_hold, &h, UVA_LOG_WARN};
     h.peer.device_type = 0;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn_until(&h, &at_log, 1);
     uva_stream_cancel(h.stream, 0, NULL);
     hostile_finish(&h);
@@ -496,8 +492,7 @@ START_TEST(a_consumer_that_stops_stops_the_producer)
     h.peer.window = 4;
     h.peer.on_loop = true;
     h.appetite = 2;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (atomic_load(&h.peer.offered) < 6)
         hostile_turn(&h);
     loop_settle(&h.loop);
@@ -514,8 +509,7 @@ START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
     h.peer.window = 2;
     h.peer.on_loop = true;
     h.appetite = 1;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (atomic_load(&h.peer.cancels) == 0)
         hostile_turn(&h);
     hostile_turn_until(&h, &h.peer.played, 1);
@@ -532,8 +526,7 @@ START_TEST(a_producer_that_ignores_requests_can_be_cancelled)
 {
     open_script(&h, "schema task cancelled release", _i);
     h.peer.request = HOSTILE_IGNORES;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (strcmp(h.transcript, "schema") != 0)
         hostile_turn(&h);
     uva_stream_cancel(h.stream, 0, NULL);
@@ -550,8 +543,7 @@ START_TEST(AP04_tasks_on_the_stack_of_request_are_taken_and_counted)
     h.peer.request = HOSTILE_DELIVERS;
     h.peer.window = 4;
     h.appetite = 50;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (h.batches < 50)
         hostile_turn(&h);
     ck_assert_int_eq(memcmp(h.clauses, "TH-01 TH-01 TH-01 TH-01 AP-04", 29), 0);
@@ -738,8 +730,7 @@ START_TEST(no_failing_allocation_is_forgotten)
         open_script(&h, "schema tagged task*20 error-tagged release", _i);
         h.peer.about = about();
         loop_fail(&h.loop, n);
-        hostile_make(&h);
-        hostile_start(&h);
+        hostile_begin(&h);
         hostile_finish(&h);
         whole = !faulty_allocator_has_failed(&h.loop.memory);
         hostile_close(&h);

@@ -133,6 +133,12 @@ void hostile_start(struct hostile_fixture *s)
                   "%d %s", code, error.message);
 }
 
+void hostile_begin(struct hostile_fixture *s)
+{
+    hostile_make(s);
+    hostile_start(s);
+}
+
 static bool is_done(void *ctx)
 {
     return ((struct hostile_fixture *)ctx)->done;

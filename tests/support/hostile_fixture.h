@@ -34,9 +34,10 @@ struct hostile_fixture {
 void hostile_open(struct hostile_fixture *s, const char *script);
 
 /* Makes the stream; starts it with the consumer. Only a failed allocation may
- * prevent the start, which then counts as the end. */
+ * prevent the start, which then counts as the end. The third form does both. */
 void hostile_make(struct hostile_fixture *s);
 void hostile_start(struct hostile_fixture *s);
+void hostile_begin(struct hostile_fixture *s);
 
 /* Turns the loop until on_done was called. */
 void hostile_finish(struct hostile_fixture *s);
