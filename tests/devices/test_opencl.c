@@ -86,8 +86,7 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 
 static void start_with(int count, const struct uva_ready *options)
 {
-    f.stream = fixture_arrays(&f, cl.arrays, count);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_arrays(&f, cl.arrays, count), options);
     f.got.on_batch = on_batch;
     fixture_start(&f);
     loop_settle(&f.loop);

@@ -127,8 +127,7 @@ static int copy(int device)
  * the code of the outcome. */
 static int ready(const struct uva_ready *options)
 {
-    f.stream = fixture_arrays(&f, &s.array, 1);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_arrays(&f, &s.array, 1), options);
     return play();
 }
 
@@ -145,7 +144,7 @@ static void expect_failure(const struct uva_error *error, int wanted)
         return;
     ck_assert_str_eq(error->vendor, "opencl");
     ck_assert_int_eq(error->vendor_code, CODE);
-    ck_assert_ptr_nonnull(strstr(error->message, "failed with -9876"));
+    text_contains(error->message, "failed with -9876");
 }
 
 static cl_uint gate_uses(void)

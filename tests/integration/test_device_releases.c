@@ -338,7 +338,7 @@ START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
     s.array.sync_event = &event;
     ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
     ck_assert_int_eq(array_outcome(&s), ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.f.answer.message, "uva_device_attach()"));
+    text_contains(s.f.answer.message, "uva_device_attach()");
 }
 END_TEST
 

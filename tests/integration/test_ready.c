@@ -49,8 +49,7 @@ static bool has_armed(void *ctx)
 
 static void start(const struct uva_ready *options)
 {
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), options);
     fixture_start(&f);
 }
 
@@ -124,8 +123,7 @@ START_TEST(an_event_that_is_complete_is_not_given_up)
     set_up(SOFT_CALLS_ON_LOOP, 2);
     for (int k = 0; k < 2; k++)
         soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
-    f.stream = fixture_arrays(&f, arrays, 2);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_arrays(&f, arrays, 2), &options);
     fixture_start(&f);
     loop_until_timer(&f.loop);
     while (atomic_load(&f.device.arms) == 0)
@@ -178,8 +176,7 @@ START_TEST(a_device_stream_is_made_to_wait_instead)
     struct uva_consumer consumer = {.on_done = recording_on_done};
 
     set_up(SOFT_POLLS, 5);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     ck_assert_int_eq(uva_stream_for_each(f.stream, &consumer, NULL), EINVAL);
 }
 END_TEST

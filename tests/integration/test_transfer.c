@@ -33,9 +33,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     fixture_open_device(&f, SOFT_COPIES, 40);
     f.fake.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
     chain();
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(f.got.batches, 40);
+    fixture_completes(&f, 40);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
@@ -50,8 +48,7 @@ START_TEST(batches_may_stay_on_the_device)
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_completes(&f, 5);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_EXT_DEV);
     ck_assert_ptr_null(f.got.sync_event); /* EV-01 */
@@ -64,8 +61,7 @@ START_TEST(batches_that_are_there_pass_through)
     f.device.device_type = ARROW_DEVICE_CPU;
     f.stream = fixture_device_stream(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_completes(&f, 5);
     ck_assert_int_eq(f.device.copies, 0);
     ck_assert_ptr_null(f.got.sync_event); /* EV-04: it had no meaning */
 }
@@ -107,8 +103,7 @@ START_TEST(pinned_memory_without_an_event_is_the_hosts_at_once)
         uva_stream_transfer(
             f.stream, &(struct uva_transfer){.device_type = ARROW_DEVICE_CPU}),
         0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 3);
+    fixture_completes(&f, 3);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(f.device.queries, 0);
 }
@@ -133,8 +128,7 @@ START_TEST(where_there_is_no_way_the_stream_ends)
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &nowhere), 0);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
-    ck_assert_ptr_nonnull(
-        strstr(f.got.outcome.error.message, "there is no way"));
+    text_contains(f.got.outcome.error.message, "there is no way");
 }
 END_TEST
 
