@@ -16,16 +16,41 @@
 
 static const struct vendor_driver *gpu;
 static const struct fake_control *control;
+static struct gpu_fixture s;
+
+/* Opens the fixture with `batches` batches, of which `arrays` have events. */
+static void open_with(int64_t batches, int arrays)
+{
+    gpu_fixture_open(&s, gpu, control, batches);
+    gpu_fixture_arrays(&s, arrays);
+}
+
+static void tear_down(void)
+{
+    gpu_fixture_close(&s);
+}
+
+/* Waits for the result of a wait for array k, and releases the array. */
+static void await_and_release(int k)
+{
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[k]);
+}
+
+static void ask_and_release(int k)
+{
+    gpu_fixture_ask(&s, k, UVA_FOREVER);
+    await_and_release(k);
+}
 
 /* ---- events ------------------------------------------------------------- */
 
 START_TEST(batches_come_when_their_events_are_complete)
 {
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 64);
-    gpu_fixture_arrays(&s, 64);
+    open_with(64, 64);
     stream = gpu_fixture_ready(&s, 64, NULL);
     loop_settle(&s.loop);
     ck_assert_int_eq(s.batches, 0);
@@ -35,53 +60,45 @@ START_TEST(batches_come_when_their_events_are_complete)
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 64);
     uva_stream_release(stream);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(an_event_that_was_never_recorded_is_complete)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
-    s.events[0] = gpu->event_new();
+    open_with(1, 0);
+    s.events[0] = vendor_event_new();
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].sync_event = &s.events[0];
-    gpu_fixture_ask(&s, 0, UVA_FOREVER);
-    gpu_fixture_until_done(&s);
-    ck_assert_int_eq(s.answer.code, 0);
-    uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
+    ask_and_release(0);
 }
 END_TEST
 
 /* Waits until the library waits for the event as for one that lasts. A real
  * driver does not report that, so the time limit of one array's wait measures
  * the time. */
-static void event_lasts(struct gpu_fixture *s, int k)
+static void event_lasts(int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
-        gpu_fixture_ask(s, k, UVA_FOREVER);
+        gpu_fixture_ask(&s, k, UVA_FOREVER);
         while (control->fakegpu_count(FAKE_STREAMS) == GPU_STREAMS)
             (void)sched_yield();
         return;
     }
-    gpu_fixture_ask(s, k, 30);
-    gpu_fixture_until_done(s);
-    ck_assert_int_eq(s->answer.code, ETIMEDOUT);
-    gpu_fixture_ask(s, k, UVA_FOREVER);
+    gpu_fixture_ask(&s, k, 30);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
+    gpu_fixture_ask(&s, k, UVA_FOREVER);
 }
 
 START_TEST(an_event_that_lasts_is_waited_for)
 {
-    struct gpu_fixture s;
     long before = 0;
 
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
+    open_with(1, 1);
     if (control->fakegpu_count != NULL)
         before = control->fakegpu_count(FAKE_CALLBACKS);
-    event_lasts(&s, 0);
+    event_lasts(0);
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
@@ -96,15 +113,12 @@ END_TEST
 
 START_TEST(patience_with_one_array_ends)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
+    open_with(1, 1);
     gpu_fixture_ask(&s, 0, 1);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, ETIMEDOUT);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -112,10 +126,8 @@ START_TEST(many_events_may_be_outstanding)
 {
     struct uva_ready options = {.window.batches = GPU_BATCHES};
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, GPU_BATCHES);
-    gpu_fixture_arrays(&s, GPU_BATCHES);
+    open_with(GPU_BATCHES, GPU_BATCHES);
     stream = gpu_fixture_ready(&s, GPU_BATCHES, &options);
     loop_settle(&s.loop);
     ck_assert_int_eq(s.batches, 0);
@@ -124,16 +136,13 @@ START_TEST(many_events_may_be_outstanding)
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, GPU_BATCHES);
     uva_stream_release(stream);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(one_that_is_late_does_not_hold_up_the_others)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 4);
-    gpu_fixture_arrays(&s, 4);
+    open_with(4, 4);
     for (int k = 0; k < 4; k++)
         gpu_fixture_ask(&s, k, UVA_FOREVER);
     for (int k = 3; k > 0; k--) {
@@ -145,7 +154,6 @@ START_TEST(one_that_is_late_does_not_hold_up_the_others)
     gpu_fixture_until_done(&s);
     for (int k = 0; k < 4; k++)
         uva_array_release(&s.arrays[k]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -154,10 +162,8 @@ END_TEST
 START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
 {
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 64);
-    gpu_fixture_arrays(&s, 64);
+    open_with(64, 64);
     stream = gpu_fixture_ready(&s, 64, NULL);
     gpu_fixture_pass(&s, 0);
     loop_settle(&s.loop);
@@ -165,7 +171,6 @@ START_TEST(a_cancelled_stream_lets_go_of_what_it_waits_for)
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
     uva_stream_release(stream);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -173,41 +178,33 @@ END_TEST
 START_TEST(a_close_comes_while_events_are_armed)
 {
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 64);
-    gpu_fixture_arrays(&s, 64);
+    open_with(64, 64);
     stream = gpu_fixture_ready(&s, 64, NULL);
     for (int i = 0; i < _i; i++)
         loop_settle(&s.loop);
     uva_stream_release(stream);
     loop_close_runtime(&s.loop, 0);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(a_close_comes_while_a_callback_is_armed)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
-    event_lasts(&s, 0);
+    open_with(1, 1);
+    event_lasts(0);
     loop_close_runtime(&s.loop, 0);
     ck_assert_int_ne(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(two_runtimes_wait_for_the_same_event)
 {
     struct loop_fixture other;
-    struct gpu_fixture s;
     struct uva_runtime *first;
 
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
+    open_with(1, 1);
     loop_open(&other);
     gpu_fixture_ask(&s, 0, UVA_FOREVER);
     first = s.loop.runtime;
@@ -221,7 +218,6 @@ START_TEST(two_runtimes_wait_for_the_same_event)
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
     loop_close(&other);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -231,37 +227,33 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
 {
     struct uva_ready options = {.wait = UVA_WAIT_STREAM};
     struct uva_stream *stream;
-    struct gpu_fixture s;
     void *mine, *event;
 
-    gpu_fixture_open(&s, gpu, control, 4);
-    gpu_fixture_arrays(&s, 1);
-    mine = gpu->stream_new();
-    event = gpu->event_new();
+    open_with(4, 1);
+    mine = vendor_stream_new();
+    event = vendor_event_new();
     options.device_stream = mine;
     s.unwatched = true;
     stream = gpu_fixture_ready(&s, 1, &options);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_eq(s.batches, 1);
-    gpu->event_record(event, mine);
+    vendor_event_record(event, mine);
     ck_assert(!gpu->event_is_over(event));
     gpu_fixture_pass(&s, 0);
-    gpu->stream_drain(mine);
+    vendor_stream_drain(mine);
     ck_assert(gpu->event_is_over(event));
     uva_stream_release(stream);
-    gpu->event_free(event);
-    gpu->stream_free(mine);
-    gpu_fixture_close(&s);
+    vendor_event_free(event);
+    vendor_stream_free(mine);
 }
 END_TEST
 
 START_TEST(a_producer_records_an_event_behind_its_work)
 {
     struct uva_error error;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
+    open_with(1, 0);
     gpu->stream_gate(s.streams[0], &s.words[0], 1);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
@@ -272,19 +264,15 @@ START_TEST(a_producer_records_an_event_behind_its_work)
     loop_settle(&s.loop);
     ck_assert_int_eq(s.answers, 0);
     gpu_fixture_pass(&s, 0);
-    gpu_fixture_until_done(&s);
-    ck_assert_int_eq(s.answer.code, 0);
-    uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
+    await_and_release(0);
 }
 END_TEST
 
 START_TEST(memory_of_the_host_may_say_no_device)
 {
     struct uva_error error;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
+    open_with(1, 0);
     for (int i = 0; i < 2; i++) { /* the stream names the device, or not */
         gpu_fixture_array(&s, 0, &s.arrays[0]);
         s.arrays[0].device_type = gpu->host_type;
@@ -297,15 +285,13 @@ START_TEST(memory_of_the_host_may_say_no_device)
         ck_assert_int_eq(s.answer.code, 0);
         uva_array_release(&s.arrays[0]);
     }
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
+    open_with(1, 0);
     gpu->stream_gate(s.streams[0], &s.words[0], 1);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.loop.runtime, &s.arrays[0], s.streams[0]);
@@ -314,61 +300,56 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
     gpu_fixture_pass(&s, 0);
     while (atomic_load(&s.fake.live) != 0)
         (void)sched_yield();
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 /* The library's calls must not invalidate the capture. */
 START_TEST(another_thread_may_capture_meanwhile)
 {
-    struct gpu_fixture s;
 
     if (!gpu->spares_captures)
         return;
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
+    open_with(1, 1);
     gpu->capture_begin(s.streams[1]);
-    event_lasts(&s, 0);
+    event_lasts(0);
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(gpu->capture_end(s.streams[1]), 0);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 /* Waits until the device thread has run the commands sent so far, which it does
  * in order. `complete` is an event that is complete. */
-static void commands_end(struct gpu_fixture *s, int complete)
+static void commands_end(int complete)
 {
-    gpu_fixture_array(s, 5, &s->arrays[5]);
-    s->arrays[5].sync_event = &s->events[complete];
-    gpu_fixture_ask(s, 5, UVA_FOREVER);
-    gpu_fixture_until_done(s);
-    uva_array_release(&s->arrays[5]);
+    gpu_fixture_array(&s, 5, &s.arrays[5]);
+    s.arrays[5].sync_event = &s.events[complete];
+    gpu_fixture_ask(&s, 5, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
+    uva_array_release(&s.arrays[5]);
 }
 
 /* ---- copies ------------------------------------------------------------- */
 
 static int on_copied(void *ctx, struct uva_batch *batch)
 {
-    struct gpu_fixture *s = ctx;
     const struct ArrowArray *column = batch->data.array.children[0];
     const int64_t *values = column->buffers[1];
 
+    (void)ctx;
     ck_assert(batch->data.device_type == ARROW_DEVICE_CPU ||
               batch->data.device_type == gpu->host_type);
     ck_assert_ptr_null(batch->data.sync_event);
     for (int64_t i = 0; i < column->length; i++)
-        ck_assert_int_eq(values[i], s->batches * 10 + i);
-    s->batches++;
+        ck_assert_int_eq(values[i], s.batches * 10 + i);
+    s.batches++;
     return 0;
 }
 
 /* Makes a stream of copies from the host to a device and back. */
-static struct uva_stream *copies_begin(struct gpu_fixture *s,
-                                       ArrowDeviceType device_type,
+static struct uva_stream *copies_begin(ArrowDeviceType device_type,
                                        int64_t device_id,
                                        ArrowDeviceType host_type)
 {
@@ -376,15 +357,15 @@ static struct uva_stream *copies_begin(struct gpu_fixture *s,
                                        .device_id = device_id};
     const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
-        .on_batch = on_copied, .on_done = gpu_fixture_on_done, .ctx = s};
+        .on_batch = on_copied, .on_done = gpu_fixture_on_done, .ctx = &s};
     struct ArrowDeviceArrayStream source;
     struct uva_stream *stream;
 
-    while (!fake_source_again(&s->fake))
-        (void)uv_run(&s->loop.uv, UV_RUN_NOWAIT);
-    s->batches = 0;
-    fake_source_device(&s->fake, ARROW_DEVICE_CPU, &source);
-    stream = uva_stream_from_blocking(s->loop.runtime, &source, NULL);
+    while (!fake_source_again(&s.fake))
+        (void)uv_run(&s.loop.uv, UV_RUN_NOWAIT);
+    s.batches = 0;
+    fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
+    stream = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
     ck_assert_int_eq(uva_stream_transfer(stream, &back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
@@ -395,17 +376,15 @@ START_TEST(batches_go_to_the_device_and_come_back)
 {
     const ArrowDeviceType types[] = {gpu->device_type, gpu->managed_type};
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
     if (types[_i] == 0)
         return;
-    gpu_fixture_open(&s, gpu, control, 40);
-    stream = copies_begin(&s, types[_i], 0, ARROW_DEVICE_CPU);
+    open_with(40, 0);
+    stream = copies_begin(types[_i], 0, ARROW_DEVICE_CPU);
     gpu_fixture_until_done(&s);
     ck_assert_str_eq(s.outcome.error.message, "");
     ck_assert_int_eq(s.batches, 40);
     uva_stream_release(stream);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -421,13 +400,12 @@ START_TEST(each_device_has_memory_and_streams_of_its_own)
 {
     long of_one = 0;
     struct uva_stream *stream;
-    struct gpu_fixture s;
 
     if (!gpu->second(true))
         return;
-    gpu_fixture_open(&s, gpu, control, 10);
+    open_with(10, 0);
     for (int i = 0; i < 4; i++) {
-        stream = copies_begin(&s, gpu->device_type, i % 2, ARROW_DEVICE_CPU);
+        stream = copies_begin(gpu->device_type, i % 2, ARROW_DEVICE_CPU);
         gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.outcome.error.code, 0);
         ck_assert_int_eq(s.batches, 10);
@@ -437,36 +415,32 @@ START_TEST(each_device_has_memory_and_streams_of_its_own)
     ck_assert_int_eq(own_streams(), 2 * of_one);
     loop_close_runtime(&s.loop, 0);
     (void)gpu->second(false);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 START_TEST(pinned_memory_is_used_again)
 {
     struct uva_stream *stream;
-    struct gpu_fixture s;
     long blocks[2], live;
 
-    gpu_fixture_open(&s, gpu, control, 40);
-    gpu_fixture_arrays(&s, 1);
+    open_with(40, 1);
     gpu_fixture_pass_all(&s);
     live = atomic_load(&s.fake.live);
     for (int i = 0; i < 2; i++) {
-        stream = copies_begin(&s, gpu->device_type, 0, gpu->host_type);
+        stream = copies_begin(gpu->device_type, 0, gpu->host_type);
         gpu_fixture_until_done(&s);
         ck_assert_int_eq(s.outcome.end, UVA_END_COMPLETE);
         ck_assert_int_eq(s.batches, 40);
         uva_stream_release(stream);
         while (atomic_load(&s.fake.live) > live) /* a thread frees it */
             (void)sched_yield();
-        commands_end(&s, 0);
+        commands_end(0);
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
     ck_assert_int_gt(blocks[0], 1);
     ck_assert_int_ge(blocks[1], blocks[0]);
     ck_assert_int_le(blocks[1], 1 + 40); /* not 80 */
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -497,10 +471,9 @@ START_TEST(a_copy_is_behind_the_event)
                                 .on_done = gpu_fixture_on_done};
     struct ArrowSchema schema;
     struct uva_stream *stream;
-    struct gpu_fixture s;
     void *memory;
 
-    gpu_fixture_open(&s, gpu, control, 2);
+    open_with(2, 0);
     mine.ctx = &s;
     gpu_fixture_arrays(&s, 2);
     gpu_fixture_pass(&s, 1);
@@ -509,14 +482,14 @@ START_TEST(a_copy_is_behind_the_event)
     values_swap(&s.arrays[0].array, memory);
     gpu->stream_upload(s.streams[0], memory, swapped.values,
                        3 * sizeof(int64_t));
-    gpu->event_record(s.events[0], s.streams[0]);
+    vendor_event_record(s.events[0], s.streams[0]);
     fake_source_schema(&s.fake, &schema);
     stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
     ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
     loop_settle(&s.loop);
     for (int i = 0; i < 20; i++)
-        commands_end(&s, 1);
+        commands_end(1);
     ck_assert_int_eq(s.batches, 0);
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
@@ -524,14 +497,14 @@ START_TEST(a_copy_is_behind_the_event)
     ck_assert_int_eq(s.batches, 1);
     uva_stream_release(stream);
     gpu->device_free(memory);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 static int on_any(void *ctx, struct uva_batch *batch)
 {
+    (void)ctx;
     (void)batch;
-    ((struct gpu_fixture *)ctx)->batches++;
+    s.batches++;
     return 0;
 }
 
@@ -545,10 +518,9 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     struct ArrowDeviceArrayStream source;
     struct uva_stream *from, *to;
     struct ArrowSchema schema;
-    struct gpu_fixture s;
     void *memory;
 
-    gpu_fixture_open(&s, gpu, control, 2);
+    open_with(2, 0);
     any.ctx = &s;
     gpu_fixture_arrays(&s, 2);
     gpu_fixture_pass(&s, 1);
@@ -560,7 +532,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     ck_assert_int_eq(uva_stream_transfer(from, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(from, &any, NULL), 0);
     loop_settle(&s.loop);
-    commands_end(&s, 1); /* the copy has begun */
+    commands_end(1); /* the copy has begun */
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     to = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
@@ -575,7 +547,6 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     uva_stream_release(to);
     uva_stream_release(from);
     gpu->device_free(memory);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -583,15 +554,13 @@ END_TEST
 START_TEST(a_device_that_cannot_be_is_not_there)
 {
     struct uva_error error;
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 1);
+    open_with(1, 0);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].device_id = (int64_t)1 << 32;
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -599,12 +568,10 @@ END_TEST
 
 START_TEST(a_failure_of_the_device_is_told_with_its_code)
 {
-    struct gpu_fixture s;
 
-    gpu_fixture_open(&s, gpu, control, 2);
-    gpu_fixture_arrays(&s, 2);
+    open_with(2, 2);
     if (_i == 1)
-        event_lasts(&s, 0);
+        event_lasts(0);
     else
         gpu_fixture_ask(&s, 0, UVA_FOREVER);
     control->fakegpu_poison(719);
@@ -620,15 +587,14 @@ START_TEST(a_failure_of_the_device_is_told_with_its_code)
         uva_array_release(&s.arrays[k]);
     loop_close_runtime(&s.loop, 0);
     control->fakegpu_poison(0);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
 /* Work that began while every call failed never ends once the device works
  * again. The fixture has an event and the memory of its gates. */
-static void nothing_is_under_way(struct gpu_fixture *s)
+static void nothing_is_under_way(void)
 {
-    while (atomic_load(&s->fake.live) != 0 ||
+    while (atomic_load(&s.fake.live) != 0 ||
            control->fakegpu_count(FAKE_EVENTS) > 1 ||
            control->fakegpu_count(FAKE_BLOCKS) > 1)
         (void)sched_yield();
@@ -636,53 +602,51 @@ static void nothing_is_under_way(struct gpu_fixture *s)
 
 /* Waits for an event, copies, and records events: each succeeds, or fails with
  * `code`. */
-static void play(struct gpu_fixture *s, int code)
+static void play(int code)
 {
     struct uva_stream *stream;
     struct uva_error error;
 
-    gpu_fixture_ask(s, 0, 10);
-    gpu_fixture_until_done(s);
-    gpu_fixture_ask(s, 0, UVA_FOREVER);
-    gpu_fixture_pass_all(s);
-    gpu_fixture_until_done(s);
-    ck_assert(s->answer.code == 0 || s->answer.code == code);
-    if (s->answer.code == EIO)
-        ck_assert_int_eq(s->answer.vendor_code, 999);
-    stream = copies_begin(s, gpu->device_type, 0, ARROW_DEVICE_CPU);
-    gpu_fixture_until_done(s);
-    ck_assert(s->outcome.end == UVA_END_COMPLETE ||
-              s->outcome.end == UVA_END_FAILED);
-    ck_assert((s->outcome.end == UVA_END_COMPLETE) == (s->batches == 3));
+    gpu_fixture_ask(&s, 0, 10);
+    gpu_fixture_until_done(&s);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_pass_all(&s);
+    gpu_fixture_until_done(&s);
+    ck_assert(s.answer.code == 0 || s.answer.code == code);
+    if (s.answer.code == EIO)
+        ck_assert_int_eq(s.answer.vendor_code, 999);
+    stream = copies_begin(gpu->device_type, 0, ARROW_DEVICE_CPU);
+    gpu_fixture_until_done(&s);
+    ck_assert(s.outcome.end == UVA_END_COMPLETE ||
+              s.outcome.end == UVA_END_FAILED);
+    ck_assert((s.outcome.end == UVA_END_COMPLETE) == (s.batches == 3));
     uva_stream_release(stream);
-    uva_array_release(&s->arrays[0]);
+    uva_array_release(&s.arrays[0]);
     control->fakegpu_excuse(0);
-    gpu_fixture_array(s, 0, &s->arrays[0]);
-    if (uva_array_record(s->loop.runtime, &s->arrays[0], s->streams[0],
-                         &error) != 0)
-        ck_assert_ptr_null(s->arrays[0].sync_event);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    if (uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error) !=
+        0)
+        ck_assert_ptr_null(s.arrays[0].sync_event);
     control->fakegpu_excuse(1);
-    uva_array_release(&s->arrays[0]);
-    gpu_fixture_array(s, 0, &s->arrays[0]);
-    uva_array_release_after(s->loop.runtime, &s->arrays[0], s->streams[0]);
-    commands_end(s, 0);
-    loop_close_runtime(&s->loop, 0);
+    uva_array_release(&s.arrays[0]);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    uva_array_release_after(s.loop.runtime, &s.arrays[0], s.streams[0]);
+    commands_end(0);
+    loop_close_runtime(&s.loop, 0);
 }
 
 START_TEST(any_call_may_fail)
 {
-    struct gpu_fixture s;
     long calls, k = 0;
 
     do {
-        gpu_fixture_open(&s, gpu, control, 3);
-        gpu_fixture_arrays(&s, 1);
+        open_with(3, 1);
         calls = control->fakegpu_count(FAKE_CALLS);
         control->fakegpu_fail(++k, 999);
-        play(&s, EIO);
+        play(EIO);
         calls = control->fakegpu_count(FAKE_CALLS) - calls;
         control->fakegpu_fail(0, 0);
-        nothing_is_under_way(&s);
+        nothing_is_under_way();
         control->fakegpu_poison(0);
         gpu_fixture_close(&s);
     } while (calls >= k);
@@ -693,16 +657,14 @@ END_TEST
 static const char service[] = "uva-devices";
 START_TEST(there_may_be_no_memory)
 {
-    struct gpu_fixture s;
     bool again = true;
     long k;
 
     faulty_libc_only_thread(service);
     for (k = 1; again; k++) {
-        gpu_fixture_open(&s, gpu, control, 3);
-        gpu_fixture_arrays(&s, 1);
+        open_with(3, 1);
         faulty_libc_fail(k);
-        play(&s, ENOMEM);
+        play(ENOMEM);
         again = faulty_libc_stop();
         gpu_fixture_close(&s);
     }
@@ -714,13 +676,11 @@ END_TEST
 /* The event is polled instead. */
 START_TEST(a_callback_without_memory_is_done_without)
 {
-    struct gpu_fixture s;
     long before;
 
     if (!gpu->calls_back)
         return;
-    gpu_fixture_open(&s, gpu, control, 1);
-    gpu_fixture_arrays(&s, 1);
+    open_with(1, 1);
     before = control->fakegpu_count(FAKE_CALLBACKS);
     faulty_libc_only_thread(service);
     faulty_libc_only(sizeof(struct uva__gpu_callback_stream));
@@ -736,7 +696,6 @@ START_TEST(a_callback_without_memory_is_done_without)
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(control->fakegpu_count(FAKE_CALLBACKS), before);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -744,12 +703,10 @@ END_TEST
 START_TEST(callbacks_share_streams_where_there_are_many)
 {
     const int last = UVA__GPU_CALLBACK_STREAMS;
-    struct gpu_fixture s;
 
     if (!gpu->calls_back)
         return;
-    gpu_fixture_open(&s, gpu, control, last + 1);
-    gpu_fixture_arrays(&s, last + 1);
+    open_with(last + 1, last + 1);
     for (int k = 0; k < last; k++)
         gpu_fixture_ask(&s, k, UVA_FOREVER);
     while (own_streams() < last)
@@ -764,7 +721,6 @@ START_TEST(callbacks_share_streams_where_there_are_many)
     ck_assert_int_eq(s.answer.code, 0);
     for (int k = 0; k <= last; k++)
         uva_array_release(&s.arrays[k]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -773,11 +729,10 @@ START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
 {
     struct uva_device_info info;
     struct uva_error error;
-    struct gpu_fixture s;
     int code = ENOMEM;
     long k = 0;
 
-    gpu_fixture_open(&s, gpu, control, 1);
+    open_with(1, 0);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
         uva_device_get_info(s.loop.runtime, gpu->device_type, &info), 0);
@@ -800,7 +755,6 @@ START_TEST(a_recording_leaves_the_array_as_it_was_if_a_call_fails)
     }
     ck_assert_int_gt(k, 3);
     uva_array_release(&s.arrays[0]);
-    gpu_fixture_close(&s);
 }
 END_TEST
 
@@ -809,13 +763,11 @@ START_TEST(any_call_that_makes_a_stream_wait_may_fail)
     struct uva_ready options = {.wait = UVA_WAIT_STREAM};
     struct uva_device_info info;
     struct uva_stream *stream;
-    struct gpu_fixture s;
     int code = EIO;
     long k = 0;
 
     while (code != 0) {
-        gpu_fixture_open(&s, gpu, control, 1);
-        gpu_fixture_arrays(&s, 1);
+        open_with(1, 1);
         ck_assert_int_eq(
             uva_device_get_info(s.loop.runtime, gpu->device_type, &info), 0);
         options.device_stream = s.streams[1];
@@ -838,50 +790,46 @@ END_TEST
 
 static void add_faults(Suite *suite)
 {
-    TCase *tc = tcase_create("faults");
+    TCase *tc = suite_case(suite, "faults", NULL, tear_down);
 
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
-    tcase_add_test(tc, any_call_may_fail);
-    tcase_add_test(tc, there_may_be_no_memory);
-    tcase_add_test(tc, a_callback_without_memory_is_done_without);
-    tcase_add_test(tc, callbacks_share_streams_where_there_are_many);
-    tcase_add_test(tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails);
-    tcase_add_test(tc, any_call_that_makes_a_stream_wait_may_fail);
-    tcase_add_test(tc, pinned_memory_is_used_again);
-    suite_add_tcase(suite, tc);
+    suite_add(tc, any_call_may_fail, there_may_be_no_memory,
+              a_callback_without_memory_is_done_without,
+              callbacks_share_streams_where_there_are_many,
+              a_recording_leaves_the_array_as_it_was_if_a_call_fails,
+              any_call_that_makes_a_stream_wait_may_fail,
+              pinned_memory_is_used_again, NULL);
 }
 
 void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *fake)
 {
-    TCase *tc = tcase_create("device");
+    TCase *tc = suite_case(suite, "device", NULL, tear_down);
 
     gpu = driver;
     control = fake;
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, batches_come_when_their_events_are_complete);
-    tcase_add_test(tc, an_event_that_was_never_recorded_is_complete);
-    tcase_add_test(tc, an_event_that_lasts_is_waited_for);
-    tcase_add_test(tc, patience_with_one_array_ends);
-    tcase_add_test(tc, many_events_may_be_outstanding);
-    tcase_add_test(tc, one_that_is_late_does_not_hold_up_the_others);
-    tcase_add_test(tc, a_cancelled_stream_lets_go_of_what_it_waits_for);
+    suite_add(tc, batches_come_when_their_events_are_complete,
+              an_event_that_was_never_recorded_is_complete,
+              an_event_that_lasts_is_waited_for, patience_with_one_array_ends,
+              many_events_may_be_outstanding,
+              one_that_is_late_does_not_hold_up_the_others,
+              a_cancelled_stream_lets_go_of_what_it_waits_for, NULL);
     tcase_add_loop_test(tc, a_close_comes_while_events_are_armed, 0, 4);
-    tcase_add_test(tc, a_close_comes_while_a_callback_is_armed);
-    tcase_add_test(tc, two_runtimes_wait_for_the_same_event);
-    tcase_add_test(tc, a_stream_of_the_device_waits_instead_of_the_host);
-    tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
-    tcase_add_test(tc, memory_of_the_host_may_say_no_device);
-    tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
-    tcase_add_test(tc, another_thread_may_capture_meanwhile);
+    suite_add(tc, a_close_comes_while_a_callback_is_armed,
+              two_runtimes_wait_for_the_same_event,
+              a_stream_of_the_device_waits_instead_of_the_host,
+              a_producer_records_an_event_behind_its_work,
+              memory_of_the_host_may_say_no_device,
+              an_array_is_released_behind_the_work_that_reads_it,
+              another_thread_may_capture_meanwhile, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
-    tcase_add_test(tc, each_device_has_memory_and_streams_of_its_own);
-    tcase_add_test(tc, a_copy_is_behind_the_event);
-    tcase_add_test(tc, copies_to_the_device_are_not_behind_those_from_it);
-    tcase_add_test(tc, a_device_that_cannot_be_is_not_there);
-    suite_add_tcase(suite, tc);
+    suite_add(tc, each_device_has_memory_and_streams_of_its_own,
+              a_copy_is_behind_the_event,
+              copies_to_the_device_are_not_behind_those_from_it,
+              a_device_that_cannot_be_is_not_there, NULL);
     if (fake->fakegpu_count != NULL)
         add_faults(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/gpu_abi.h"
+#include "support/check_suite.h"
 #include "support/fault_fixture.h"
 
 enum { NO_SUCH_DEVICE = 77 };
@@ -37,13 +38,13 @@ static void gated_open(struct gated *g, bool other)
 {
     fault_open(&g->f);
     gpu->enter();
-    g->words = gpu->host_alloc(2 * sizeof(*g->words));
+    g->words = vendor_host_alloc(2 * sizeof(*g->words));
     for (int i = 0; i < 2; i++) {
         atomic_store(&g->words[i], 0);
-        g->streams[i] = gpu->stream_new();
-        g->events[i] = gpu->event_new();
+        g->streams[i] = vendor_stream_new();
+        g->events[i] = vendor_event_new();
         gpu->stream_gate(g->streams[i], &g->words[i], 1);
-        gpu->event_record(g->events[i], g->streams[i]);
+        vendor_event_record(g->events[i], g->streams[i]);
     }
     if (!other)
         return;
@@ -60,11 +61,11 @@ static void gated_close(struct gated *g)
         gated_pass(g, i);
     fault_close(&g->f);
     for (int i = 0; i < 2; i++) {
-        gpu->stream_drain(g->streams[i]);
-        gpu->event_free(g->events[i]);
-        gpu->stream_free(g->streams[i]);
+        vendor_stream_drain(g->streams[i]);
+        vendor_event_free(g->events[i]);
+        vendor_stream_free(g->streams[i]);
     }
-    gpu->host_free((void *)g->words);
+    vendor_host_free((void *)g->words);
     gpu->leave();
 }
 
@@ -155,7 +156,7 @@ static bool has_answered(void *ctx)
  * in order. */
 static void device_thread_await(struct gated *g)
 {
-    void *event = gpu->event_new(); /* never recorded: complete */
+    void *event = vendor_event_new(); /* never recorded: complete */
     struct ArrowDeviceArray array;
     bool answered = false;
 
@@ -167,7 +168,7 @@ static void device_thread_await(struct gated *g)
                                     on_answer, &answered),
                      0);
     loop_until(&g->f.f.loop, has_answered, &answered);
-    gpu->event_free(event);
+    vendor_event_free(event);
 }
 
 /* The copies are queued by then, waiting for the event. */
@@ -253,6 +254,6 @@ void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
     if (fake->fakegpu_count == NULL)
         return;
     tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0, 6);
-    tcase_add_test(tc, a_device_that_fails_fails_the_copies_on_it);
-    tcase_add_test(tc, a_call_that_finds_no_memory_is_named);
+    suite_add(tc, a_device_that_fails_fails_the_copies_on_it,
+              a_call_that_finds_no_memory_is_named, NULL);
 }

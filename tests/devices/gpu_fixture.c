@@ -15,9 +15,9 @@ void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
     s->gpu = gpu;
     s->control = control;
     gpu->enter();
-    s->words = gpu->host_alloc(GPU_STREAMS * sizeof(*s->words));
+    s->words = vendor_host_alloc(GPU_STREAMS * sizeof(*s->words));
     for (int i = 0; i < GPU_STREAMS; i++) {
-        s->streams[i] = gpu->stream_new();
+        s->streams[i] = vendor_stream_new();
         atomic_store(&s->words[i], 0);
     }
     loop_open(&s->loop);
@@ -39,6 +39,8 @@ static void nothing_is_left(const struct gpu_fixture *s)
 
 void gpu_fixture_close(struct gpu_fixture *s)
 {
+    if (s->gpu == NULL)
+        return;
     gpu_fixture_pass_all(s);
     loop_close(&s->loop);
     ck_assert(!s->early);
@@ -46,14 +48,15 @@ void gpu_fixture_close(struct gpu_fixture *s)
         (void)sched_yield();
     fake_source_fini(&s->fake);
     for (int i = 0; i < GPU_STREAMS; i++)
-        s->gpu->stream_drain(s->streams[i]);
+        vendor_stream_drain(s->streams[i]);
     for (int k = 0; k < GPU_BATCHES; k++)
         if (s->events[k] != NULL)
-            s->gpu->event_free(s->events[k]);
+            vendor_event_free(s->events[k]);
     for (int i = 0; i < GPU_STREAMS; i++)
-        s->gpu->stream_free(s->streams[i]);
-    s->gpu->host_free((void *)s->words);
+        vendor_stream_free(s->streams[i]);
+    vendor_host_free((void *)s->words);
     s->gpu->leave();
+    s->gpu = NULL;
     if (s->control->fakegpu_count != NULL)
         nothing_is_left(s);
 }
@@ -72,8 +75,8 @@ void gpu_fixture_arrays(struct gpu_fixture *s, int count)
         void *stream = s->streams[k % GPU_STREAMS];
         s->gpu->stream_gate(stream, &s->words[k % GPU_STREAMS],
                             (uint32_t)(k / GPU_STREAMS) + 1);
-        s->events[k] = s->gpu->event_new();
-        s->gpu->event_record(s->events[k], stream);
+        s->events[k] = vendor_event_new();
+        vendor_event_record(s->events[k], stream);
         gpu_fixture_array(s, k, &s->arrays[k]);
         s->arrays[k].sync_event = &s->events[k];
     }

@@ -12,7 +12,7 @@
 enum { GPU_STREAMS = 4, GPU_BATCHES = 4096 };
 
 struct gpu_fixture {
-    const struct vendor_driver *gpu;
+    const struct vendor_driver *gpu;    /* NULL: not open */
     const struct fake_control *control; /* real driver: no functions */
     struct loop_fixture loop;
     struct fake_source fake;
@@ -35,7 +35,7 @@ void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
                       const struct fake_control *control, int64_t batches);
 
 /* Opens the gates and closes the loop. Checks that everything was released,
- * also on a fake device. */
+ * also on a fake device. Without effect where the fixture is not open. */
 void gpu_fixture_close(struct gpu_fixture *s);
 
 /* Batch k carries an event behind gate k % GPU_STREAMS, which opens for it at

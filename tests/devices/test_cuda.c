@@ -10,12 +10,12 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "support/check_suite.h"
 #include "support/fault_fixture.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {
     struct uva__cu cu;
-    struct uva__gpu_calls calls;
     int (*cuInit)(unsigned flags);
     int (*cuCtxSetCurrent)(void *context);
     int (*cuCtxCreate)(void **context, unsigned flags, int device);
@@ -31,49 +31,39 @@ static struct {
 
 static struct fake_control control;
 
-static void resolve_events(void *library)
-{
-    vendor_driver_resolve(library, "cuEventCreate", &lib.calls.event_create);
-    vendor_driver_resolve(library, "cuEventDestroy_v2",
-                          &lib.calls.event_destroy);
-    vendor_driver_resolve(library, "cuEventRecord", &lib.calls.event_record);
-    vendor_driver_resolve(library, "cuEventQuery", &lib.calls.event_query);
-    vendor_driver_resolve(library, "cuStreamCreate", &lib.calls.stream_create);
-    vendor_driver_resolve(library, "cuStreamDestroy_v2",
-                          &lib.calls.stream_destroy);
-    vendor_driver_resolve(library, "cuStreamSynchronize",
-                          &lib.calls.stream_synchronize);
-    vendor_driver_resolve(library, "cuMemHostAlloc", &lib.calls.host_alloc);
-    vendor_driver_resolve(library, "cuMemFreeHost", &lib.calls.host_free);
-    vendor_driver_resolve(library, "cuStreamWaitValue32_v2",
-                          &lib.cuStreamWaitValue32);
-    vendor_driver_resolve(library, "cuStreamBeginCapture_v2",
-                          &lib.cuStreamBeginCapture);
-    vendor_driver_resolve(library, "cuStreamEndCapture",
-                          &lib.cuStreamEndCapture);
-    vendor_driver_resolve(library, "cuGraphDestroy", &lib.cuGraphDestroy);
-}
+static const struct vendor_function functions[] = {
+    {"cuEventCreate", &vendor_calls.event_create},
+    {"cuEventDestroy_v2", &vendor_calls.event_destroy},
+    {"cuEventRecord", &vendor_calls.event_record},
+    {"cuEventQuery", &vendor_calls.event_query},
+    {"cuStreamCreate", &vendor_calls.stream_create},
+    {"cuStreamDestroy_v2", &vendor_calls.stream_destroy},
+    {"cuStreamSynchronize", &vendor_calls.stream_synchronize},
+    {"cuMemHostAlloc", &vendor_calls.host_alloc},
+    {"cuMemFreeHost", &vendor_calls.host_free},
+    {"cuStreamWaitValue32_v2", &lib.cuStreamWaitValue32},
+    {"cuStreamBeginCapture_v2", &lib.cuStreamBeginCapture},
+    {"cuStreamEndCapture", &lib.cuStreamEndCapture},
+    {"cuGraphDestroy", &lib.cuGraphDestroy},
+    {"cuInit", &lib.cuInit},
+    {"cuCtxSetCurrent", &lib.cuCtxSetCurrent},
+    {"cuCtxCreate_v2", &lib.cuCtxCreate},
+    {"cuCtxDestroy_v2", &lib.cuCtxDestroy},
+    {"cuDeviceGet", &lib.cu.cuDeviceGet},
+    {"cuDevicePrimaryCtxGetState", &lib.cu.cuDevicePrimaryCtxGetState},
+    {"cuDevicePrimaryCtxRetain", &lib.cu.cuDevicePrimaryCtxRetain},
+    {"cuDevicePrimaryCtxRelease_v2", &lib.cu.cuDevicePrimaryCtxRelease},
+    {"cuMemAlloc_v2", &lib.cu.cuMemAlloc},
+    {"cuMemFree_v2", &lib.cu.cuMemFree},
+    {"cuMemcpyHtoDAsync_v2", &lib.cu.cuMemcpyHtoDAsync},
+    {NULL, NULL},
+};
 
 static bool cuda_open(void *library)
 {
     int device;
 
-    resolve_events(library);
-    vendor_driver_resolve(library, "cuInit", &lib.cuInit);
-    vendor_driver_resolve(library, "cuCtxSetCurrent", &lib.cuCtxSetCurrent);
-    vendor_driver_resolve(library, "cuCtxCreate_v2", &lib.cuCtxCreate);
-    vendor_driver_resolve(library, "cuCtxDestroy_v2", &lib.cuCtxDestroy);
-    vendor_driver_resolve(library, "cuDeviceGet", &lib.cu.cuDeviceGet);
-    vendor_driver_resolve(library, "cuDevicePrimaryCtxGetState",
-                          &lib.cu.cuDevicePrimaryCtxGetState);
-    vendor_driver_resolve(library, "cuDevicePrimaryCtxRetain",
-                          &lib.cu.cuDevicePrimaryCtxRetain);
-    vendor_driver_resolve(library, "cuDevicePrimaryCtxRelease_v2",
-                          &lib.cu.cuDevicePrimaryCtxRelease);
-    vendor_driver_resolve(library, "cuMemAlloc_v2", &lib.cu.cuMemAlloc);
-    vendor_driver_resolve(library, "cuMemFree_v2", &lib.cu.cuMemFree);
-    vendor_driver_resolve(library, "cuMemcpyHtoDAsync_v2",
-                          &lib.cu.cuMemcpyHtoDAsync);
+    vendor_driver_resolve(library, functions);
     lib.streams_report = dlsym(library, "cuStreamGetCtx") != NULL;
     lib.spares_captures =
         dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
@@ -82,23 +72,18 @@ static bool cuda_open(void *library)
     return lib.cuInit(0) == 0 && lib.cu.cuDeviceGet(&device, 0) == 0;
 }
 
-static void must(int code)
-{
-    ck_assert_int_eq(code, 0);
-}
-
 static void cuda_enter(void)
 {
     void *context;
 
-    must(lib.cu.cuDevicePrimaryCtxRetain(&context, 0));
-    must(lib.cuCtxSetCurrent(context));
+    vendor_must(lib.cu.cuDevicePrimaryCtxRetain(&context, 0));
+    vendor_must(lib.cuCtxSetCurrent(context));
 }
 
 static void cuda_leave(void)
 {
-    must(lib.cuCtxSetCurrent(NULL));
-    must(lib.cu.cuDevicePrimaryCtxRelease(0));
+    vendor_must(lib.cuCtxSetCurrent(NULL));
+    vendor_must(lib.cu.cuDevicePrimaryCtxRelease(0));
 }
 
 static bool cuda_second(bool on)
@@ -108,92 +93,44 @@ static bool cuda_second(bool on)
 
     if (lib.cu.cuDeviceGet(&device, 1) != 0)
         return false;
-    must(on ? lib.cu.cuDevicePrimaryCtxRetain(&context, device)
-            : lib.cu.cuDevicePrimaryCtxRelease(device));
+    vendor_must(on ? lib.cu.cuDevicePrimaryCtxRetain(&context, device)
+                   : lib.cu.cuDevicePrimaryCtxRelease(device));
     return true;
-}
-
-static void *stream_new(void)
-{
-    void *stream;
-
-    must(lib.calls.stream_create(&stream, UVA__GPU_STREAM_NON_BLOCKING));
-    return stream;
-}
-
-static void stream_free(void *stream)
-{
-    must(lib.calls.stream_destroy(stream));
-}
-
-static void stream_drain(void *stream)
-{
-    must(lib.calls.stream_synchronize(stream));
 }
 
 static void stream_gate(void *stream, _Atomic uint32_t *word, uint32_t value)
 {
-    must(lib.cuStreamWaitValue32(stream, (uintptr_t)word, value, 0));
+    vendor_must(lib.cuStreamWaitValue32(stream, (uintptr_t)word, value, 0));
 }
 
 static void stream_upload(void *stream, void *target, const void *source,
                           size_t size)
 {
-    must(lib.cu.cuMemcpyHtoDAsync((uintptr_t)target, source, size, stream));
-}
-
-static void *event_new(void)
-{
-    void *event;
-
-    must(lib.calls.event_create(&event, UVA__GPU_EVENT_DISABLE_TIMING));
-    return event;
-}
-
-static void event_free(void *event)
-{
-    must(lib.calls.event_destroy(event));
-}
-
-static void event_record(void *event, void *stream)
-{
-    must(lib.calls.event_record(event, stream));
+    vendor_must(
+        lib.cu.cuMemcpyHtoDAsync((uintptr_t)target, source, size, stream));
 }
 
 static bool event_is_over(void *event)
 {
-    return lib.calls.event_query(event) == 0;
+    return vendor_calls.event_query(event) == 0;
 }
 
 static void *device_alloc(size_t size)
 {
     uva__cu_pointer memory;
 
-    must(lib.cu.cuMemAlloc(&memory, size));
+    vendor_must(lib.cu.cuMemAlloc(&memory, size));
     return (void *)(uintptr_t)memory;
 }
 
 static void device_free(void *memory)
 {
-    must(lib.cu.cuMemFree((uintptr_t)memory));
-}
-
-static void *host_alloc(size_t size)
-{
-    void *memory;
-
-    must(lib.calls.host_alloc(&memory, size, UVA__GPU_HOST_PORTABLE));
-    return memory;
-}
-
-static void host_free(void *memory)
-{
-    must(lib.calls.host_free(memory));
+    vendor_must(lib.cu.cuMemFree((uintptr_t)memory));
 }
 
 static void capture_begin(void *stream)
 {
-    must(lib.cuStreamBeginCapture(stream, 0));
+    vendor_must(lib.cuStreamBeginCapture(stream, 0));
 }
 
 static int capture_end(void *stream)
@@ -202,7 +139,7 @@ static int capture_end(void *stream)
     const int code = lib.cuStreamEndCapture(stream, &graph);
 
     if (graph != NULL)
-        must(lib.cuGraphDestroy(graph));
+        vendor_must(lib.cuGraphDestroy(graph));
     return code;
 }
 
@@ -220,19 +157,11 @@ static struct vendor_driver cuda = {
     .enter = cuda_enter,
     .leave = cuda_leave,
     .second = cuda_second,
-    .stream_new = stream_new,
-    .stream_free = stream_free,
-    .stream_drain = stream_drain,
     .stream_gate = stream_gate,
     .stream_upload = stream_upload,
-    .event_new = event_new,
-    .event_free = event_free,
-    .event_record = event_record,
     .event_is_over = event_is_over,
     .device_alloc = device_alloc,
     .device_free = device_free,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
 };
@@ -272,12 +201,12 @@ static void *own;
 
 static void own_enter(void)
 {
-    must(lib.cuCtxCreate(&own, 0, 0));
+    vendor_must(lib.cuCtxCreate(&own, 0, 0));
 }
 
 static void own_leave(void)
 {
-    must(lib.cuCtxDestroy(own));
+    vendor_must(lib.cuCtxDestroy(own));
 }
 
 static void primary_is_not_there(void)
@@ -285,7 +214,7 @@ static void primary_is_not_there(void)
     unsigned flags;
     int active;
 
-    must(lib.cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
+    vendor_must(lib.cu.cuDevicePrimaryCtxGetState(0, &flags, &active));
     ck_assert_int_eq(active, 0);
 }
 
@@ -325,7 +254,7 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
-    ck_assert_ptr_nonnull(strstr(error.message, "primary context"));
+    text_contains(error.message, "primary context");
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
         lib.streams_report ? 0 : ENODEV);
@@ -333,7 +262,7 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CPU), ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "primary context"));
+    text_contains(s.outcome.error.message, "primary context");
     primary_is_not_there();
     gpu_fixture_close(&s);
 }
@@ -381,18 +310,18 @@ START_TEST(an_event_of_a_context_that_is_gone_is_told_so)
 
     fault_open(&s);
     own_enter();
-    stream = stream_new();
-    event = event_new();
-    event_record(event, stream);
-    stream_drain(stream);
-    stream_free(stream);
+    stream = vendor_stream_new();
+    event = vendor_event_new();
+    vendor_event_record(event, stream);
+    vendor_stream_drain(stream);
+    vendor_stream_free(stream);
     own_leave();
     fault_array(&s, ARROW_DEVICE_CUDA, 0, &event);
     fault_ready(&s, NULL);
     fault_expect(&s, &fault);
     fault_close(&s);
     if (control.fakegpu_count != NULL) /* a real one is gone */
-        event_free(event);
+        vendor_event_free(event);
 }
 END_TEST
 
@@ -409,13 +338,11 @@ int main(void)
     gpu_cases_add(suite, &cuda, &control);
     gpu_faults_add(suite, &cuda, &control);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, no_context_is_made_where_the_program_has_none);
-    tcase_add_test(tc,
-                   a_context_of_the_programs_own_records_but_copies_nothing);
-    tcase_add_test(tc, managed_memory_is_there_if_the_driver_has_it);
-    tcase_add_test(
-        tc, a_copy_that_wants_the_primary_context_is_told_that_there_is_none);
-    tcase_add_test(tc, an_event_of_a_context_that_is_gone_is_told_so);
+    suite_add(tc, no_context_is_made_where_the_program_has_none,
+              a_context_of_the_programs_own_records_but_copies_nothing,
+              managed_memory_is_there_if_the_driver_has_it,
+              a_copy_that_wants_the_primary_context_is_told_that_there_is_none,
+              an_event_of_a_context_that_is_gone_is_told_so, NULL);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

@@ -175,12 +175,11 @@ int main(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_library_that_is_not_there_is_said_so, 0, 5);
-    tcase_add_test(tc, a_library_of_something_else_is_said_so);
-    tcase_add_test(tc, the_stub_of_the_toolkit_is_no_library);
-    tcase_add_test(tc, a_library_is_named_as_it_was_found);
-    tcase_add_loop_test(tc, a_stream_is_told_that_the_library_is_not_there, 0,
-                        5);
-    tcase_add_loop_test(tc, a_stream_is_told_that_the_library_is_too_old, 0, 5);
+    suite_add(tc, a_library_of_something_else_is_said_so,
+              the_stub_of_the_toolkit_is_no_library,
+              a_library_is_named_as_it_was_found, NULL);
+    suite_add_loops(tc, 0, 5, a_stream_is_told_that_the_library_is_not_there,
+                    a_stream_is_told_that_the_library_is_too_old, NULL);
     tcase_add_loop_test(
         tc, a_stream_is_told_that_the_library_is_the_toolkits_stub, 0, 3);
     tcase_add_loop_test(tc, a_stream_is_told_that_there_is_no_device, 0, 5);

@@ -8,11 +8,11 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "support/check_suite.h"
 
 /* Functions that only programs call, in addition to the library's. */
 static struct {
     struct uva__hip hip;
-    struct uva__gpu_calls calls;
     int (*hipInit)(unsigned flags);
     int (*hipGetDeviceCount)(int *count);
     int (*hipPeekAtLastError)(void);
@@ -24,49 +24,41 @@ static struct {
 
 static struct fake_control control;
 
+static const struct vendor_function functions[] = {
+    {"hipEventCreateWithFlags", &vendor_calls.event_create},
+    {"hipEventDestroy", &vendor_calls.event_destroy},
+    {"hipEventRecord", &vendor_calls.event_record},
+    {"hipEventQuery", &vendor_calls.event_query},
+    {"hipStreamCreateWithFlags", &vendor_calls.stream_create},
+    {"hipStreamDestroy", &vendor_calls.stream_destroy},
+    {"hipStreamSynchronize", &vendor_calls.stream_synchronize},
+    {"hipHostMalloc", &vendor_calls.host_alloc},
+    {"hipHostFree", &vendor_calls.host_free},
+    {"hipStreamWaitValue32", &lib.hipStreamWaitValue32},
+    {"hipStreamBeginCapture", &lib.hipStreamBeginCapture},
+    {"hipStreamEndCapture", &lib.hipStreamEndCapture},
+    {"hipInit", &lib.hipInit},
+    {"hipGetDeviceCount", &lib.hipGetDeviceCount},
+    {"hipGetDevice", &lib.hip.hipGetDevice},
+    {"hipPeekAtLastError", &lib.hipPeekAtLastError},
+    {"hipSetDevice", &lib.hip.hipSetDevice},
+    {"hipGetLastError", &lib.hip.hipGetLastError},
+    {"hipMalloc", &lib.hip.hipMalloc},
+    {"hipFree", &lib.hip.hipFree},
+    {"hipMemcpyAsync", &lib.hip.hipMemcpyAsync},
+    {NULL, NULL},
+};
+
 static bool hip_open(void *library)
 {
-    vendor_driver_resolve(library, "hipEventCreateWithFlags",
-                          &lib.calls.event_create);
-    vendor_driver_resolve(library, "hipEventDestroy", &lib.calls.event_destroy);
-    vendor_driver_resolve(library, "hipEventRecord", &lib.calls.event_record);
-    vendor_driver_resolve(library, "hipEventQuery", &lib.calls.event_query);
-    vendor_driver_resolve(library, "hipStreamCreateWithFlags",
-                          &lib.calls.stream_create);
-    vendor_driver_resolve(library, "hipStreamDestroy",
-                          &lib.calls.stream_destroy);
-    vendor_driver_resolve(library, "hipStreamSynchronize",
-                          &lib.calls.stream_synchronize);
-    vendor_driver_resolve(library, "hipHostMalloc", &lib.calls.host_alloc);
-    vendor_driver_resolve(library, "hipHostFree", &lib.calls.host_free);
-    vendor_driver_resolve(library, "hipStreamWaitValue32",
-                          &lib.hipStreamWaitValue32);
-    vendor_driver_resolve(library, "hipStreamBeginCapture",
-                          &lib.hipStreamBeginCapture);
-    vendor_driver_resolve(library, "hipStreamEndCapture",
-                          &lib.hipStreamEndCapture);
-    vendor_driver_resolve(library, "hipInit", &lib.hipInit);
-    vendor_driver_resolve(library, "hipGetDeviceCount", &lib.hipGetDeviceCount);
-    vendor_driver_resolve(library, "hipGetDevice", &lib.hip.hipGetDevice);
-    vendor_driver_resolve(library, "hipPeekAtLastError",
-                          &lib.hipPeekAtLastError);
-    vendor_driver_resolve(library, "hipSetDevice", &lib.hip.hipSetDevice);
-    vendor_driver_resolve(library, "hipGetLastError", &lib.hip.hipGetLastError);
-    vendor_driver_resolve(library, "hipMalloc", &lib.hip.hipMalloc);
-    vendor_driver_resolve(library, "hipFree", &lib.hip.hipFree);
-    vendor_driver_resolve(library, "hipMemcpyAsync", &lib.hip.hipMemcpyAsync);
+    vendor_driver_resolve(library, functions);
     return lib.hipInit(0) == 0 && lib.hip.hipSetDevice(0) == 0;
-}
-
-static void must(int code)
-{
-    ck_assert_int_eq(code, 0);
 }
 
 /* HIP always has a current device. */
 static void hip_enter(void)
 {
-    must(lib.hip.hipSetDevice(0));
+    vendor_must(lib.hip.hipSetDevice(0));
 }
 
 static void hip_leave(void)
@@ -81,57 +73,22 @@ static bool hip_second(bool on)
     return lib.hipGetDeviceCount(&devices) == 0 && devices > 1;
 }
 
-static void *stream_new(void)
-{
-    void *stream;
-
-    must(lib.calls.stream_create(&stream, UVA__GPU_STREAM_NON_BLOCKING));
-    return stream;
-}
-
-static void stream_free(void *stream)
-{
-    must(lib.calls.stream_destroy(stream));
-}
-
-static void stream_drain(void *stream)
-{
-    must(lib.calls.stream_synchronize(stream));
-}
-
 static void stream_gate(void *stream, _Atomic uint32_t *word, uint32_t value)
 {
-    must(lib.hipStreamWaitValue32(stream, (void *)word, value, 0, UINT32_MAX));
+    vendor_must(
+        lib.hipStreamWaitValue32(stream, (void *)word, value, 0, UINT32_MAX));
 }
 
 static void stream_upload(void *stream, void *target, const void *source,
                           size_t size)
 {
-    must(lib.hip.hipMemcpyAsync(target, source, size, UVA__HIP_HOST_TO_DEVICE,
-                                stream));
-}
-
-static void *event_new(void)
-{
-    void *event;
-
-    must(lib.calls.event_create(&event, UVA__GPU_EVENT_DISABLE_TIMING));
-    return event;
-}
-
-static void event_free(void *event)
-{
-    must(lib.calls.event_destroy(event));
-}
-
-static void event_record(void *event, void *stream)
-{
-    must(lib.calls.event_record(event, stream));
+    vendor_must(lib.hip.hipMemcpyAsync(target, source, size,
+                                       UVA__HIP_HOST_TO_DEVICE, stream));
 }
 
 static bool event_is_over(void *event)
 {
-    const int code = lib.calls.event_query(event);
+    const int code = vendor_calls.event_query(event);
 
     (void)lib.hip.hipGetLastError();
     return code == 0;
@@ -141,31 +98,18 @@ static void *device_alloc(size_t size)
 {
     void *memory;
 
-    must(lib.hip.hipMalloc(&memory, size));
+    vendor_must(lib.hip.hipMalloc(&memory, size));
     return memory;
 }
 
 static void device_free(void *memory)
 {
-    must(lib.hip.hipFree(memory));
-}
-
-static void *host_alloc(size_t size)
-{
-    void *memory;
-
-    must(lib.calls.host_alloc(&memory, size, UVA__GPU_HOST_PORTABLE));
-    return memory;
-}
-
-static void host_free(void *memory)
-{
-    must(lib.calls.host_free(memory));
+    vendor_must(lib.hip.hipFree(memory));
 }
 
 static void capture_begin(void *stream)
 {
-    must(lib.hipStreamBeginCapture(stream, 0));
+    vendor_must(lib.hipStreamBeginCapture(stream, 0));
 }
 
 static int capture_end(void *stream)
@@ -191,19 +135,11 @@ static const struct vendor_driver hip = {
     .enter = hip_enter,
     .leave = hip_leave,
     .second = hip_second,
-    .stream_new = stream_new,
-    .stream_free = stream_free,
-    .stream_drain = stream_drain,
     .stream_gate = stream_gate,
     .stream_upload = stream_upload,
-    .event_new = event_new,
-    .event_free = event_free,
-    .event_record = event_record,
     .event_is_over = event_is_over,
     .device_alloc = device_alloc,
     .device_free = device_free,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
     .capture_begin = capture_begin,
     .capture_end = capture_end,
 };
@@ -245,20 +181,20 @@ START_TEST(the_programs_device_is_current_again)
     if (!hip_second(true))
         return;
     gpu_fixture_open(&s, &hip, &control, 1);
-    must(lib.hip.hipSetDevice(1));
-    stream = stream_new();
-    must(lib.hip.hipSetDevice(0));
+    vendor_must(lib.hip.hipSetDevice(1));
+    stream = vendor_stream_new();
+    vendor_must(lib.hip.hipSetDevice(0));
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].device_id = 1;
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], stream, &error), 0);
-    must(lib.hip.hipGetDevice(&device));
+    vendor_must(lib.hip.hipGetDevice(&device));
     ck_assert_int_eq(device, 0);
     gpu_fixture_ask(&s, 0, UVA_FOREVER);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
-    stream_free(stream);
+    vendor_stream_free(stream);
     gpu_fixture_close(&s);
 }
 END_TEST
@@ -273,8 +209,8 @@ int main(void)
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, the_programs_thread_is_left_as_it_was);
-    tcase_add_test(tc, the_programs_device_is_current_again);
+    suite_add(tc, the_programs_thread_is_left_as_it_was,
+              the_programs_device_is_current_again, NULL);
     suite_add_tcase(suite, tc);
     return gpu_cases_run(suite);
 }

@@ -120,7 +120,7 @@ START_TEST(an_old_libsycl_has_events_without_barriers)
     ck_assert_int_eq(uva_array_record(f.loop.runtime, &sycl.array,
                                       sycl.driver.queue, &error),
                      ENOTSUP);
-    ck_assert_ptr_nonnull(strstr(error.message, "barriers"));
+    text_contains(error.message, "barriers");
     sycl.array.sync_event = sycl.event;
     sycl.driver.event_end(sycl.event, true);
     wait_array();
@@ -160,8 +160,7 @@ static void chain(void)
     const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
                                       .device_stream = sycl.driver.queue};
 
-    f.stream = fixture_arrays(&f, &sycl.array, 1);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_arrays(&f, &sycl.array, 1), &options);
     (void)fixture_run(&f);
     f.answer = f.got.outcome.error;
 }
@@ -247,13 +246,13 @@ int main(void)
     TCase *tc = tcase_create("doubles");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, a_program_without_sycl_is_told_so);
-    tcase_add_test(tc, the_part_in_another_language_may_be_missing);
-    tcase_add_test(tc, the_part_in_another_language_may_be_something_else);
-    tcase_add_test(tc, a_libsycl_of_another_kind_is_refused);
-    tcase_add_test(tc, an_old_libsycl_has_events_without_barriers);
-    tcase_add_test(tc, there_may_be_no_memory);
-    tcase_add_test(tc, a_queue_cannot_be_made_to_wait_without_barriers);
+    suite_add(tc, a_program_without_sycl_is_told_so,
+              the_part_in_another_language_may_be_missing,
+              the_part_in_another_language_may_be_something_else,
+              a_libsycl_of_another_kind_is_refused,
+              an_old_libsycl_has_events_without_barriers,
+              there_may_be_no_memory,
+              a_queue_cannot_be_made_to_wait_without_barriers, NULL);
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
     tcase_add_test(tc, an_array_is_kept_where_no_event_can_be_recorded);

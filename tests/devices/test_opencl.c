@@ -86,8 +86,7 @@ static void on_batch(struct recording_consumer *c, struct uva_batch *batch)
 
 static void start_with(int count, const struct uva_ready *options)
 {
-    f.stream = fixture_arrays(&f, cl.arrays, count);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_arrays(&f, cl.arrays, count), options);
     f.got.on_batch = on_batch;
     fixture_start(&f);
     loop_settle(&f.loop);
@@ -348,25 +347,22 @@ END_TEST
 int main(void)
 {
     Suite *suite = suite_create("opencl");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     if (!opencl_device_find(&device))
         return 77;
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, batches_come_when_their_events_are_complete, 0, 2);
-    tcase_add_loop_test(
-        tc, a_failed_event_is_told_with_the_code_of_the_platform, 0, 2);
-    tcase_add_loop_test(tc, thousands_of_events_are_waited_for_at_once, 0, 2);
+    suite_add_loops(tc, 0, 2, batches_come_when_their_events_are_complete,
+                    a_failed_event_is_told_with_the_code_of_the_platform,
+                    thousands_of_events_are_waited_for_at_once, NULL);
     tcase_add_test(tc, one_array_is_waited_for);
     tcase_add_loop_test(
         tc, a_failed_event_is_found_out_and_let_go_of_without_a_callback, 0, 2);
     tcase_add_loop_test(tc, two_runtimes_wait_for_the_same_events, 0, 4);
-    tcase_add_test(tc, patience_with_one_array_ends);
-    tcase_add_test(tc, a_producer_records_an_event_behind_its_work);
-    tcase_add_test(tc, an_array_is_released_behind_the_work_that_reads_it);
+    suite_add(tc, patience_with_one_array_ends,
+              a_producer_records_an_event_behind_its_work,
+              an_array_is_released_behind_the_work_that_reads_it, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

@@ -579,17 +579,17 @@ static void add_cases(TCase *tc)
     tcase_add_loop_test(tc, columns_go_to_the_device_and_come_back, 0, 4);
     tcase_add_loop_test(tc, what_was_copied_to_a_device_outlives_its_detaching,
                         0, 2);
-    tcase_add_test(tc, a_context_may_have_several_devices);
-    tcase_add_test(tc, shared_virtual_memory_needs_a_context);
-    tcase_add_test(tc, a_device_that_nobody_attached_gives_no_memory);
-    tcase_add_test(tc, an_event_of_another_context_is_refused_by_the_platform);
+    suite_add(tc, a_context_may_have_several_devices,
+              shared_virtual_memory_needs_a_context,
+              a_device_that_nobody_attached_gives_no_memory,
+              an_event_of_another_context_is_refused_by_the_platform, NULL);
     tcase_add_loop_test(tc, a_failed_kernel_fails_the_copy_behind_it, 0, 2);
 }
 
 int main(void)
 {
     Suite *suite = suite_create("opencl columns");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     setenv("POCL_DEVICES", "pthread pthread", 0);
@@ -597,7 +597,5 @@ int main(void)
         return 77;
     tcase_set_timeout(tc, 60);
     add_cases(tc);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
     return suite_run_alone(suite);
 }

@@ -358,20 +358,16 @@ END_TEST
 
 static void add_cases(TCase *tc)
 {
-    tcase_add_test(tc, a_failed_event_is_told_with_its_status);
-    tcase_add_test(tc, a_stuck_event_is_told_with_its_status);
-    tcase_add_test(
-        tc, an_event_of_another_context_is_told_with_the_call_that_refuses_it);
-    tcase_add_test(
-        tc, a_device_that_nobody_attached_is_told_with_the_call_that_wants_it);
-    tcase_add_loop_test(
-        tc, shared_memory_of_no_context_is_told_with_the_call_that_wants_one, 0,
-        2);
-    tcase_add_loop_test(
-        tc, a_library_that_cannot_be_used_is_told_with_the_call_that_says_so, 0,
-        2);
-    tcase_add_loop_test(tc, a_copy_among_others_that_fails_fails_the_batch, 0,
-                        2);
+    suite_add(tc, a_failed_event_is_told_with_its_status,
+              a_stuck_event_is_told_with_its_status,
+              an_event_of_another_context_is_told_with_the_call_that_refuses_it,
+              a_device_that_nobody_attached_is_told_with_the_call_that_wants_it,
+              NULL);
+    suite_add_loops(
+        tc, 0, 2,
+        shared_memory_of_no_context_is_told_with_the_call_that_wants_one,
+        a_library_that_cannot_be_used_is_told_with_the_call_that_says_so,
+        a_copy_among_others_that_fails_fails_the_batch, NULL);
     tcase_add_test(
         tc, copies_behind_a_failed_event_do_not_stop_those_of_other_streams);
 }

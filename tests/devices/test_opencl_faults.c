@@ -127,8 +127,7 @@ static int copy(int device)
  * the code of the outcome. */
 static int ready(const struct uva_ready *options)
 {
-    f.stream = fixture_arrays(&f, &s.array, 1);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_arrays(&f, &s.array, 1), options);
     return play();
 }
 
@@ -145,7 +144,7 @@ static void expect_failure(const struct uva_error *error, int wanted)
         return;
     ck_assert_str_eq(error->vendor, "opencl");
     ck_assert_int_eq(error->vendor_code, CODE);
-    ck_assert_ptr_nonnull(strstr(error->message, "failed with -9876"));
+    text_contains(error->message, "failed with -9876");
 }
 
 static cl_uint gate_uses(void)
@@ -443,24 +442,21 @@ static void control_open(void)
 int main(void)
 {
     Suite *suite = suite_create("opencl faults");
-    TCase *tc = tcase_create("platform");
+    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
     cl_device_id device;
 
     if (!opencl_device_find(&device))
         return 77;
     control_open();
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, any_call_may_fail, 0, 4);
-    tcase_add_loop_test(tc, there_may_be_no_memory, 0, 4);
+    suite_add_loops(tc, 0, 4, any_call_may_fail, there_may_be_no_memory, NULL);
     tcase_add_test(tc, a_recording_without_memory_leaves_the_array_as_it_was);
     tcase_add_loop_test(tc, codes_of_the_platform_become_ours, 0, 4);
-    tcase_add_test(tc, a_callback_may_tell_of_a_failure);
-    tcase_add_test(tc, a_queue_of_the_program_waits_instead_of_the_host);
+    suite_add(tc, a_callback_may_tell_of_a_failure,
+              a_queue_of_the_program_waits_instead_of_the_host, NULL);
     tcase_add_loop_test(
         tc, an_event_that_fails_while_a_copy_is_queued_fails_the_copy, 0, 3);
-    tcase_add_test(tc, an_old_library_has_no_shared_virtual_memory);
-    tcase_add_test(tc, an_old_library_copies_no_shared_virtual_memory);
-    tcase_add_checked_fixture(tc, NULL, tear_down);
-    suite_add_tcase(suite, tc);
+    suite_add(tc, an_old_library_has_no_shared_virtual_memory,
+              an_old_library_copies_no_shared_virtual_memory, NULL);
     return suite_run_alone(suite);
 }

@@ -2,6 +2,7 @@
 /* Looks for the library in the same places as the library under test does. */
 #include "devices/vendor_driver.h"
 
+#include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +28,16 @@ static void find(void *library, const char *name, void *out)
     memcpy(out, &address, sizeof(address));
 }
 
-void vendor_driver_resolve(void *library, const char *name, void *out)
+void vendor_driver_resolve(void *library,
+                           const struct vendor_function *functions)
 {
-    find(library, name, out);
-    if (dlsym(library, name) != NULL)
-        return;
-    (void)fprintf(stderr, "the library has no %s\n", name);
-    abort();
+    for (; functions->name != NULL; functions++) {
+        find(library, functions->name, functions->out);
+        if (dlsym(library, functions->name) != NULL)
+            continue;
+        (void)fprintf(stderr, "the library has no %s\n", functions->name);
+        abort();
+    }
 }
 
 bool vendor_driver_open(const struct vendor_driver *driver,
@@ -50,4 +54,64 @@ bool vendor_driver_open(const struct vendor_driver *driver,
     if (control->fakegpu_excuse != NULL)
         control->fakegpu_excuse(1);
     return driver->open(library);
+}
+
+/* ---- calls that the vendors have in common ------------------------------ */
+
+struct uva__gpu_calls vendor_calls;
+
+void vendor_must(int code)
+{
+    ck_assert_int_eq(code, 0);
+}
+
+void *vendor_stream_new(void)
+{
+    void *stream;
+
+    vendor_must(
+        vendor_calls.stream_create(&stream, UVA__GPU_STREAM_NON_BLOCKING));
+    return stream;
+}
+
+void vendor_stream_free(void *stream)
+{
+    vendor_must(vendor_calls.stream_destroy(stream));
+}
+
+void vendor_stream_drain(void *stream)
+{
+    vendor_must(vendor_calls.stream_synchronize(stream));
+}
+
+void *vendor_event_new(void)
+{
+    void *event;
+
+    vendor_must(
+        vendor_calls.event_create(&event, UVA__GPU_EVENT_DISABLE_TIMING));
+    return event;
+}
+
+void vendor_event_free(void *event)
+{
+    vendor_must(vendor_calls.event_destroy(event));
+}
+
+void vendor_event_record(void *event, void *stream)
+{
+    vendor_must(vendor_calls.event_record(event, stream));
+}
+
+void *vendor_host_alloc(size_t size)
+{
+    void *memory;
+
+    vendor_must(vendor_calls.host_alloc(&memory, size, UVA__GPU_HOST_PORTABLE));
+    return memory;
+}
+
+void vendor_host_free(void *memory)
+{
+    vendor_must(vendor_calls.host_free(memory));
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/gpu_abi.h"
 #include "devices/fake_control.h"
 #include "uvarrow/arrow_abi.h"
 
@@ -28,21 +29,13 @@ struct vendor_driver {
     void (*leave)(void);
     /* Makes the second device ready, or releases it; false: there is none. */
     bool (*second)(bool on);
-    void *(*stream_new)(void);
-    void (*stream_free)(void *stream);
-    void (*stream_drain)(void *stream);
     /* Work queued after this waits until *word >= value. */
     void (*stream_gate)(void *stream, _Atomic uint32_t *word, uint32_t value);
     void (*stream_upload)(void *stream, void *target, const void *source,
                           size_t size);
-    void *(*event_new)(void);
-    void (*event_free)(void *event);
-    void (*event_record)(void *event, void *stream);
     bool (*event_is_over)(void *event);
     void *(*device_alloc)(size_t size);
     void (*device_free)(void *memory);
-    void *(*host_alloc)(size_t size);
-    void (*host_free)(void *memory);
     void (*capture_begin)(void *stream);
     int (*capture_end)(void *stream);
 };
@@ -52,8 +45,28 @@ struct vendor_driver {
 bool vendor_driver_open(const struct vendor_driver *driver,
                         struct fake_control *control);
 
-/* Finds a function of the open library, which must exist; `out` points to a
- * pointer to it. */
-void vendor_driver_resolve(void *library, const char *name, void *out);
+/* Finds functions of the open library, which must exist. `out` points to a
+ * pointer to the function. The last entry has no name. */
+struct vendor_function {
+    const char *name;
+    void *out;
+};
+
+void vendor_driver_resolve(void *library,
+                           const struct vendor_function *functions);
+
+/* ---- calls that the vendors have in common ------------------------------ */
+
+extern struct uva__gpu_calls vendor_calls; /* found by vendor_driver.open */
+
+void vendor_must(int code);
+void *vendor_stream_new(void);
+void vendor_stream_free(void *stream);
+void vendor_stream_drain(void *stream);
+void *vendor_event_new(void);
+void vendor_event_free(void *event);
+void vendor_event_record(void *event, void *stream);
+void *vendor_host_alloc(size_t size);
+void vendor_host_free(void *memory);
 
 #endif

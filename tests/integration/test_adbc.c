@@ -123,8 +123,7 @@ int main(void)
     tcase_set_timeout(tc, 100);
     tcase_add_unchecked_fixture(tc, build_database, NULL);
     tcase_add_test(tc, a_whole_table_arrives);
-    tcase_add_loop_test(tc, a_cancel_in_the_midst_ends_it, 0, 4);
-    tcase_add_loop_test(tc, a_drop_in_the_midst_is_silent_and_frees_the_driver,
-                        0, 4);
+    suite_add_loops(tc, 0, 4, a_cancel_in_the_midst_ends_it,
+                    a_drop_in_the_midst_is_silent_and_frees_the_driver, NULL);
     return suite_main("adbc", NULL, tear_down, tc, NULL);
 }

@@ -290,34 +290,26 @@ END_TEST
 
 int main(void)
 {
-    TCase *out = tcase_create("what comes out");
-    TCase *releasing = tcase_create("letting go");
-    TCase *refused = tcase_create("what is refused");
     TCase *memory = tcase_create("memory");
-
-    tcase_add_test(out, arrays_come_in_order_with_their_ordinals);
-    tcase_add_test(out, no_arrays_are_a_schema_and_an_end);
-    tcase_add_test(out, arrays_wait_for_demand);
-    tcase_add_test(out, the_stream_is_of_the_device_of_its_arrays);
-
-    tcase_add_test(releasing, a_cancel_releases_what_was_not_delivered);
-    tcase_add_test(releasing, a_limit_releases_the_rest);
-    tcase_add_test(releasing, a_stream_that_was_never_started_releases_all);
-    tcase_add_test(releasing, a_stream_may_outlive_its_runtime);
-    tcase_add_test(releasing, a_close_cancels_it);
-
-    tcase_add_test(refused, a_released_schema_is_refused);
-    tcase_add_test(refused, a_missing_schema_is_refused);
-    tcase_add_test(refused, arrays_that_are_not_there_are_refused);
-    tcase_add_test(refused, a_released_array_is_refused_by_its_number);
-    tcase_add_test(refused,
-                   an_array_that_does_not_fit_is_refused_by_its_number);
-    tcase_add_test(refused, arrays_of_two_devices_are_refused);
-    tcase_add_test(refused, a_missing_runtime_is_refused_and_all_released);
-    tcase_add_test(refused, a_format_unknown_here_is_passed_on);
 
     tcase_add_test(memory, every_allocation_may_fail);
 
-    return suite_main("from_arrays", set_up, tear_down, out, releasing, refused,
-                      memory, NULL);
+    return suite_main(
+        "from_arrays", set_up, tear_down,
+        suite_tests("what comes out", arrays_come_in_order_with_their_ordinals,
+                    no_arrays_are_a_schema_and_an_end, arrays_wait_for_demand,
+                    the_stream_is_of_the_device_of_its_arrays, NULL),
+        suite_tests("letting go", a_cancel_releases_what_was_not_delivered,
+                    a_limit_releases_the_rest,
+                    a_stream_that_was_never_started_releases_all,
+                    a_stream_may_outlive_its_runtime, a_close_cancels_it, NULL),
+        suite_tests("what is refused", a_released_schema_is_refused,
+                    a_missing_schema_is_refused,
+                    arrays_that_are_not_there_are_refused,
+                    a_released_array_is_refused_by_its_number,
+                    an_array_that_does_not_fit_is_refused_by_its_number,
+                    arrays_of_two_devices_are_refused,
+                    a_missing_runtime_is_refused_and_all_released,
+                    a_format_unknown_here_is_passed_on, NULL),
+        memory, NULL);
 }

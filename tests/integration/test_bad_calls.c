@@ -701,61 +701,49 @@ END_TEST
 
 static TCase *in_sources(void)
 {
-    TCase *c = tcase_create("sources");
-
-    tcase_add_loop_test(c, a_source_with_an_empty_slot_is_refused, 0, 4);
-    tcase_add_loop_test(c, a_device_source_with_an_empty_slot_is_refused, 0, 4);
-    tcase_add_test(c, a_source_given_away_twice_is_refused);
-    tcase_add_test(c, a_source_without_a_runtime_is_given_back);
-    tcase_add_test(c, a_source_and_a_hook_are_one_too_many);
-    tcase_add_test(c, neither_a_source_nor_a_hook_is_one_too_few);
-    tcase_add_loop_test(c, a_bad_window_is_refused, 0, 4);
+    TCase *c = suite_tests("sources", a_source_given_away_twice_is_refused,
+                           a_source_without_a_runtime_is_given_back,
+                           a_source_and_a_hook_are_one_too_many,
+                           neither_a_source_nor_a_hook_is_one_too_few,
+                           no_task_source_or_no_runtime_is_refused, NULL);
+    suite_add_loops(c, 0, 4, a_source_with_an_empty_slot_is_refused,
+                    a_device_source_with_an_empty_slot_is_refused,
+                    a_bad_window_is_refused, NULL);
     tcase_add_loop_test(c, a_task_source_with_an_empty_slot_is_refused, 0, 3);
-    tcase_add_test(c, no_task_source_or_no_runtime_is_refused);
     return c;
 }
 
 static TCase *in_options(void)
 {
-    TCase *c = tcase_create("options");
-
-    tcase_add_test(c, uncleared_sources_are_refused);
-    tcase_add_test(c, uncleared_stages_are_refused);
-    tcase_add_test(
-        c, uncleared_terminals_are_refused_and_the_stream_is_still_good);
-    tcase_add_test(c, uncleared_options_of_runtimes_and_workers_are_refused);
-    tcase_add_test(c, options_that_make_no_sense_are_refused);
-    tcase_add_test(c, pool_that_make_no_sense_are_refused);
-    tcase_add_test(c, without_a_runtime_there_is_nothing_to_do);
-    return c;
+    return suite_tests(
+        "options", uncleared_sources_are_refused, uncleared_stages_are_refused,
+        uncleared_terminals_are_refused_and_the_stream_is_still_good,
+        uncleared_options_of_runtimes_and_workers_are_refused,
+        options_that_make_no_sense_are_refused,
+        pool_that_make_no_sense_are_refused,
+        without_a_runtime_there_is_nothing_to_do, NULL);
 }
 
 static TCase *in_stages(void)
 {
-    TCase *c = tcase_create("stages");
-
-    tcase_add_test(c, a_map_without_its_function_is_refused);
-    tcase_add_test(c, a_stage_on_a_failed_stream_does_nothing_but_say_why);
-    tcase_add_test(c, pool_of_a_stage_must_make_sense);
-    tcase_add_test(c, a_name_must_be_one);
-    tcase_add_test(c, a_stage_after_the_start_is_refused);
-    return c;
+    return suite_tests("stages", a_map_without_its_function_is_refused,
+                       a_stage_on_a_failed_stream_does_nothing_but_say_why,
+                       pool_of_a_stage_must_make_sense, a_name_must_be_one,
+                       a_stage_after_the_start_is_refused, NULL);
 }
 
 static TCase *in_starts(void)
 {
-    TCase *c = tcase_create("starts");
-
-    tcase_add_test(c, a_stream_starts_once);
-    tcase_add_test(c, a_stream_that_was_cancelled_has_started_too);
+    TCase *c =
+        suite_tests("starts", a_stream_starts_once,
+                    a_stream_that_was_cancelled_has_started_too,
+                    a_refused_start_has_taken_nothing,
+                    a_next_waits_for_the_answer_of_the_last,
+                    a_drive_without_a_handler_or_with_bad_metadata_is_refused,
+                    without_a_stream_there_is_nothing_to_do, NULL);
     tcase_add_loop_test(c, a_cancel_before_the_start_makes_it_fail, 0, 2);
-    tcase_add_test(c, a_refused_start_has_taken_nothing);
-    tcase_add_test(c, a_next_waits_for_the_answer_of_the_last);
     tcase_add_loop_test(c, a_handler_with_an_empty_slot_is_refused_untouched, 0,
                         4);
-    tcase_add_test(c,
-                   a_drive_without_a_handler_or_with_bad_metadata_is_refused);
-    tcase_add_test(c, without_a_stream_there_is_nothing_to_do);
     return c;
 }
 

@@ -303,19 +303,16 @@ END_TEST
 static Suite *checked_suite(void)
 {
     Suite *suite = suite_create("checked");
-    TCase *c = tcase_create("hops");
-
+    TCase *c = suite_tests(
+        "hops", without_a_log_breaches_are_lines_on_standard_error_and_count,
+        DS01_a_batch_that_does_not_fit_is_told,
+        a_producer_that_refuses_its_handler_leaves_nothing,
+        the_environment_counts_where_the_program_says_nothing,
+        without_memory_for_a_check_a_hop_goes_unchecked, NULL);
     tcase_add_loop_test(c, our_own_hops_give_no_report, 0, 3);
-    tcase_add_loop_test(
-        c, a_driven_handler_that_keeps_the_rules_gives_no_report, 0, 2);
-    tcase_add_loop_test(c, AP08_a_bad_request_is_told_with_what_led_to_it, 0,
-                        2);
-    tcase_add_test(
-        c, without_a_log_breaches_are_lines_on_standard_error_and_count);
-    tcase_add_test(c, DS01_a_batch_that_does_not_fit_is_told);
-    tcase_add_test(c, a_producer_that_refuses_its_handler_leaves_nothing);
-    tcase_add_test(c, the_environment_counts_where_the_program_says_nothing);
-    tcase_add_test(c, without_memory_for_a_check_a_hop_goes_unchecked);
+    suite_add_loops(c, 0, 2,
+                    a_driven_handler_that_keeps_the_rules_gives_no_report,
+                    AP08_a_bad_request_is_told_with_what_led_to_it, NULL);
     suite_add_tcase(suite, c);
     return suite;
 }

@@ -72,8 +72,7 @@ static void ck_ended(int i, enum uva_end end)
     ck_assert_int_eq(consumers[i].outcome.end, end);
     if (end == UVA_END_CANCELLED) {
         ck_assert_int_eq(consumers[i].outcome.error.code, ECANCELED);
-        ck_assert_ptr_nonnull(
-            strstr(consumers[i].outcome.error.message, "runtime"));
+        text_contains(consumers[i].outcome.error.message, "runtime");
     }
 }
 
@@ -121,6 +120,13 @@ static void await_closed(void)
     ck_assert_int_eq(closings, 1);
 }
 
+/* Waits for the close, before which the first stream must have ended so. */
+static void await_closed_and_ended(enum uva_end end)
+{
+    await_closed();
+    ck_ended(0, end);
+}
+
 /* ---- the calling thread ------------------------------------------------- */
 
 static void close_in_batch(struct recording_consumer *o,
@@ -135,8 +141,7 @@ START_TEST(a_close_inside_on_batch_ends_its_stream)
     consumer->on_batch = close_in_batch;
     fake->gate_at = 2;
     start(0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_le(consumer->batches, 2);
     await_count(&fake->freed, 1);
 }
@@ -155,8 +160,7 @@ START_TEST(a_close_inside_on_done_comes_after_it)
 {
     consumer->on_done = close_in_done;
     start(0);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -188,8 +192,7 @@ START_TEST(a_close_before_the_first_turn_ends_what_was_started)
 {
     start(0);
     ck_assert_int_eq(close_it(0), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(consumer->batches, 0);
     await_count(&fake->freed, 1);
 }
@@ -267,7 +270,7 @@ START_TEST(after_the_close_began_nothing_starts)
     start(1);
     ck_assert_int_eq(close_it(UVA_FOREVER), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &table, &error), ESHUTDOWN);
-    ck_assert_ptr_nonnull(strstr(error.message, "runtime"));
+    text_contains(error.message, "runtime");
     uva_stream_release(stream);
     fake_source_open_gate(&fakes[1]);
     await_closed();
@@ -286,8 +289,7 @@ START_TEST(within_the_grace_a_stream_completes_and_the_close_waits_no_longer)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     ck_assert_int_eq(consumer->batches, 5);
     await_count(&fake->freed, 1);
 }
@@ -297,8 +299,7 @@ START_TEST(after_the_grace_a_stream_is_cancelled)
 {
     start_and_wait_at(2);
     ck_assert_int_eq(close_it(20), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -311,8 +312,7 @@ START_TEST(grace_for_ever_waits_for_the_end)
         (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
     ck_assert_int_eq(closings, 0);
     fake_source_open_gate(fake);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -333,8 +333,7 @@ START_TEST(a_second_close_may_shorten_the_grace)
     fake_source_open_gate(fake);
     recording_await_done(consumer, &loop);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 1, never, NULL), EALREADY);
-    await_closed();
-    ck_ended(0, UVA_END_COMPLETE);
+    await_closed_and_ended(UVA_END_COMPLETE);
     ck_ended(1, UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
     await_count(&fakes[1].freed, 1);
@@ -351,8 +350,7 @@ START_TEST(a_second_close_cannot_lengthen_the_grace)
     ck_assert_int_eq(
         uva_runtime_close(loop.runtime, INT64_C(1) << 40, never, NULL),
         EALREADY);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     await_count(&fake->freed, 1);
 }
 END_TEST
@@ -390,8 +388,7 @@ START_TEST(a_second_close_does_not_begin_the_grace_anew)
     ck_assert_int_eq(uv_timer_init(&loop.uv, &timer), 0);
     timer.data = &times;
     ck_assert_int_eq(uv_timer_start(&timer, close_again, 50, 50), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_le(times, 40);
     await_count(&fake->freed, 1);
     loop_until(&loop, is_set, &timer_closed);
@@ -432,8 +429,7 @@ START_TEST(a_source_that_is_stuck_for_ever_does_not_hold_up_the_close)
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
     ck_assert_int_eq(last_stats.streams_open, 0);
     ck_assert_int_eq(atomic_load(&fake->released), 0);
@@ -454,8 +450,7 @@ START_TEST(a_source_stuck_in_its_tasks_does_not_hold_up_the_close)
     loop_until(&loop, has_batches, consumer);
     fake_source_await(fake);
     ck_assert_int_eq(uva_runtime_close(loop.runtime, 0, read_stats, &loop), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(last_stats.calls_stuck, 1);
     ck_assert_int_eq(atomic_load(&fake->freed), 0);
     fake_source_open_gate(fake);
@@ -517,8 +512,7 @@ START_TEST(streams_still_held_outlive_the_runtime)
 
     ck_assert_int_eq(uva_stream_for_each(started, &table, NULL), 0);
     ck_assert_int_eq(close_it(0), 0);
-    await_closed();
-    ck_ended(0, UVA_END_CANCELLED);
+    await_closed_and_ended(UVA_END_CANCELLED);
     ck_assert_int_eq(uva_stream_status(started, &error), ECANCELED);
     uva_stream_cancel(started, EIO, "too late");
     ck_assert_int_eq(uva_stream_for_each(built, &table, NULL), ESHUTDOWN);
@@ -702,51 +696,40 @@ END_TEST
 
 static TCase *from_where(void)
 {
-    TCase *c = tcase_create("from_where");
-
-    tcase_add_test(c, a_close_inside_on_batch_ends_its_stream);
-    tcase_add_test(c, a_close_inside_on_done_comes_after_it);
-    tcase_add_test(c, a_close_inside_a_post_comes_after_it);
-    tcase_add_test(c, a_close_inside_a_handle_of_the_loop_is_fine);
-    tcase_add_test(c, a_close_before_the_first_turn_ends_what_was_started);
-    tcase_add_test(c, a_close_on_another_thread_is_done_by_the_loop);
-    tcase_add_test(
-        c, a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done);
-    tcase_add_test(c, a_close_without_a_callback_is_a_close);
-    return c;
+    return suite_tests(
+        "from_where", a_close_inside_on_batch_ends_its_stream,
+        a_close_inside_on_done_comes_after_it,
+        a_close_inside_a_post_comes_after_it,
+        a_close_inside_a_handle_of_the_loop_is_fine,
+        a_close_before_the_first_turn_ends_what_was_started,
+        a_close_on_another_thread_is_done_by_the_loop,
+        a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done,
+        a_close_without_a_callback_is_a_close, NULL);
 }
 
 static TCase *how_long(void)
 {
-    TCase *c = tcase_create("how_long");
-
-    tcase_add_test(c, a_close_ends_every_stream);
-    tcase_add_test(c, after_the_close_began_nothing_starts);
-    tcase_add_test(
-        c, within_the_grace_a_stream_completes_and_the_close_waits_no_longer);
-    tcase_add_test(c, after_the_grace_a_stream_is_cancelled);
-    tcase_add_test(c, grace_for_ever_waits_for_the_end);
-    tcase_add_test(c, a_second_close_may_shorten_the_grace);
-    tcase_add_test(c, a_second_close_cannot_lengthen_the_grace);
-    tcase_add_test(c, a_second_close_does_not_begin_the_grace_anew);
-    tcase_add_test(c, a_negative_grace_but_for_ever_is_refused);
-    return c;
+    return suite_tests(
+        "how_long", a_close_ends_every_stream,
+        after_the_close_began_nothing_starts,
+        within_the_grace_a_stream_completes_and_the_close_waits_no_longer,
+        after_the_grace_a_stream_is_cancelled, grace_for_ever_waits_for_the_end,
+        a_second_close_may_shorten_the_grace,
+        a_second_close_cannot_lengthen_the_grace,
+        a_second_close_does_not_begin_the_grace_anew,
+        a_negative_grace_but_for_ever_is_refused, NULL);
 }
 
 static TCase *with_what(void)
 {
-    TCase *c = tcase_create("with_what");
-
-    tcase_add_test(c,
-                   a_source_that_is_stuck_for_ever_does_not_hold_up_the_close);
-    tcase_add_test(c, a_source_stuck_in_its_tasks_does_not_hold_up_the_close);
-    tcase_add_test(c, a_close_waits_for_an_extraction_that_comes_to_its_end);
-    tcase_add_test(c, streams_still_held_outlive_the_runtime);
-    tcase_add_test(c, two_runtimes_live_on_one_loop);
-    tcase_add_test(c, two_runtimes_share_workers_that_are_freed_before_them);
-    tcase_add_test(c, an_executor_runs_the_work_of_both_lanes);
-    tcase_add_test(c, what_an_executor_refuses_is_run_all_the_same);
-    return c;
+    return suite_tests(
+        "with_what", a_source_that_is_stuck_for_ever_does_not_hold_up_the_close,
+        a_source_stuck_in_its_tasks_does_not_hold_up_the_close,
+        a_close_waits_for_an_extraction_that_comes_to_its_end,
+        streams_still_held_outlive_the_runtime, two_runtimes_live_on_one_loop,
+        two_runtimes_share_workers_that_are_freed_before_them,
+        an_executor_runs_the_work_of_both_lanes,
+        what_an_executor_refuses_is_run_all_the_same, NULL);
 }
 
 int main(void)

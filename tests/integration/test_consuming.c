@@ -472,35 +472,33 @@ int main(void)
     TCase *tc = tcase_create("on the loop");
 
     tcase_set_timeout(tc, 60);
+    suite_add(tc, a_resume_inside_on_batch_counts,
+              a_resume_without_a_pause_has_no_effect,
+              an_error_waits_behind_a_paused_batch,
+              a_cancel_while_paused_is_told_at_once,
+              a_drop_before_anything_came_is_silent,
+              next_answers_once_a_call_and_repeats_the_end,
+              next_repeats_a_failure_with_its_text,
+              next_is_cancelled_with_its_last_holder_and_told_so,
+              next_that_is_dropped_is_not_answered, NULL);
     tcase_add_loop_test(tc, a_pause_at_any_batch_loses_nothing, 0,
                         5 * FIXTURE_SOURCES);
     tcase_add_loop_test(tc, a_pause_that_took_its_batch_goes_on_with_the_next,
                         0, 5);
-    tcase_add_test(tc, a_resume_inside_on_batch_counts);
-    tcase_add_test(tc, a_resume_without_a_pause_has_no_effect);
-    tcase_add_test(tc, an_error_waits_behind_a_paused_batch);
     tcase_add_loop_test(tc, a_cancel_inside_on_batch_is_the_last_of_it, 0, 70);
-    tcase_add_test(tc, a_cancel_while_paused_is_told_at_once);
-    tcase_add_loop_test(tc, a_drop_inside_on_batch_is_silent, 0, 20);
-    tcase_add_loop_test(
-        tc, a_stream_dropped_in_the_callback_of_another_is_silent_at_once, 0,
-        20);
-    tcase_add_test(tc, a_drop_before_anything_came_is_silent);
-    tcase_add_loop_test(
-        tc, a_source_that_is_stuck_holds_up_neither_cancel_nor_close, 0, 2);
+    suite_add_loops(
+        tc, 0, 20, a_drop_inside_on_batch_is_silent,
+        a_stream_dropped_in_the_callback_of_another_is_silent_at_once, NULL);
+    suite_add_loops(tc, 0, 2,
+                    a_source_that_is_stuck_holds_up_neither_cancel_nor_close,
+                    a_window_of_bytes_pauses_the_reader_and_lets_it_go_on,
+                    next_is_told_of_a_cancel_and_a_close, NULL);
     tcase_add_loop_test(tc, an_interrupt_reaches_a_source_that_is_stuck, 0, 4);
     tcase_add_loop_test(
         tc, AP29_the_source_is_read_no_further_ahead_than_the_window, 1, 9);
-    tcase_add_loop_test(
-        tc, a_window_of_bytes_pauses_the_reader_and_lets_it_go_on, 0, 2);
     tcase_add_loop_test(tc, a_quick_source_runs_on_the_loop_and_ends, 0, 40);
     tcase_add_loop_test(
         tc, a_quick_source_is_not_read_ahead_while_others_have_their_turn, 1,
         40);
-    tcase_add_test(tc, next_answers_once_a_call_and_repeats_the_end);
-    tcase_add_test(tc, next_repeats_a_failure_with_its_text);
-    tcase_add_loop_test(tc, next_is_told_of_a_cancel_and_a_close, 0, 2);
-    tcase_add_test(tc, next_is_cancelled_with_its_last_holder_and_told_so);
-    tcase_add_test(tc, next_that_is_dropped_is_not_answered);
     return suite_main("consuming", NULL, tear_down, tc, NULL);
 }

@@ -391,7 +391,7 @@ START_TEST(no_event_is_recorded_for_an_array_that_is_not_there)
                      EINVAL);
     ck_assert_int_eq(
         uva_array_record(s.f.loop.runtime, &released, NULL, &error), EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.message, "no live array"));
+    text_contains(error.message, "no live array");
     ck_assert_ptr_null(released.sync_event);
     array_close(&s);
 }
@@ -445,29 +445,27 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    suite_add(tc, a_device_that_is_not_there_is_the_answer,
+              a_wait_for_nothing_is_answered_though_the_runtime_closes,
+              two_reasons_to_end_a_wait_are_one_answer,
+              nothing_is_waited_for_that_comes_while_the_runtime_closes,
+              a_forked_child_has_no_devices,
+              what_cannot_be_waited_for_is_said_at_once,
+              a_wait_takes_its_memory_before_it_begins,
+              no_event_is_recorded_for_an_array_that_is_not_there, NULL);
     tcase_add_loop_test(
         tc, the_answer_comes_when_the_event_is_complete_or_has_failed, 0,
         2 * MODES);
     tcase_add_loop_test(
         tc, without_an_event_or_a_way_to_wait_the_answer_comes_too, 0, 7);
-    tcase_add_test(tc, a_device_that_is_not_there_is_the_answer);
-    tcase_add_loop_test(tc, a_stuck_event_is_answered_in_time, 0, MODES);
-    tcase_add_loop_test(tc, an_event_that_was_complete_in_time_is_so, 0, 2);
-    tcase_add_test(tc,
-                   a_wait_for_nothing_is_answered_though_the_runtime_closes);
-    tcase_add_test(tc, two_reasons_to_end_a_wait_are_one_answer);
-    tcase_add_loop_test(tc, a_close_answers_what_waits, 0, MODES);
-    tcase_add_test(tc,
-                   nothing_is_waited_for_that_comes_while_the_runtime_closes);
-    tcase_add_test(tc, a_forked_child_has_no_devices);
-    tcase_add_test(tc, what_cannot_be_waited_for_is_said_at_once);
-    tcase_add_test(tc, a_wait_takes_its_memory_before_it_begins);
-    tcase_add_loop_test(tc, many_threads_may_wait_at_once, 0, MODES);
-    tcase_add_loop_test(tc, a_recorded_event_goes_with_its_array, 0, 2);
+    suite_add_loops(tc, 0, MODES, a_stuck_event_is_answered_in_time,
+                    a_close_answers_what_waits, many_threads_may_wait_at_once,
+                    NULL);
+    suite_add_loops(tc, 0, 2, an_event_that_was_complete_in_time_is_so,
+                    a_recorded_event_goes_with_its_array,
+                    an_event_may_be_one_that_is_not_freed, NULL);
     tcase_add_loop_test(
         tc, an_event_that_cannot_be_recorded_leaves_the_array_as_it_was, 0, 6);
-    tcase_add_test(tc, no_event_is_recorded_for_an_array_that_is_not_there);
-    tcase_add_loop_test(tc, an_event_may_be_one_that_is_not_freed, 0, 2);
 }
 
 int main(void)

@@ -108,8 +108,8 @@ START_TEST(a_stuck_event_of_a_users_table_is_told_by_its_name)
     soft_open(all_modes[_i]);
     fault_ready(&s, &(struct uva_ready){.timeout_ms = 5});
     fault_expect(&s, &fault);
-    ck_assert_ptr_nonnull(strstr(s.f.got.outcome.error.message,
-                                 "soft: an event was not complete"));
+    text_contains(s.f.got.outcome.error.message,
+                  "soft: an event was not complete");
     for (int k = 0; k < FAULT_ARRAYS; k++)
         soft_event_end(&device, k, 0);
     soft_close();
@@ -353,18 +353,15 @@ int main(void)
     TCase *tc = tcase_create("faults");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, a_failed_event_is_told_with_its_vendor_and_call, 0,
-                        modes);
-    tcase_add_test(tc, what_is_known_passes_through_stages);
-    tcase_add_loop_test(tc, a_stuck_event_of_a_users_table_is_told_by_its_name,
-                        0, modes);
-    tcase_add_test(
-        tc, a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name);
-    tcase_add_loop_test(tc, a_failure_that_the_callback_alone_knows_of_is_told,
-                        0, 3);
-    tcase_add_loop_test(tc, a_table_that_cannot_be_loaded_is_told_with_its_call,
-                        0, 3);
-    tcase_add_test(tc, the_vendor_is_known_behind_a_foreign_hop);
-    tcase_add_test(tc, a_vendor_unknown_here_is_in_the_metadata_alone);
+    suite_add(tc, what_is_known_passes_through_stages,
+              a_table_in_the_place_of_one_that_is_built_in_is_told_by_its_name,
+              the_vendor_is_known_behind_a_foreign_hop,
+              a_vendor_unknown_here_is_in_the_metadata_alone, NULL);
+    suite_add_loops(tc, 0, modes,
+                    a_failed_event_is_told_with_its_vendor_and_call,
+                    a_stuck_event_of_a_users_table_is_told_by_its_name, NULL);
+    suite_add_loops(tc, 0, 3,
+                    a_failure_that_the_callback_alone_knows_of_is_told,
+                    a_table_that_cannot_be_loaded_is_told_with_its_call, NULL);
     return suite_main("device faults", NULL, NULL, tc, NULL);
 }

@@ -334,19 +334,18 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, a_copy_without_memory_says_so_and_frees_all, 0, 2);
-    tcase_add_loop_test(tc, a_stage_without_memory_for_a_watch_ends_its_stream,
-                        0, 2);
-    tcase_add_test(tc, an_attach_without_memory_says_so);
+    suite_add(tc, an_attach_without_memory_says_so,
+              a_recording_without_memory_says_so,
+              devices_without_memory_are_made_later,
+              an_array_nobody_can_wait_for_is_never_released,
+              an_array_whose_event_has_no_memory_is_kept, NULL);
+    suite_add_loops(tc, 0, 2, a_copy_without_memory_says_so_and_frees_all,
+                    a_stage_without_memory_for_a_watch_ends_its_stream,
+                    a_system_without_threads_is_told_of_and_can_be_asked_again,
+                    NULL);
     tcase_add_loop_test(tc, a_table_without_memory_says_so, 0, 3);
-    tcase_add_test(tc, a_recording_without_memory_says_so);
-    tcase_add_test(tc, devices_without_memory_are_made_later);
     tcase_add_loop_test(
         tc, devices_without_memory_are_told_of_whoever_asks_first, 0, 5);
-    tcase_add_loop_test(
-        tc, a_system_without_threads_is_told_of_and_can_be_asked_again, 0, 2);
-    tcase_add_test(tc, an_array_nobody_can_wait_for_is_never_released);
-    tcase_add_test(tc, an_array_whose_event_has_no_memory_is_kept);
 }
 
 int main(void)

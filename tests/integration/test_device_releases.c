@@ -338,25 +338,24 @@ START_TEST(a_device_that_is_taken_away_ends_the_waits_for_it)
     s.array.sync_event = &event;
     ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
     ck_assert_int_eq(array_outcome(&s), ENODEV);
-    ck_assert_ptr_nonnull(strstr(s.f.answer.message, "uva_device_attach()"));
+    text_contains(s.f.answer.message, "uva_device_attach()");
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    suite_add(tc,
+              an_array_that_uses_the_service_is_kept_no_longer_than_the_workers,
+              work_goes_on_whose_event_cannot_be_armed,
+              a_close_waits_until_the_work_is_recorded,
+              an_array_of_the_host_is_released_at_once,
+              a_program_asks_what_there_is, a_table_may_ask_what_there_is,
+              a_program_brings_in_handles_and_takes_them_away,
+              a_device_that_is_taken_away_ends_the_waits_for_it, NULL);
     tcase_add_loop_test(
         tc, an_array_is_released_when_the_work_that_reads_it_is_over, 0, 3);
     tcase_add_loop_test(
         tc, an_array_nobody_can_tell_of_is_kept_until_the_workers_end, 0, 4);
-    tcase_add_test(
-        tc, an_array_that_uses_the_service_is_kept_no_longer_than_the_workers);
-    tcase_add_test(tc, work_goes_on_whose_event_cannot_be_armed);
-    tcase_add_test(tc, a_close_waits_until_the_work_is_recorded);
-    tcase_add_test(tc, an_array_of_the_host_is_released_at_once);
-    tcase_add_test(tc, a_program_asks_what_there_is);
-    tcase_add_test(tc, a_table_may_ask_what_there_is);
-    tcase_add_test(tc, a_program_brings_in_handles_and_takes_them_away);
-    tcase_add_test(tc, a_device_that_is_taken_away_ends_the_waits_for_it);
 }
 
 int main(void)

@@ -400,23 +400,19 @@ static TCase *streams(void)
     TCase *tcase = tcase_create("streams");
 
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_loop_test(tcase, a_map_without_a_function_fails_the_stream, 0, 2);
-    tcase_add_test(tcase, the_least_of_several_limits_counts);
-    tcase_add_loop_test(
-        tcase, late_calls_are_nothing_to_a_stream_that_has_not_begun, 0, 2);
-    tcase_add_test(tcase, a_source_of_tasks_that_waits_is_interrupted);
-    tcase_add_test(tcase,
-                   a_source_of_tasks_may_say_its_device_and_keep_its_ctx);
-    tcase_add_test(tcase, ds03_a_batch_of_another_device_is_counted_once);
-    tcase_add_test(tcase, a_device_source_says_why_it_failed);
-    tcase_add_test(tcase, a_source_needs_no_options);
-    tcase_add_test(tcase, a_call_without_memory_is_not_posted);
-    tcase_add_test(tcase, a_stage_without_memory_fails_the_stream);
-    tcase_add_test(tcase, a_stream_that_fails_without_memory_says_so);
-    tcase_add_test(tcase, a_runtime_refuses_what_makes_no_sense);
-    tcase_add_loop_test(tcase, batches_of_an_unheard_of_size_are_passed_on, 0,
-                        2);
-    tcase_add_test(tcase, at03_what_is_no_task_is_not_extracted);
+    suite_add(tcase, the_least_of_several_limits_counts,
+              a_source_of_tasks_that_waits_is_interrupted,
+              a_source_of_tasks_may_say_its_device_and_keep_its_ctx,
+              ds03_a_batch_of_another_device_is_counted_once,
+              a_device_source_says_why_it_failed, a_source_needs_no_options,
+              a_call_without_memory_is_not_posted,
+              a_stage_without_memory_fails_the_stream,
+              a_stream_that_fails_without_memory_says_so,
+              a_runtime_refuses_what_makes_no_sense,
+              at03_what_is_no_task_is_not_extracted, NULL);
+    suite_add_loops(tcase, 0, 2, a_map_without_a_function_fails_the_stream,
+                    late_calls_are_nothing_to_a_stream_that_has_not_begun,
+                    batches_of_an_unheard_of_size_are_passed_on, NULL);
     return tcase;
 }
 
@@ -424,9 +420,9 @@ static TCase *others(void)
 {
     TCase *tcase = tcase_create("others");
 
+    tcase_add_test(tcase, large_metadata_arrives_or_memory_is_told_to_lack);
     tcase_add_loop_test(tcase, a_window_is_completed_or_refused, 0,
                         sizeof(WINDOWS) / sizeof(WINDOWS[0]));
-    tcase_add_test(tcase, large_metadata_arrives_or_memory_is_told_to_lack);
     return tcase;
 }
 

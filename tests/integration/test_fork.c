@@ -368,14 +368,12 @@ END_TEST
 
 int main(void)
 {
-    TCase *c = tcase_create("fork");
-
-    tcase_add_test(c, a_child_cannot_use_the_parents_runtimes);
-    tcase_add_test(c, a_child_cannot_make_streams_and_has_its_own_back);
-    tcase_add_test(c, a_child_can_neither_start_nor_stop_the_parents_streams);
-    tcase_add_test(c, a_child_cannot_add_stages);
-    tcase_add_test(c, a_child_may_give_back_arrays_and_streams);
-    tcase_add_test(c, a_child_may_drop_streams);
-    tcase_add_test(c, a_child_may_settle_tasks_and_its_requests_are_not_heard);
+    TCase *c = suite_tests(
+        "fork", a_child_cannot_use_the_parents_runtimes,
+        a_child_cannot_make_streams_and_has_its_own_back,
+        a_child_can_neither_start_nor_stop_the_parents_streams,
+        a_child_cannot_add_stages, a_child_may_give_back_arrays_and_streams,
+        a_child_may_drop_streams,
+        a_child_may_settle_tasks_and_its_requests_are_not_heard, NULL);
     return suite_main("fork", set_up, tear_down, c, NULL);
 }

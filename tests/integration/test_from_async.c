@@ -322,8 +322,7 @@ START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
 {
     hostile_open(&h, "gate");
     h.peer.start_code = EIO;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, ETIMEDOUT, "too late");
@@ -338,8 +337,7 @@ END_TEST
 START_TEST(a_close_leaves_the_peer_behind_as_an_orphan)
 {
     hostile_open(&h, "schema task*2 gate push*3 schema error release");
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     loop_close_runtime(&h.loop, 0);
@@ -368,8 +366,7 @@ END_TEST
 START_TEST(G30_a_stream_cancelled_before_its_schema_refuses_it)
 {
     hostile_open(&h, "gate schema release");
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn(&h);
     hostile_producer_await_gate(&h.peer, 1);
     uva_stream_cancel(h.stream, 0, NULL);
@@ -402,8 +399,7 @@ START_TEST(G30_a_stream_cancelled_while_its_schema_comes_refuses_it)
     uva__loop_rt(h.loop.runtime)->log =
         (struct uva_log){log_hold, &h, UVA_LOG_WARN};
     h.peer.device_type = 0;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     hostile_turn_until(&h, &at_log, 1);
     uva_stream_cancel(h.stream, 0, NULL);
     hostile_finish(&h);
@@ -496,8 +492,7 @@ START_TEST(a_consumer_that_stops_stops_the_producer)
     h.peer.window = 4;
     h.peer.on_loop = true;
     h.appetite = 2;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (atomic_load(&h.peer.offered) < 6)
         hostile_turn(&h);
     loop_settle(&h.loop);
@@ -514,8 +509,7 @@ START_TEST(AP06_a_flood_ends_the_stream_behind_what_fitted)
     h.peer.window = 2;
     h.peer.on_loop = true;
     h.appetite = 1;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (atomic_load(&h.peer.cancels) == 0)
         hostile_turn(&h);
     hostile_turn_until(&h, &h.peer.played, 1);
@@ -532,8 +526,7 @@ START_TEST(a_producer_that_ignores_requests_can_be_cancelled)
 {
     open_script(&h, "schema task cancelled release", _i);
     h.peer.request = HOSTILE_IGNORES;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (strcmp(h.transcript, "schema") != 0)
         hostile_turn(&h);
     uva_stream_cancel(h.stream, 0, NULL);
@@ -550,8 +543,7 @@ START_TEST(AP04_tasks_on_the_stack_of_request_are_taken_and_counted)
     h.peer.request = HOSTILE_DELIVERS;
     h.peer.window = 4;
     h.appetite = 50;
-    hostile_make(&h);
-    hostile_start(&h);
+    hostile_begin(&h);
     while (h.batches < 50)
         hostile_turn(&h);
     ck_assert_int_eq(memcmp(h.clauses, "TH-01 TH-01 TH-01 TH-01 AP-04", 29), 0);
@@ -661,16 +653,6 @@ END_TEST
 
 /* ---- building ----------------------------------------------------------- */
 
-static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    (void)ctx;
-    (void)handler;
-    (void)error;
-    ck_abort_msg("must not be started");
-    return 0;
-}
-
 static void count(void *ctx)
 {
     atomic_fetch_add((atomic_long *)ctx, 1);
@@ -689,7 +671,7 @@ START_TEST(sources_that_make_no_sense_are_refused_and_freed)
 {
     atomic_long freed = 0;
     struct uva_async_source source = {
-        .start = never, .free_ctx = count, .ctx = &freed};
+        .start = hostile_never, .free_ctx = count, .ctx = &freed};
     struct loop_fixture loop;
 
     loop_open(&loop);
@@ -717,7 +699,7 @@ END_TEST
 START_TEST(a_stream_never_started_frees_its_source)
 {
     atomic_long freed = 0;
-    const struct uva_async_source source = {.start = never,
+    const struct uva_async_source source = {.start = hostile_never,
                                             .free_ctx = count,
                                             .ctx = &freed,
                                             .device_type = ARROW_DEVICE_CPU};
@@ -748,8 +730,7 @@ START_TEST(no_failing_allocation_is_forgotten)
         open_script(&h, "schema tagged task*20 error-tagged release", _i);
         h.peer.about = about();
         loop_fail(&h.loop, n);
-        hostile_make(&h);
-        hostile_start(&h);
+        hostile_begin(&h);
         hostile_finish(&h);
         whole = !faulty_allocator_has_failed(&h.loop.memory);
         hostile_close(&h);
@@ -760,69 +741,47 @@ END_TEST
 
 static void add_from_either_thread(TCase *ways)
 {
-    tcase_add_loop_test(ways, AH01_lawful_streams_are_read_whole, 0, WAYS);
-    tcase_add_loop_test(ways, AH18_errors_come_behind_the_batches_before_them,
-                        0, WAYS);
-    tcase_add_loop_test(ways, ER13_release_alone_is_an_error, 0, WAYS);
-    tcase_add_loop_test(ways, AH05_schemas_that_cannot_be_used_are_refused, 0,
-                        WAYS);
-    tcase_add_loop_test(
-        ways, AH05_a_second_schema_is_refused_and_the_stream_goes_on, 0, WAYS);
-    tcase_add_loop_test(ways, AH11_what_comes_behind_the_end_is_discarded, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AH24_a_copy_of_the_handler_is_as_good, 0, WAYS);
-    tcase_add_loop_test(ways, AP06_unasked_batches_are_taken_and_counted, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AT01_lost_batches_end_the_stream_and_cancel_it, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AT16_batches_of_another_kind_are_delivered, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, ER14_whatever_follows_a_cancel_is_a_cancel, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, R08_cancel_may_end_the_stream_on_its_own_stack, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, Q14_a_producer_freed_after_cancel_is_not_called,
-                        0, WAYS);
-    tcase_add_loop_test(ways, a_close_waits_for_peers_on_their_way_home, 0,
-                        WAYS);
-    tcase_add_loop_test(ways, AH21_a_peer_that_never_releases_holds_nobody_up,
-                        0, WAYS);
-    tcase_add_loop_test(ways, Q16_a_request_stays_open_to_the_end, 0, WAYS);
-    tcase_add_loop_test(ways, a_window_of_one_is_enough, 0, WAYS);
-    tcase_add_loop_test(ways, a_producer_that_ignores_requests_can_be_cancelled,
-                        0, WAYS);
-    tcase_add_loop_test(
-        ways, AP04_tasks_on_the_stack_of_request_are_taken_and_counted, 0,
-        WAYS);
-    tcase_add_loop_test(ways, R08_request_may_end_the_stream_on_its_own_stack,
-                        0, WAYS);
-    tcase_add_loop_test(
-        ways, TH01_overlapping_callbacks_are_survived_and_counted, 0, WAYS);
-    tcase_add_loop_test(
-        ways, AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound, 0,
-        WAYS);
-    tcase_add_loop_test(ways, no_failing_allocation_is_forgotten, 0, WAYS);
+    suite_add_loops(
+        ways, 0, WAYS, AH01_lawful_streams_are_read_whole,
+        AH18_errors_come_behind_the_batches_before_them,
+        ER13_release_alone_is_an_error,
+        AH05_schemas_that_cannot_be_used_are_refused,
+        AH05_a_second_schema_is_refused_and_the_stream_goes_on,
+        AH11_what_comes_behind_the_end_is_discarded,
+        AH24_a_copy_of_the_handler_is_as_good,
+        AP06_unasked_batches_are_taken_and_counted,
+        AT01_lost_batches_end_the_stream_and_cancel_it,
+        AT16_batches_of_another_kind_are_delivered,
+        ER14_whatever_follows_a_cancel_is_a_cancel,
+        R08_cancel_may_end_the_stream_on_its_own_stack,
+        Q14_a_producer_freed_after_cancel_is_not_called,
+        a_close_waits_for_peers_on_their_way_home,
+        AH21_a_peer_that_never_releases_holds_nobody_up,
+        Q16_a_request_stays_open_to_the_end, a_window_of_one_is_enough,
+        a_producer_that_ignores_requests_can_be_cancelled,
+        AP04_tasks_on_the_stack_of_request_are_taken_and_counted,
+        R08_request_may_end_the_stream_on_its_own_stack,
+        TH01_overlapping_callbacks_are_survived_and_counted,
+        AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound,
+        no_failing_allocation_is_forgotten, NULL);
 }
 
 static void add_once(TCase *once)
 {
-    tcase_add_test(once, AH22_what_comes_behind_release_is_discarded);
-    tcase_add_test(once, Q17_a_start_that_hangs_holds_nobody_up);
-    tcase_add_test(once, a_close_leaves_the_peer_behind_as_an_orphan);
-    tcase_add_test(once, G30_a_stream_cancelled_before_its_schema_refuses_it);
-    tcase_add_test(once,
-                   G30_a_stream_cancelled_while_its_schema_comes_refuses_it);
-    tcase_add_test(once, a_deaf_peer_holds_nobody_up);
-    tcase_add_test(once, G55_start_may_fail_with_or_without_a_release);
-    tcase_add_test(once, a_consumer_that_stops_stops_the_producer);
-    tcase_add_test(once, AP06_a_flood_ends_the_stream_behind_what_fitted);
+    suite_add(once, AH22_what_comes_behind_release_is_discarded,
+              Q17_a_start_that_hangs_holds_nobody_up,
+              a_close_leaves_the_peer_behind_as_an_orphan,
+              G30_a_stream_cancelled_before_its_schema_refuses_it,
+              G30_a_stream_cancelled_while_its_schema_comes_refuses_it,
+              a_deaf_peer_holds_nobody_up,
+              G55_start_may_fail_with_or_without_a_release,
+              a_consumer_that_stops_stops_the_producer,
+              AP06_a_flood_ends_the_stream_behind_what_fitted,
+              AP19_malformed_metadata_of_a_producer_is_left_out,
+              AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be,
+              sources_that_make_no_sense_are_refused_and_freed,
+              a_stream_never_started_frees_its_source, NULL);
     tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
-    tcase_add_test(once, AP19_malformed_metadata_of_a_producer_is_left_out);
-    tcase_add_test(
-        once,
-        AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be);
-    tcase_add_test(once, sources_that_make_no_sense_are_refused_and_freed);
-    tcase_add_test(once, a_stream_never_started_frees_its_source);
 }
 
 int main(void)

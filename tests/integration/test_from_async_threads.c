@@ -506,19 +506,9 @@ END_TEST
 
 /* ---- threads that cannot be created ------------------------------------- */
 
-static int never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    (void)ctx;
-    (void)handler;
-    (void)error;
-    ck_abort_msg("must not be started");
-    return 0;
-}
-
 START_TEST(R04_without_a_thread_the_stream_fails_when_it_is_made)
 {
-    const struct uva_async_source source = {.start = never};
+    const struct uva_async_source source = {.start = hostile_never};
     struct uva_stream *stream;
     struct loop_fixture loop;
 
@@ -537,30 +527,26 @@ int main(void)
     TCase *meet = tcase_create("meet"), *own = tcase_create("own"),
           *chance = tcase_create("chance");
 
-    tcase_add_test(meet, G13_tasks_held_by_others_are_extracted_inside_release);
-    tcase_add_test(meet, G13_tasks_still_queued_are_extracted_inside_release);
-    tcase_add_test(meet, ER12_a_failure_inside_release_is_told_to_who_extracts);
-    tcase_add_loop_test(
-        meet, G16_tasks_nobody_extracts_are_spent_when_the_stream_is_dropped, 0,
-        2);
-    tcase_add_test(meet, R31_release_waits_for_an_extraction_that_runs);
-    tcase_add_test(meet, R31_an_extraction_waits_for_release);
-    tcase_add_test(meet, AT21_a_discard_leaves_it_to_release);
-    tcase_add_loop_test(
-        meet, AT23_an_extraction_may_end_the_stream_on_its_own_stack, 0, 2);
-    tcase_add_test(meet,
-                   Q15_a_request_that_waits_for_a_callback_holds_nobody_up);
-    tcase_add_test(meet, AP28_a_request_that_waits_for_the_end_is_left_behind);
-    tcase_add_test(meet, TH10_the_end_waits_for_a_request_of_ours);
-    tcase_add_test(meet, R04_without_a_thread_the_stream_fails_when_it_is_made);
-    tcase_add_loop_test(own, R41_our_own_producers_can_be_foreign_ones, 0,
-                        OWNS);
-    tcase_add_loop_test(own, R41_their_errors_arrive, 0, OWNS);
-    tcase_add_loop_test(own, R41_they_can_be_cancelled, 0, OWNS);
-    tcase_add_loop_test(chance, TH04_any_thread_may_cancel_at_any_time, 0, 16);
+    suite_add(meet, G13_tasks_held_by_others_are_extracted_inside_release,
+              G13_tasks_still_queued_are_extracted_inside_release,
+              ER12_a_failure_inside_release_is_told_to_who_extracts,
+              R31_release_waits_for_an_extraction_that_runs,
+              R31_an_extraction_waits_for_release,
+              AT21_a_discard_leaves_it_to_release,
+              Q15_a_request_that_waits_for_a_callback_holds_nobody_up,
+              AP28_a_request_that_waits_for_the_end_is_left_behind,
+              TH10_the_end_waits_for_a_request_of_ours,
+              R04_without_a_thread_the_stream_fails_when_it_is_made, NULL);
+    suite_add_loops(
+        meet, 0, 2,
+        G16_tasks_nobody_extracts_are_spent_when_the_stream_is_dropped,
+        AT23_an_extraction_may_end_the_stream_on_its_own_stack, NULL);
+    suite_add_loops(own, 0, OWNS, R41_our_own_producers_can_be_foreign_ones,
+                    R41_their_errors_arrive, R41_they_can_be_cancelled, NULL);
+    suite_add_loops(chance, 0, 16, TH04_any_thread_may_cancel_at_any_time,
+                    no_peer_at_random_is_too_much, NULL);
     tcase_add_loop_test(
         chance, AP14_a_cancel_at_every_batch_is_followed_by_the_release, 0, 4);
-    tcase_add_loop_test(chance, no_peer_at_random_is_too_much, 0, 16);
     return suite_main("from_async_threads", NULL, tear_down, meet, own, chance,
                       NULL);
 }

@@ -592,30 +592,27 @@ int main(void)
     TCase *embedded = tcase_create("guest"), *thread = tcase_create("thread");
     TCase *turned = tcase_create("turned"), *posted = tcase_create("posted");
 
-    tcase_add_test(embedded,
-                   a_guest_adds_four_handles_and_leaves_their_data_alone);
-    tcase_add_test(embedded, an_idle_guest_does_not_keep_the_loop_alive);
-    tcase_add_test(embedded, a_stream_keeps_the_loop_alive_until_its_end);
-    tcase_add_test(embedded, a_stream_not_started_does_not_keep_the_loop_alive);
-    tcase_add_test(embedded, a_guest_leaves_the_other_handles_alone);
-    tcase_add_test(embedded, hundreds_of_runtimes_leave_no_descriptor_behind);
-    tcase_add_test(
-        embedded, hundreds_of_runtimes_with_streams_leave_no_descriptor_behind);
-    tcase_add_test(thread, join_lets_the_streams_finish);
-    tcase_add_test(thread, join_waits_for_a_stream_that_waits);
-    tcase_add_test(thread, join_says_edeadlk_on_the_loop_thread);
-    tcase_add_test(thread, join_says_einval_for_a_runtime_without_a_thread);
-    tcase_add_test(thread, join_after_close_ends_what_would_never_end);
-    tcase_add_test(turned,
-                   the_descriptor_is_silent_while_there_is_nothing_to_do);
-    tcase_add_test(turned, the_descriptor_alone_carries_a_stream_to_its_end);
-    tcase_add_test(turned, the_descriptor_is_the_same_until_closed);
-    tcase_add_test(turned, timers_make_the_descriptor_readable);
-    tcase_add_test(turned, a_turn_inside_a_callback_does_nothing);
-    tcase_add_test(posted, a_post_for_each_turn_is_all_a_host_needs);
-    tcase_add_test(posted, an_idle_runtime_posts_nothing);
-    tcase_add_test(posted, timers_are_posted_too);
-    tcase_add_test(posted, turns_that_nobody_asked_for_do_no_harm);
+    suite_add(embedded, a_guest_adds_four_handles_and_leaves_their_data_alone,
+              an_idle_guest_does_not_keep_the_loop_alive,
+              a_stream_keeps_the_loop_alive_until_its_end,
+              a_stream_not_started_does_not_keep_the_loop_alive,
+              a_guest_leaves_the_other_handles_alone,
+              hundreds_of_runtimes_leave_no_descriptor_behind,
+              hundreds_of_runtimes_with_streams_leave_no_descriptor_behind,
+              NULL);
+    suite_add(thread, join_lets_the_streams_finish,
+              join_waits_for_a_stream_that_waits,
+              join_says_edeadlk_on_the_loop_thread,
+              join_says_einval_for_a_runtime_without_a_thread,
+              join_after_close_ends_what_would_never_end, NULL);
+    suite_add(turned, the_descriptor_is_silent_while_there_is_nothing_to_do,
+              the_descriptor_alone_carries_a_stream_to_its_end,
+              the_descriptor_is_the_same_until_closed,
+              timers_make_the_descriptor_readable,
+              a_turn_inside_a_callback_does_nothing, NULL);
+    suite_add(posted, a_post_for_each_turn_is_all_a_host_needs,
+              an_idle_runtime_posts_nothing, timers_are_posted_too,
+              turns_that_nobody_asked_for_do_no_harm, NULL);
     return suite_main("hosting", set_up, tear_down, embedded, thread, turned,
                       posted, NULL);
 }

@@ -85,10 +85,8 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tcase_create("lines");
-
-    tcase_add_test(tcase, the_environment_says_how_much_is_told);
-    tcase_add_test(tcase, a_word_that_is_no_level_means_silence);
-    tcase_add_test(tcase, a_log_of_the_programs_own_goes_first);
+    TCase *tcase = suite_tests("lines", the_environment_says_how_much_is_told,
+                               a_word_that_is_no_level_means_silence,
+                               a_log_of_the_programs_own_goes_first, NULL);
     return suite_main("log", NULL, NULL, tcase, NULL);
 }

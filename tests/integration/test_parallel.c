@@ -386,19 +386,17 @@ int main(void)
     TCase *tc = tcase_create("workers");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, order_is_kept_whoever_finishes_first);
-    tcase_add_test(tc, unordered_batches_come_as_they_finish);
-    tcase_add_test(
-        tc, a_batch_that_finishes_while_others_are_taken_waits_for_its_turn);
-    tcase_add_test(tc, one_worker_is_the_default_and_runs_one_map_at_a_time);
-    tcase_add_test(tc, a_window_bounds_what_is_begun_ahead);
-    tcase_add_test(tc, a_failed_map_ends_the_stream_behind_what_was_before_it);
-    tcase_add_test(tc, a_failed_extraction_keeps_its_text);
-    tcase_add_test(tc, a_source_error_comes_behind_all_batches);
-    tcase_add_test(tc, a_cancel_does_not_wait_for_a_map_that_is_stuck);
-    tcase_add_test(tc, a_consumer_that_has_enough_leaves_nothing_behind);
-    tcase_add_test(tc, stages_may_follow_each_other);
-    tcase_add_test(tc, a_map_may_change_the_schema);
-    tcase_add_test(tc, a_map_that_refuses_the_schema_fails_the_stream);
+    suite_add(tc, order_is_kept_whoever_finishes_first,
+              unordered_batches_come_as_they_finish,
+              a_batch_that_finishes_while_others_are_taken_waits_for_its_turn,
+              one_worker_is_the_default_and_runs_one_map_at_a_time,
+              a_window_bounds_what_is_begun_ahead,
+              a_failed_map_ends_the_stream_behind_what_was_before_it,
+              a_failed_extraction_keeps_its_text,
+              a_source_error_comes_behind_all_batches,
+              a_cancel_does_not_wait_for_a_map_that_is_stuck,
+              a_consumer_that_has_enough_leaves_nothing_behind,
+              stages_may_follow_each_other, a_map_may_change_the_schema,
+              a_map_that_refuses_the_schema_fails_the_stream, NULL);
     return suite_main("parallel", NULL, tear_down, tc, NULL);
 }

@@ -19,16 +19,6 @@ static void tear_down(void)
     push_close(&p);
 }
 
-static const char *transcript(void)
-{
-    return p.consumer.transcript;
-}
-
-static void await_done(void)
-{
-    recording_await_done(&p.consumer, &p.loop);
-}
-
 /* Lets the consumer take `n` more batches, and turns the loop until it is idle.
  */
 static void feed(int64_t n)
@@ -44,12 +34,10 @@ START_TEST(batches_come_in_order_and_the_close_ends_the_stream)
     push_open(&p, 0, 0);
     push_start(&p);
     push_batches(&p, 1, 3);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1 2 3");
+    push_settles(&p, "schema 1 2 3");
     push_batches(&p, 4, 5);
     push_end(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "schema 1 2 3 4 5 complete");
+    push_ends(&p, "schema 1 2 3 4 5 complete");
     ck_assert_int_eq(p.consumer.ordinal, 4);
 }
 END_TEST
@@ -61,8 +49,7 @@ START_TEST(what_was_pushed_and_closed_before_the_start_is_delivered)
     push_end(&p);
     loop_settle(&p.loop);
     push_start(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "schema 1 2 3 complete");
+    push_ends(&p, "schema 1 2 3 complete");
 }
 END_TEST
 
@@ -70,14 +57,11 @@ START_TEST(the_schema_alone_is_a_stream)
 {
     push_open_bare(&p, 0, 0);
     push_start(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "");
+    push_settles(&p, "");
     ck_assert_int_eq(push_describe(&p), 0);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema");
+    push_settles(&p, "schema");
     push_end(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "schema complete");
+    push_ends(&p, "schema complete");
 }
 END_TEST
 
@@ -98,8 +82,7 @@ START_TEST(batches_are_of_the_device_that_was_said)
     ck_assert_int_eq(uva_pusher_push(p.pusher, &pinned, NULL, 0), 0);
     push_start(&p);
     push_end(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "schema 2 complete");
+    push_ends(&p, "schema 2 complete");
     ck_assert_int_eq(uva_stream_get_info(p.stream)->device_type,
                      ARROW_DEVICE_CUDA_HOST);
 }
@@ -349,18 +332,17 @@ START_TEST(a_full_window_says_eagain_and_room_is_told_at_the_refill_mark)
     push_start(&p);
     push_batches(&p, 1, 4);
     ck_assert_int_eq(push_batch(&p, 5, 0), EAGAIN);
-    loop_settle(&p.loop); /* the first batch is offered to the consumer */
-    ck_assert_str_eq(transcript(), "schema");
+    push_settles(&p, "schema"); /* the first batch is offered to the consumer */
     feed(1);
-    ck_assert_str_eq(transcript(), "schema 1 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 room");
     push_batches(&p, 5, 6);
     ck_assert_int_eq(push_batch(&p, 7, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(transcript(), "schema 1 room 2");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2");
     feed(1);
-    ck_assert_str_eq(transcript(), "schema 1 room 2 3 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2 3 room");
     feed(3);
-    ck_assert_str_eq(transcript(), "schema 1 room 2 3 room 4 5 6");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 room 2 3 room 4 5 6");
 }
 END_TEST
 
@@ -372,7 +354,7 @@ START_TEST(room_is_not_told_to_those_who_were_never_refused)
         push_batches(&p, i, i + 1);
         loop_settle(&p.loop);
     }
-    ck_assert_str_eq(transcript(), "schema 1 2 3 4 5 6");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 4 5 6");
 }
 END_TEST
 
@@ -394,8 +376,7 @@ START_TEST(a_window_of_one_takes_one)
     push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1 room");
+    push_settles(&p, "schema 1 room");
     push_batches(&p, 2, 2);
 }
 END_TEST
@@ -408,14 +389,12 @@ START_TEST(a_window_counts_bytes)
     ck_assert_int_eq(push_batch(&p, 601, 0), 0);
     ck_assert_int_eq(push_batch(&p, 0, 0), EAGAIN);
     push_start(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(),
-                     "schema"); /* 601 bytes left: more than half */
+    push_settles(&p, "schema"); /* 601 bytes left: more than half */
     ck_assert_int_eq(push_batch(&p, 0, 0), 0);
     feed(1);
-    ck_assert_str_eq(transcript(), "schema 999 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema 999 room");
     feed(2);
-    ck_assert_str_eq(transcript(), "schema 999 room 601 0");
+    ck_assert_str_eq(p.consumer.transcript, "schema 999 room 601 0");
 }
 END_TEST
 
@@ -425,8 +404,7 @@ START_TEST(one_batch_always_fits)
     ck_assert_int_eq(push_batch(&p, 1000, 0), 0);
     ck_assert_int_eq(push_batch(&p, 1, 0), EAGAIN);
     push_start(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1000 room");
+    push_settles(&p, "schema 1000 room");
 }
 END_TEST
 
@@ -473,7 +451,7 @@ START_TEST(a_writer_on_the_loop_lives_on_room_alone)
     pushed = 0;
     push_until_full(&p);
     push_start(&p);
-    await_done();
+    push_await_done(&p);
     ck_assert_int_eq(p.consumer.taken, 20);
     ck_assert_int_eq(p.consumer.outcome.end, UVA_END_COMPLETE);
     ck_assert_ptr_null(p.pusher);
@@ -487,66 +465,49 @@ START_TEST(room_that_was_used_up_is_told_when_it_comes_again)
     push_start(&p);
     push_batches(&p, 1, 2);
     ck_assert_int_eq(push_batch(&p, 3, 0), EAGAIN);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(),
-                     "schema room"); /* the consumer has batch 1 */
+    push_settles(&p, "schema room"); /* the consumer has batch 1 */
     push_batches(&p, 3, 3);
     ck_assert_int_eq(push_batch(&p, 4, 0), EAGAIN);
     feed(1);
-    ck_assert_str_eq(transcript(), "schema room 1 room");
+    ck_assert_str_eq(p.consumer.transcript, "schema room 1 room");
 }
 END_TEST
 
 /* ------------------------------------------------------------------------- */
 
-static TCase *part(Suite *suite, const char *name)
-{
-    TCase *part = tcase_create(name);
-
-    tcase_add_checked_fixture(part, NULL, tear_down);
-    suite_add_tcase(suite, part);
-    return part;
-}
-
 static void add_writing(Suite *suite)
 {
-    TCase *well = part(suite, "all is well");
-    TCase *metadata = part(suite, "metadata");
-    TCase *refused = part(suite, "what a push refuses");
-    TCase *waiting = part(suite, "waiting on the loop");
-    TCase *room = part(suite, "room");
+    TCase *refused = suite_case(suite, "what a push refuses", NULL, tear_down);
+    TCase *room = suite_case(suite, "room", NULL, tear_down);
 
-    tcase_add_test(well, batches_come_in_order_and_the_close_ends_the_stream);
-    tcase_add_test(well,
-                   what_was_pushed_and_closed_before_the_start_is_delivered);
-    tcase_add_test(well, the_schema_alone_is_a_stream);
-    tcase_add_test(well, batches_are_of_the_device_that_was_said);
-    tcase_add_test(well, a_steady_flow_allocates_nothing);
-    tcase_add_test(metadata, metadata_that_fits_a_slot_arrives_whole);
-    tcase_add_test(metadata, metadata_that_is_larger_arrives_whole);
-    tcase_add_test(metadata, metadata_of_a_batch_that_found_no_room_is_dropped);
-    tcase_add_test(metadata, metadata_without_a_pair_is_none);
-    tcase_add_test(metadata, malformed_metadata_is_refused);
-    tcase_add_test(refused, there_is_no_push_before_the_schema);
-    tcase_add_test(refused, the_schema_is_said_once);
-    tcase_add_test(refused,
-                   a_schema_that_is_no_good_is_refused_and_another_taken);
-    tcase_add_test(refused, an_array_that_is_no_good_is_refused);
-    tcase_add_test(refused, a_format_unknown_here_is_passed_on);
-    tcase_add_test(refused, no_pusher_is_one_that_is_over);
-    tcase_add_test(refused, a_forked_child_may_not_push);
-    tcase_add_test(waiting, the_loop_thread_may_not_wait_between_turns);
-    tcase_add_test(waiting, the_loop_thread_may_not_wait_inside_a_turn);
-    tcase_add_test(
-        room, a_full_window_says_eagain_and_room_is_told_at_the_refill_mark);
-    tcase_add_test(room, room_is_not_told_to_those_who_were_never_refused);
-    tcase_add_test(room, there_is_room_as_soon_as_the_window_is_not_full);
-    tcase_add_test(room, a_window_of_one_takes_one);
-    tcase_add_test(room, a_window_counts_bytes);
-    tcase_add_test(room, one_batch_always_fits);
-    tcase_add_test(room, sizes_too_large_to_be_added_up_fill_the_window);
-    tcase_add_test(room, a_writer_on_the_loop_lives_on_room_alone);
-    tcase_add_test(room, room_that_was_used_up_is_told_when_it_comes_again);
+    suite_add(suite_case(suite, "all is well", NULL, tear_down),
+              batches_come_in_order_and_the_close_ends_the_stream,
+              what_was_pushed_and_closed_before_the_start_is_delivered,
+              the_schema_alone_is_a_stream,
+              batches_are_of_the_device_that_was_said,
+              a_steady_flow_allocates_nothing, NULL);
+    suite_add(suite_case(suite, "metadata", NULL, tear_down),
+              metadata_that_fits_a_slot_arrives_whole,
+              metadata_that_is_larger_arrives_whole,
+              metadata_of_a_batch_that_found_no_room_is_dropped,
+              metadata_without_a_pair_is_none, malformed_metadata_is_refused,
+              NULL);
+    suite_add(
+        refused, there_is_no_push_before_the_schema, the_schema_is_said_once,
+        a_schema_that_is_no_good_is_refused_and_another_taken,
+        an_array_that_is_no_good_is_refused, a_format_unknown_here_is_passed_on,
+        no_pusher_is_one_that_is_over, a_forked_child_may_not_push, NULL);
+    suite_add(suite_case(suite, "waiting on the loop", NULL, tear_down),
+              the_loop_thread_may_not_wait_between_turns,
+              the_loop_thread_may_not_wait_inside_a_turn, NULL);
+    suite_add(
+        room, a_full_window_says_eagain_and_room_is_told_at_the_refill_mark,
+        room_is_not_told_to_those_who_were_never_refused,
+        there_is_room_as_soon_as_the_window_is_not_full,
+        a_window_of_one_takes_one, a_window_counts_bytes, one_batch_always_fits,
+        sizes_too_large_to_be_added_up_fill_the_window,
+        a_writer_on_the_loop_lives_on_room_alone,
+        room_that_was_used_up_is_told_when_it_comes_again, NULL);
 }
 
 int main(void)

@@ -19,16 +19,6 @@ static void tear_down(void)
     push_close(&p);
 }
 
-static const char *transcript(void)
-{
-    return p.consumer.transcript;
-}
-
-static void await_done(void)
-{
-    recording_await_done(&p.consumer, &p.loop);
-}
-
 /* ---- ended by the writer ------------------------------------------------ */
 
 START_TEST(an_error_comes_after_what_was_pushed)
@@ -47,8 +37,7 @@ START_TEST(an_error_comes_after_what_was_pushed)
     memset(block, 0xee, sizeof(block));
     p.pusher = NULL;
     push_start(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "schema 1 2 failed");
+    push_ends(&p, "schema 1 2 failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, 4711);
     ck_assert_str_eq(p.consumer.outcome.error.message, "the wire is cut");
     ck_assert_uint_eq(p.consumer.metadata_size, size);
@@ -65,14 +54,14 @@ static void close_with(int code)
     uva_pusher_close(p.pusher, &error, NULL);
     p.pusher = NULL;
     push_start(&p);
-    await_done();
+    push_await_done(&p);
 }
 
 START_TEST(an_error_may_come_before_the_schema)
 {
     push_open_bare(&p, 0, 0);
     close_with(ECONNREFUSED);
-    ck_assert_str_eq(transcript(), "failed");
+    ck_assert_str_eq(p.consumer.transcript, "failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, ECONNREFUSED);
 }
 END_TEST
@@ -98,8 +87,7 @@ START_TEST(a_close_without_a_schema_is_an_error)
     push_open_bare(&p, 0, 0);
     push_start(&p);
     push_end(&p);
-    await_done();
-    ck_assert_str_eq(transcript(), "failed");
+    push_ends(&p, "failed");
     ck_assert_int_eq(p.consumer.outcome.error.code, EPROTO);
     ck_assert(strstr(p.consumer.outcome.error.message, "schema"));
 }
@@ -117,9 +105,8 @@ START_TEST(closed_in_on_room_it_hears_no_more)
     push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
-    await_done();
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1 room complete");
+    push_await_done(&p);
+    push_settles(&p, "schema 1 room complete");
 }
 END_TEST
 
@@ -130,9 +117,8 @@ START_TEST(closed_before_the_room_came_it_hears_nothing)
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_end(&p);
     push_start(&p);
-    await_done();
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1 complete");
+    push_await_done(&p);
+    push_settles(&p, "schema 1 complete");
 }
 END_TEST
 
@@ -142,16 +128,13 @@ END_TEST
  * no batch is kept. */
 static void ck_closed(const char *expected)
 {
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), expected);
+    push_settles(&p, expected);
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), expected);
+    push_settles(&p, expected);
     ck_assert_int_eq(p.freed, 0);
     push_end(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), expected);
+    push_settles(&p, expected);
 }
 
 START_TEST(a_cancel_releases_the_queue_and_is_told)
@@ -163,7 +146,7 @@ START_TEST(a_cancel_releases_the_queue_and_is_told)
     ck_assert_int_eq(push_batch(&p, 5, 0), EAGAIN);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
-    await_done();
+    push_await_done(&p);
     ck_closed("schema cancelled gone");
     ck_assert_int_eq(plain_live(), 1); /* the schema of the stream */
 }
@@ -245,8 +228,7 @@ START_TEST(closed_in_on_gone_it_is_freed_after)
     p.on_callback = end;
     push_release(&p);
     ck_assert_int_eq(p.freed, 0);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "gone");
+    push_settles(&p, "gone");
     ck_assert_int_eq(p.freed, 1);
 }
 END_TEST
@@ -260,9 +242,8 @@ START_TEST(after_a_close_nothing_is_told)
     push_end(&p);
     loop_settle(&p.loop);
     uva_stream_cancel(p.stream, 0, NULL);
-    await_done();
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema cancelled");
+    push_await_done(&p);
+    push_settles(&p, "schema cancelled");
 }
 END_TEST
 
@@ -275,7 +256,7 @@ START_TEST(a_close_of_the_runtime_cancels_and_is_told)
     push_batches(&p, 1, 1);
     loop_settle(&p.loop);
     loop_close_runtime(&p.loop, 0);
-    ck_assert_str_eq(transcript(), "schema 1 cancelled gone");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 cancelled gone");
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
 }
@@ -290,9 +271,9 @@ START_TEST(a_runtime_that_closes_in_time_lets_the_stream_end)
     (void)uv_run(&p.loop.uv, UV_RUN_NOWAIT);
     push_batches(&p, 1, 2);
     push_end(&p);
-    await_done();
+    push_await_done(&p);
     p.loop.runtime = NULL;
-    ck_assert_str_eq(transcript(), "schema 1 2 complete");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 complete");
 }
 END_TEST
 
@@ -301,7 +282,7 @@ static void close_never_started(int64_t grace_ms)
     push_open(&p, 0, 0);
     push_batches(&p, 1, 1);
     loop_close_runtime(&p.loop, grace_ms);
-    ck_assert_str_eq(transcript(), "");
+    ck_assert_str_eq(p.consumer.transcript, "");
     ck_assert_int_eq(push_batch(&p, 1, 0), EPIPE);
     ck_assert_int_eq(push_describe(&p), EPIPE);
 }
@@ -324,7 +305,7 @@ START_TEST(never_started_it_is_over_with_a_runtime_that_had_time)
     ck_assert_int_eq(p.freed, 0);
     push_end(&p);
     ck_assert_int_eq(p.freed, 1);
-    ck_assert_str_eq(transcript(), "");
+    ck_assert_str_eq(p.consumer.transcript, "");
 }
 END_TEST
 
@@ -365,8 +346,7 @@ static void ck_not_made(struct uva_runtime *runtime,
     ck_assert_int_eq(p.freed, 1);
     p.freed = 0;
     uva_stream_release(stream);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "");
+    push_settles(&p, "");
 }
 
 START_TEST(options_that_make_no_sense_are_refused)
@@ -415,13 +395,11 @@ START_TEST(without_callbacks_room_and_the_end_are_not_reported)
     push_batches(&p, 1, 1);
     ck_assert_int_eq(push_batch(&p, 2, 0), EAGAIN);
     push_start(&p);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1");
+    push_settles(&p, "schema 1");
     uva_stream_cancel(p.stream, 0, NULL);
-    await_done();
+    push_await_done(&p);
     ck_assert_int_eq(push_batch(&p, 2, 0), EPIPE);
-    loop_settle(&p.loop);
-    ck_assert_str_eq(transcript(), "schema 1 cancelled");
+    push_settles(&p, "schema 1 cancelled");
 }
 END_TEST
 
@@ -449,7 +427,7 @@ static int live(const char *block)
     if (code == 0)
         code = uva_stream_for_each(p.stream, &table, NULL);
     if (code == 0)
-        await_done();
+        push_await_done(&p);
     if (code == 0)
         code = p.consumer.outcome.error.code;
     push_release(&p);
@@ -492,58 +470,47 @@ START_TEST(every_allocation_may_fail)
         ck_assert_int_eq(p.freed, 1);
         ck_assert_int_eq(plain_live(), 0);
         ck_assert_ptr_null(
-            strstr(transcript(), "gone")); /* the pusher was closed */
+            strstr(p.consumer.transcript, "gone")); /* the pusher was closed */
         enomem += code == ENOMEM;
         ck_assert(code == 4711 || (failed && code == ENOMEM));
     }
     ck_assert_int_gt(enomem, 5);
-    ck_assert_str_eq(transcript(), "schema 1 2 3 failed");
+    ck_assert_str_eq(p.consumer.transcript, "schema 1 2 3 failed");
 }
 END_TEST
 
 /* ------------------------------------------------------------------------- */
 
-static TCase *part(Suite *suite, const char *name)
-{
-    TCase *part = tcase_create(name);
-
-    tcase_add_checked_fixture(part, NULL, tear_down);
-    suite_add_tcase(suite, part);
-    return part;
-}
-
 static void add_ends(Suite *suite)
 {
-    TCase *writer = part(suite, "the end, by the writer");
-    TCase *other = part(suite, "the end, by the other side");
-    TCase *runtime = part(suite, "the runtime closes");
-    TCase *making = part(suite, "making one");
+    TCase *other =
+        suite_case(suite, "the end, by the other side", NULL, tear_down);
+    TCase *making = suite_case(suite, "making one", NULL, tear_down);
 
-    tcase_add_test(writer, an_error_comes_after_what_was_pushed);
-    tcase_add_test(writer, an_error_may_come_before_the_schema);
-    tcase_add_test(writer, a_code_of_libuv_counts_as_its_twin);
-    tcase_add_test(writer, an_error_without_a_code_is_one_still);
-    tcase_add_test(writer, a_close_without_a_schema_is_an_error);
-    tcase_add_test(writer, closed_in_on_room_it_hears_no_more);
-    tcase_add_test(writer, closed_before_the_room_came_it_hears_nothing);
-    tcase_add_test(other, a_cancel_releases_the_queue_and_is_told);
-    tcase_add_test(other, a_cancel_is_told_while_others_hold_the_producer);
-    tcase_add_test(other, a_cancel_before_the_schema_is_told);
-    tcase_add_test(other, a_drop_is_told);
-    tcase_add_test(other, a_rejection_is_told);
-    tcase_add_test(other, a_limit_that_is_reached_is_told);
-    tcase_add_test(other, a_stream_released_before_its_start_is_told);
-    tcase_add_test(other, closed_in_on_gone_it_is_freed_after);
-    tcase_add_test(other, after_a_close_nothing_is_told);
-    tcase_add_test(runtime, a_close_of_the_runtime_cancels_and_is_told);
-    tcase_add_test(runtime, a_runtime_that_closes_in_time_lets_the_stream_end);
-    tcase_add_test(runtime, never_started_it_is_over_with_the_runtime);
-    tcase_add_test(runtime,
-                   never_started_it_is_over_with_a_runtime_that_had_time);
-    tcase_add_test(runtime, a_pusher_may_be_made_while_the_runtime_closes);
-    tcase_add_test(making, options_that_make_no_sense_are_refused);
-    tcase_add_test(making, without_options_the_defaults_hold);
-    tcase_add_test(making, without_callbacks_room_and_the_end_are_not_reported);
+    suite_add(suite_case(suite, "the end, by the writer", NULL, tear_down),
+              an_error_comes_after_what_was_pushed,
+              an_error_may_come_before_the_schema,
+              a_code_of_libuv_counts_as_its_twin,
+              an_error_without_a_code_is_one_still,
+              a_close_without_a_schema_is_an_error,
+              closed_in_on_room_it_hears_no_more,
+              closed_before_the_room_came_it_hears_nothing, NULL);
+    suite_add(other, a_cancel_releases_the_queue_and_is_told,
+              a_cancel_is_told_while_others_hold_the_producer,
+              a_cancel_before_the_schema_is_told, a_drop_is_told,
+              a_rejection_is_told, a_limit_that_is_reached_is_told,
+              a_stream_released_before_its_start_is_told,
+              closed_in_on_gone_it_is_freed_after,
+              after_a_close_nothing_is_told, NULL);
+    suite_add(suite_case(suite, "the runtime closes", NULL, tear_down),
+              a_close_of_the_runtime_cancels_and_is_told,
+              a_runtime_that_closes_in_time_lets_the_stream_end,
+              never_started_it_is_over_with_the_runtime,
+              never_started_it_is_over_with_a_runtime_that_had_time,
+              a_pusher_may_be_made_while_the_runtime_closes, NULL);
+    suite_add(making, options_that_make_no_sense_are_refused,
+              without_options_the_defaults_hold,
+              without_callbacks_room_and_the_end_are_not_reported, NULL);
     tcase_add_loop_test(making, every_allocation_may_fail, 0, 2);
 }
 

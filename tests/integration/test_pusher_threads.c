@@ -108,7 +108,7 @@ static void run_writers(int64_t timeout_ms)
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(writer_join(&writers[i]), 0);
     push_end(&p);
-    recording_await_done(&p.consumer, &p.loop);
+    push_await_done(&p);
     ck_assert_int_eq(p.consumer.taken, WRITERS * EACH);
     ck_assert_str_eq(p.consumer.transcript, "schema complete");
     push_close(&p);
@@ -733,35 +733,28 @@ static Suite *threads_suite(void)
     TCase *closing = part(suite, "closing from two sides");
     TCase *alone = part(suite, "the queue alone");
 
-    tcase_add_test(stream, threads_that_wait_keep_their_order_and_lose_nothing);
-    tcase_add_test(stream, a_window_of_one_lets_all_threads_through);
-    tcase_add_test(stream, a_window_of_bytes_lets_all_threads_through);
-    tcase_add_test(stream, a_thread_that_heeds_on_room_never_waits_in_vain);
-    tcase_add_test(stream,
-                   a_stream_that_runs_keeps_the_loop_alive_for_its_writers);
-    tcase_add_test(stream, a_cancel_sends_those_who_wait_away);
-    tcase_add_test(stream,
-                   a_release_before_the_start_sends_those_who_wait_away);
-    tcase_add_test(stream, a_close_of_the_runtime_sends_those_who_wait_away);
-    tcase_add_test(stream, a_wait_for_a_stream_that_starts_late_ends);
-    tcase_add_test(stream, a_wait_ends_with_its_time);
-    tcase_add_test(stream, whatever_ends_it_no_writer_is_left_behind);
-    tcase_add_test(not_wait, no_loop_thread_may_wait_inside_a_turn);
-    tcase_add_test(not_wait, no_compute_worker_may_wait);
-    tcase_add_test(closing,
-                   closed_by_a_thread_while_on_room_runs_it_stays_good);
-    tcase_add_test(closing,
-                   closed_by_a_thread_while_on_gone_runs_it_stays_good);
-    tcase_add_test(alone,
-                   those_who_wait_are_called_at_the_refill_mark_and_not_before);
-    tcase_add_test(alone, nobody_overtakes_those_who_wait);
-    tcase_add_test(alone, who_gave_up_waiting_holds_nobody_up);
-    tcase_add_test(alone, a_wake_up_for_no_reason_changes_nothing);
-    tcase_add_test(alone, a_shut_sends_all_away);
-    tcase_add_test(alone,
-                   who_waits_for_a_stream_never_started_sees_the_runtime_go);
-    tcase_add_test(alone, room_that_others_used_up_is_told_later);
-    tcase_add_test(alone, a_wait_on_the_blocking_lane_lets_others_in);
+    suite_add(stream, threads_that_wait_keep_their_order_and_lose_nothing,
+              a_window_of_one_lets_all_threads_through,
+              a_window_of_bytes_lets_all_threads_through,
+              a_thread_that_heeds_on_room_never_waits_in_vain,
+              a_stream_that_runs_keeps_the_loop_alive_for_its_writers,
+              a_cancel_sends_those_who_wait_away,
+              a_release_before_the_start_sends_those_who_wait_away,
+              a_close_of_the_runtime_sends_those_who_wait_away,
+              a_wait_for_a_stream_that_starts_late_ends,
+              a_wait_ends_with_its_time,
+              whatever_ends_it_no_writer_is_left_behind, NULL);
+    suite_add(not_wait, no_loop_thread_may_wait_inside_a_turn,
+              no_compute_worker_may_wait, NULL);
+    suite_add(closing, closed_by_a_thread_while_on_room_runs_it_stays_good,
+              closed_by_a_thread_while_on_gone_runs_it_stays_good, NULL);
+    suite_add(
+        alone, those_who_wait_are_called_at_the_refill_mark_and_not_before,
+        nobody_overtakes_those_who_wait, who_gave_up_waiting_holds_nobody_up,
+        a_wake_up_for_no_reason_changes_nothing, a_shut_sends_all_away,
+        who_waits_for_a_stream_never_started_sees_the_runtime_go,
+        room_that_others_used_up_is_told_later,
+        a_wait_on_the_blocking_lane_lets_others_in, NULL);
     return suite;
 }
 

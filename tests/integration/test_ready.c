@@ -49,8 +49,7 @@ static bool has_armed(void *ctx)
 
 static void start(const struct uva_ready *options)
 {
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), options);
     fixture_start(&f);
 }
 
@@ -124,8 +123,7 @@ START_TEST(an_event_that_is_complete_is_not_given_up)
     set_up(SOFT_CALLS_ON_LOOP, 2);
     for (int k = 0; k < 2; k++)
         soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
-    f.stream = fixture_arrays(&f, arrays, 2);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_arrays(&f, arrays, 2), &options);
     fixture_start(&f);
     loop_until_timer(&f.loop);
     while (atomic_load(&f.device.arms) == 0)
@@ -178,8 +176,7 @@ START_TEST(a_device_stream_is_made_to_wait_instead)
     struct uva_consumer consumer = {.on_done = recording_on_done};
 
     set_up(SOFT_POLLS, 5);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     ck_assert_int_eq(uva_stream_for_each(f.stream, &consumer, NULL), EINVAL);
 }
 END_TEST
@@ -202,16 +199,14 @@ int main(void)
     TCase *tc = tcase_create("events");
 
     tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(
-        tc, batches_come_in_order_whatever_order_their_events_end_in, 0, modes);
-    tcase_add_loop_test(
-        tc, a_failed_event_ends_the_stream_behind_what_was_before_it, 0, modes);
-    tcase_add_loop_test(tc, a_stuck_event_is_given_up_in_time, 0, modes);
-    tcase_add_test(tc, an_event_that_is_complete_is_not_given_up);
-    tcase_add_loop_test(tc, a_close_releases_what_waits, 0, modes);
-    tcase_add_loop_test(tc, many_events_may_be_outstanding, 0, modes);
-    tcase_add_test(tc, a_device_stream_is_made_to_wait_instead);
-    tcase_add_test(tc,
-                   a_table_that_cannot_be_loaded_ends_the_stream_with_its_text);
+    suite_add(tc, an_event_that_is_complete_is_not_given_up,
+              a_device_stream_is_made_to_wait_instead,
+              a_table_that_cannot_be_loaded_ends_the_stream_with_its_text,
+              NULL);
+    suite_add_loops(
+        tc, 0, modes, batches_come_in_order_whatever_order_their_events_end_in,
+        a_failed_event_ends_the_stream_behind_what_was_before_it,
+        a_stuck_event_is_given_up_in_time, a_close_releases_what_waits,
+        many_events_may_be_outstanding, NULL);
     return suite_main("ready", NULL, tear_down, tc, NULL);
 }

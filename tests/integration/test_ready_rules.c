@@ -27,10 +27,8 @@ START_TEST(nobody_waits_if_the_consumer_says_so)
     const struct uva_ready options = {.wait = UVA_WAIT_NONE};
 
     fixture_open_device(&f, SOFT_POLLS, 5);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
+    fixture_completes(&f, 5);
     ck_assert_ptr_eq(f.got.sync_event, &f.device.events[4]);
     ck_assert_int_eq(f.device.queries, 0);
 }
@@ -43,10 +41,8 @@ START_TEST(a_stream_of_the_consumer_waits_on_the_device)
                                       .device_stream = &device_stream};
 
     fixture_open_device(&f, _i == 0 ? SOFT_POLLS : SOFT_COPIES, 5);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
+    fixture_completes(&f, 5);
     ck_assert_int_eq(atomic_load(&device_stream), 5);
     ck_assert_ptr_eq(f.got.sync_event, &f.device.events[4]); /* pending */
 }
@@ -59,10 +55,9 @@ START_TEST(a_stream_that_cannot_wait_ends_with_a_way_out)
                                       .device_stream = &device_stream};
 
     fixture_open_device(&f, SOFT_CALLS, 5);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
-    ck_assert_ptr_nonnull(strstr(f.got.outcome.error.message, "UVA_WAIT_HOST"));
+    text_contains(f.got.outcome.error.message, "UVA_WAIT_HOST");
 }
 END_TEST
 
@@ -87,12 +82,10 @@ START_TEST(metadata_and_ordinals_stay_with_their_batches)
 {
     fixture_open_device(&f, SOFT_CALLS, 20);
     f.fake.metadata = metadata;
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    fixture_ready(&f, fixture_device_stream(&f), NULL);
     for (int k = 19; k >= 0; k--)
         soft_event_end(&f.device, k, 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 20);
+    fixture_completes(&f, 20);
     ck_assert(f.got.in_order);
     ck_assert(f.got.device_type == ARROW_DEVICE_EXT_DEV);
 }
@@ -102,10 +95,8 @@ START_TEST(tasks_that_are_dear_are_extracted_by_workers_first)
 {
     fixture_open_device(&f, SOFT_POLLS, 20);
     f.fake.metadata = metadata;
-    f.stream = fixture_tasks(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 20);
+    fixture_ready(&f, fixture_tasks(&f), NULL);
+    fixture_completes(&f, 20);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.fake.extracted_here, 0);
@@ -120,11 +111,8 @@ START_TEST(a_source_that_fails_is_heard_behind_its_batches)
     else
         f.fake.extract_at = 7;
     f.fake.fail_code = ENETDOWN;
-    if (_i == 0)
-        f.stream = fixture_device_stream(&f);
-    else
-        f.stream = fixture_tasks(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    fixture_ready(&f, _i == 0 ? fixture_device_stream(&f) : fixture_tasks(&f),
+                  NULL);
     for (int k = 0; k < 20; k++)
         soft_event_end(&f.device, k, 0);
     ck_assert_int_eq(fixture_run(&f), ENETDOWN);
@@ -193,8 +181,7 @@ START_TEST(no_more_than_the_window_is_waited_for)
     const struct uva_ready options = {.window = {.batches = 3}};
 
     fixture_open_device(&f, SOFT_CALLS, 9);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     fixture_start(&f);
     while (atomic_load(&f.device.arms) < 3)
         loop_settle(&f.loop);
@@ -218,8 +205,7 @@ START_TEST(an_event_that_nobody_knows_ends_the_stream)
 
     fixture_open_device(&f, SOFT_POLLS, 5);
     f.device.device_type = types[_i];
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
     ck_assert_int_eq(f.got.batches, 0);
 }
@@ -232,8 +218,7 @@ START_TEST(an_event_on_the_host_is_not_looked_at)
     f.stream = fixture_device_stream(&f);
     if (_i == 0)
         ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_completes(&f, 5);
     ck_assert_int_eq(f.device.queries, 0);
     if (_i == 0)
         ck_assert_ptr_null(f.got.sync_event); /* nor is it passed on */
@@ -248,10 +233,8 @@ START_TEST(data_that_the_host_cannot_read_needs_consent)
     f.stream = fixture_device_stream(&f);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
     ck_assert_int_eq(f.got.batches, 0);
-    ck_assert_ptr_nonnull(
-        strstr(f.got.outcome.error.message, "uva_stream_transfer()"));
-    ck_assert_ptr_nonnull(
-        strstr(f.got.outcome.error.message, "uva_stream_ready()"));
+    text_contains(f.got.outcome.error.message, "uva_stream_transfer()");
+    text_contains(f.got.outcome.error.message, "uva_stream_ready()");
 }
 END_TEST
 
@@ -291,8 +274,7 @@ static void on_next(void *ctx, struct uva_batch *batch,
     (void)ctx;
     next_code = batch != NULL ? 0 : outcome->error.code;
     if (outcome != NULL)
-        ck_assert_ptr_nonnull(
-            strstr(outcome->error.message, "uva_stream_transfer()"));
+        text_contains(outcome->error.message, "uva_stream_transfer()");
 }
 
 START_TEST(who_asks_for_one_batch_needs_to_consent_too)
@@ -319,8 +301,7 @@ START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
     struct uva_runtime_stats before, after;
 
     fixture_open_device(&f, SOFT_CALLS_ON_LOOP, MANY);
-    f.stream = fixture_device_stream(&f);
-    ck_assert_int_eq(uva_stream_ready(f.stream, &options), 0);
+    fixture_ready(&f, fixture_device_stream(&f), &options);
     fixture_start(&f);
     while (atomic_load(&f.device.arms) < MANY)
         loop_settle(&f.loop);
@@ -389,25 +370,23 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, nobody_waits_if_the_consumer_says_so);
-    tcase_add_loop_test(tc, a_stream_of_the_consumer_waits_on_the_device, 0, 2);
-    tcase_add_test(tc, a_stream_that_cannot_wait_ends_with_a_way_out);
+    suite_add(tc, nobody_waits_if_the_consumer_says_so,
+              a_stream_that_cannot_wait_ends_with_a_way_out,
+              metadata_and_ordinals_stay_with_their_batches,
+              tasks_that_are_dear_are_extracted_by_workers_first,
+              a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place,
+              no_more_than_the_window_is_waited_for,
+              data_that_the_host_cannot_read_needs_consent,
+              a_burst_of_events_wakes_the_loop_a_few_times, NULL);
+    suite_add_loops(tc, 0, 2, a_stream_of_the_consumer_waits_on_the_device,
+                    a_source_that_fails_is_heard_behind_its_batches,
+                    a_stage_takes_its_memory_from_the_runtime,
+                    an_event_on_the_host_is_not_looked_at,
+                    who_asks_for_one_batch_needs_to_consent_too,
+                    two_runtimes_share_one_service, NULL);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 7);
-    tcase_add_test(tc, metadata_and_ordinals_stay_with_their_batches);
-    tcase_add_test(tc, tasks_that_are_dear_are_extracted_by_workers_first);
-    tcase_add_loop_test(tc, a_source_that_fails_is_heard_behind_its_batches, 0,
-                        2);
-    tcase_add_test(
-        tc, a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place);
-    tcase_add_loop_test(tc, a_stage_takes_its_memory_from_the_runtime, 0, 2);
-    tcase_add_test(tc, no_more_than_the_window_is_waited_for);
     tcase_add_loop_test(tc, an_event_that_nobody_knows_ends_the_stream, 0, 5);
-    tcase_add_loop_test(tc, an_event_on_the_host_is_not_looked_at, 0, 2);
-    tcase_add_test(tc, data_that_the_host_cannot_read_needs_consent);
     tcase_add_loop_test(tc, pinned_memory_is_waited_for_by_itself, 0, 6);
-    tcase_add_loop_test(tc, who_asks_for_one_batch_needs_to_consent_too, 0, 2);
-    tcase_add_test(tc, a_burst_of_events_wakes_the_loop_a_few_times);
-    tcase_add_loop_test(tc, two_runtimes_share_one_service, 0, 2);
 }
 
 int main(void)

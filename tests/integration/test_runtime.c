@@ -282,19 +282,16 @@ END_TEST
 
 int main(void)
 {
-    TCase *c = tcase_create("runtime");
-
-    tcase_add_test(c, posts_of_each_thread_come_in_their_order);
-    tcase_add_test(
-        c, a_post_on_the_loop_thread_comes_later_and_keeps_the_loop_alive);
-    tcase_add_test(c, a_post_from_a_post_is_not_called_inside_it);
-    tcase_add_test(c, posts_are_called_before_a_close_and_refused_after_it);
-    tcase_add_test(c, a_runtime_knows_its_loop_and_its_thread);
-    tcase_add_test(c,
-                   with_a_budget_of_one_the_loop_comes_round_between_batches);
-    tcase_add_test(c, with_a_large_budget_batches_come_side_by_side);
-    tcase_add_test(c, a_quick_source_has_the_same_budget);
-    tcase_add_test(c, with_nothing_open_all_counts_are_zero);
-    tcase_add_test(c, another_version_of_libuv_is_refused);
+    TCase *c = suite_tests(
+        "runtime", posts_of_each_thread_come_in_their_order,
+        a_post_on_the_loop_thread_comes_later_and_keeps_the_loop_alive,
+        a_post_from_a_post_is_not_called_inside_it,
+        posts_are_called_before_a_close_and_refused_after_it,
+        a_runtime_knows_its_loop_and_its_thread,
+        with_a_budget_of_one_the_loop_comes_round_between_batches,
+        with_a_large_budget_batches_come_side_by_side,
+        a_quick_source_has_the_same_budget,
+        with_nothing_open_all_counts_are_zero,
+        another_version_of_libuv_is_refused, NULL);
     return suite_main("runtime", set_up, tear_down, c, NULL);
 }

@@ -126,10 +126,8 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("slow handler");
-
-    tcase_add_test(tc, what_comes_meanwhile_waits_up_to_a_bound);
-    tcase_add_test(tc,
-                   a_close_leaves_it_behind_and_it_is_released_when_it_returns);
+    TCase *tc = suite_tests(
+        "slow handler", what_comes_meanwhile_waits_up_to_a_bound,
+        a_close_leaves_it_behind_and_it_is_released_when_it_returns, NULL);
     return suite_main("slow_handler", set_up, tear_down, tc, NULL);
 }

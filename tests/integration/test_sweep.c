@@ -222,7 +222,7 @@ int main(void)
     TCase *tc = tcase_create("allocations");
 
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, every_allocation_may_fail, 0, SCENARIO_COUNT);
     tcase_add_test(tc, opening_a_runtime_may_fail_at_every_allocation);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, SCENARIO_COUNT);
     return suite_main("sweep", NULL, NULL, tc, NULL);
 }

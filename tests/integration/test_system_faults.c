@@ -379,18 +379,15 @@ END_TEST
 
 int main(void)
 {
-    TCase *tcase = tcase_create("system");
-
+    TCase *tcase = suite_tests(
+        "system", cores_are_counted_in_another_way, there_is_at_least_one_core,
+        without_a_thread_to_bounce_to_a_callback_runs_right_here,
+        a_clock_that_has_nothing_to_say_loses_no_timer, NULL);
     tcase_add_loop_test(tcase,
                         a_runtime_that_cannot_be_opened_leaves_nothing_open, 0,
                         sizeof(OPENING) / sizeof(OPENING[0]));
     tcase_add_loop_test(tcase, what_is_interrupted_goes_on, 0, 5);
-    tcase_add_test(tcase, cores_are_counted_in_another_way);
-    tcase_add_test(tcase, there_is_at_least_one_core);
-    tcase_add_test(tcase,
-                   without_a_thread_to_bounce_to_a_callback_runs_right_here);
     tcase_add_loop_test(tcase, a_watcher_is_ended_whatever_becomes_of_the_write,
                         0, 2);
-    tcase_add_test(tcase, a_clock_that_has_nothing_to_say_loses_no_timer);
     return suite_main("system_faults", set_up, tear_down, tcase, NULL);
 }

@@ -635,41 +635,37 @@ static void add_reading(Suite *suite)
 {
     TCase *reading = suite_case(suite, "reading", NULL, tear_down);
 
+    suite_add(reading, a_stream_without_batches_ends_at_once, the_end_is_sticky,
+              a_struct_may_be_moved_between_calls,
+              threads_may_read_one_after_the_other,
+              batches_outlive_the_stream_and_the_runtime, NULL);
     tcase_add_loop_test(reading, all_batches_are_read_in_order, 0, 6);
-    tcase_add_test(reading, a_stream_without_batches_ends_at_once);
-    tcase_add_test(reading, the_end_is_sticky);
-    tcase_add_test(reading, a_struct_may_be_moved_between_calls);
-    tcase_add_test(reading, threads_may_read_one_after_the_other);
-    tcase_add_test(reading, batches_outlive_the_stream_and_the_runtime);
 
-    TCase *schema = suite_case(suite, "schema", NULL, tear_down);
-    tcase_add_test(schema,
-                   the_schema_can_be_had_before_between_and_after_the_batches);
-    tcase_add_test(schema, the_schema_does_not_wait_for_the_first_batch);
-    tcase_add_test(schema, the_schema_can_be_had_after_an_error);
-    tcase_add_test(schema, a_schema_that_fails_is_told_by_every_call);
+    suite_add(suite_case(suite, "schema", NULL, tear_down),
+              the_schema_can_be_had_before_between_and_after_the_batches,
+              the_schema_does_not_wait_for_the_first_batch,
+              the_schema_can_be_had_after_an_error,
+              a_schema_that_fails_is_told_by_every_call, NULL);
 }
 
 static void add_errors(Suite *suite)
 {
     TCase *errors = suite_case(suite, "errors", NULL, tear_down);
 
-    tcase_add_test(errors,
-                   an_error_comes_behind_the_batches_before_it_and_stays);
-    tcase_add_test(errors, a_failed_call_leaves_the_array_released);
-    tcase_add_test(errors, a_batch_is_made_by_the_thread_that_reads_it);
+    suite_add(errors, an_error_comes_behind_the_batches_before_it_and_stays,
+              a_failed_call_leaves_the_array_released,
+              a_batch_is_made_by_the_thread_that_reads_it,
+              a_batch_that_fails_when_the_producer_has_gone_is_an_error_too,
+              NULL);
     tcase_add_loop_test(
         errors, a_batch_that_cannot_be_made_ends_the_stream_with_its_reason, 0,
         2);
-    tcase_add_test(
-        errors, a_batch_that_fails_when_the_producer_has_gone_is_an_error_too);
 
     TCase *window = suite_case(suite, "window", NULL, tear_down);
-    tcase_add_loop_test(window, the_source_is_asked_for_no_more_than_the_window,
-                        0, 4);
     tcase_add_test(window, more_is_requested_when_few_are_left);
-    tcase_add_loop_test(window, the_source_is_asked_for_no_more_than_the_bytes,
-                        0, 4);
+    suite_add_loops(window, 0, 4,
+                    the_source_is_asked_for_no_more_than_the_window,
+                    the_source_is_asked_for_no_more_than_the_bytes, NULL);
 }
 
 static void add_others(Suite *suite)
@@ -680,22 +676,20 @@ static void add_others(Suite *suite)
                    a_device_stream_says_its_type_early_and_passes_events_on);
     tcase_add_loop_test(devices, a_device_that_was_not_announced_is_warned_of,
                         0, 2);
-    tcase_add_loop_test(
-        devices, a_plain_stream_refuses_data_that_the_host_cannot_read, 0, 3);
-    tcase_add_loop_test(devices, a_plain_stream_gives_what_the_host_can_read, 0,
-                        3);
+    suite_add_loops(devices, 0, 3,
+                    a_plain_stream_refuses_data_that_the_host_cannot_read,
+                    a_plain_stream_gives_what_the_host_can_read, NULL);
 
-    TCase *starting = suite_case(suite, "the start", NULL, tear_down);
-    tcase_add_test(starting, a_start_that_fails_gives_a_released_stream);
-    tcase_add_test(starting, the_first_error_of_building_is_told_by_the_start);
-    tcase_add_test(starting, a_stream_that_was_cancelled_before_does_not_start);
-    tcase_add_test(starting, a_runtime_that_closes_starts_nothing);
+    suite_add(suite_case(suite, "the start", NULL, tear_down),
+              a_start_that_fails_gives_a_released_stream,
+              the_first_error_of_building_is_told_by_the_start,
+              a_stream_that_was_cancelled_before_does_not_start,
+              a_runtime_that_closes_starts_nothing, NULL);
 
-    TCase *several = suite_case(suite, "several", NULL, tear_down);
-    tcase_add_test(several, streams_may_be_chained_on_one_runtime);
-    tcase_add_test(several, an_error_comes_through_a_chain);
-    tcase_add_test(several,
-                   a_worker_that_waits_for_another_does_not_use_up_the_lane);
+    suite_add(suite_case(suite, "several", NULL, tear_down),
+              streams_may_be_chained_on_one_runtime,
+              an_error_comes_through_a_chain,
+              a_worker_that_waits_for_another_does_not_use_up_the_lane, NULL);
 }
 
 int main(void)

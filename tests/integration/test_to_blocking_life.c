@@ -34,6 +34,15 @@ static void expect_text(struct ArrowArrayStream *stream, int code,
     ck_assert_str_eq(stream->get_last_error(stream), text);
 }
 
+/* Exports the source as a blocking stream (0) or as tasks (1). */
+static void start_either(int kind, int32_t window)
+{
+    if (kind == 0)
+        blocking_start_plain(&b, window);
+    else
+        blocking_start_tasks(&b, window);
+}
+
 /* ---- cancel ------------------------------------------------------------- */
 
 START_TEST(a_cancel_reaches_a_reader_that_waits)
@@ -59,11 +68,7 @@ END_TEST
 START_TEST(a_cancel_discards_the_batches_that_wait)
 {
     blocking_open(&b, NULL, 99);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 4);
+    start_either(_i, 4);
     blocking_await(&b.fake.given, 4);
     uva_stream_cancel(b.stream, 0, NULL);
     blocking_await(&b.fake.live, 1);
@@ -75,11 +80,7 @@ END_TEST
 START_TEST(a_cancel_counts_until_the_reader_knows_the_end)
 {
     blocking_open(&b, NULL, 2);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 64);
+    start_either(_i, 64);
     blocking_await_event(&b.out, UVA__TASK_RING_END);
     uva_stream_cancel(b.stream, 0, "not any more");
     blocking_await(&b.fake.live, 1);
@@ -187,11 +188,7 @@ END_TEST
 START_TEST(letting_go_unread_discards_and_stops_the_source)
 {
     blocking_open(&b, NULL, 99);
-    if (_i == 0)
-        blocking_plain(&b);
-    else
-        blocking_tasks(&b);
-    blocking_start(&b, 4);
+    start_either(_i, 4);
     blocking_await(&b.fake.given, 4);
     b.out.release(&b.out);
     blocking_await(&b.fake.freed, 1);
@@ -608,45 +605,42 @@ static void add_stops(Suite *suite)
 {
     TCase *cancel = suite_case(suite, "cancel", NULL, tear_down);
 
-    tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits);
-    tcase_add_loop_test(cancel, a_cancel_discards_the_batches_that_wait, 0, 2);
-    tcase_add_loop_test(cancel, a_cancel_counts_until_the_reader_knows_the_end,
-                        0, 2);
-    tcase_add_test(cancel,
-                   a_cancel_does_not_count_once_the_reader_knows_the_end);
-    tcase_add_test(cancel, a_cancel_reaches_a_reader_that_waits_for_the_schema);
-    tcase_add_test(cancel, a_stream_that_was_dropped_gives_nothing_more);
+    suite_add(cancel, a_cancel_reaches_a_reader_that_waits,
+              a_cancel_does_not_count_once_the_reader_knows_the_end,
+              a_cancel_reaches_a_reader_that_waits_for_the_schema,
+              a_stream_that_was_dropped_gives_nothing_more, NULL);
+    suite_add_loops(cancel, 0, 2, a_cancel_discards_the_batches_that_wait,
+                    a_cancel_counts_until_the_reader_knows_the_end, NULL);
 
     TCase *releasing = suite_case(suite, "letting go", NULL, tear_down);
+    suite_add(releasing, letting_go_at_once_is_fine,
+              letting_go_does_not_wait_for_the_source,
+              letting_go_on_the_loop_thread_is_fine,
+              the_reader_outlives_the_holder_of_the_stream, NULL);
     tcase_add_loop_test(releasing,
                         letting_go_unread_discards_and_stops_the_source, 0, 2);
-    tcase_add_test(releasing, letting_go_at_once_is_fine);
-    tcase_add_test(releasing, letting_go_does_not_wait_for_the_source);
-    tcase_add_test(releasing, letting_go_on_the_loop_thread_is_fine);
-    tcase_add_test(releasing, the_reader_outlives_the_holder_of_the_stream);
 
-    TCase *close = suite_case(suite, "close", NULL, tear_down);
-    tcase_add_test(close, a_close_reaches_a_reader_that_waits);
-    tcase_add_test(close, a_close_ends_streams_that_are_chained);
-    tcase_add_test(close, a_runtime_that_has_gone_is_told_by_every_call);
-    tcase_add_test(close, a_join_lets_the_reader_finish);
+    suite_add(suite_case(suite, "close", NULL, tear_down),
+              a_close_reaches_a_reader_that_waits,
+              a_close_ends_streams_that_are_chained,
+              a_runtime_that_has_gone_is_told_by_every_call,
+              a_join_lets_the_reader_finish, NULL);
 }
 
 static void add_others(Suite *suite)
 {
-    TCase *threads = suite_case(suite, "threads", NULL, tear_down);
-
-    tcase_add_test(threads, the_loop_thread_may_not_wait);
-    tcase_add_test(threads, a_thread_inside_another_runtimes_turn_may_not_wait);
-    tcase_add_test(threads, a_compute_worker_may_not_wait);
-    tcase_add_test(threads, a_forked_child_may_only_let_go);
+    suite_add(suite_case(suite, "threads", NULL, tear_down),
+              the_loop_thread_may_not_wait,
+              a_thread_inside_another_runtimes_turn_may_not_wait,
+              a_compute_worker_may_not_wait, a_forked_child_may_only_let_go,
+              NULL);
 
     TCase *memory = suite_case(suite, "memory", NULL, tear_down);
     tcase_add_loop_test(memory, every_allocation_may_fail, 0, 2);
 
-    TCase *races = suite_case(suite, "races", NULL, tear_down);
-    tcase_add_test(races, reading_letting_go_and_cancelling_may_race);
-    tcase_add_test(races, reading_letting_go_and_closing_may_race);
+    suite_add(suite_case(suite, "races", NULL, tear_down),
+              reading_letting_go_and_cancelling_may_race,
+              reading_letting_go_and_closing_may_race, NULL);
 }
 
 int main(void)

@@ -50,6 +50,13 @@ static void play(struct uva_stream *stream)
     fixture_await(&f);
 }
 
+/* Plays the stream, in which the handler must get these callbacks. */
+static void expect(struct uva_stream *stream, const char *transcript)
+{
+    play(stream);
+    ck_assert_str_eq(handler.transcript, transcript);
+}
+
 /* Checks that each object was released once. */
 static void tear_down(void)
 {
@@ -64,8 +71,7 @@ static void tear_down(void)
 START_TEST(AH11_a_whole_stream_ends_in_null_then_release)
 {
     set_up(_i, 3, 1, 1);
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema task task task end release");
+    expect(fixture_blocking(&f), "schema task task task end release");
     ck_assert_int_eq(handler.rows, 9);
     ck_assert_int_eq(handler.sum, 0 + 10 + 20);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
@@ -76,8 +82,7 @@ END_TEST
 START_TEST(AH23_an_empty_stream_needs_no_request)
 {
     set_up(_i, 0, 1, 0);
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema end release");
+    expect(fixture_blocking(&f), "schema end release");
 }
 END_TEST
 
@@ -109,10 +114,9 @@ START_TEST(AP08_a_request_of_nothing_is_told_as_an_error)
 {
     set_up(_i, 100, 1, 0);
     handler.request_each = -1;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema task error release");
+    expect(fixture_blocking(&f), "schema task error release");
     ck_assert_int_eq(handler.error_code, EINVAL);
-    ck_assert_ptr_nonnull(strstr(handler.message, "request"));
+    text_contains(handler.message, "request");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
 }
 END_TEST
@@ -123,8 +127,7 @@ START_TEST(AP16_a_cancel_is_answered_by_release_alone)
 {
     set_up(_i, 1000, 1, 1);
     handler.cancel_at = 2;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema task task task release");
+    expect(fixture_blocking(&f), "schema task task task release");
     recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "");
 }
 END_TEST
@@ -133,8 +136,7 @@ START_TEST(AH08_a_refused_schema_is_followed_by_release_alone)
 {
     set_up(_i, 3, 1, 1);
     handler.schema_code = EDOM;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema release");
+    expect(fixture_blocking(&f), "schema release");
     recording_ended(&f.got, UVA_END_REJECTED, EDOM, "");
 }
 END_TEST
@@ -144,8 +146,7 @@ START_TEST(AH16_LC18_a_refused_task_is_reclaimed_and_nothing_follows)
     set_up(_i, 100, 1, 1);
     handler.task_code = ERANGE;
     handler.task_code_at = 1;
-    play(fixture_tasks(&f));
-    ck_assert_str_eq(handler.transcript, "schema task task release");
+    expect(fixture_tasks(&f), "schema task task release");
     recording_ended(&f.got, UVA_END_REJECTED, ERANGE, "");
 }
 END_TEST
@@ -156,8 +157,7 @@ START_TEST(LC19_a_task_extracted_and_refused_is_freed_once)
     handler.extract_first = true;
     handler.task_code = ERANGE;
     handler.task_code_at = 2;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema task task task release");
+    expect(fixture_blocking(&f), "schema task task task release");
     ck_assert_int_eq(handler.rows, 9); /* also those of the refused task */
 }
 END_TEST
@@ -193,8 +193,7 @@ START_TEST(AH16_refusing_the_last_task_is_a_rejection)
     handler.task_code = ERANGE;
     handler.on_task = linger;
     fake_source_batch(&f.fake, 0, &batch);
-    play(fixture_arrays(&f, &batch, 1));
-    ck_assert_str_eq(handler.transcript, "schema task release");
+    expect(fixture_arrays(&f, &batch, 1), "schema task release");
     recording_ended(&f.got, UVA_END_REJECTED, ERANGE, "");
 }
 END_TEST
@@ -205,8 +204,7 @@ START_TEST(ER03_G40_an_error_comes_behind_the_batches_before_it)
 {
     set_up(_i, 10, 1, 1);
     f.fake.fail_at = 3;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "schema task task task error release");
+    expect(fixture_blocking(&f), "schema task task task error release");
     ck_assert_int_eq(handler.error_code, EIO);
     ck_assert_str_eq(handler.message, "the disk is on fire");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
@@ -218,8 +216,7 @@ START_TEST(AH18_an_error_may_come_before_the_schema)
 {
     set_up(_i, 10, 1, 1);
     f.fake.schema_code = EACCES;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript, "error release");
+    expect(fixture_blocking(&f), "error release");
     ck_assert_int_eq(handler.error_code, EACCES);
 }
 END_TEST
@@ -252,9 +249,7 @@ START_TEST(AH34_tasks_outlive_the_handler)
 {
     set_up(_i, 4, 4, 0);
     handler.hold = true;
-    play(fixture_blocking(&f));
-    ck_assert_str_eq(handler.transcript,
-                     "schema task task task task end release");
+    expect(fixture_blocking(&f), "schema task task task task end release");
     extract_held();
     ck_assert_int_eq(handler.rows, 12);
 }
@@ -304,9 +299,7 @@ START_TEST(AT02_a_discarded_task_gives_nothing_and_frees_all)
 {
     set_up(_i, 5, 1, 1);
     handler.discard = true;
-    play(fixture_tasks(&f));
-    ck_assert_str_eq(handler.transcript,
-                     "schema task task task task task end release");
+    expect(fixture_tasks(&f), "schema task task task task task end release");
     ck_assert_int_eq(handler.rows, 0);
 }
 END_TEST
@@ -448,8 +441,7 @@ START_TEST(a_limit_ends_the_stream_and_stops_the_source)
     f.stream = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_limit(f.stream, 3), 0);
     ck_assert_int_eq(uva_stream_limit(f.stream, 7), 0); /* the smallest */
-    play(f.stream);
-    ck_assert_str_eq(handler.transcript, "schema task task task end release");
+    expect(f.stream, "schema task task task end release");
     ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
     ck_assert_int_lt(atomic_load(&f.fake.given), 100);
 }
@@ -460,8 +452,7 @@ START_TEST(a_limit_of_nothing_is_an_empty_stream)
     set_up(_i, 10, 1, 1);
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_limit(f.stream, 0), 0);
-    play(f.stream);
-    ck_assert_str_eq(handler.transcript, "schema end release");
+    expect(f.stream, "schema end release");
 }
 END_TEST
 

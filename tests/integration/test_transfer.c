@@ -33,9 +33,7 @@ START_TEST(batches_go_to_a_device_and_come_back_in_order)
     fixture_open_device(&f, SOFT_COPIES, 40);
     f.fake.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
     chain();
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(f.got.batches, 40);
+    fixture_completes(&f, 40);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.tagged, f.got.batches);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
@@ -50,8 +48,7 @@ START_TEST(batches_may_stay_on_the_device)
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_completes(&f, 5);
     ck_assert(f.got.in_order);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_EXT_DEV);
     ck_assert_ptr_null(f.got.sync_event); /* EV-01 */
@@ -64,8 +61,7 @@ START_TEST(batches_that_are_there_pass_through)
     f.device.device_type = ARROW_DEVICE_CPU;
     f.stream = fixture_device_stream(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 5);
+    fixture_completes(&f, 5);
     ck_assert_int_eq(f.device.copies, 0);
     ck_assert_ptr_null(f.got.sync_event); /* EV-04: it had no meaning */
 }
@@ -107,8 +103,7 @@ START_TEST(pinned_memory_without_an_event_is_the_hosts_at_once)
         uva_stream_transfer(
             f.stream, &(struct uva_transfer){.device_type = ARROW_DEVICE_CPU}),
         0);
-    ck_assert_int_eq(fixture_run(&f), 0);
-    ck_assert_int_eq(f.got.batches, 3);
+    fixture_completes(&f, 3);
     ck_assert_int_eq(f.got.device_type, ARROW_DEVICE_CPU);
     ck_assert_int_eq(f.device.queries, 0);
 }
@@ -133,8 +128,7 @@ START_TEST(where_there_is_no_way_the_stream_ends)
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &nowhere), 0);
     ck_assert_int_eq(fixture_run(&f), ENOTSUP);
-    ck_assert_ptr_nonnull(
-        strstr(f.got.outcome.error.message, "there is no way"));
+    text_contains(f.got.outcome.error.message, "there is no way");
 }
 END_TEST
 
@@ -263,21 +257,21 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, batches_go_to_a_device_and_come_back_in_order);
-    tcase_add_test(tc, batches_may_stay_on_the_device);
-    tcase_add_test(tc, batches_that_are_there_pass_through);
+    suite_add(tc, batches_go_to_a_device_and_come_back_in_order,
+              batches_may_stay_on_the_device,
+              batches_that_are_there_pass_through,
+              pinned_memory_without_an_event_is_the_hosts_at_once,
+              a_batch_that_does_not_fit_its_schema_ends_the_stream,
+              where_there_is_no_way_the_stream_ends,
+              a_stage_takes_its_memory_from_the_runtime, NULL);
     tcase_add_loop_test(
         tc, memory_that_the_host_can_read_is_waited_for_and_not_copied, 0, 4);
-    tcase_add_test(tc, pinned_memory_without_an_event_is_the_hosts_at_once);
-    tcase_add_test(tc, a_batch_that_does_not_fit_its_schema_ends_the_stream);
-    tcase_add_test(tc, where_there_is_no_way_the_stream_ends);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 5);
     tcase_add_loop_test(
         tc, a_call_that_fails_ends_the_stream_behind_what_was_before_it, 0, 20);
     tcase_add_loop_test(tc, no_more_than_the_window_is_under_way, 0, 2);
     tcase_add_loop_test(
         tc, what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone, 0, 3);
-    tcase_add_test(tc, a_stage_takes_its_memory_from_the_runtime);
 }
 
 int main(void)

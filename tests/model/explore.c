@@ -5,6 +5,7 @@
 #include "model/explore.h"
 
 #include <check.h>
+#include <stdarg.h>
 #include <string.h>
 
 enum { TIMEOUT_S = 120, STEPS = 10000 };
@@ -118,15 +119,20 @@ void explore_dealloc(void *ctx, void *block, size_t size)
         arena->used -= size;
 }
 
-int explore_main(const char *name, void (*add)(struct TCase *tests))
+int explore_main(const char *name, ...)
 {
     Suite *suite = suite_create(name);
     TCase *tests = tcase_create("model");
+    const TTest *test;
     SRunner *runner;
+    va_list all;
     int failed;
 
     tcase_set_timeout(tests, TIMEOUT_S);
-    add(tests);
+    va_start(all, name);
+    while ((test = va_arg(all, const TTest *)) != NULL)
+        tcase_add_test(tests, test);
+    va_end(all);
     suite_add_tcase(suite, tests);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -43,8 +43,8 @@ struct explore_arena {
 void *explore_alloc(void *arena, size_t size, size_t align);
 void explore_dealloc(void *arena, void *block, size_t size);
 
-/* Runs the tests that tcase_add_test() added; call it in main(). */
-struct TCase;
-int explore_main(const char *name, void (*add)(struct TCase *tests));
+/* Runs the given tests of Check (the last argument is NULL). Returns the exit
+ * code for main(). */
+int explore_main(const char *name, ...);
 
 #endif

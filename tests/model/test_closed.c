@@ -103,13 +103,8 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, each_node_is_disposed_of_once);
-    tcase_add_test(tests, its_mutants_are_found);
-}
-
 int main(void)
 {
-    return explore_main("closed", add);
+    return explore_main("closed", each_node_is_disposed_of_once,
+                        its_mutants_are_found, NULL);
 }

@@ -183,13 +183,8 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, no_demand_is_lost);
-    tcase_add_test(tests, its_mutants_are_found);
-}
-
 int main(void)
 {
-    return explore_main("demand", add);
+    return explore_main("demand", no_demand_is_lost, its_mutants_are_found,
+                        NULL);
 }

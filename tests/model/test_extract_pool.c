@@ -246,13 +246,9 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, every_cell_is_extracted_or_taken_back_once);
-    tcase_add_test(tests, its_words_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("extract pool", add);
+    return explore_main("extract pool",
+                        every_cell_is_extracted_or_taken_back_once,
+                        its_words_must_be_exchanged, NULL);
 }

@@ -446,13 +446,9 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, no_demand_is_lost_and_the_gate_holds);
-    tcase_add_test(tests, its_mutants_are_found);
-}
-
 int main(void)
 {
-    return explore_main("foreign producer", add);
+    return explore_main("foreign producer",
+                        no_demand_is_lost_and_the_gate_holds,
+                        its_mutants_are_found, NULL);
 }

@@ -164,13 +164,9 @@ START_TEST(a_close_that_waits_is_delivered)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, the_last_one_out_frees_and_nobody_comes_after);
-    tcase_add_test(tests, a_close_that_waits_is_delivered);
-}
-
 int main(void)
 {
-    return explore_main("inflight", add);
+    return explore_main("inflight",
+                        the_last_one_out_frees_and_nobody_comes_after,
+                        a_close_that_waits_is_delivered, NULL);
 }

@@ -235,14 +235,9 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, a_call_is_interrupted_and_a_closed_source_is_not);
-    tcase_add_test(tests, its_mutants_are_found);
-    tcase_add_test(tests, its_word_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("interrupt", add);
+    return explore_main(
+        "interrupt", a_call_is_interrupted_and_a_closed_source_is_not,
+        its_mutants_are_found, its_word_must_be_exchanged, NULL);
 }

@@ -171,14 +171,8 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, no_wake_up_is_lost);
-    tcase_add_test(tests, its_mutants_are_found);
-    tcase_add_test(tests, its_words_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("mailbox", add);
+    return explore_main("mailbox", no_wake_up_is_lost, its_mutants_are_found,
+                        its_words_must_be_exchanged, NULL);
 }

@@ -113,13 +113,8 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, nobody_sleeps_beside_a_full_ring);
-    tcase_add_test(tests, its_mutants_are_found);
-}
-
 int main(void)
 {
-    return explore_main("parker", add);
+    return explore_main("parker", nobody_sleeps_beside_a_full_ring,
+                        its_mutants_are_found, NULL);
 }

@@ -344,14 +344,9 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, no_slot_is_lost_and_the_source_comes_home_once);
-    tcase_add_test(tests, its_mutants_are_found);
-    tcase_add_test(tests, its_word_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("reader credit", add);
+    return explore_main(
+        "reader credit", no_slot_is_lost_and_the_source_comes_home_once,
+        its_mutants_are_found, its_word_must_be_exchanged, NULL);
 }

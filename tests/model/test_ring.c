@@ -158,13 +158,8 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, every_slot_is_taken_and_none_too_early);
-    tcase_add_test(tests, its_mutants_are_found);
-}
-
 int main(void)
 {
-    return explore_main("ring", add);
+    return explore_main("ring", every_slot_is_taken_and_none_too_early,
+                        its_mutants_are_found, NULL);
 }

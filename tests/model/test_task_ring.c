@@ -383,13 +383,8 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, loop_and_reader_do_not_wait_for_each_other);
-    tcase_add_test(tests, its_words_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("task ring", add);
+    return explore_main("task ring", loop_and_reader_do_not_wait_for_each_other,
+                        its_words_must_be_exchanged, NULL);
 }

@@ -235,14 +235,9 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
-static void add(TCase *tests)
-{
-    tcase_add_test(tests, one_gets_what_is_in_the_slot);
-    tcase_add_test(tests, its_mutants_are_found);
-    tcase_add_test(tests, its_word_must_be_exchanged);
-}
-
 int main(void)
 {
-    return explore_main("task state", add);
+    return explore_main("task state", one_gets_what_is_in_the_slot,
+                        its_mutants_are_found, its_word_must_be_exchanged,
+                        NULL);
 }

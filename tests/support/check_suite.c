@@ -16,6 +16,43 @@ TCase *suite_case(Suite *suite, const char *name, SFun set_up, SFun tear_down)
     return tcase;
 }
 
+static void add_all(TCase *tcase, int first, int end, va_list tests)
+{
+    const TTest *test;
+
+    while ((test = va_arg(tests, const TTest *)) != NULL)
+        tcase_add_loop_test(tcase, test, first, end);
+}
+
+void suite_add(TCase *tcase, ...)
+{
+    va_list tests;
+
+    va_start(tests, tcase);
+    add_all(tcase, 0, 1, tests);
+    va_end(tests);
+}
+
+void suite_add_loops(TCase *tcase, int first, int end, ...)
+{
+    va_list tests;
+
+    va_start(tests, end);
+    add_all(tcase, first, end, tests);
+    va_end(tests);
+}
+
+TCase *suite_tests(const char *name, ...)
+{
+    TCase *tcase = tcase_create(name);
+    va_list tests;
+
+    va_start(tests, name);
+    add_all(tcase, 0, 1, tests);
+    va_end(tests);
+    return tcase;
+}
+
 static int run(SRunner *runner)
 {
     int failed;

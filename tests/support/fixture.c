@@ -247,6 +247,20 @@ int fixture_run(struct fixture *f)
     return fixture_await(f);
 }
 
+void fixture_ready(struct fixture *f, struct uva_stream *stream,
+                   const struct uva_ready *options)
+{
+    f->stream = stream;
+    ck_assert_int_eq(uva_stream_ready(stream, options), 0);
+}
+
+void fixture_completes(struct fixture *f, int64_t batches)
+{
+    ck_assert_int_eq(fixture_run(f), 0);
+    ck_assert_int_eq(f->got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(f->got.batches, batches);
+}
+
 int fixture_consume(struct fixture *f, struct uva_stream *stream)
 {
     recording_consume(&f->got, stream);

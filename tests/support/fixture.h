@@ -116,6 +116,14 @@ int fixture_await(struct fixture *f);
 /* Starts the stream, and awaits its end. */
 int fixture_run(struct fixture *f);
 
+/* Keeps `stream`, which it takes, and has it wait for the events of its batches
+ * as `options` state, which must succeed. */
+void fixture_ready(struct fixture *f, struct uva_stream *stream,
+                   const struct uva_ready *options);
+
+/* Runs the stream, which must complete after `batches` batches. */
+void fixture_completes(struct fixture *f, int64_t batches);
+
 /* Starts `stream`, releases it, and awaits its end. */
 int fixture_consume(struct fixture *f, struct uva_stream *stream);
 

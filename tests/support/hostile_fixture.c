@@ -133,6 +133,12 @@ void hostile_start(struct hostile_fixture *s)
                   "%d %s", code, error.message);
 }
 
+void hostile_begin(struct hostile_fixture *s)
+{
+    hostile_make(s);
+    hostile_start(s);
+}
+
 static bool is_done(void *ctx)
 {
     return ((struct hostile_fixture *)ctx)->done;
@@ -187,4 +193,14 @@ void hostile_close(struct hostile_fixture *s)
     hostile_producer_fini(&s->peer);
     loop_close(&s->loop);
     pthread_mutex_destroy(&s->lock);
+}
+
+int hostile_never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                  struct uva_error *error)
+{
+    (void)ctx;
+    (void)handler;
+    (void)error;
+    ck_abort_msg("must not be started");
+    return 0;
 }

@@ -34,9 +34,10 @@ struct hostile_fixture {
 void hostile_open(struct hostile_fixture *s, const char *script);
 
 /* Makes the stream; starts it with the consumer. Only a failed allocation may
- * prevent the start, which then counts as the end. */
+ * prevent the start, which then counts as the end. The third form does both. */
 void hostile_make(struct hostile_fixture *s);
 void hostile_start(struct hostile_fixture *s);
+void hostile_begin(struct hostile_fixture *s);
 
 /* Turns the loop until on_done was called. */
 void hostile_finish(struct hostile_fixture *s);
@@ -52,6 +53,10 @@ void hostile_turn(struct hostile_fixture *s);
  * call, and checks that nothing is left. Without effect where it is not open.
  */
 void hostile_close(struct hostile_fixture *s);
+
+/* A start function of sources that must never be started. */
+int hostile_never(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
+                  struct uva_error *error);
 
 /* Turns the loop until `count` is `n`. The second form waits without turning
  * it. */

@@ -107,6 +107,23 @@ void push_batches(struct push_fixture *p, int64_t first, int64_t last)
         ck_assert_int_eq(push_batch(p, first, 0), 0);
 }
 
+void push_await_done(struct push_fixture *p)
+{
+    recording_await_done(&p->consumer, &p->loop);
+}
+
+void push_settles(struct push_fixture *p, const char *transcript)
+{
+    loop_settle(&p->loop);
+    ck_assert_str_eq(p->consumer.transcript, transcript);
+}
+
+void push_ends(struct push_fixture *p, const char *transcript)
+{
+    push_await_done(p);
+    ck_assert_str_eq(p->consumer.transcript, transcript);
+}
+
 void push_end(struct push_fixture *p)
 {
     uva_pusher_close(p->pusher, NULL, NULL);

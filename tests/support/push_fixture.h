@@ -45,6 +45,14 @@ int push_batch_with(struct push_fixture *p, int64_t length,
 int push_describe(struct push_fixture *p);
 void push_start(struct push_fixture *p);
 
+/* Turns the loop until on_done was called. */
+void push_await_done(struct push_fixture *p);
+
+/* Turns the loop until it is idle, or until on_done was called, and checks the
+ * transcript up to that moment. */
+void push_settles(struct push_fixture *p, const char *transcript);
+void push_ends(struct push_fixture *p, const char *transcript);
+
 /* Closes the pusher; releases the stream. The second call of either has no
  * effect. */
 void push_end(struct push_fixture *p);

@@ -127,95 +127,67 @@ static int soft_stream_wait(void *state, const struct uva_device_event *event,
     return 0;
 }
 
+/* The members that are equal in the tables of all modes. */
+#define SOFT_COMMON                                                            \
+    .version = UVA_DEVICE_OPS_VERSION, .name = "soft", .load = soft_load,      \
+    .unload = soft_unload, .query = soft_query
+
 const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
 {
     static const struct uva_device_ops polls = {
-        .version = UVA_DEVICE_OPS_VERSION,
-        .host_readable = true,
-        .name = "soft",
-        .load = soft_load,
-        .unload = soft_unload,
-        .query = soft_query,
-        .stream_wait = soft_stream_wait,
-    };
-    static const struct uva_device_ops polls_quick = {
-        .version = UVA_DEVICE_OPS_VERSION,
-        .query_on_loop = true,
-        .host_readable = true,
-        .name = "soft",
-        .load = soft_load,
-        .unload = soft_unload,
-        .query = soft_query,
-    };
+        SOFT_COMMON, .host_readable = true, .stream_wait = soft_stream_wait};
+    static const struct uva_device_ops polls_on_loop = {
+        SOFT_COMMON, .host_readable = true, .query_on_loop = true};
     static const struct uva_device_ops calls = {
-        .version = UVA_DEVICE_OPS_VERSION,
-        .host_readable = true,
-        .name = "soft",
-        .load = soft_load,
-        .unload = soft_unload,
-        .query = soft_query,
-        .arm = soft_arm,
-        .settle = soft_settle,
-    };
-    static const struct uva_device_ops calls_quick = {
-        .version = UVA_DEVICE_OPS_VERSION,
-        .query_on_loop = true,
-        .host_readable = true,
-        .name = "soft",
-        .load = soft_load,
-        .unload = soft_unload,
-        .query = soft_query,
-        .arm = soft_arm,
-        .settle = soft_settle,
-    };
-    static const struct uva_device_ops copies = {
-        .version = UVA_DEVICE_OPS_VERSION,
-        .name = "soft",
-        .load = soft_load,
-        .unload = soft_unload,
-        .query = soft_query,
-        .copy = soft_copy,
-        .record = soft_record,
-        .stream_wait = soft_stream_wait,
-        .event_free = soft_event_free,
-        .alloc = soft_alloc,
-        .dealloc = soft_dealloc,
-    };
+        SOFT_COMMON, .host_readable = true, .arm = soft_arm,
+        .settle = soft_settle};
+    static const struct uva_device_ops calls_on_loop = {
+        SOFT_COMMON, .host_readable = true, .query_on_loop = true,
+        .arm = soft_arm, .settle = soft_settle};
+    static const struct uva_device_ops copies = {SOFT_COMMON,
+                                                 .copy = soft_copy,
+                                                 .record = soft_record,
+                                                 .stream_wait =
+                                                     soft_stream_wait,
+                                                 .event_free = soft_event_free,
+                                                 .alloc = soft_alloc,
+                                                 .dealloc = soft_dealloc};
     const struct uva_device_ops *const tables[] = {
-        &polls, &polls_quick, &calls, &calls_quick, &calls, &copies};
+        &polls, &polls_on_loop, &calls, &calls_on_loop, &calls, &copies};
 
     return tables[device->mode];
 }
 
 /* ---- functions for tests ------------------------------------------------ */
 
-void soft_event_end(struct soft_device *device, int index, int code)
+/* Sets the state of an event to `code`, and reports `result` to its watch, if
+ * it has one and `notifies`. */
+static void event_set(struct soft_device *device, int index, int code,
+                      bool notifies, int result)
 {
     struct soft_event *soft = &device->events[index];
-    struct uva_watch *watch;
+    struct uva_watch *watch = NULL;
 
     pthread_mutex_lock(&device->lock);
     atomic_store(&soft->state, code);
-    watch = code == 0 || device->mode != SOFT_FORGETS ? soft->watch : NULL;
-    if (watch != NULL)
+    if (notifies) {
+        watch = soft->watch;
         soft->watch = NULL;
+    }
     pthread_mutex_unlock(&device->lock);
     if (watch != NULL)
-        uva_watch_notify(watch, code, code == 0 ? 0 : 700, "soft");
+        uva_watch_notify(watch, result, result == 0 ? 0 : 700, "soft");
+}
+
+void soft_event_end(struct soft_device *device, int index, int code)
+{
+    event_set(device, index, code, code == 0 || device->mode != SOFT_FORGETS,
+              code);
 }
 
 void soft_event_lie(struct soft_device *device, int index, int code)
 {
-    struct soft_event *soft = &device->events[index];
-    struct uva_watch *watch;
-
-    pthread_mutex_lock(&device->lock);
-    atomic_store(&soft->state, code);
-    watch = soft->watch;
-    soft->watch = NULL;
-    pthread_mutex_unlock(&device->lock);
-    if (watch != NULL)
-        uva_watch_notify(watch, 0, 0, "soft");
+    event_set(device, index, code, true, 0);
 }
 
 /* ---- batches with events ------------------------------------------------ */
