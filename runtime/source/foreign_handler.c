@@ -295,11 +295,12 @@ foreign_add_task(struct uva__foreign *f, const struct ArrowAsyncTask *task,
         return pending_task;
     if (code != ENOMEM)
         code = EPROTO; /* two callbacks ran at the same time */
-    uva__pending_tasks_extract_unwanted(task);
     uva__lock_take(&f->lock);
     uva__consumer_state_note_settled(&f->locked.state, code);
     uva__lock_drop(&f->lock);
     uva__foreign_fail_text(f, code, "a batch could not be kept", NULL);
+    /* Last, since the producer may report its end inside the extraction. */
+    uva__pending_tasks_extract_unwanted(task);
     return NULL;
 }
 
