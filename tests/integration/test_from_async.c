@@ -721,21 +721,46 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-START_TEST(no_failing_allocation_is_forgotten)
+static int pass(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
+                struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+/* Plays a stream again and again, until no allocation fails any more. */
+static void sweep(int way, const struct uva_map *map)
 {
     bool whole = false;
     long n;
 
     for (n = 1; !whole; n++) {
-        open_script(&h, "schema tagged task*20 error-tagged release", _i);
+        open_script(&h, "schema tagged task*20 error-tagged release", way);
         h.peer.about = about();
         loop_fail(&h.loop, n);
-        hostile_begin(&h);
+        hostile_make(&h);
+        if (map != NULL)
+            (void)uva_stream_map(h.stream, map);
+        hostile_start(&h);
         hostile_finish(&h);
         whole = !faulty_allocator_has_failed(&h.loop.memory);
         hostile_close(&h);
     }
+    ck_assert_str_eq(h.about, "made=here");
     ck_assert_int_gt(n, 10);
+}
+
+START_TEST(no_failing_allocation_is_forgotten)
+{
+    sweep(_i, NULL);
+}
+END_TEST
+
+START_TEST(no_failing_allocation_is_forgotten_behind_a_map)
+{
+    sweep(_i, &(struct uva_map){.batch = pass, .on_loop = true});
 }
 END_TEST
 
@@ -763,7 +788,8 @@ static void add_from_either_thread(TCase *ways)
         R08_request_may_end_the_stream_on_its_own_stack,
         TH01_overlapping_callbacks_are_survived_and_counted,
         AH13_metadata_of_tasks_and_errors_is_copied_where_it_is_sound,
-        no_failing_allocation_is_forgotten, NULL);
+        no_failing_allocation_is_forgotten,
+        no_failing_allocation_is_forgotten_behind_a_map, NULL);
 }
 
 static void add_once(TCase *once)
