@@ -385,6 +385,12 @@ uint64_t sim_now_ns(void)
     return engine.now_ns;
 }
 
+void sim_pass_time(uint64_t now_ns)
+{
+    if (engine.now_ns < now_ns)
+        engine.now_ns = now_ns;
+}
+
 uint64_t sim_choose(uint64_t n)
 {
     uint64_t number;
