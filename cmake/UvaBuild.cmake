@@ -34,8 +34,8 @@ if(UVA_COVERAGE) # threads and forked children count together
 endif()
 
 # A release is optimised as a whole: a batch passes through a dozen files. The
-# objects contain code as well, so that a program can link libuvarrow.a without
-# that option; only gcc can do this.
+# objects contain code as well, so that the tests can link libuvarrow.a without
+# that option; only gcc can do this. What is installed: UvaPrelink.cmake.
 set(UVA_WHOLE OFF)
 if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
     NOT UVA_COVERAGE)
