@@ -1,5 +1,5 @@
 # What is installed, in two components: what programs need to run, and what is
-# needed to build them.
+# needed to build them. The command and its man page are a third, in tools/.
 include(CMakePackageConfigHelpers)
 include(UvaPrelink)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/uvarrow"
@@ -16,6 +16,17 @@ uva_prelink(uvarrow_static) # overwrites it
 uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
+    install(FILES "${PROJECT_SOURCE_DIR}/README.md"
+        "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+        "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs"
+        "${PROJECT_SOURCE_DIR}/examples"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.c" PATTERN "*.cc"
+        PATTERN "*.h")
+endif()
 set(config "${CMAKE_INSTALL_LIBDIR}/cmake/uvarrow")
 install(EXPORT uvarrow NAMESPACE uvarrow:: DESTINATION "${config}"
     FILE uvarrow-targets.cmake COMPONENT development)
