@@ -12,9 +12,9 @@
  *         use(*batch.get());
  *
  * A member function has the name, the threads, the ownership and the codes of
- * the C function that it calls, whose comment holds. What a destructor does is
- * stated at each class. Nothing here throws: errors are codes, described in a
- * uva_error, as in C. An exception must not leave a function that the library
+ * the C function that it calls: see the comment there. What a destructor does
+ * is stated at each class. Nothing here throws: errors are codes, described in
+ * a uva_error, as in C. An exception must not leave a function that the library
  * calls; callables passed to map() and to uva::consumer are wrapped in
  * uva::guard(), which makes it a code. See docs/cpp.md. */
 #ifndef UVARROW_UVARROW_HPP
@@ -156,7 +156,7 @@ template <class T> class owned
         value_ = T{};
         return &value_;
     }
-    /** Gives the struct to `to`, whose previous contents are overwritten. */
+    /** Gives the struct to `to`, and overwrites what was there. */
     void move_to(T *to) noexcept
     {
         *to = value_;

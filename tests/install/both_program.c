@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that uses both libraries, whose archives contain some functions
- * twice: opens a runtime with its own thread, lists the cases of the suite. */
+/* A program that uses both libraries, although their archives contain some
+ * functions twice: opens a runtime with its own thread, and lists cases of the
+ * suite. */
 #include <stdio.h>
 
 #include <uvarrow/tck.h>

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of uvarrow.hpp: that each owns what C says it owns, whoever ends
-// first. Built as C++17 and as C++20, where options are designated
+// The classes of uvarrow.hpp: each owns what the C functions give, and frees it
+// as they require. Built as C++17 and as C++20, where options are designated
 // initialisers.
 #include "uvarrow/uvarrow.hpp"
 
 #include <cassert>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <uv.h>
@@ -298,11 +300,32 @@ static void a_ctx_is_deleted_by_its_stream(const uva::runtime &rt)
 
 static void a_runtime_with_a_thread_is_joined(void)
 {
+    struct threads {
+        std::mutex lock;
+        std::condition_variable ended;
+        int alive = 0;
+
+        static void count(void *ctx, int more)
+        {
+            auto *const self = static_cast<threads *>(ctx);
+            const std::lock_guard<std::mutex> held(self->lock);
+
+            self->alive += more;
+            self->ended.notify_all();
+        }
+    } threads;
     uva::workers shared;
     uva::runtime rt;
     uva_error error{};
     uva::blocking_cpu_stream out;
-    int code = shared.open();
+    int code = shared.open(
+        uva::options<uva_workers_options>()
+            .set(&uva_workers_options::idle_ms, INT32_MAX)
+            .set(&uva_workers_options::thread_begin,
+                 [](void *ctx, uva_lane) { threads::count(ctx, 1); })
+            .set(&uva_workers_options::thread_end,
+                 [](void *ctx, uva_lane) { threads::count(ctx, -1); })
+            .set(&uva_workers_options::ctx, &threads));
 
     assert(code == 0);
     code = rt.open(nullptr,
@@ -328,6 +351,11 @@ static void a_runtime_with_a_thread_is_joined(void)
     assert(!rt);
     code = rt.open(nullptr);
     assert(code == 0 && rt.close() == 0 && rt.join() == 0 && !rt);
+
+    // Only the last reference to the workers ends their threads.
+    shared = uva::workers();
+    std::unique_lock<std::mutex> held(threads.lock);
+    threads.ended.wait(held, [&] { return threads.alive == 0; });
 }
 
 static void a_runtime_without_a_thread_takes_its_turns(void)
