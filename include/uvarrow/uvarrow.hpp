@@ -13,10 +13,10 @@
  *
  * A member function has the name, the threads, the ownership and the codes of
  * the C function that it calls: see the comment there. What a destructor does
- * is stated at each class. Nothing here throws: errors are codes, described in
- * a uva_error, as in C. An exception must not leave a function that the library
- * calls; callables passed to map() and to uva::consumer are wrapped in
- * uva::guard(), which makes it a code. See docs/cpp.md. */
+ * is stated at each class. Nothing here throws by itself: errors are codes,
+ * described in a uva_error, as in C. An exception must not leave a function
+ * that the library calls; callables passed to map() and to uva::consumer are
+ * wrapped in uva::guard(), which makes it a code. See docs/cpp.md. */
 #ifndef UVARROW_UVARROW_HPP
 #define UVARROW_UVARROW_HPP
 
