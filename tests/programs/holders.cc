@@ -364,6 +364,7 @@ static void a_runtime_without_a_thread_takes_its_turns(void)
     const int code =
         rt.open(nullptr, uva::options<uva_runtime_options>().set(
                              &uva_runtime_options::no_thread, true));
+    uva::pusher endless;
     bool ended = false;
     uva::consumer keep(
         [](uva_batch &) { return 0; },
@@ -371,7 +372,7 @@ static void a_runtime_without_a_thread_takes_its_turns(void)
 
     assert(code == 0);
     {
-        uva::stream s = scan(rt);
+        uva::stream s = uva::stream::from_pusher(rt.get(), endless);
         const int started = s.for_each(keep);
 
         assert(started == 0);
