@@ -48,6 +48,8 @@ PROGRAMS = {
     "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
     "cuda": "Events of a CUDA device, and what a wait of 100 ms takes",
     "check_hop": "One hop without the protocol checker and with it",
+    "installed": "Programs linked with the installed static library, against "
+                 "those of the bench: instructions",
 }
 
 
@@ -188,6 +190,17 @@ def other_targets():
                  " us")
 
 
+def installed_targets():
+    for case, title in (("drive/64/uvarrow", "one thread"),
+                        ("drive/64/uvarrow-4-maps", "and 4 maps"),
+                        ("lane/64/uvarrow", "lane to `for_each`"),
+                        ("outlet/64/uvarrow", "`to_blocking`")):
+        yield Target("Installed static library against the benched, "
+                     f"instructions of a batch, {title}", "one",
+                     lambda get, case=case: get(f"installed/{case}"), 1.05,
+                     " x", needs="installed/")
+
+
 def event_targets():
     yield Target("`ready`, an event that is complete already: loop time", "one",
                  difference("events/complete/event",
@@ -244,6 +257,7 @@ def targets(figures):
     yield from lane_targets()
     yield from outlet_targets(figures)
     yield from other_targets()
+    yield from installed_targets()
     yield from event_targets()
     yield from opencl_targets()
     yield from cuda_targets()

@@ -59,7 +59,11 @@ COUNTED = [
     *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
       for who in ("unchecked", "checked", "checked-children")),
 ]
-
+# The programs of these are also linked with the archive that is installed.
+INSTALLED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
+             "outlet/64/uvarrow")
+COUNTED += [(f"installed_{program}", f"installed/{case}", *how)
+            for program, case, *how in COUNTED if case in INSTALLED]
 
 PROFILED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
             "outlet/64/uvarrow")
@@ -112,12 +116,13 @@ def annotated(out):
 
 def collected(path, case, batches, within):
     """Returns the instructions of one run, in total and by function."""
+    wanted = case.removeprefix("installed/")
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "out")
         done = run(["valgrind", "--tool=callgrind", "--fair-sched=yes",
                     f"--callgrind-out-file={out}",
                     *([f"--toggle-collect={within}"] if within else []),
-                    path, "--only", case, "--batches", str(batches), "--cold"])
+                    path, "--only", wanted, "--batches", str(batches), "--cold"])
         return (int(re.search(r"Collected : (\d+)", done.stderr).group(1)),
                 annotated(out) if case in PROFILED else {})
 
@@ -146,6 +151,14 @@ def instructions(folder):
                                     key=lambda s: (-s[1], s[0]))
     print(file=sys.stderr)
     return counts, profiles
+
+
+def installed(counts):
+    """Returns, as figures, how many times the instructions of the bench a
+    program takes that is linked with the installed archive."""
+    return {f"installed/{case}": {"unit": "x", "rounds": [
+        counts[f"installed/{case}"] / counts[case]]}
+            for case in INSTALLED if f"installed/{case}" in counts}
 
 
 def machine():
@@ -195,6 +208,7 @@ def main():
         results["instructions"], results["profiles"] = \
             ({}, {}) if how.no_instructions else instructions(how.folder)
         results["figures"] = measure(how.folder, how.rounds, how.scale)
+        results["figures"]["one"].update(installed(results["instructions"]))
         kept = report.summary(results)
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:

@@ -1,9 +1,10 @@
 # What is installed, in two components: what programs need to run, and what is
-# needed to build them.
+# needed to build them. The command and its man page are a third, in tools/.
 include(CMakePackageConfigHelpers)
+include(UvaPrelink)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/uvarrow"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
-    FILES_MATCHING PATTERN "*.h")
+    FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 install(TARGETS uvarrow_shared uvarrow_static uvarrow_tck_shared
     uvarrow_tck_static EXPORT uvarrow
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -11,20 +12,21 @@ install(TARGETS uvarrow_shared uvarrow_static uvarrow_tck_shared
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 install(TARGETS uvarrow_oneapi
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
-if(UVA_WHOLE) # what only the very gcc that built it could read stays here
-    set(folder "${CMAKE_INSTALL_LIBDIR}")
-    if(NOT IS_ABSOLUTE "${folder}")
-        string(PREPEND folder "\${CMAKE_INSTALL_PREFIX}/")
-    endif()
-    foreach(name IN ITEMS uvarrow uvarrow-tck)
-        install(CODE "execute_process(COMMAND \"${CMAKE_OBJCOPY}\"
-            -R .gnu.lto_* -R .gnu.debuglto_*
-            \"\$ENV{DESTDIR}${folder}/lib${name}.a\"
-            COMMAND_ERROR_IS_FATAL ANY)" COMPONENT development)
-    endforeach()
-endif()
+uva_prelink(uvarrow_static) # overwrites it
+uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
+    install(FILES "${PROJECT_SOURCE_DIR}/README.md"
+        "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+        "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development)
+    install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs"
+        "${PROJECT_SOURCE_DIR}/examples"
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development
+        FILES_MATCHING PATTERN "*.md" PATTERN "*.c" PATTERN "*.cc"
+        PATTERN "*.h")
+endif()
 set(config "${CMAKE_INSTALL_LIBDIR}/cmake/uvarrow")
 install(EXPORT uvarrow NAMESPACE uvarrow:: DESTINATION "${config}"
     FILE uvarrow-targets.cmake COMPONENT development)

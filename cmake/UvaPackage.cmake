@@ -1,6 +1,24 @@
 # What `cpack` makes of an installation: an archive, or three Debian packages.
 # Those want the folders of the system: configure with the preset `package`.
 
+if(UVA_COMPLETE)
+    set(missing)
+    if(NOT EXISTS "${UVA_ADBC_INCLUDE}")
+        list(APPEND missing "adbc.h")
+    endif()
+    foreach(program IN ITEMS dpkg-shlibdeps file)
+        find_program(UVA_HAS_${program} ${program})
+        mark_as_advanced(UVA_HAS_${program})
+        if(NOT UVA_HAS_${program})
+            list(APPEND missing "${program}")
+        endif()
+    endforeach()
+    if(missing)
+        list(JOIN missing ", " missing)
+        message(FATAL_ERROR "Run scripts/bootstrap: missing ${missing}")
+    endif()
+endif()
+
 set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/package")
 set(CPACK_PACKAGE_NAME uvarrow)
 set(CPACK_PACKAGE_VENDOR uvarrow)
@@ -36,7 +54,8 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "${runtime} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-    "To build programs: headers, static libraries, pkg-config and CMake files.")
+    "To build programs: headers, static libraries, pkg-config and CMake files,
+and the documents and examples.")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME uvarrow)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION database)

@@ -21,7 +21,7 @@ uva_limit(interop/conformance 180
     "runs the whole suite twice, and most cases of Arrow C++ end by waiting")
 uva_limit(scripts/tck_mutants 180
     "runs the suite once for each mutant, on both cores")
-uva_limit(scripts/install 120
+uva_limit(scripts/install 240
     "installs the package and builds programs against it in several ways")
 
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds

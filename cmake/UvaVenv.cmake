@@ -11,7 +11,7 @@ function(uva_find_in_venv variable meaning pattern)
         list(SORT found)
         list(POP_BACK found path)
         set(${variable} "${path}" CACHE PATH "${meaning}" FORCE)
-        if(NOT path AND PROJECT_IS_TOP_LEVEL)
+        if(NOT path AND PROJECT_IS_TOP_LEVEL AND NOT UVA_COMPLETE)
             message(WARNING "${meaning} is not in ${UVA_VENV}: run "
                 "scripts/bootstrap. What needs it is left out or fails.")
         endif()

@@ -5,7 +5,8 @@ Usage: check_docs.py [ROOT]
 
 A block ```c is compiled by itself, without warnings: as functions if it defines
 any, otherwise as the body of a function with the variables `loop`, `rt`, `s`,
-`error` and `code`. Other declarations that it needs stand in a comment above
+`error` and `code`. So is a block ```cpp that uses
+`uva::`, as the body of a coroutine. Other declarations that it needs stand in a comment above
 it, which readers do not see: <!-- with: declarations -->.
 """
 import glob
@@ -17,17 +18,43 @@ import tempfile
 
 IDEAS = ("ownership", "threads", "back-pressure", "cancellation", "hosting",
          "reading-the-document", "windows-and-lanes", "devices")
-BLOCK = re.compile(r"(?:<!-- with: (.*?) -->\n)?^```c\n(.*?)^```$",
+BLOCK = re.compile(r"(?:<!-- with: (.*?) -->\n)?^```(c|cpp)\n(.*?)^```$",
                    re.M | re.S)
 PLAIN = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-FLAGS = ("-std=gnu11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
+C = ("cc", "-std=gnu11")
+CPP = ("c++", "-x", "c++", "-std=gnu++20", "-Wno-missing-field-initializers",
+       "-Wno-subobject-linkage") # the file is not the one that #line names
+FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused", "-Wno-unused-parameter", "-Wno-uninitialized")
 BEGIN = """#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 #include <uvarrow/uvarrow.h>
+"""
+CPP_BEGIN = """#include <coroutine>
+#include <uv.h>
+#include <uvarrow/uvarrow.hpp>
+struct job {{
+    struct promise_type {{
+        job get_return_object();
+        std::suspend_never initial_suspend();
+        std::suspend_never final_suspend() noexcept;
+        void return_void();
+        void unhandled_exception();
+    }};
+}};
+{given}
+static job snippet(uv_loop_t *loop, uva::runtime &given_rt, uva::stream &given_s,
+                   uva_error error)
+{{
+int code = 0;
+{names}
+#line {line} "{path}"
+{text}
+co_return;
+}}
 """
 BODY = """int snippet(uv_loop_t *loop, struct uva_runtime *rt,
             struct uva_stream *s, struct uva_error error);
@@ -51,16 +78,27 @@ def program(path, line, given, text):
     return f"{BEGIN}{given}\n" + BODY.format(line=line, path=path, text=text)
 
 
+def cpp_program(path, line, given, text):
+    names = "".join(f"auto &{name} = given_{name};" for name in ("rt", "s")
+                    if not re.search(rf"^uva::\w+ {name}\b", text, re.M))
+    return CPP_BEGIN.format(path=path, line=line, given=given, text=text,
+                            names=names)
+
+
 def faults_of_code(root, path, text, source):
     flags = subprocess.run(["pkg-config", "--cflags", "libuv"], check=True,
                            capture_output=True, text=True).stdout.split()
     for block in BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start(2)) + 1
+        line = text.count("\n", 0, block.start(3)) + 1
+        in_cpp = block.group(2) == "cpp"
+        if in_cpp and "uva::" not in block.group(3):
+            continue
+        write = cpp_program if in_cpp else program
         with open(source, "w", encoding="utf-8") as file:
-            file.write(program(path, line, block.group(1) or "",
-                               block.group(2)))
+            file.write(write(path, line, block.group(1) or "",
+                             block.group(3)))
         result = subprocess.run(
-            ["cc", *FLAGS, *flags, "-I",
+            [*(CPP if in_cpp else C), *FLAGS, *flags, "-I",
              os.path.join(root, "include"), source],
             capture_output=True, text=True)
         if result.returncode != 0:
@@ -80,7 +118,7 @@ def main(root):
             blocks += len(BLOCK.findall(text))
             bad += faults_of_code(root, name, text,
                                   os.path.join(folder, "block.c"))
-            bad += [f"{name}: no file {link}" for link in LINK.findall(text)
+            bad += [f"{name}: no file {link}" for link in LINK.findall(BLOCK.sub("", text))
                     if not os.path.exists(
                         os.path.join(os.path.dirname(path), link))]
     for idea in IDEAS:

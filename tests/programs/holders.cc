@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classes of uvarrow.hpp: each owns what the C functions give, and frees it
+// as they require. Built as C++17 and as C++20, where options are designated
+// initialisers.
+#include "uvarrow/uvarrow.hpp"
+
+#include <cassert>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <uv.h>
+
+#include "support/world.h"
+
+static uva::blocking_cpu_stream rows()
+{
+    uva::blocking_cpu_stream made;
+    const int code = db_scan("flights.db", made.out());
+
+    assert(code == 0);
+    return made;
+}
+
+static uva::stream scan(const uva::runtime &rt)
+{
+    uva::blocking_cpu_stream source = rows();
+    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+
+    assert(!source); // taken
+    return s;
+}
+
+static int twice(uva_batch &in, ArrowDeviceArray &out)
+{
+    uva::cpu_array made;
+    const int code = column_scale(&in.data.array, 2, made.out());
+
+    if (code == 0)
+        uva_array_from_cpu(made.get(), &out);
+    return code;
+}
+
+static int c_twice(void *ctx, uva_batch *in, ArrowDeviceArray *out,
+                   uva_error *error)
+{
+    (void)ctx;
+    return uva::guard(error, [&] { return twice(*in, *out); });
+}
+
+static void run(void)
+{
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+}
+
+// Runs `s` to its end and returns the sum of its numbers.
+static int64_t sum_of(uva::stream s)
+{
+    int64_t sum = 0;
+    bool complete = false;
+    uva::consumer add(
+        [&](uva_batch &b) {
+            for (int64_t i = 0; i < b.data.array.length; i++)
+                sum += column_values(&b.data.array)[i];
+            return 0;
+        },
+        [&](const uva_outcome &o) { complete = o.end == UVA_END_COMPLETE; });
+    const int code = s.for_each(add);
+
+    assert(code == 0);
+    s.release(); // a started stream runs to its end
+    run();
+    assert(complete);
+    return sum;
+}
+
+static constexpr int64_t ROWS = DB_BATCHES * DB_ROWS;
+static constexpr int64_t SUM = ROWS * (ROWS - 1) / 2;
+
+static void options_are_set_by_name(const uva::runtime &rt)
+{
+    const auto four =
+        uva::options<uva_parallel>()
+            .set(&uva_parallel::workers, 4)
+            .set(&uva_parallel::window,
+                 uva::options<uva_window>().set(&uva_window::batches, 8));
+    uva::stream s = scan(rt);
+
+    assert(four.workers == 4 && four.window.batches == 8 && !four.unordered);
+    s.map(uva::options<uva_map>().set(&uva_map::batch, c_twice)).parallel(four);
+    assert(sum_of(std::move(s)) == 2 * SUM);
+#if __cplusplus >= 202002L
+    uva::stream t = scan(rt);
+
+    t.map({.batch = c_twice, .on_loop = true}).parallel({.workers = 2});
+    assert(sum_of(std::move(t)) == 2 * SUM);
+#endif
+}
+
+static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
+{
+    const auto held = std::make_shared<int>(0);
+    const auto map = [held](uva_batch &in, ArrowDeviceArray &out) {
+        return twice(in, out);
+    };
+    {
+        uva::stream unstarted = scan(rt);
+
+        unstarted.map(map);
+        assert(held.use_count() > 2);
+    }
+    uva::stream s = scan(rt);
+    s.map(map).map(map, true).limit(2).set_name("twice");
+    (void)sum_of(std::move(s));
+    run();
+    assert(held.use_count() == 2); // here and in `map`
+}
+
+static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    int batches = 0;
+    {
+        uva::consumer first(
+            [&](uva_batch &) {
+                batches++;
+                s.drop(); // inside its own callback
+                return 0;
+            },
+            [](const uva_outcome &) { assert(false); });
+        const int code = s.for_each(first);
+
+        assert(code == 0);
+        run();
+    }
+    assert(batches == 1 && !s);
+}
+
+static void the_last_of_two_references_counts(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    uva::stream other = s.acquire();
+    uva_stream *const raw = other.take(); // ours now
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [](const uva_outcome &) { assert(false); });
+
+    assert(!other && raw == s.get());
+    s.cancel(ETIMEDOUT, "too late");
+    s.release();
+    other = uva::stream(raw);
+    assert(other.for_each(keep) == ETIMEDOUT);
+}
+
+static void an_exception_becomes_an_error(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    uva_error error{};
+    bool rejected = false;
+
+    s.map([](uva_batch &, ArrowDeviceArray &, uva_error &) -> int {
+        throw std::runtime_error("no more");
+    });
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [&](const uva_outcome &o) { error = o.error; });
+    int code = s.for_each(keep);
+    assert(code == 0);
+    run();
+    assert(error.code == EIO && std::strstr(error.message, "no more"));
+
+    uva::stream t = scan(rt);
+    uva::consumer reject([](uva_batch &) -> int { throw std::bad_alloc(); },
+                         [&](const uva_outcome &o) {
+                             rejected = o.end == UVA_END_REJECTED &&
+                                        o.error.code == ENOMEM;
+                         });
+    code = t.for_each(reject);
+    assert(code == 0);
+    run();
+    assert(rejected);
+    assert(uva::guard(&error, []() -> int { throw 1; }) == EIO);
+}
+
+static void building_fails_at_the_start(const uva::runtime &rt)
+{
+    uva::blocking_cpu_stream none;
+    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), none.get());
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [](const uva_outcome &) { assert(false); });
+    uva_error error{};
+
+    assert(s.limit(1).for_each(keep, &error) == EINVAL);
+    assert(error.code == EINVAL && s.status() == EINVAL);
+}
+
+static void pushed_data_that_was_not_closed_failed(const uva::runtime &rt)
+{
+    uva::pusher pusher;
+    uva::stream s = uva::stream::from_pusher(rt.get(), pusher);
+    uva::schema schema;
+    uva::cpu_array plain;
+    uva::array batch;
+    uva_error error{};
+    int batches = 0;
+    uva::consumer count(
+        [&](uva_batch &) {
+            batches++;
+            return 0;
+        },
+        [&](const uva_outcome &o) { error = o.error; });
+    int code = column_schema(schema.out());
+
+    code = code ? code : column_count_up(0, 10, plain.out());
+    code = code ? code : s.for_each(count);
+    code = code ? code : pusher.set_schema(schema.get());
+    uva_array_from_cpu(plain.get(), batch.out());
+    code = code ? code : pusher.push(batch.get(), nullptr, 0);
+    assert(code == 0 && !batch && !schema && !plain);
+    {
+        uva::pusher gone(std::move(pusher));
+        assert(pusher.get() == nullptr);
+    }
+    run();
+    assert(batches == 1 && error.code == ECONNABORTED);
+}
+
+static void pushed_data_that_was_closed_is_complete(const uva::runtime &rt)
+{
+    uva::pusher pusher;
+    uva::stream s = uva::stream::from_pusher(rt.get(), pusher);
+    uva::schema schema;
+    int code = column_schema(schema.out());
+
+    code = code ? code : pusher.set_schema(schema.get());
+    assert(code == 0);
+    pusher.close();
+    assert(sum_of(std::move(s)) == 0);
+}
+
+static void arrays_move_and_are_released_once(void)
+{
+    uva::cpu_array plain;
+    uva::array a, b;
+    int code = column_count_up(0, 10, plain.out());
+
+    assert(code == 0 && plain);
+    uva_array_from_cpu(plain.get(), a.out());
+    assert(a && !plain && a->array.length == 10);
+    b = std::move(a);
+    assert(b && !a && (*b.get()).array.length == 10);
+    code = column_count_up(0, 5, plain.out());
+    assert(code == 0);
+    uva_array_from_cpu(plain.get(), b.out()); // releases the first
+    assert(b->array.length == 5);
+}
+
+// A program's own class, freed by the stream.
+struct counter {
+    int64_t left;
+
+    static int schema(void *, ArrowSchema *out, uva_error *)
+    {
+        return column_schema(out);
+    }
+    static int next(void *ctx, void **item, const char **, uva_error *)
+    {
+        auto *const self = static_cast<counter *>(ctx);
+
+        if (self->left > 0)
+            *item = new int64_t(--self->left);
+        return 0;
+    }
+    static int extract(void *, void *item, ArrowDeviceArray *out, uva_error *)
+    {
+        const std::unique_ptr<int64_t> owned(static_cast<int64_t *>(item));
+        uva::cpu_array made;
+        int code = 0;
+
+        if (out == nullptr)
+            return 0;
+        code = column_count_up(*owned, 1, made.out());
+        if (code == 0)
+            uva_array_from_cpu(made.get(), out);
+        return code;
+    }
+};
+
+static void a_ctx_is_deleted_by_its_stream(const uva::runtime &rt)
+{
+    uva::stream s = uva::stream::from_tasks(
+        rt.get(), uva::options<uva_task_source>()
+                      .set(&uva_task_source::schema, counter::schema)
+                      .set(&uva_task_source::next, counter::next)
+                      .set(&uva_task_source::extract, counter::extract)
+                      .set(&uva_task_source::free_ctx, uva::delete_ctx<counter>)
+                      .set(&uva_task_source::ctx, new counter{10}));
+
+    assert(sum_of(std::move(s)) == 45);
+}
+
+static void a_runtime_with_a_thread_is_joined(void)
+{
+    struct threads {
+        std::mutex lock;
+        std::condition_variable ended;
+        int alive = 0;
+
+        static void count(void *ctx, int more)
+        {
+            auto *const self = static_cast<threads *>(ctx);
+            const std::lock_guard<std::mutex> held(self->lock);
+
+            self->alive += more;
+            self->ended.notify_all();
+        }
+    } threads;
+    uva::workers shared;
+    uva::runtime rt;
+    uva_error error{};
+    uva::blocking_cpu_stream out;
+    int code = shared.open(
+        uva::options<uva_workers_options>()
+            .set(&uva_workers_options::idle_ms, INT32_MAX)
+            .set(&uva_workers_options::thread_begin,
+                 [](void *ctx, uva_lane) { threads::count(ctx, 1); })
+            .set(&uva_workers_options::thread_end,
+                 [](void *ctx, uva_lane) { threads::count(ctx, -1); })
+            .set(&uva_workers_options::ctx, &threads));
+
+    assert(code == 0);
+    code = rt.open(nullptr,
+                   uva::options<uva_runtime_options>().set(
+                       &uva_runtime_options::workers, shared.get()),
+                   &error);
+    assert(code == 0 && rt.open(nullptr, {}, &error) == EBUSY);
+    code = scan(rt).to_blocking_cpu(out.out(), {}, &error);
+    assert(code == 0);
+    int64_t read = 0;
+    for (;;) {
+        uva::cpu_array batch;
+
+        code = out->get_next(out.get(), batch.out());
+        assert(code == 0);
+        if (!batch)
+            break;
+        read += batch->length;
+    }
+    assert(read == ROWS);
+    out.out();
+    rt = uva::runtime(); // closes and joins
+    assert(!rt);
+    code = rt.open(nullptr);
+    assert(code == 0 && rt.close() == 0 && rt.join() == 0 && !rt);
+
+    // Only the last reference to the workers ends their threads.
+    shared = uva::workers();
+    std::unique_lock<std::mutex> held(threads.lock);
+    threads.ended.wait(held, [&] { return threads.alive == 0; });
+}
+
+static void a_runtime_without_a_thread_takes_its_turns(void)
+{
+    uva::runtime rt;
+    const int code =
+        rt.open(nullptr, uva::options<uva_runtime_options>().set(
+                             &uva_runtime_options::no_thread, true));
+    uva::pusher endless;
+    bool ended = false;
+    uva::consumer keep(
+        [](uva_batch &) { return 0; },
+        [&](const uva_outcome &o) { ended = o.end == UVA_END_CANCELLED; });
+
+    assert(code == 0);
+    {
+        uva::stream s = uva::stream::from_pusher(rt.get(), endless);
+        const int started = s.for_each(keep);
+
+        assert(started == 0);
+    }
+    assert(rt.turn());
+    uva::runtime moved(std::move(rt));
+    assert(!rt.turn() && moved);
+    moved.reset();
+    assert(ended && !moved);
+}
+
+int main()
+{
+    {
+        uva::runtime rt;
+        uva_error error{};
+        const int code = rt.open(uv_default_loop(), {}, &error);
+
+        assert(code == 0);
+        options_are_set_by_name(rt);
+        a_callable_is_freed_with_its_stream(rt);
+        a_dropped_stream_calls_nothing(rt);
+        the_last_of_two_references_counts(rt);
+        an_exception_becomes_an_error(rt);
+        building_fails_at_the_start(rt);
+        pushed_data_that_was_not_closed_failed(rt);
+        pushed_data_that_was_closed_is_complete(rt);
+        a_ctx_is_deleted_by_its_stream(rt);
+    }
+    run(); // ends the runtime
+    arrays_move_and_are_released_once();
+    a_runtime_with_a_thread_is_joined();
+    a_runtime_without_a_thread_takes_its_turns();
+    world_await_release();
+    return uv_loop_close(uv_default_loop());
+}
