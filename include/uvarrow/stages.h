@@ -118,11 +118,39 @@ struct uva_filter {
 UVA_API int uva_stream_filter(struct uva_stream *stream,
                               const struct uva_filter *options);
 
+/** Sizes of batches. 0: no such limit, but not both of rows and bytes. */
+struct uva_rebatch {
+    int64_t rows;    /* rows in each batch but the last */
+    int64_t bytes;   /* at most, by uva_array_size(); a row that is larger is
+                        passed on alone */
+    int64_t wait_ms; /* pass on what there is when its oldest row has waited so
+                        long, and a batch is requested; 0: wait for the rest */
+    void *reserved[4];
+};
+
+/** Joins small batches and splits large ones. Splitting copies nothing: it
+ * gives offsets into shared data. Joining copies once, on a compute worker, and
+ * only data of the CPU: for data of another device type the stream ends FAILED
+ * with ENOTSUP, where batches would have to be joined. A batch is cut earlier
+ * where 32-bit offsets, run ends or indices of dictionaries would overflow. A
+ * joined batch has the metadata of the batch of its first row; ordinals count
+ * anew. Copies `options`. Returns the first error so far, or 0; EINVAL for a
+ * negative limit, or none. Thread: builder. Clauses: DA-23, LC-10. */
+UVA_API int uva_stream_rebatch(struct uva_stream *stream,
+                               const struct uva_rebatch *options);
+
 /** Passes on the first `batches` batches, then ends the stream COMPLETE and
  * cancels upstream. Returns the first error so far, or 0; EINVAL if negative.
  * Thread: builder.
  * Clauses: AP-14. */
 UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
+
+/** Passes on the first `rows` rows, then ends the stream COMPLETE and cancels
+ * upstream. The last batch is a slice, which shares the data. Ordinals count
+ * anew. Returns the first error so far, or 0; EINVAL if negative.
+ * Thread: builder.
+ * Clauses: AP-14. */
+UVA_API int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows);
 
 /* ---- on the pace -------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "support/fixture.h"
 #include "support/recording_handler.h"
 
-enum { BATCHES = 70, FAILURES_MAX = 400 };
+enum { BATCHES = 70, FAILURES_MAX = 2000 };
 
 static struct fixture f;
 static struct recording_handler handler;
@@ -51,6 +51,29 @@ static void all_stages(void)
     (void)uva_stream_map(f.stream, &map);
     (void)uva_stream_limit(f.stream, BATCHES - 1);
     maps = 2;
+}
+
+static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+                    struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    *keep = batch->ordinal >= 0;
+    return 0;
+}
+
+/* Each leaves the batches as they are. */
+static void row_stages(void)
+{
+    const struct uva_filter filter = {
+        .keep = keep_all, .free_ctx = pass_free, .on_loop = true};
+
+    (void)uva_stream_filter(f.stream, &filter);
+    (void)uva_stream_rebatch(
+        f.stream,
+        &(struct uva_rebatch){.rows = f.fake.rows, .bytes = f.fake.rows * 8});
+    (void)uva_stream_limit_rows(f.stream, BATCHES * f.fake.rows - 1);
+    maps = 1;
 }
 
 /* ---- consumers ---------------------------------------------------------- */
@@ -121,6 +144,8 @@ static const struct scenario {
     {SOURCE_TASKS, all_stages, to_next},
     {SOURCE_TASKS, no_stage, to_handler},
     {SOURCE_TASKS, all_stages, to_worker},
+    {SOURCE_BLOCKING, row_stages, to_for_each},
+    {SOURCE_TASKS, row_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };
