@@ -110,6 +110,42 @@ static int to_next(struct uva_error *error)
     return uva_stream_next(f.stream, answer, &f.got, error);
 }
 
+static void take(void *ctx)
+{
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
+
+    while ((code = uva_stream_take(f.stream, &batch, &outcome)) == 0)
+        uva_array_release(&batch.data);
+    if (code == ENOENT)
+        recording_on_done(ctx, &outcome);
+}
+
+static int to_take(struct uva_error *error)
+{
+    const int code = uva_stream_start_take(f.stream, NULL, take, &f.got, error);
+
+    if (code == 0)
+        ck_assert_int_eq(uva_stream_take(f.stream, NULL, NULL), EAGAIN);
+    return code;
+}
+
+static void collected(void *ctx, const struct uva_stream_info *info,
+                      struct ArrowDeviceArray *batches, size_t count,
+                      const struct uva_outcome *outcome)
+{
+    (void)info;
+    (void)batches;
+    (void)count;
+    recording_on_done(ctx, outcome);
+}
+
+static int to_collect(struct uva_error *error)
+{
+    return uva_stream_collect(f.stream, 0, collected, &f.got, error);
+}
+
 static int drive(bool on_worker, struct uva_error *error)
 {
     struct uva_drive options = {
@@ -145,6 +181,9 @@ static const struct scenario {
     {SOURCE_TASKS, no_stage, to_handler},
     {SOURCE_TASKS, all_stages, to_worker},
     {SOURCE_BLOCKING, row_stages, to_for_each},
+    {SOURCE_BLOCKING, no_stage, to_take},
+    {SOURCE_TASKS, all_stages, to_take},
+    {SOURCE_TASKS, no_stage, to_collect},
     {SOURCE_TASKS, row_stages, to_next},
 };
 
