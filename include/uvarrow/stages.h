@@ -53,11 +53,104 @@ struct uva_map {
 UVA_API int uva_stream_map(struct uva_stream *stream,
                            const struct uva_map *options);
 
+/** Gives one more batch to what follows the stage. Always takes `out`, of which
+ * only the data and the metadata (copied) are used. Valid during the call that
+ * received it, on that thread. Returns 0: go on; EAGAIN: taken, and the window
+ * is full: return, since one more emit of the call ends the stream with EPROTO;
+ * otherwise an errno to return. What it returns ends the stream even if the
+ * function returns 0. */
+typedef int uva_emit_fn(void *emitter, struct uva_batch *out);
+
+/** A function with a memory: any number of batches out for each one in, and
+ * more at the end. Called in order, one call at a time. The general form of
+ * filters, folds, and encoders. */
+struct uva_transform {
+    /* takes a batch. Returns 0: what is left in in->data is released. EAGAIN,
+     * only after an emit that returned it: the function is called again, with
+     * what is left in `in`, when there is room. ENOENT: enough; the stream ends
+     * COMPLETE behind what was emitted, and what is above is cancelled. Any
+     * other errno ends the stream FAILED, behind what was emitted. Mandatory.
+     */
+    int (*batch)(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                 void *emitter, struct uva_error *error);
+    /* the input has ended well: the last chance to emit. Returns as `batch`.
+     * NULL: nothing follows */
+    int (*finish)(void *ctx, uva_emit_fn *emit, void *emitter,
+                  struct uva_error *error);
+    /* gives the schema of what is emitted; called before the first batch, on
+     * the loop thread. NULL: the schema does not change. */
+    int (*schema)(void *ctx, const struct ArrowSchema *in,
+                  struct ArrowSchema *out, struct uva_error *error);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    bool on_loop; /* takes microseconds: runs on the loop thread; otherwise on a
+                     compute worker */
+    struct uva_window window; /* limits of the batches that were emitted and not
+                                 passed on, or that wait for the function */
+    void *reserved[4];
+};
+
+/** Puts every batch through a transform. Copies `options`, takes its ctx.
+ * Ordinals count anew. Returns the first error so far, or 0.
+ * Thread: builder.
+ * Clauses: AT-10. */
+UVA_API int uva_stream_transform(struct uva_stream *stream,
+                                 const struct uva_transform *options);
+
+/** A function that decides about batches. */
+struct uva_filter {
+    /* sets `*keep`, which is false before; `batch` is read only. Returns 0, or
+     * an errno, and the stream ends FAILED. Mandatory. */
+    int (*keep)(void *ctx, const struct uva_batch *batch, bool *keep,
+                struct uva_error *error);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    bool on_loop; /* takes microseconds: runs on the loop thread; otherwise on a
+                     compute worker */
+    void *reserved[4];
+};
+
+/** Passes on the batches that a function wants, in order; one call at a time.
+ * For each batch that it drops, one more is requested. Copies `options`, takes
+ * its ctx. Ordinals count anew. Returns the first error so far, or 0.
+ * Thread: builder.
+ * Clauses: AT-10. */
+UVA_API int uva_stream_filter(struct uva_stream *stream,
+                              const struct uva_filter *options);
+
+/** Sizes of batches. 0: no such limit, but not both of rows and bytes. */
+struct uva_rebatch {
+    int64_t rows;    /* rows in each batch but the last */
+    int64_t bytes;   /* at most, by uva_array_size(); a row that is larger is
+                        passed on alone */
+    int64_t wait_ms; /* pass on what there is when its oldest row has waited so
+                        long, and a batch is requested; 0: wait for the rest */
+    void *reserved[4];
+};
+
+/** Joins small batches and splits large ones. Splitting copies nothing: it
+ * gives offsets into shared data. Joining copies once, on a compute worker, and
+ * only data of the CPU: for data of another device type the stream ends FAILED
+ * with ENOTSUP, where batches would have to be joined. A batch is cut earlier
+ * where 32-bit offsets, run ends or indices of dictionaries would overflow. A
+ * joined batch has the metadata of the batch of its first row; ordinals count
+ * anew. Copies `options`. Returns the first error so far, or 0; EINVAL for a
+ * negative limit, or none. Thread: builder. Clauses: DA-23, LC-10. */
+UVA_API int uva_stream_rebatch(struct uva_stream *stream,
+                               const struct uva_rebatch *options);
+
 /** Passes on the first `batches` batches, then ends the stream COMPLETE and
  * cancels upstream. Returns the first error so far, or 0; EINVAL if negative.
  * Thread: builder.
  * Clauses: AP-14. */
 UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
+
+/** Passes on the first `rows` rows, then ends the stream COMPLETE and cancels
+ * upstream. The last batch is a slice, which shares the data. Ordinals count
+ * anew. Returns the first error so far, or 0; EINVAL if negative.
+ * Thread: builder.
+ * Clauses: AP-14. */
+UVA_API int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows);
 
 /* ---- on the pace -------------------------------------------------------- */
 

@@ -238,6 +238,58 @@ UVA_API UVA_MUST_CHECK int uva_stream_next(struct uva_stream *stream,
                                            uva_next_fn *fn, void *ctx,
                                            struct uva_error *error);
 
+/** Called on the loop thread, never inside a call of the user's: once after
+ * each EAGAIN of uva_stream_take(), when the schema is known, a batch waits, or
+ * the stream has ended. May take, cancel, and release the stream. */
+typedef void uva_ready_fn(void *ctx);
+
+/** Starts the stream for uva_stream_take(). Up to `window` (copied; NULL: the
+ * default) is requested ahead and waits there. Batches come as for
+ * uva_stream_for_each(): extracted on a worker where that is expensive, and
+ * readable by the host. Releasing the last reference cancels a stream started
+ * in this way; after that, or after uva_stream_drop(), `fn` is not called any
+ * more. Returns 0; EINVAL without `fn` or for an impossible window; otherwise
+ * as uva_stream_for_each(). `ctx` is borrowed until the stream has ended.
+ * Thread: builder.
+ * Clauses: AP-29, ER-10. */
+UVA_API UVA_MUST_CHECK int
+uva_stream_start_take(struct uva_stream *stream,
+                      const struct uva_window *window, uva_ready_fn *fn,
+                      void *ctx, struct uva_error *error);
+
+/** Takes the next batch, if one waits. Calls no function of the user's. Its
+ * only system call is the wake-up of the loop when the window is refilled. With
+ * `batch` NULL nothing is taken: 0 once the schema is known
+ * (uva_stream_get_info()).
+ * Returns 0 and gives batch->data, which the caller releases; its other members
+ * are borrowed until the next call. EAGAIN: there is none now, and the ready
+ * function will be called. ENOENT: the stream has ended, however it did;
+ * `outcome` (may be NULL) is borrowed as long as the stream. EINVAL if it was
+ * not started so; EPERM on another thread.
+ * Thread: loop.
+ * Clauses: ER-08, ER-10. */
+UVA_API UVA_MUST_CHECK int uva_stream_take(struct uva_stream *stream,
+                                           struct uva_batch *batch,
+                                           struct uva_outcome *outcome);
+
+/** Called once, on the loop thread: with every batch of a stream that has ended
+ * COMPLETE, otherwise with none. The callee may take each of `batches` by
+ * uva_array_move(); the library releases the rest. `info` is NULL if no schema
+ * has come. Everything is borrowed for the call. */
+typedef void uva_collected_fn(void *ctx, const struct uva_stream_info *info,
+                              struct ArrowDeviceArray *batches, size_t count,
+                              const struct uva_outcome *outcome);
+
+/** Starts the stream and keeps all of it, up to `max_bytes` (by
+ * uva_array_size(); 0: no limit), beyond which it ends REJECTED with EMSGSIZE.
+ * Returns 0, and `fn` will be called, unless the stream is dropped; EINVAL
+ * without `fn` or for a negative limit; otherwise as uva_stream_for_each().
+ * `ctx` is borrowed until then. Thread: builder. Clauses: ER-10. */
+UVA_API UVA_MUST_CHECK int uva_stream_collect(struct uva_stream *stream,
+                                              int64_t max_bytes,
+                                              uva_collected_fn *fn, void *ctx,
+                                              struct uva_error *error);
+
 /** Options of uva_stream_drive(). */
 struct uva_drive {
     /* the handler has been released; it may still hold tasks. NULL: no

@@ -121,14 +121,19 @@ void uva__stage_request(struct uva__stage *stage, int64_t n)
         producer->request(producer, n);
 }
 
+void uva__stage_quit(struct uva__stage *stage)
+{
+    assert(stage->started);
+    if (stage->released || stage->quit)
+        return;
+    stage->quit = true;
+    uva__producer_quit(stage->above, stage->handler.producer);
+}
+
 void uva__stage_stop(struct uva__source *source)
 {
-    struct uva__stage *stage = uva__stage_of(source);
-
     source->ready = 0;
-    assert(stage->started);
-    if (!stage->released)
-        uva__producer_quit(stage->above, stage->handler.producer);
+    uva__stage_quit(uva__stage_of(source));
 }
 
 void uva__stage_leave(struct uva__source *source)

@@ -33,6 +33,7 @@ struct uva__stage {
     bool started;                /* the producer above drives the handler */
     bool ended;                  /* the producer above has reported its end */
     bool released;               /* it has released the handler */
+    bool quit;                   /* it was cancelled */
     struct uva__failure failure; /* its error; code 0: none */
 };
 
@@ -57,6 +58,9 @@ void uva__stage_release(struct uva__stage *stage);
 void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
+
+/* Cancels the producer above, unless that has released the handler; once. */
+void uva__stage_quit(struct uva__stage *stage);
 
 /* Requests `n` more batches of the producer above, unless it has ended. */
 void uva__stage_request(struct uva__stage *stage, int64_t n);

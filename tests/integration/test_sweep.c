@@ -11,7 +11,7 @@
 #include "support/fixture.h"
 #include "support/recording_handler.h"
 
-enum { BATCHES = 70, FAILURES_MAX = 400 };
+enum { BATCHES = 70, FAILURES_MAX = 2000 };
 
 static struct fixture f;
 static struct recording_handler handler;
@@ -53,6 +53,29 @@ static void all_stages(void)
     maps = 2;
 }
 
+static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+                    struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    *keep = batch->ordinal >= 0;
+    return 0;
+}
+
+/* Each leaves the batches as they are. */
+static void row_stages(void)
+{
+    const struct uva_filter filter = {
+        .keep = keep_all, .free_ctx = pass_free, .on_loop = true};
+
+    (void)uva_stream_filter(f.stream, &filter);
+    (void)uva_stream_rebatch(
+        f.stream,
+        &(struct uva_rebatch){.rows = f.fake.rows, .bytes = f.fake.rows * 8});
+    (void)uva_stream_limit_rows(f.stream, BATCHES * f.fake.rows - 1);
+    maps = 1;
+}
+
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Every seventh batch is refused, and delivered again. */
@@ -85,6 +108,42 @@ static void answer(void *ctx, struct uva_batch *batch,
 static int to_next(struct uva_error *error)
 {
     return uva_stream_next(f.stream, answer, &f.got, error);
+}
+
+static void take(void *ctx)
+{
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
+
+    while ((code = uva_stream_take(f.stream, &batch, &outcome)) == 0)
+        uva_array_release(&batch.data);
+    if (code == ENOENT)
+        recording_on_done(ctx, &outcome);
+}
+
+static int to_take(struct uva_error *error)
+{
+    const int code = uva_stream_start_take(f.stream, NULL, take, &f.got, error);
+
+    if (code == 0)
+        ck_assert_int_eq(uva_stream_take(f.stream, NULL, NULL), EAGAIN);
+    return code;
+}
+
+static void collected(void *ctx, const struct uva_stream_info *info,
+                      struct ArrowDeviceArray *batches, size_t count,
+                      const struct uva_outcome *outcome)
+{
+    (void)info;
+    (void)batches;
+    (void)count;
+    recording_on_done(ctx, outcome);
+}
+
+static int to_collect(struct uva_error *error)
+{
+    return uva_stream_collect(f.stream, 0, collected, &f.got, error);
 }
 
 static int drive(bool on_worker, struct uva_error *error)
@@ -121,6 +180,11 @@ static const struct scenario {
     {SOURCE_TASKS, all_stages, to_next},
     {SOURCE_TASKS, no_stage, to_handler},
     {SOURCE_TASKS, all_stages, to_worker},
+    {SOURCE_BLOCKING, row_stages, to_for_each},
+    {SOURCE_BLOCKING, no_stage, to_take},
+    {SOURCE_TASKS, all_stages, to_take},
+    {SOURCE_TASKS, no_stage, to_collect},
+    {SOURCE_TASKS, row_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

@@ -82,6 +82,95 @@ static void add_map(struct uva_stream *stream, struct expectation *expectation)
     (void)uva_stream_map(stream, &options);
 }
 
+/* ---- a transform that sometimes keeps a batch for the next call ---------- */
+
+struct keeper {
+    struct ArrowDeviceArray kept; /* owns: an earlier batch; or released */
+    int64_t bad;                  /* the batch it fails at; or -1 */
+    int inside;
+};
+
+/* Emits the batch that is kept, if there is one. */
+static int keeper_emit(struct keeper *keeper, uva_emit_fn *emit, void *emitter)
+{
+    struct uva_batch out = {.ordinal = 0};
+
+    if (!uva_array_is_live(&keeper->kept))
+        return 0;
+    uva_array_move(&keeper->kept, &out.data);
+    return emit(emitter, &out);
+}
+
+static int keeper_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    struct keeper *keeper = ctx;
+    int code;
+
+    if (keeper->inside++ != 0)
+        sim_fail("a transform runs twice at once");
+    peers_dawdle();
+    keeper->inside--;
+    if (batches_ordinal(&in->data.array) == keeper->bad)
+        return uva_error_set(error, EDOM, "a bad batch");
+    code = keeper_emit(keeper, emit, emitter);
+    if (code != 0)
+        return code; /* EAGAIN: called again with this batch */
+    batches_add_hop(&in->data.array);
+    if (peers_chance(1, 3)) {
+        uva_array_move(&in->data, &keeper->kept);
+        return 0;
+    }
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
+}
+
+static int keeper_finish(void *ctx, uva_emit_fn *emit, void *emitter,
+                         struct uva_error *error)
+{
+    const int code = keeper_emit(ctx, emit, emitter);
+
+    (void)error;
+    return code == EAGAIN ? 0 : code;
+}
+
+static void keeper_free(void *ctx)
+{
+    struct keeper *keeper = ctx;
+
+    if (keeper->inside != 0)
+        sim_fail("a transform is freed while it runs");
+    if (uva_array_is_live(&keeper->kept))
+        uva_array_release(&keeper->kept);
+    arena_free(keeper);
+}
+
+static void add_transform(struct uva_stream *stream,
+                          struct expectation *expectation)
+{
+    struct keeper *keeper = arena_new(sizeof(*keeper), "a transform");
+    const struct uva_transform options = {.batch = keeper_batch,
+                                          .finish = keeper_finish,
+                                          .free_ctx = keeper_free,
+                                          .ctx = keeper,
+                                          .on_loop = peers_chance(1, 2),
+                                          .window = peers_window()};
+
+    keeper->bad = -1;
+    if (expectation->total > 0 && peers_chance(1, 10)) {
+        keeper->bad = (int64_t)sim_choose((uint64_t)expectation->total);
+        expectation->excuses |= EXCUSE_MAP;
+    }
+    expectation->hops++;
+    expectation_note("chain %d: a transform%s, bad at %lld, window %d",
+                     expectation->number,
+                     options.on_loop ? ", on the loop" : "",
+                     (long long)keeper->bad, options.window.batches);
+    (void)uva_stream_transform(stream, &options);
+}
+
+/* ---- chains of stages --------------------------------------------------- */
+
 static void add_limit(struct uva_stream *stream,
                       struct expectation *expectation)
 {
@@ -117,12 +206,15 @@ static void add_stages(struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 4)) {
+        switch (sim_choose(expectation->foreign ? 2 : 5)) {
         case 0:
             add_limit(stream, expectation);
             break;
         case 1:
             add_parallel(stream, expectation);
+            break;
+        case 2:
+            add_transform(stream, expectation);
             break;
         default:
             add_map(stream, expectation);

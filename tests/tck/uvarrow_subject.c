@@ -2,7 +2,8 @@
 /* uvarrow itself as a subject of the test suite, in all three roles.
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
- * letter each: m map, l limit, p parallel).
+ * letter each: m map, l limit, p parallel, t transform, T transform on the loop
+ * thread, f filter, r limit_rows).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -45,6 +46,26 @@ static int map_through(void *ctx, struct uva_batch *in,
     return 0;
 }
 
+static int transform_through(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                             void *emitter, struct uva_error *error)
+{
+    const int code = emit(emitter, in);
+
+    (void)ctx;
+    (void)error;
+    return code == EAGAIN ? 0 : code;
+}
+
+static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+                    struct uva_error *error)
+{
+    (void)ctx;
+    (void)batch;
+    (void)error;
+    *keep = true;
+    return 0;
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -57,6 +78,15 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_limit(stream, INT64_MAX);
         else if (*chain == 'p')
             (void)uva_stream_parallel(stream, NULL);
+        else if (*chain == 't' || *chain == 'T')
+            (void)uva_stream_transform(
+                stream, &(struct uva_transform){.batch = transform_through,
+                                                .on_loop = *chain == 'T'});
+        else if (*chain == 'f')
+            (void)uva_stream_filter(stream,
+                                    &(struct uva_filter){.keep = keep_all});
+        else if (*chain == 'r')
+            (void)uva_stream_limit_rows(stream, INT64_MAX);
     }
 }
 
@@ -202,6 +232,7 @@ static int consumer_run(struct consumer *consumer)
 
     if (consumer->manner == UVA_SUBJECT_HOLDS)
         (void)uva_stream_parallel(stream, NULL);
+    chain_add(stream);
     code = uva_stream_for_each(stream, &callbacks, NULL);
     uva_stream_release(stream);
     return code;

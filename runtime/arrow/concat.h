@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joins rows of several arrays into one with new data: every Arrow type of host
+ * memory.
+ *
+ * Rows are measured first, then given memory, then filled in; measuring reads
+ * no values but offsets, views, ids of unions and ends of runs:
+ *
+ *     uva__concat_reset(concat);
+ *     (uva__concat_measure(concat, array, from, count))*
+ *     uva__concat_begin(concat);
+ *     (uva__concat_fill(concat, array, from, count))*    the same rows
+ *     uva__concat_finish(concat, &out);
+ */
+#ifndef UVA_ARROW_CONCAT_H
+#define UVA_ARROW_CONCAT_H
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+struct uva__concat;
+
+/* Makes one for arrays of `schema`, which must stay valid. `allocator` is
+ * copied and must stay usable until every result is released. 0 with `out`;
+ * ENOMEM; ENOTSUP for an unknown format, EINVAL for a malformed schema. Thread:
+ * any. */
+UVA_MUST_CHECK int uva__concat_new(const struct uva_allocator *allocator,
+                                   const struct ArrowSchema *schema,
+                                   struct uva__concat **out);
+
+/* Frees it; NULL is allowed. Results live on. Thread: any one at a time, as for
+ * all that follows. */
+void uva__concat_free(struct uva__concat *concat);
+
+/* Forgets what was measured. */
+void uva__concat_reset(struct uva__concat *concat);
+
+/* Adds `count` rows of `array` (borrows, until the reset) from row `from` on.
+ * `array` fits the schema, as uva__layout_measure() checks it. 0; EOVERFLOW if
+ * 32-bit offsets, run ends or indices of a dictionary could not count that far;
+ * EINVAL if offsets, views, ids or run ends point to nothing. After an error
+ * only a reset may follow. */
+UVA_MUST_CHECK int uva__concat_measure(struct uva__concat *concat,
+                                       const struct ArrowArray *array,
+                                       int64_t from, int64_t count);
+
+/* Returns the size of the buffers that the rows measured so far need. */
+int64_t uva__concat_bytes(const struct uva__concat *concat);
+
+/* Takes memory for what was measured. 0; ENOMEM. */
+UVA_MUST_CHECK int uva__concat_begin(struct uva__concat *concat);
+
+/* Copies rows, which are those measured, in that order. */
+void uva__concat_fill(struct uva__concat *concat,
+                      const struct ArrowArray *array, int64_t from,
+                      int64_t count);
+
+/* Gives the array. Its children may be moved out and outlive it. */
+void uva__concat_finish(struct uva__concat *concat, struct ArrowArray *out);
+
+#endif

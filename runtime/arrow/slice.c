@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slices: a shared array, of which each owner has its own structs, gets another
+ * offset and length in these. */
+#include "arrow/slice.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "arrow/share.h"
+
+/* How many of the remaining items are null: none or all, as before, or a number
+ * that only the validity bitmap knows. */
+static int64_t slice_null_count(const struct ArrowArray *array, int64_t count)
+{
+    if (array->null_count == 0 || count == 0)
+        return 0;
+    return array->null_count == array->length ? count : -1;
+}
+
+/* An empty array begins at 0: Arrow C++ refuses views of none behind that. */
+static void slice_node(struct ArrowArray *array, int64_t from, int64_t count)
+{
+    assert(from >= 0 && count >= 0 && from <= array->length - count);
+    array->null_count = slice_null_count(array, count);
+    array->offset = count == 0 ? 0 : array->offset + from;
+    array->length = count;
+}
+
+/* Whether the rows are those of the columns alone: a record batch. */
+static bool slice_is_record_batch(const struct ArrowSchema *schema,
+                                  const struct ArrowArray *array)
+{
+    return strcmp(schema->format, "+s") == 0 &&
+           (array->null_count == 0 || array->buffers[0] == NULL);
+}
+
+void uva__slice_reduce(const struct ArrowSchema *schema,
+                       struct ArrowArray *array, int64_t from, int64_t count)
+{
+    const int64_t at = array->offset + from;
+
+    slice_node(array, from, count);
+    if (!slice_is_record_batch(schema, array))
+        return;
+    for (int64_t i = 0; i < array->n_children; i++)
+        slice_node(array->children[i], at, count);
+    array->offset = 0;
+}
+
+int uva__slice_array(const struct uva_allocator *allocator,
+                     const struct ArrowSchema *schema,
+                     struct ArrowDeviceArray *array, int64_t from,
+                     int64_t count, struct ArrowDeviceArray *out)
+{
+    const int code = uva__share_array(allocator, array, out);
+
+    if (code == 0)
+        uva__slice_reduce(schema, &out->array, from, count);
+    return code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Some rows of a batch as a batch of its own, which shares the data. */
+#ifndef UVA_ARROW_SLICE_H
+#define UVA_ARROW_SLICE_H
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+/* Gives `out` the `count` rows from row `from` on. Nothing is copied: `array`
+ * becomes a shared array, as by uva__share_array(), and keeps all its rows. The
+ * offset goes into the columns of a record batch, since some consumers refuse a
+ * batch that has one itself. `array` fits `schema`, and has these rows.
+ * 0; ENOMEM; EINVAL if its children are impossible. Thread: any one at a time.
+ */
+UVA_MUST_CHECK int uva__slice_array(const struct uva_allocator *allocator,
+                                    const struct ArrowSchema *schema,
+                                    struct ArrowDeviceArray *array,
+                                    int64_t from, int64_t count,
+                                    struct ArrowDeviceArray *out);
+
+/* Reduces an array that came from uva__slice_array() or uva__share_array() to
+ * the `count` rows from row `from` on. Thread: any one at a time. */
+void uva__slice_reduce(const struct ArrowSchema *schema,
+                       struct ArrowArray *array, int64_t from, int64_t count);
+
+#endif

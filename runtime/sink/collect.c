@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Keeps all batches of a stream, and gives them to one callback.
+ *
+ * Happy path:  (batch -> kept)* -> the callback gets all of them.
+ *
+ * What can fail: the stream, or it has too many bytes: the callback gets none.
+ *
+ * On cancel:   the callback gets none; on drop it is not called. */
+#include <errno.h>
+#include <string.h>
+
+#include "arrow/layout.h"
+#include "base/memory.h"
+#include "sink/auto_stages.h"
+#include "sink/consumer.h"
+#include "uvarrow/arrow.h"
+
+enum { COLLECT_FIRST = 16 }; /* room at first */
+
+struct collect {
+    struct uva__consumer consumer; /* first */
+    uva_collected_fn *fn;
+    void *ctx;                       /* borrows, until the end or a drop */
+    int64_t max_bytes;               /* 0: no limit */
+    int64_t bytes;                   /* in the arrays, if there is a limit */
+    struct ArrowDeviceArray *arrays; /* owns, and what is live in them */
+    size_t count, room;              /* arrays; that it has room for */
+};
+
+static struct collect *collect_of(struct uva__consumer *consumer)
+{
+    return uva__container_of(consumer, struct collect, consumer);
+}
+
+static struct collect *collect_at(struct uva_stream *stream)
+{
+    return uva__container_of(stream->sink, struct collect, consumer.sink);
+}
+
+static const struct uva_allocator *allocator_of(const struct collect *c)
+{
+    return &c->consumer.stream->rt->allocator;
+}
+
+static int collect_schema(struct uva__consumer *consumer)
+{
+    uva__consumer_request(consumer);
+    return 0;
+}
+
+static void arrays_free(struct collect *c)
+{
+    uva__memory_free(allocator_of(c), c->arrays,
+                     c->room * sizeof(c->arrays[0]));
+}
+
+/* Returns whether there is room for another array. */
+static bool arrays_grow(struct collect *c)
+{
+    const size_t room = c->room == 0 ? COLLECT_FIRST : c->room * 2;
+    struct ArrowDeviceArray *arrays;
+
+    if (c->count < c->room)
+        return true;
+    arrays = uva__memory_new(allocator_of(c), room * sizeof(arrays[0]));
+    if (arrays == NULL)
+        return false;
+    if (c->count > 0)
+        memcpy(arrays, c->arrays, c->count * sizeof(arrays[0]));
+    arrays_free(c);
+    c->arrays = arrays;
+    c->room = room;
+    return true;
+}
+
+/* Whether the batch fits into the limit; one of an unknown size does. */
+static bool collect_fits(struct collect *c)
+{
+    const struct uva_batch *batch = &c->consumer.batch;
+    int64_t bytes;
+
+    if (c->max_bytes == 0 ||
+        uva__layout_measure(batch->schema, &batch->data, &bytes, NULL) != 0)
+        return true;
+    if (bytes > c->max_bytes - c->bytes)
+        return false;
+    c->bytes += bytes;
+    return true;
+}
+
+static void collect_batch(struct uva__consumer *consumer)
+{
+    struct collect *c = collect_of(consumer);
+
+    if (!collect_fits(c)) {
+        uva__consumer_stop(consumer, UVA_END_REJECTED, EMSGSIZE,
+                           "the stream has more bytes than max_bytes");
+    } else if (!arrays_grow(c)) {
+        uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
+    } else {
+        uva_array_move(&consumer->batch.data, &c->arrays[c->count++]);
+        consumer->delivered++;
+        uva__consumer_request(consumer);
+        return;
+    }
+    uva_array_release(&consumer->batch.data);
+}
+
+static void collect_clear(struct collect *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        if (uva_array_is_live(&c->arrays[i]))
+            uva_array_release(&c->arrays[i]);
+    c->count = 0;
+}
+
+static void collect_done(struct uva__consumer *consumer,
+                         const struct uva_outcome *outcome)
+{
+    struct collect *c = collect_of(consumer);
+
+    if (outcome->end != UVA_END_COMPLETE)
+        collect_clear(c);
+    if (!consumer->stream->loop.silent)
+        c->fn(c->ctx, uva_stream_get_info(consumer->stream), c->arrays,
+              c->count, outcome);
+    collect_clear(c);
+}
+
+static void collect_on_wakeup(struct uva_stream *stream)
+{
+    uva__consumer_handle_cancel(&collect_at(stream)->consumer);
+}
+
+static void collect_free(struct uva_stream *stream)
+{
+    struct collect *c = collect_at(stream);
+
+    arrays_free(c);
+    uva__consumer_fini(&c->consumer);
+    uva__memory_free(&stream->rt->allocator, c, sizeof(*c));
+}
+
+static const struct uva__consumer_ops collect_ops = {
+    .sink = {.name = "collect",
+             .begin = uva__consumer_begin,
+             .on_wakeup = collect_on_wakeup,
+             .free = collect_free},
+    .schema = collect_schema,
+    .batch = collect_batch,
+    .done = collect_done,
+};
+
+int uva_stream_collect(struct uva_stream *stream, int64_t max_bytes,
+                       uva_collected_fn *fn, void *ctx, struct uva_error *error)
+{
+    struct collect *c;
+    int code = uva__stream_may_start(stream, error);
+
+    if (code != 0)
+        return code;
+    if (fn == NULL || max_bytes < 0)
+        return uva_error_set(error, EINVAL,
+                             "collect: fn is mandatory, and max_bytes must not "
+                             "be negative");
+    code = uva__auto_stages_add(stream, error);
+    if (code != 0)
+        return code;
+    c = uva__memory_new(&stream->rt->allocator, sizeof(*c));
+    if (c == NULL)
+        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    uva__consumer_init(&c->consumer, &collect_ops, stream);
+    c->fn = fn;
+    c->ctx = ctx;
+    c->max_bytes = max_bytes;
+    code = uva__stream_start(stream, &c->consumer.sink, error);
+    if (code != 0)
+        uva__memory_free(&stream->rt->allocator, c, sizeof(*c));
+    return code;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_filter(): a transform that passes batches on or drops them. */
+#include <errno.h>
+
+#include "base/memory.h"
+#include "stage/transform.h"
+#include "stream/stream_impl.h"
+
+struct filter {
+    struct uva_filter options; /* owns its ctx */
+    struct uva__rt *rt;        /* counts */
+};
+
+static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    struct filter *filter = ctx;
+    bool keep = false;
+    int code = filter->options.keep(filter->options.ctx, in, &keep, error);
+
+    if (code == 0 && keep)
+        code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code; /* nothing is left to emit */
+}
+
+static void filter_free(void *ctx)
+{
+    struct filter *filter = ctx;
+    struct uva__rt *rt = filter->rt;
+
+    if (filter->options.free_ctx != NULL)
+        filter->options.free_ctx(filter->options.ctx);
+    uva__memory_free(&rt->allocator, filter, sizeof(*filter));
+    uva__rt_release(rt);
+}
+
+static int filter_add(struct uva_stream *stream,
+                      const struct uva_filter *options)
+{
+    struct filter *filter =
+        uva__memory_new(&stream->rt->allocator, sizeof(*filter));
+
+    if (filter == NULL) {
+        if (options->free_ctx != NULL)
+            options->free_ctx(options->ctx);
+        return uva__stream_fail(stream, ENOMEM, "no memory for a filter");
+    }
+    filter->options = *options;
+    filter->rt = uva__rt_acquire(stream->rt);
+    return uva__transform_add(
+        stream, "filter",
+        &(struct uva_transform){.batch = filter_batch,
+                                .free_ctx = filter_free,
+                                .ctx = filter,
+                                .on_loop = options->on_loop},
+        NULL);
+}
+
+int uva_stream_filter(struct uva_stream *stream,
+                      const struct uva_filter *options)
+{
+    int code = uva__stream_building(stream);
+
+    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_filter: reserved members must "
+                                            "be NULL; clear the struct before "
+                                            "filling it in");
+    if (code == 0 && (options == NULL || options->keep == NULL))
+        code =
+            uva__stream_fail(stream, EINVAL, "uva_filter: keep is mandatory");
+    if (code == 0)
+        return filter_add(stream, options);
+    if (options != NULL && options->free_ctx != NULL)
+        options->free_ctx(options->ctx);
+    return code;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_limit_rows(): a transform that counts rows, and passes on a slice
+ * of the batch in which the last row lies. */
+#include <errno.h>
+
+#include "arrow/slice.h"
+#include "base/memory.h"
+#include "stage/transform.h"
+#include "stream/stream_impl.h"
+#include "uvarrow/arrow.h"
+
+struct limit_rows {
+    struct uva__rt *rt; /* counts */
+    int64_t left;       /* rows that may still pass */
+};
+
+static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                            void *emitter, struct uva_error *error)
+{
+    struct limit_rows *limit = ctx;
+    const int64_t rows = in->data.array.length;
+    struct uva_batch out = *in;
+    int code = 0;
+
+    (void)error;
+    if (rows > limit->left) {
+        code = uva__slice_array(&limit->rt->allocator, in->schema, &in->data, 0,
+                                limit->left, &out.data);
+        limit->left = 0;
+    } else {
+        uva_array_move(&in->data, &out.data);
+        limit->left -= rows;
+    }
+    if (code == 0)
+        code = emit(emitter, &out);
+    if (code != 0 && code != EAGAIN)
+        return code;
+    return limit->left == 0 ? ENOENT : 0;
+}
+
+static void limit_rows_free(void *ctx)
+{
+    struct limit_rows *limit = ctx;
+    struct uva__rt *rt = limit->rt;
+
+    uva__memory_free(&rt->allocator, limit, sizeof(*limit));
+    uva__rt_release(rt);
+}
+
+int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
+{
+    int code = uva__stream_building(stream);
+    struct limit_rows *limit;
+
+    if (code != 0)
+        return code;
+    if (rows < 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "limit_rows: %lld rows make no sense",
+                                (long long)rows);
+    if (rows == 0)
+        return uva_stream_limit(stream, 0);
+    limit = uva__memory_new(&stream->rt->allocator, sizeof(*limit));
+    if (limit == NULL)
+        return uva__stream_fail(stream, ENOMEM,
+                                "no memory for a limit of rows");
+    limit->rt = uva__rt_acquire(stream->rt);
+    limit->left = rows;
+    return uva__transform_add(
+        stream, "limit_rows",
+        &(struct uva_transform){.batch = limit_rows_batch,
+                                .free_ctx = limit_rows_free,
+                                .ctx = limit,
+                                .on_loop = true},
+        NULL);
+}

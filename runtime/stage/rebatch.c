@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_rebatch(): a transform that keeps batches until their rows are
+ * enough for one of the wanted size, and then cuts: a slice, if these rows lie
+ * in one batch, and a joined copy otherwise.
+ *
+ * Happy path:  batch -> behind those that are kept -> (cut -> emitted)* -> at
+ *              the end, what is left is emitted, too.
+ *
+ * What can fail: no memory. Joining: data that the host cannot read, or offsets
+ *              that point to nothing; splitting looks at no offsets. */
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/concat.h"
+#include "arrow/metadata.h"
+#include "arrow/slice.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "stage/transform.h"
+#include "stream/stream_impl.h"
+#include "uvarrow/arrow.h"
+
+/* A batch of which some rows have not been passed on. */
+struct piece {
+    struct uva__link link;
+    struct ArrowDeviceArray array; /* owns */
+    struct uva__metadata metadata; /* owns: that of the batch */
+    int64_t from;                  /* the first of those rows */
+    uint64_t since_ns;             /* when it came */
+};
+
+struct rebatch {
+    struct uva__rt *rt; /* counts */
+    int64_t rows_max, bytes_max;
+    struct uva__concat *concat;       /* owns; NULL before the first batch */
+    const struct ArrowSchema *schema; /* borrows, during a call */
+    struct uva__list pieces;          /* in order */
+    int64_t rows;                     /* in all pieces */
+    int64_t last_cut;                 /* rows of the last batch passed on */
+    int64_t measured; /* rows that `concat` has counted, if those were all at
+                         the time; otherwise 0 */
+};
+
+static struct piece *piece_of(struct uva__link *link)
+{
+    return uva__container_of(link, struct piece, link);
+}
+
+static struct piece *piece_first(const struct rebatch *r)
+{
+    return piece_of(r->pieces.head);
+}
+
+static int64_t piece_rows(const struct piece *piece)
+{
+    return piece->array.array.length - piece->from;
+}
+
+static int64_t smaller_of(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- pieces ------------------------------------------------------------- */
+
+static void piece_free(const struct rebatch *r, struct piece *piece)
+{
+    if (uva_array_is_live(&piece->array))
+        uva_array_release(&piece->array);
+    uva__metadata_fini(&piece->metadata, &r->rt->allocator, NULL);
+    uva__memory_free(&r->rt->allocator, piece, sizeof(*piece));
+}
+
+/* Keeps a batch; one without rows is dropped. */
+static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
+{
+    struct piece *piece;
+
+    if (in->data.array.length == 0)
+        return 0;
+    piece = uva__memory_new(&r->rt->allocator, sizeof(*piece));
+    if (piece == NULL)
+        return ENOMEM;
+    if (uva__metadata_copy(&r->rt->allocator, in->metadata, &piece->metadata) ==
+        ENOMEM) {
+        piece_free(r, piece);
+        return ENOMEM;
+    }
+    piece->since_ns = uva__clock_ns();
+    uva_array_move(&in->data, &piece->array);
+    uva__list_push(&r->pieces, &piece->link);
+    r->rows += piece_rows(piece);
+    return 0;
+}
+
+/* Notes that the first `count` rows were passed on. */
+static void rebatch_consume(struct rebatch *r, int64_t count)
+{
+    r->rows -= count;
+    r->measured = 0;
+    while (count > 0) {
+        struct piece *piece = piece_first(r);
+        const int64_t rows = smaller_of(count, piece_rows(piece));
+
+        count -= rows;
+        piece->from += rows;
+        if (piece_rows(piece) == 0)
+            piece_free(r, piece_of(uva__list_pop(&r->pieces)));
+    }
+}
+
+/* ---- how many rows to cut ----------------------------------------------- */
+
+/* Measures the first `count` rows as one batch. Whole batches that were
+ * measured before need not be measured again. */
+static int rebatch_measure(struct rebatch *r, int64_t count)
+{
+    int64_t done = 0, rows;
+    struct uva__link *link;
+    int code = 0;
+
+    if (r->measured > count || r->measured == 0)
+        uva__concat_reset(r->concat);
+    for (link = r->pieces.head; done < count && code == 0; link = link->next) {
+        const struct piece *piece = piece_of(link);
+        const bool again = r->measured <= count && done < r->measured;
+
+        rows = smaller_of(count - done, piece_rows(piece));
+        done += rows;
+        if (!again)
+            code = uva__concat_measure(r->concat, &piece->array.array,
+                                       piece->from, rows);
+    }
+    r->measured = code == 0 && done == r->rows ? done : 0;
+    return code;
+}
+
+/* Whether the first `count` rows are small enough for one batch. In `code`: an
+ * error other than that they are too many. */
+static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
+{
+    const int measured = rebatch_measure(r, count);
+
+    if (measured != 0) {
+        *code = measured == EOVERFLOW ? 0 : measured;
+        return false;
+    }
+    return r->bytes_max == 0 || uva__concat_bytes(r->concat) <= r->bytes_max;
+}
+
+/* Finds the largest number of rows from 1 to `most` that fit into one batch,
+ * near the number of the last one. A single row always fits. */
+static int rebatch_find(struct rebatch *r, int64_t most, int64_t *count)
+{
+    int64_t fits = 1, too_many = most + 1, probe = r->last_cut;
+    int code = 0;
+
+    while (fits + 1 < too_many && code == 0) {
+        if (probe <= fits || probe >= too_many)
+            probe = too_many > most ? smaller_of(fits * 2, most)
+                                    : fits + (too_many - fits) / 2;
+        if (rebatch_fits(r, probe, &code))
+            fits = probe;
+        else
+            too_many = probe;
+    }
+    *count = fits;
+    return code;
+}
+
+/* Whether rows of several batches, or their bytes, have to be looked at. */
+static bool rebatch_must_measure(const struct rebatch *r, int64_t count)
+{
+    return r->bytes_max > 0 || count > piece_rows(piece_first(r));
+}
+
+/* Gives the number of rows of the next batch; 0: there are not enough. */
+static int rebatch_next(struct rebatch *r, bool final, int64_t *count)
+{
+    const int64_t most =
+        r->rows_max > 0 ? smaller_of(r->rows, r->rows_max) : r->rows;
+    int code = 0;
+
+    *count = most;
+    if (most == 0 || (!final && r->bytes_max == 0 && most < r->rows_max)) {
+        *count = 0;
+        return 0;
+    }
+    if (rebatch_must_measure(r, most) && !rebatch_fits(r, most, &code) &&
+        code == 0)
+        code = rebatch_find(r, most, count);
+    if (*count == r->rows && *count != r->rows_max && !final)
+        *count = 0;
+    return code;
+}
+
+/* ---- cutting ------------------------------------------------------------ */
+
+static int rebatch_join(struct rebatch *r, int64_t count,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    const struct ArrowDeviceArray *first = &piece_first(r)->array;
+    struct uva__link *link;
+    int code = rebatch_measure(r, count);
+
+    if (first->device_type != ARROW_DEVICE_CPU)
+        return uva_error_set(error, ENOTSUP,
+                             "rebatch: only data of the CPU can be joined; "
+                             "transfer it first");
+    if (code == 0)
+        code = uva__concat_begin(r->concat);
+    if (code != 0)
+        return code;
+    *out = (struct ArrowDeviceArray){.device_type = first->device_type,
+                                     .device_id = first->device_id};
+    for (link = r->pieces.head; count > 0; link = link->next) {
+        const struct piece *piece = piece_of(link);
+        const int64_t rows = smaller_of(count, piece_rows(piece));
+
+        uva__concat_fill(r->concat, &piece->array.array, piece->from, rows);
+        count -= rows;
+    }
+    uva__concat_finish(r->concat, &out->array);
+    return 0;
+}
+
+/* Gives the first `count` rows. */
+static int rebatch_cut(struct rebatch *r, int64_t count,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    struct piece *first = piece_first(r);
+
+    if (count > piece_rows(first))
+        return rebatch_join(r, count, out, error);
+    if (count < first->array.array.length)
+        return uva__slice_array(&r->rt->allocator, r->schema, &first->array,
+                                first->from, count, out);
+    *out = first->array; /* all of it; its length is still needed */
+    first->array.array.release = NULL;
+    return 0;
+}
+
+/* Emits batches for as long as there are enough rows, and room. */
+static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    struct uva_batch out = {0};
+    int64_t count;
+    int code;
+
+    for (;;) {
+        code = rebatch_next(r, final, &count);
+        if (code == EINVAL)
+            return uva_error_set(error, EPROTO,
+                                 "rebatch: offsets, views, type ids or run "
+                                 "ends of a batch point to nothing");
+        if (code != 0 || count == 0)
+            return code;
+        code = rebatch_cut(r, count, &out.data, error);
+        if (code != 0)
+            return code;
+        out.metadata = piece_first(r)->metadata.block;
+        code = emit(emitter, &out);
+        r->last_cut = count;
+        rebatch_consume(r, count);
+        if (code != 0)
+            return code;
+    }
+}
+
+/* ---- as a transform ----------------------------------------------------- */
+
+static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                         void *emitter, struct uva_error *error)
+{
+    struct rebatch *r = ctx;
+    int code = 0;
+
+    r->schema = in->schema;
+    if (r->concat == NULL)
+        code = uva__concat_new(&r->rt->allocator, in->schema, &r->concat);
+    if (code == 0 && uva_array_is_live(&in->data))
+        code = rebatch_keep(r, in);
+    return code != 0 ? code : rebatch_emit(r, false, emit, emitter, error);
+}
+
+static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
+                          struct uva_error *error)
+{
+    return rebatch_emit(ctx, true, emit, emitter, error);
+}
+
+static uint64_t rebatch_since_ns(const void *ctx)
+{
+    const struct rebatch *r = ctx;
+
+    return r->pieces.head != NULL ? piece_first(r)->since_ns : 0;
+}
+
+static void rebatch_free(void *ctx)
+{
+    struct rebatch *r = ctx;
+    struct uva__rt *rt = r->rt;
+    struct uva__link *link;
+
+    while ((link = uva__list_pop(&r->pieces)) != NULL)
+        piece_free(r, piece_of(link));
+    uva__concat_free(r->concat);
+    uva__memory_free(&rt->allocator, r, sizeof(*r));
+    uva__rt_release(rt);
+}
+
+static int rebatch_check(struct uva_stream *stream,
+                         const struct uva_rebatch *options)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code != 0)
+        return code;
+    if (options == NULL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_rebatch: options are mandatory");
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_rebatch: reserved members must be NULL; "
+                                "clear the struct before filling it in");
+    if (options->wait_ms < 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_rebatch: wait_ms must not be negative");
+    if (options->rows < 0 || options->bytes < 0 ||
+        (options->rows == 0 && options->bytes == 0))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_rebatch: a limit of rows or bytes is "
+                                "needed, and none may be negative");
+    return 0;
+}
+
+int uva_stream_rebatch(struct uva_stream *stream,
+                       const struct uva_rebatch *options)
+{
+    struct rebatch *r;
+    int code = rebatch_check(stream, options);
+
+    if (code != 0)
+        return code;
+    r = uva__memory_new(&stream->rt->allocator, sizeof(*r));
+    if (r == NULL)
+        return uva__stream_fail(stream, ENOMEM, "no memory for rebatch");
+    r->rt = uva__rt_acquire(stream->rt);
+    r->rows_max = options->rows;
+    r->bytes_max = options->bytes;
+    return uva__transform_add(stream, "rebatch",
+                              &(struct uva_transform){.batch = rebatch_batch,
+                                                      .finish = rebatch_finish,
+                                                      .free_ctx = rebatch_free,
+                                                      .ctx = r},
+                              &(struct uva__transform_hold){options->wait_ms,
+                                                            rebatch_finish,
+                                                            rebatch_since_ns});
+}

@@ -1,0 +1,820 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_transform(): a function that takes batches one at a time, in
+ * order, and emits any number of them.
+ *
+ * Happy path:  task -> input -> a run, which is a job on a compute worker or
+ *              part of the loop's turn: extracts the input and calls the user's
+ *              function -> that emits results -> the producer below takes them.
+ *              Behind the last input a run calls `finish`.
+ *
+ * What can fail: an extraction: the producer above reports why. The user's
+ *              function, or a result that does not fit the schema: the error
+ *              follows the results before it, and no further input is taken.
+ *
+ * On stop:     inputs and results are discarded; a run that is in progress
+ *              discards what it holds, and is not waited for, as it counts the
+ *              stage. */
+#include "stage/transform.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/entry.h"
+#include "arrow/fixed_width.h"
+#include "arrow/layout.h"
+#include "arrow/structs.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/unreachable.h"
+#include "loop/loop.h"
+#include "stage/stage.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+
+/* An input, or a result. */
+struct item {
+    struct uva__link link;
+    struct ArrowAsyncTask task; /* of an input */
+    struct uva__entry batch;    /* of a result; of an input without the array */
+};
+
+/* What a run does next. */
+enum step {
+    STEP_NOTHING, /* no input, or no room for results */
+    STEP_BATCH,   /* go on with the current input */
+    STEP_FLUSH,   /* rows were kept back for too long */
+    STEP_FINISH   /* the input has ended */
+};
+
+struct transform {
+    struct uva__stage stage;      /* first */
+    struct uva__stage_ops ops;    /* of this stage, with its name */
+    struct uva_transform options; /* owns its ctx */
+    struct uva_window window;     /* with its defaults filled in */
+    struct ArrowSchema input;     /* owns: the schema of what goes in */
+    struct ArrowSchema output;    /* owns: of what comes out, to measure with */
+    struct uva__fixed_width shape;   /* of that, if it is a simple one */
+    struct uva__transform_hold hold; /* zeroes: nothing is kept back */
+    struct uva_job job;              /* a run on a worker */
+
+    struct {                    /* of the run in progress */
+        struct item *item;      /* owns: the current input; or NULL */
+        bool extracted;         /* `batch` is what is left of it */
+        struct uva_batch batch; /* owns its data */
+        bool full;              /* an emit of this call has returned EAGAIN */
+        int fault;              /* why an emit of this call failed, or 0 */
+        struct uva_error error; /* of this call */
+    } run;
+
+    struct {               /* the loop thread's alone */
+        int64_t requested; /* batches requested above that have not come */
+        bool started;      /* a batch has been requested */
+        bool prepared;     /* the schemas are known */
+        struct uva__timer timer; /* for rows that are kept back */
+    } loop;
+
+    struct uva__lock lock;
+    struct {
+        struct uva__list inputs;     /* items, in order */
+        struct uva__list results;    /* items, in order */
+        struct uva__list free;       /* items that are not in use */
+        int64_t used;                /* inputs, with the current one */
+        int64_t ready;               /* results */
+        int64_t bytes;               /* in results */
+        int64_t ordinal;             /* of the next result */
+        bool running;                /* a run is in progress, or queued */
+        bool input_ended;            /* no input follows */
+        bool over;                   /* no run follows: finished, or failed */
+        bool flush;                  /* rows were kept back for too long */
+        uint64_t since_ns;           /* hold.since_ns() of the last step */
+        bool stopped;                /* nothing is wanted any more */
+        int extraction;              /* the code of one that failed, or 0 */
+        struct uva__failure failure; /* of the function; code 0: none */
+    } locked;
+};
+
+static struct transform *transform_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct transform, stage);
+}
+
+static struct transform *transform_at(struct uva__source *source)
+{
+    return transform_of(uva__stage_of(source));
+}
+
+static const struct uva_allocator *allocator_of(const struct transform *t)
+{
+    return &t->stage.source.rt->allocator;
+}
+
+/* On the loop thread alone, nothing has to be locked. */
+static void transform_lock(struct transform *t)
+{
+    if (!t->options.on_loop)
+        uva__lock_take(&t->lock);
+}
+
+static void transform_unlock(struct transform *t)
+{
+    if (!t->options.on_loop)
+        uva__lock_drop(&t->lock);
+}
+
+/* ---- items -------------------------------------------------------------- */
+
+static struct item *item_pop(struct uva__list *list)
+{
+    struct uva__link *link = uva__list_pop(list);
+
+    return link != NULL ? uva__container_of(link, struct item, link) : NULL;
+}
+
+/* Frees an item, but keeps its memory for the next one. */
+static void item_free(struct transform *t, struct item *item)
+{
+    uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
+    transform_lock(t);
+    uva__list_push(&t->locked.free, &item->link);
+    transform_unlock(t);
+}
+
+/* Makes an item, in which only the metadata is filled in. */
+static struct item *item_new(struct transform *t, const char *metadata)
+{
+    struct item *item;
+
+    transform_lock(t);
+    item = item_pop(&t->locked.free);
+    transform_unlock(t);
+    if (item == NULL)
+        item = uva__memory_new(allocator_of(t), sizeof(*item));
+    if (item == NULL ||
+        uva__metadata_copy(allocator_of(t), metadata,
+                           &item->batch.info.metadata) != ENOMEM)
+        return item;
+    item_free(t, item);
+    return NULL;
+}
+
+static void items_drop(struct transform *t, struct uva__list *inputs,
+                       struct uva__list *results)
+{
+    struct item *item;
+
+    while ((item = item_pop(inputs)) != NULL) {
+        uva__task_drop(&item->task);
+        item_free(t, item);
+    }
+    while ((item = item_pop(results)) != NULL) {
+        uva_array_release(&item->batch.array);
+        item_free(t, item);
+    }
+}
+
+/* ---- a run: emitting ---------------------------------------------------- */
+
+static bool has_room_locked(const struct transform *t)
+{
+    return t->locked.ready < t->window.batches &&
+           t->locked.bytes < t->window.bytes;
+}
+
+/* Puts a result behind the earlier ones, unless nothing is wanted any more.
+ * Returns 0; EAGAIN if there is no room behind it; ECANCELED. */
+static int result_push(struct transform *t, struct item *item)
+{
+    int code = ECANCELED;
+
+    transform_lock(t);
+    if (!t->locked.stopped) {
+        item->batch.info.ordinal = t->locked.ordinal++;
+        t->locked.ready++;
+        t->locked.bytes += item->batch.info.bytes;
+        uva__list_push(&t->locked.results, &item->link);
+        code = has_room_locked(t) ? 0 : EAGAIN;
+    }
+    transform_unlock(t);
+    return code;
+}
+
+/* Measures what was emitted; batches of an unknown format cannot be checked. */
+static int result_measure(struct transform *t,
+                          const struct ArrowDeviceArray *array, int64_t *bytes)
+{
+    struct uva_error detail;
+
+    if (uva__fixed_width_measure(&t->shape, &array->array, bytes))
+        return 0;
+    *bytes = 0;
+    if (uva__layout_measure(&t->output, array, bytes, &detail) != EINVAL)
+        return 0;
+    return uva_error_set(&t->run.error, EPROTO,
+                         "%s: a batch does not fit the schema: %s",
+                         t->ops.source.name, detail.message);
+}
+
+static int result_check(struct transform *t, const struct uva_batch *out,
+                        int64_t *bytes)
+{
+    if (t->run.full)
+        return uva_error_set(&t->run.error, EPROTO,
+                             "%s: emit returned EAGAIN, and was called again",
+                             t->ops.source.name);
+    if (!uva_array_is_live(&out->data))
+        return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
+                             t->ops.source.name);
+    return result_measure(t, &out->data, bytes);
+}
+
+static int result_add(struct transform *t, struct uva_batch *out, int64_t bytes)
+{
+    struct item *item = item_new(t, out->metadata);
+    int code;
+
+    if (item == NULL)
+        return uva_error_set(&t->run.error, ENOMEM, "no memory for a batch");
+    uva_array_move(&out->data, &item->batch.array);
+    item->batch.info.bytes = bytes;
+    code = result_push(t, item);
+    if (code == ECANCELED) {
+        uva_array_release(&item->batch.array);
+        item_free(t, item);
+        return code;
+    }
+    t->run.full = code == EAGAIN;
+    if (!t->options.on_loop)
+        uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
+    return code;
+}
+
+/* The uva_emit_fn of the user's functions. What fails here fails the stream,
+ * also if the function ignores it: a batch is lost. */
+static int transform_emit(void *emitter, struct uva_batch *out)
+{
+    struct transform *t = emitter;
+    int64_t bytes;
+    int code = result_check(t, out, &bytes);
+
+    if (code == 0)
+        code = result_add(t, out, bytes);
+    if (uva_array_is_live(&out->data))
+        uva_array_release(&out->data);
+    if (code != 0 && code != EAGAIN)
+        t->run.fault = code;
+    return code;
+}
+
+/* ---- a run: one step ---------------------------------------------------- */
+
+static enum step step_peek_locked(const struct transform *t)
+{
+    if (t->locked.stopped || t->locked.over || !has_room_locked(t))
+        return STEP_NOTHING;
+    if (t->locked.used > 0)
+        return STEP_BATCH;
+    if (t->locked.input_ended)
+        return STEP_FINISH;
+    return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
+}
+
+static void run_drop_input(struct transform *t)
+{
+    if (t->run.item == NULL)
+        return;
+    if (!t->run.extracted)
+        uva__task_drop(&t->run.item->task);
+    else if (uva_array_is_live(&t->run.batch.data))
+        uva_array_release(&t->run.batch.data);
+    item_free(t, t->run.item);
+    t->run.item = NULL;
+    t->run.extracted = false;
+}
+
+/* Decides on the next step; with STEP_NOTHING the run is over. */
+static enum step step_begin(struct transform *t)
+{
+    enum step step;
+    bool stopped;
+
+    transform_lock(t);
+    step = step_peek_locked(t);
+    stopped = t->locked.stopped;
+    t->locked.running = step != STEP_NOTHING;
+    if (step == STEP_BATCH && t->run.item == NULL)
+        t->run.item = item_pop(&t->locked.inputs);
+    transform_unlock(t);
+    if (stopped)
+        run_drop_input(t);
+    return step;
+}
+
+/* Extracts the current input, once. */
+static int run_extract(struct transform *t)
+{
+    struct uva_batch *batch = &t->run.batch;
+    int code;
+
+    if (t->run.extracted)
+        return 0;
+    *batch = (struct uva_batch){
+        .schema = &t->input,
+        .metadata = t->run.item->batch.info.metadata.block,
+        .ordinal = t->run.item->batch.info.ordinal,
+    };
+    t->run.extracted = true;
+    code = uva_task_extract(&t->run.item->task, &batch->data);
+    if (code != 0)
+        batch->data.array.release = NULL;
+    return code;
+}
+
+/* Calls one of the user's functions. */
+static int run_call(struct transform *t, enum step step)
+{
+    const struct uva_transform *options = &t->options;
+    struct uva_error *error = &t->run.error;
+    int code = 0;
+
+    t->run.full = false;
+    t->run.fault = 0;
+    uva__error_begin(error);
+    if (step == STEP_BATCH)
+        code = options->batch(options->ctx, &t->run.batch, transform_emit, t,
+                              error);
+    else if (step == STEP_FLUSH)
+        code = t->hold.flush(options->ctx, transform_emit, t, error);
+    else if (options->finish != NULL)
+        code = options->finish(options->ctx, transform_emit, t, error);
+    code = uva__error_positive(code);
+    if (t->run.fault != 0)
+        return t->run.fault;
+    if (code == EAGAIN && !t->run.full)
+        return uva_error_set(error, EPROTO, "%s: EAGAIN without a full window",
+                             t->ops.source.name);
+    return code;
+}
+
+/* The step is over, or none follows it. `failure` (takes it) is that of the
+ * user's function. */
+static void step_end(struct transform *t, enum step step, bool over,
+                     struct uva__failure *failure)
+{
+    const uint64_t since_ns =
+        t->hold.wait_ms > 0 ? t->hold.since_ns(t->options.ctx) : 0;
+
+    run_drop_input(t);
+    transform_lock(t);
+    t->locked.used -= step == STEP_BATCH;
+    t->locked.flush = false;
+    t->locked.since_ns = since_ns;
+    t->locked.over = t->locked.over || over;
+    if (failure->code != 0)
+        t->locked.failure = *failure;
+    transform_unlock(t);
+}
+
+/* A call has returned `code`. EAGAIN: it goes on when there is room. */
+static void step_result(struct transform *t, enum step step, int code)
+{
+    struct uva__failure failure = {0};
+
+    if (code == EAGAIN)
+        return;
+    if (code != 0 && code != ENOENT)
+        uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
+    step_end(t, step, code != 0 || step == STEP_FINISH, &failure);
+}
+
+/* The producer above reports why. */
+static void extraction_failed(struct transform *t, int code)
+{
+    transform_lock(t);
+    t->locked.extraction = code;
+    transform_unlock(t);
+    step_end(t, STEP_BATCH, true, &(struct uva__failure){0});
+}
+
+/* Takes steps for as long as there are inputs, and room for results. */
+static void run_steps(struct transform *t)
+{
+    enum step step;
+    int code;
+
+    while ((step = step_begin(t)) != STEP_NOTHING) {
+        code = step == STEP_BATCH ? run_extract(t) : 0;
+        if (code != 0)
+            extraction_failed(t, code);
+        else
+            step_result(t, step, run_call(t, step));
+    }
+}
+
+static void transform_job(struct uva_job *job)
+{
+    struct transform *t = uva__container_of(job, struct transform, job);
+    struct uva__rt *rt = t->stage.source.rt;
+
+    run_steps(t);
+    uva__rt_wake(rt, &t->stage.wakeup);
+    uva__stage_release(&t->stage);
+    uva__rt_job_end(rt);
+}
+
+/* ---- the loop: as a handler --------------------------------------------- */
+
+/* There is no memory for the batch: it is lost, and no other one follows. */
+static void transform_lose(struct transform *t, struct ArrowAsyncTask *task)
+{
+    uva__task_drop(task);
+    transform_lock(t);
+    t->locked.over = true;
+    if (t->locked.failure.code == 0)
+        t->locked.failure.code = ENOMEM;
+    transform_unlock(t);
+}
+
+static void transform_task(struct uva__stage *stage,
+                           struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct transform *t = transform_of(stage);
+    struct item *item = item_new(t, metadata);
+
+    t->loop.requested--;
+    if (item == NULL) {
+        transform_lose(t, task);
+        return;
+    }
+    item->task = *task;
+    item->batch.info.ordinal = uva__task_ordinal(task);
+    transform_lock(t);
+    uva__list_push(&t->locked.inputs, &item->link);
+    t->locked.used++;
+    transform_unlock(t);
+}
+
+/* ---- the loop: as a source ---------------------------------------------- */
+
+/* Gives the source the schema of the results. */
+static int schema_make(struct transform *t, struct uva_error *error)
+{
+    struct uva__source *source = &t->stage.source;
+    struct ArrowSchema out = {0};
+    int code =
+        uva__structs_copy_schema(allocator_of(t), &source->schema, &t->input);
+
+    if (code == 0 && t->options.schema != NULL) {
+        code = uva__error_positive(
+            t->options.schema(t->options.ctx, &t->input, &out, error));
+        if (code == 0 && uva__structs_check_schema(&out, error) != 0)
+            code = uva_error_set(error, EPROTO, "%s: no valid schema was given",
+                                 t->ops.source.name);
+        if (code == 0) {
+            uva_schema_release(&source->schema);
+            uva_schema_move(&out, &source->schema);
+        } else {
+            uva_schema_release(&out);
+        }
+    }
+    if (code == 0)
+        code = uva__structs_copy_schema(allocator_of(t), &source->schema,
+                                        &t->output);
+    return code;
+}
+
+/* Returns whether the schemas are known. */
+static bool transform_prepare(struct transform *t)
+{
+    struct uva__source *source = &t->stage.source;
+    struct uva_error error;
+    int code;
+
+    if (t->loop.prepared || !source->schema_known)
+        return t->loop.prepared;
+    uva__error_begin(&error);
+    code = schema_make(t, &error);
+    uva__fixed_width_read(&t->shape, &t->output);
+    if (code != 0) {
+        source->schema_known = false;
+        uva__failure_set(&source->failure, allocator_of(t), code, &error, NULL);
+    }
+    t->loop.prepared = code == 0;
+    return code == 0;
+}
+
+/* Starts a run, if there is something to do and none is in progress. */
+static void transform_launch(struct transform *t)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+    bool due;
+
+    transform_lock(t);
+    t->locked.input_ended = t->stage.ended;
+    due = !t->locked.running && step_peek_locked(t) != STEP_NOTHING;
+    t->locked.running = t->locked.running || due;
+    transform_unlock(t);
+    if (!due)
+        return;
+    if (t->options.on_loop) {
+        run_steps(t);
+        return;
+    }
+    uva__stage_acquire(&t->stage);
+    if (uva__rt_job_begin(rt))
+        uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
+    else
+        UVA__UNREACHABLE("a running stage keeps the workers alive");
+}
+
+/* What the loop sees of the runs. */
+struct progress {
+    int64_t used, ready;         /* inputs; results */
+    bool room;                   /* for results */
+    bool over;                   /* no run follows */
+    uint64_t since_ns;           /* when the oldest row came; 0: none is kept */
+    int extraction;              /* the code of one that failed, or 0 */
+    struct uva__failure failure; /* owns: of the function */
+};
+
+static struct progress transform_look(struct transform *t)
+{
+    struct progress now;
+
+    transform_lock(t);
+    now = (struct progress){
+        .used = t->locked.used,
+        .ready = t->locked.ready,
+        .room = has_room_locked(t),
+        .over = t->locked.over,
+        .since_ns = t->locked.since_ns,
+        .extraction = t->locked.extraction,
+        .failure = t->locked.failure,
+    };
+    t->locked.failure = (struct uva__failure){0};
+    transform_unlock(t);
+    return now;
+}
+
+/* The end, or a failure, follows the results at hand. */
+static void transform_conclude(struct transform *t, struct progress *now)
+{
+    struct uva__stage *stage = &t->stage;
+    struct uva__source *source = &stage->source;
+    const bool failed = now->extraction != 0;
+
+    source->ready = now->ready;
+    if (source->failure.code != 0 || source->ended)
+        return;
+    if (now->failure.code != 0)
+        uva__failure_move(&now->failure, &source->failure, allocator_of(t));
+    else if (stage->failure.code != 0 && (failed || now->used == 0))
+        uva__failure_move(&stage->failure, &source->failure, allocator_of(t));
+    else if (failed && stage->released) /* without a reason */
+        uva__failure_set(&source->failure, allocator_of(t), now->extraction,
+                         NULL, NULL);
+    else
+        source->ended = now->over && !failed;
+}
+
+static void transform_request(struct transform *t, int64_t demand,
+                              const struct progress *now)
+{
+    const int64_t used = now->used + now->ready + t->loop.requested;
+    const int64_t n = uva__window_room(&t->window, demand, used);
+
+    t->loop.started = t->loop.started || demand > 0;
+    if (!t->loop.started || !now->room || n == 0)
+        return;
+    t->loop.requested += n;
+    uva__stage_request(&t->stage, n);
+}
+
+static void transform_expire(struct uva__timer *timer)
+{
+    struct transform *t =
+        uva__container_of(timer, struct transform, loop.timer);
+
+    transform_lock(t);
+    t->locked.flush = true;
+    transform_unlock(t);
+    uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
+}
+
+/* Starts the timer for rows that are kept back, if a batch is wanted and none
+ * is under way. */
+static void transform_set_timer(struct transform *t, int64_t demand,
+                                const struct progress *now)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+    const bool waits = demand > 0 && now->since_ns != 0 && now->used == 0 &&
+                       now->ready == 0 && !now->over;
+    int64_t age_ms;
+
+    if (waits == t->loop.timer.running)
+        return;
+    if (!waits) {
+        uva__timer_stop(rt, &t->loop.timer);
+        return;
+    }
+    age_ms = (int64_t)((uva__clock_ns() - now->since_ns) / 1000000);
+    uva__timer_start(rt, &t->loop.timer,
+                     age_ms < t->hold.wait_ms ? t->hold.wait_ms - age_ms : 0);
+}
+
+static void transform_pull(struct uva__source *source, int64_t demand)
+{
+    struct transform *t = transform_at(source);
+    struct progress now;
+
+    if (!transform_prepare(t) && t->stage.failure.code == 0)
+        return;
+    transform_launch(t);
+    now = transform_look(t);
+    transform_conclude(t, &now);
+    transform_set_timer(t, demand, &now);
+    if (!now.over)
+        transform_request(t, demand, &now);
+    else if (now.extraction == 0) /* or it has the reason still to report */
+        uva__stage_quit(&t->stage);
+}
+
+static struct uva__task *transform_take(struct uva__source *source)
+{
+    struct transform *t = transform_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct item *item;
+
+    if (task == NULL)
+        return NULL;
+    transform_lock(t);
+    item = item_pop(&t->locked.results);
+    t->locked.ready--;
+    t->locked.bytes -= item->batch.info.bytes;
+    transform_unlock(t);
+    source->ready--;
+    uva__task_fill_entry(task, &item->batch, NULL);
+    item_free(t, item);
+    return task;
+}
+
+static void transform_stop(struct uva__source *source)
+{
+    struct transform *t = transform_at(source);
+    struct uva__list inputs, results;
+    bool running;
+
+    uva__stage_stop(source);
+    uva__timer_stop(source->rt, &t->loop.timer);
+    transform_lock(t);
+    t->locked.stopped = true;
+    running = t->locked.running;
+    inputs = t->locked.inputs;
+    results = t->locked.results;
+    t->locked.inputs = t->locked.results = (struct uva__list){0};
+    transform_unlock(t);
+    items_drop(t, &inputs, &results);
+    if (!running)
+        run_drop_input(t);
+}
+
+static bool transform_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct transform *t =
+        uva__container_of(wakeup, struct transform, stage.wakeup);
+
+    if (!t->stage.source.stopped)
+        uva__producer_run(t->stage.source.producer);
+    return false;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void transform_free(struct uva__stage *stage,
+                           const struct uva_allocator *allocator)
+{
+    struct transform *t = transform_of(stage);
+    struct item *item;
+
+    assert(t->run.item == NULL);
+    while ((item = item_pop(&t->locked.free)) != NULL)
+        uva__memory_free(allocator, item, sizeof(*item));
+    if (t->options.free_ctx != NULL)
+        t->options.free_ctx(t->options.ctx);
+    uva__failure_fini(&t->locked.failure, allocator);
+    uva_schema_release(&t->input);
+    uva_schema_release(&t->output);
+    uva__memory_free(allocator, t, sizeof(*t));
+}
+
+static const struct uva__wakeup_ops transform_wakeup_ops = {transform_on_wakeup,
+                                                            uva__stage_free};
+
+static const struct uva__stage_ops transform_ops = {
+    .source = {.start = uva__stage_start,
+               .pull = transform_pull,
+               .take = transform_take,
+               .stop = transform_stop,
+               .leave = uva__stage_leave},
+    .task = transform_task,
+    .free = transform_free,
+};
+
+/* The arguments of transform_make(). */
+struct setup {
+    const char *name;                       /* static */
+    const struct uva__transform_hold *hold; /* or NULL */
+    const struct uva_transform *options;    /* takes its ctx ... */
+    bool *taken;                            /* ... and notes that here */
+};
+
+static struct uva__source *transform_make(struct uva__producer *above,
+                                          const void *given)
+{
+    const struct setup *setup = given;
+    struct transform *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    if (uva__window_complete(&setup->options->window, &t->window) != 0)
+        UVA__UNREACHABLE("the window was checked before");
+    t->options = *setup->options;
+    t->ops = transform_ops;
+    t->ops.source.name = setup->name;
+    if (setup->hold != NULL)
+        t->hold = *setup->hold;
+    t->loop.timer.fire = transform_expire;
+    t->job.run = transform_job;
+    *setup->taken = true;
+    uva__stage_init(&t->stage, &t->ops, &transform_wakeup_ops, above);
+    return &t->stage.source;
+}
+
+static int transform_check(struct uva_stream *stream,
+                           const struct uva_transform *options)
+{
+    struct uva_window window;
+
+    if (options == NULL || options->batch == NULL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_transform: batch is mandatory");
+    if (uva__window_complete(&options->window, &window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_transform: no negative window, whose "
+                                "reserved members must be NULL");
+    return 0;
+}
+
+/* Has workers extract, or run the function. */
+static int transform_add_workers(struct uva_stream *stream,
+                                 const struct uva_transform *options)
+{
+    int code;
+
+    if (options->on_loop && stream->tail->expensive)
+        return uva_stream_parallel(
+            stream, &(struct uva_parallel){.window = options->window});
+    if (options->on_loop)
+        return 0;
+    code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
+    return code == 0
+               ? 0
+               : uva__stream_fail(stream, code,
+                                  "transform: the system gives no thread");
+}
+
+int uva__transform_add(struct uva_stream *stream, const char *name,
+                       const struct uva_transform *options,
+                       const struct uva__transform_hold *hold)
+{
+    bool taken = false;
+    const struct setup setup = {name, hold, options, &taken};
+    int code = transform_check(stream, options);
+
+    if (code == 0)
+        code = transform_add_workers(stream, options);
+    if (code == 0)
+        code = uva__stream_wrap(stream, transform_make, &setup);
+    if (!taken && options != NULL && options->free_ctx != NULL)
+        options->free_ctx(options->ctx);
+    return code;
+}
+
+int uva_stream_transform(struct uva_stream *stream,
+                         const struct uva_transform *options)
+{
+    int code = uva__stream_building(stream);
+
+    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_transform: reserved members "
+                                            "must be NULL; clear the struct "
+                                            "before filling it in");
+    if (code == 0)
+        return uva__transform_add(stream, "transform", options, NULL);
+    if (options != NULL && options->free_ctx != NULL)
+        options->free_ctx(options->ctx);
+    return code;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The stage behind uva_stream_transform(), and behind the stages that are made
+ * of it: filter, limit_rows, rebatch. */
+#ifndef UVA_STAGE_TRANSFORM_H
+#define UVA_STAGE_TRANSFORM_H
+
+#include "uvarrow/stages.h"
+
+/* For a function that keeps rows back, and has to emit them after a time. */
+struct uva__transform_hold {
+    int64_t wait_ms; /* how long rows are kept while a batch is wanted; 0: until
+                        the function emits them by itself */
+    /* emits what is kept; returns as uva_transform.finish */
+    int (*flush)(void *ctx, uva_emit_fn *emit, void *emitter,
+                 struct uva_error *error);
+    /* since when the oldest row is kept, by uva__clock_ns(); 0: none is */
+    uint64_t (*since_ns)(const void *ctx);
+};
+
+/* Adds a transform; errors and logs call the stage `name` (static). `hold` is
+ * copied; NULL: nothing is kept back. As uva_stream_transform(), and takes the
+ * ctx also on failure. Thread: builder. */
+int uva__transform_add(struct uva_stream *stream, const char *name,
+                       const struct uva_transform *options,
+                       const struct uva__transform_hold *hold);
+
+#endif

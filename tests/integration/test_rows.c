@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stages that choose rows: filter, limit_rows and rebatch. The values of joined
+ * batches are compared with those of Arrow C++ in tests/interop. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/fixture.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+static struct loop_fixture loop;
+static struct recording_consumer consumer;
+static struct {
+    int64_t fails_at; /* the filter fails at this batch; negative: never */
+    long freed;       /* how often its ctx was freed */
+} filter;
+
+static void set_up(void)
+{
+    recording_init(&consumer);
+    consumer.transcribes = true;
+    loop_open(&loop);
+    filter.fails_at = -1;
+    filter.freed = 0;
+}
+
+static void tear_down(void)
+{
+    loop_close(&loop);
+    ck_assert_int_eq(plain_live(), 0);
+}
+
+/* Makes a stream of batches with the given lengths; the last one is -1. */
+static struct uva_stream *stream_of(const int *lengths)
+{
+    struct ArrowDeviceArray arrays[16];
+    struct ArrowSchema schema;
+    size_t count = 0;
+
+    batch_schema(&schema);
+    for (; lengths[count] >= 0; count++)
+        batch_make(&arrays[count], lengths[count]);
+    return uva_stream_from_arrays(loop.runtime, &schema, arrays, count);
+}
+
+static void play(struct uva_stream *stream, const char *transcript)
+{
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    ck_assert_str_eq(consumer.transcript, transcript);
+}
+
+static void refused(struct uva_stream *stream, int code, const char *text)
+{
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(code, EINVAL);
+    ck_assert_int_eq(uva_stream_status(stream, &error), EINVAL);
+    text_contains(error.message, text);
+    uva_stream_release(stream);
+}
+
+static const int LENGTHS[] = {3, 0, 2, 5, 1, -1};
+
+/* ---- filter ------------------------------------------------------------- */
+
+static int keep_even(void *ctx, const struct uva_batch *batch, bool *keep,
+                     struct uva_error *error)
+{
+    ck_assert_ptr_eq(ctx, &filter);
+    ck_assert(!*keep);
+    if (batch->ordinal == filter.fails_at)
+        return uva_error_set(error, EDOM, "not this one");
+    *keep = batch->ordinal % 2 == 0;
+    return 0;
+}
+
+static void filter_free(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &filter);
+    filter.freed++;
+}
+
+static const struct uva_filter EVEN = {
+    .keep = keep_even, .free_ctx = filter_free, .ctx = &filter};
+
+START_TEST(a_filter_passes_on_what_it_keeps)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+    struct uva_filter options = EVEN;
+
+    options.on_loop = _i == 1;
+    ck_assert_int_eq(uva_stream_filter(stream, &options), 0);
+    play(stream, "schema 3 2 1 complete");
+    ck_assert_int_eq(consumer.ordinal, 2); /* they count anew */
+    loop_close_runtime(&loop, 0);
+    ck_assert_int_eq(filter.freed, 1);
+}
+END_TEST
+
+START_TEST(a_filter_may_fail)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    filter.fails_at = 3;
+    ck_assert_int_eq(uva_stream_filter(stream, &EVEN), 0);
+    play(stream, "schema 3 2 failed");
+    recording_ended(&consumer, UVA_END_FAILED, EDOM, "not this one");
+}
+END_TEST
+
+START_TEST(the_options_of_a_filter_are_checked)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+    struct uva_filter bad = EVEN;
+
+    bad.keep = NULL;
+    refused(stream, uva_stream_filter(stream, &bad), "keep");
+    ck_assert_int_eq(filter.freed, 1);
+    bad = EVEN;
+    bad.reserved[3] = &bad;
+    stream = stream_of(LENGTHS);
+    refused(stream, uva_stream_filter(stream, &bad), "reserved");
+    ck_assert_int_eq(filter.freed, 1); /* no member of it can be trusted */
+    stream = stream_of(LENGTHS);
+    refused(stream, uva_stream_filter(stream, NULL), "keep");
+}
+END_TEST
+
+/* ---- limit_rows --------------------------------------------------------- */
+
+START_TEST(rows_are_limited)
+{
+    static const struct {
+        int64_t rows;
+        const char *transcript;
+    } cases[] = {
+        {0, "schema complete"},           {1, "schema 1 complete"},
+        {3, "schema 3 complete"},         {4, "schema 3 0 1 complete"},
+        {9, "schema 3 0 2 4 complete"},   {11, "schema 3 0 2 5 1 complete"},
+        {12, "schema 3 0 2 5 1 complete"}};
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    ck_assert_int_eq(uva_stream_limit_rows(stream, cases[_i].rows), 0);
+    play(stream, cases[_i].transcript);
+}
+END_TEST
+
+START_TEST(a_negative_limit_is_refused)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    refused(stream, uva_stream_limit_rows(stream, -1), "-1 rows");
+}
+END_TEST
+
+/* ---- rebatch ------------------------------------------------------------ */
+
+START_TEST(batches_get_the_wanted_number_of_rows)
+{
+    static const struct {
+        int64_t rows, bytes;
+        const char *transcript;
+    } cases[] = {
+        {1, 0, "schema 1 1 1 1 1 1 1 1 1 1 1 complete"},
+        {2, 0, "schema 2 2 2 2 2 1 complete"},
+        {4, 0, "schema 4 4 3 complete"},
+        {5, 0, "schema 5 5 1 complete"},
+        {11, 0, "schema 11 complete"},
+        {12, 0, "schema 11 complete"},
+        /* a row is a byte */
+        {0, 4, "schema 4 4 3 complete"},
+        {3, 4, "schema 3 3 3 2 complete"},
+        {4, 3, "schema 3 3 3 2 complete"},
+        {0, 1, "schema 1 1 1 1 1 1 1 1 1 1 1 complete"},
+        {0, INT64_MAX, "schema 11 complete"},
+    };
+    const struct uva_rebatch options = {.rows = cases[_i].rows,
+                                        .bytes = cases[_i].bytes};
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    ck_assert_int_eq(uva_stream_rebatch(stream, &options), 0);
+    play(stream, cases[_i].transcript);
+    ck_assert_int_eq(atomic_load(&consumer.rows), 11);
+}
+END_TEST
+
+START_TEST(the_options_of_rebatch_are_checked)
+{
+    static const struct uva_rebatch none = {0}, negative = {.rows = -1},
+                                    bytes = {.rows = 1, .bytes = -1},
+                                    wait = {.rows = 1, .wait_ms = -1};
+    struct uva_rebatch reserved = {.rows = 1, .reserved = {&loop}};
+    const struct uva_rebatch *const bad[] = {&none, &negative, &bytes,
+                                             &wait, &reserved, NULL};
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    refused(stream, uva_stream_rebatch(stream, bad[_i]), "rebatch");
+}
+END_TEST
+
+static void on_next(void *ctx, struct uva_batch *batch,
+                    const struct uva_outcome *outcome)
+{
+    ck_assert_ptr_nonnull(batch);
+    ck_assert_ptr_null(outcome);
+    *(int64_t *)ctx = batch->data.array.length;
+}
+
+static bool is_positive(void *ctx)
+{
+    return *(int64_t *)ctx > 0;
+}
+
+/* The source waits behind its third batch. Rows are not passed on before the
+ * time is over, and not without a request. */
+START_TEST(rows_that_have_waited_are_passed_on)
+{
+    struct fixture f;
+    int64_t rows = 0, more = 0;
+
+    fixture_open(&f, 5);
+    f.fake.gate_at = 3;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(f.stream,
+                           &(struct uva_rebatch){.rows = 1000, .wait_ms = 1}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_ge(rows, f.fake.rows);
+    fixture_await_gate(&f);
+    loop_settle(&f.loop);
+    if (rows < 3 * f.fake.rows) { /* the rest is kept */
+        ck_assert(!loop_has_timer(&f.loop));
+        ck_assert_int_eq(uva_stream_next(f.stream, on_next, &more, NULL), 0);
+        loop_until(&f.loop, is_positive, &more);
+    }
+    ck_assert_int_eq(rows + more, 3 * f.fake.rows);
+    fake_source_open_gate(&f.fake);
+    fixture_close(&f);
+}
+END_TEST
+
+/* A slice needs nothing of the device; a joined batch does. */
+START_TEST(data_of_a_device_is_split_and_not_joined)
+{
+    struct ArrowDeviceArray arrays[2];
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    batch_schema(&schema);
+    for (int i = 0; i < 2; i++) {
+        batch_make(&arrays[i], 5);
+        arrays[i].device_type = ARROW_DEVICE_CUDA_HOST;
+        arrays[i].device_id = 0;
+    }
+    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, 2);
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 2}), 0);
+    play(stream, "schema 2 2 failed");
+    recording_ended(&consumer, UVA_END_FAILED, ENOTSUP, "transfer it first");
+}
+END_TEST
+
+/* Two batches of strings, the second of which lies about its offsets. */
+START_TEST(offsets_that_point_to_nothing_are_an_error)
+{
+    static const int32_t sound[] = {0, 1, 2}, crooked[] = {0, 5, 2, 2};
+    static const char text[] = "ab";
+    struct ArrowDeviceArray arrays[2];
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    struct uva_stream *stream;
+
+    plain_schema(&schema, "u", "", 0);
+    for (int i = 0; i < 2; i++) {
+        plain_array(&array, 2 + i, 3, 0);
+        array.buffers[1] = i == 0 ? sound : crooked;
+        array.buffers[2] = text;
+        uva_array_from_cpu(&array, &arrays[i]);
+    }
+    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, 2);
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 3}), 0);
+    consumer.transcribes = false;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_FAILED, EPROTO, "point to nothing");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *rows = tcase_create("rows");
+
+    suite_add_loops(rows, 0, 2, a_filter_passes_on_what_it_keeps, NULL);
+    suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
+    suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
+    suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);
+    suite_add(rows, a_filter_may_fail, the_options_of_a_filter_are_checked,
+              a_negative_limit_is_refused, rows_that_have_waited_are_passed_on,
+              data_of_a_device_is_split_and_not_joined,
+              offsets_that_point_to_nothing_are_an_error, NULL);
+    return suite_main("rows", set_up, tear_down, rows, NULL);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transforms: what the function receives, what it may return, and what becomes
+ * of the batches when it fails, has enough, or is stopped. For a batch of L
+ * rows the function emits L batches, of 10 * L + 0, 1, 2... rows. Each test
+ * runs the function on the loop thread, and on a worker. */
+#include <check.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/fixture.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+enum { PLACES = 2, ON_LOOP = 1 }; /* the loop index */
+
+/* What the function does, besides emitting. */
+struct script {
+    int64_t stop_at;   /* at this input, from 0, it returns `code`; negative */
+    int code;          /* also of `finish`, if it has a tail */
+    bool emits_first;  /* at that input it emits before it returns */
+    bool ignores_full; /* it goes on after EAGAIN */
+    bool ignores;      /* it returns 0 whatever emit has returned */
+    bool empty;        /* it emits a released array */
+    bool crooked;      /* it emits an array of another schema */
+    bool held;         /* it waits for `passed` in its first call */
+    int64_t tail;      /* batches that `finish` emits; negative: no finish */
+};
+
+static struct loop_fixture loop;
+static struct recording_consumer consumer;
+static struct script script;
+static struct uva_transform options;
+static struct {
+    int64_t input;     /* the next input */
+    int64_t at;        /* emitted of the current one */
+    int64_t tail;      /* emitted by finish */
+    atomic_long calls; /* of both functions */
+    atomic_long freed;
+    atomic_bool inside, passed;
+} did;
+
+/* ---- the function ------------------------------------------------------- */
+
+static int emit_one(uva_emit_fn *emit, void *emitter, int64_t length)
+{
+    struct uva_batch out = {0};
+    int code;
+
+    batch_make(&out.data, length);
+    if (script.empty)
+        uva_array_release(&out.data);
+    if (script.crooked)
+        out.data.array.n_buffers = 1;
+    code = emit(emitter, &out);
+    ck_assert(!uva_array_is_live(&out.data));
+    return script.ignores ? 0 : code;
+}
+
+static int script_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    const bool stops = did.input == script.stop_at;
+    int code = 0;
+
+    ck_assert_ptr_eq(ctx, &script);
+    ck_assert_int_eq(in->ordinal, did.input);
+    ck_assert_str_eq(in->schema->format, "c");
+    ck_assert(uva_array_is_live(&in->data));
+    ck_assert_int_eq(error->code, 0);
+    atomic_fetch_add(&did.calls, 1);
+    atomic_store(&did.inside, true);
+    while (script.held && !atomic_load(&did.passed))
+        (void)sched_yield();
+    while (did.at < in->data.array.length &&
+           (code == 0 || (code == EAGAIN && script.ignores_full)) &&
+           (!stops || script.emits_first)) {
+        code = emit_one(emit, emitter, 10 * in->data.array.length + did.at);
+        did.at++;
+    }
+    if (did.at < in->data.array.length && code == EAGAIN)
+        return code; /* called again with this input */
+    did.at = 0;
+    did.input++;
+    if (stops)
+        return script.code > 0 ? uva_error_set(error, script.code, "enough")
+                               : script.code;
+    return code == EAGAIN ? 0 : code;
+}
+
+static int script_finish(void *ctx, uva_emit_fn *emit, void *emitter,
+                         struct uva_error *error)
+{
+    (void)ctx;
+    atomic_fetch_add(&did.calls, 1);
+    while (did.tail < script.tail) {
+        const int code = emit_one(emit, emitter, 990 + did.tail);
+
+        did.tail++;
+        if (code != 0)
+            return code;
+    }
+    return script.code != 0 ? uva_error_set(error, script.code, "no finish")
+                            : 0;
+}
+
+static void script_free(void *ctx)
+{
+    ck_assert_ptr_eq(ctx, &script);
+    atomic_fetch_add(&did.freed, 1);
+}
+
+/* ---- the fixture -------------------------------------------------------- */
+
+static void set_up(void)
+{
+    recording_init(&consumer);
+    consumer.transcribes = true;
+    loop_open(&loop);
+    script = (struct script){.stop_at = -1, .tail = -1};
+    memset(&did, 0, sizeof(did));
+    options = (struct uva_transform){
+        .batch = script_batch, .free_ctx = script_free, .ctx = &script};
+}
+
+static void tear_down(void)
+{
+    const long expected = options.free_ctx != NULL;
+
+    loop_close(&loop);
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(atomic_load(&did.freed), expected);
+}
+
+/* Makes a stream of batches with the given lengths; the last one is -1. */
+static struct uva_stream *stream_of(const int *lengths)
+{
+    struct ArrowDeviceArray arrays[16];
+    struct ArrowSchema schema;
+    size_t count = 0;
+
+    batch_schema(&schema);
+    for (; lengths[count] >= 0; count++)
+        batch_make(&arrays[count], lengths[count]);
+    return uva_stream_from_arrays(loop.runtime, &schema, arrays, count);
+}
+
+static void run(int place, const int *lengths)
+{
+    struct uva_stream *stream = stream_of(lengths);
+
+    options.on_loop = place == ON_LOOP;
+    if (script.tail >= 0)
+        options.finish = script_finish;
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+}
+
+static void failed_with(int code, const char *text, const char *transcript)
+{
+    recording_ended(&consumer, UVA_END_FAILED, code, text);
+    ck_assert_str_eq(consumer.transcript, transcript);
+}
+
+static const int LENGTHS[] = {3, 0, 2, 1, -1};
+
+/* ---- what it emits ------------------------------------------------------ */
+
+START_TEST(batches_are_emitted_in_order)
+{
+    run(_i, LENGTHS);
+    ck_assert_str_eq(consumer.transcript, "schema 30 31 32 20 21 10 complete");
+    ck_assert_int_eq(consumer.ordinal, 5);
+    ck_assert(consumer.in_order);
+    ck_assert_int_eq(atomic_load(&did.calls), 4);
+}
+END_TEST
+
+START_TEST(finish_emits_behind_the_last_batch)
+{
+    script.tail = 2;
+    run(_i, LENGTHS);
+    ck_assert_str_eq(consumer.transcript,
+                     "schema 30 31 32 20 21 10 990 991 complete");
+}
+END_TEST
+
+START_TEST(finish_is_called_where_there_was_no_batch)
+{
+    static const int none[] = {-1};
+
+    script.tail = 1;
+    run(_i, none);
+    ck_assert_str_eq(consumer.transcript, "schema 990 complete");
+}
+END_TEST
+
+/* Each emit fills the window, so each call emits one batch. */
+START_TEST(a_full_window_has_the_function_called_again)
+{
+    script.tail = 2;
+    options.window.batches = 1;
+    run(_i, LENGTHS);
+    ck_assert_str_eq(consumer.transcript,
+                     "schema 30 31 32 20 21 10 990 991 complete");
+    ck_assert_int_eq(atomic_load(&did.calls), 3 + 1 + 2 + 1 + 3);
+}
+END_TEST
+
+/* As many bytes as rows: two batches of 50 bytes fill the window. On a worker
+ * the consumer may make room at once. */
+START_TEST(a_window_is_filled_by_bytes_too)
+{
+    static const int lengths[] = {5, -1};
+
+    options.window.bytes = 100;
+    run(_i, lengths);
+    ck_assert_str_eq(consumer.transcript, "schema 50 51 52 53 54 complete");
+    if (_i == ON_LOOP)
+        ck_assert_int_eq(atomic_load(&did.calls), 3);
+}
+END_TEST
+
+/* ---- what it must not do ------------------------------------------------ */
+
+START_TEST(an_emit_into_a_full_window_is_an_error)
+{
+    options.window.batches = 1;
+    script.ignores_full = true;
+    run(_i, LENGTHS);
+    failed_with(EPROTO, "called again", "schema 30 failed");
+}
+END_TEST
+
+START_TEST(eagain_without_a_full_window_is_an_error)
+{
+    script.stop_at = 1;
+    script.code = EAGAIN;
+    run(_i, LENGTHS);
+    failed_with(EPROTO, "EAGAIN", "schema 30 31 32 failed");
+}
+END_TEST
+
+START_TEST(a_batch_that_does_not_fit_is_an_error)
+{
+    script.crooked = true;
+    run(_i, LENGTHS);
+    failed_with(EPROTO, "n_buffers", "schema failed");
+}
+END_TEST
+
+/* The function ignores what emit returns: still the batch is lost. */
+START_TEST(a_batch_that_is_lost_is_an_error)
+{
+    script.empty = true;
+    script.ignores = true;
+    run(_i, LENGTHS);
+    failed_with(EPROTO, "no array", "schema failed");
+}
+END_TEST
+
+/* ---- how it ends -------------------------------------------------------- */
+
+START_TEST(an_error_follows_what_was_emitted)
+{
+    script.stop_at = 2;
+    script.code = EDOM;
+    script.emits_first = true;
+    script.tail = 1;
+    run(_i, LENGTHS);
+    failed_with(EDOM, "enough", "schema 30 31 32 20 21 failed");
+    ck_assert_int_eq(atomic_load(&did.calls), 3);
+}
+END_TEST
+
+START_TEST(enough_is_a_good_end)
+{
+    script.stop_at = 2;
+    script.code = ENOENT;
+    script.emits_first = true;
+    script.tail = 1;
+    run(_i, LENGTHS);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_str_eq(consumer.transcript, "schema 30 31 32 20 21 complete");
+    ck_assert_int_eq(atomic_load(&did.calls), 3);
+}
+END_TEST
+
+START_TEST(finish_may_fail)
+{
+    script.tail = 1;
+    script.code = ERANGE;
+    run(_i, LENGTHS);
+    failed_with(ERANGE, "no finish", "schema 30 31 32 20 21 10 990 failed");
+}
+END_TEST
+
+static bool is_inside(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&did.inside);
+}
+
+/* The function waits on its worker while the stream is cancelled. */
+START_TEST(a_cancel_does_not_wait_for_the_function)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    script.held = true;
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_start(&consumer, stream);
+    while (!is_inside(NULL))
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
+    uva_stream_cancel(stream, ECANCELED, "no more");
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_CANCELLED, ECANCELED, "no more");
+    uva_stream_release(stream);
+    atomic_store(&did.passed, true);
+    loop_close_runtime(&loop, 0);
+    ck_assert_str_eq(consumer.transcript, "schema cancelled");
+    ck_assert_int_eq(atomic_load(&did.calls), 1);
+}
+END_TEST
+
+/* ---- schemas ------------------------------------------------------------ */
+
+static int make_schema(void *ctx, const struct ArrowSchema *in,
+                       struct ArrowSchema *out, struct uva_error *error)
+{
+    ck_assert_ptr_eq(ctx, &script);
+    ck_assert_str_eq(in->format, "c");
+    if (script.code != 0)
+        return uva_error_set(error, script.code, "no schema");
+    if (!script.empty)
+        plain_schema(out, "c", "made", 0);
+    return 0;
+}
+
+static int see_schema(void *ctx, struct uva_batch *in,
+                      struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    ck_assert_str_eq(in->schema->name, "made");
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_schema_that_is_made_is_that_of_the_batches)
+{
+    static const int codes[] = {0, EDOM, 0}, empty[] = {0, 0, 1};
+    static const char *const ends[] = {"schema 30 31 32 20 21 10 complete",
+                                       "failed", "failed"};
+    static const char *const texts[] = {"", "no schema", "no valid schema"};
+    const int way = _i / PLACES;
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    script.code = codes[way];
+    script.empty = empty[way];
+    options.schema = make_schema;
+    options.on_loop = _i % PLACES == ON_LOOP;
+    (void)uva_stream_transform(stream, &options);
+    (void)uva_stream_map(
+        stream, &(struct uva_map){.batch = see_schema, .on_loop = true});
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    ck_assert_str_eq(consumer.transcript, ends[way]);
+    ck_assert_ptr_nonnull(strstr(consumer.outcome.error.message, texts[way]));
+}
+END_TEST
+
+/* ---- demand ------------------------------------------------------------- */
+
+static void on_next(void *ctx, struct uva_batch *batch,
+                    const struct uva_outcome *outcome)
+{
+    ck_assert_ptr_nonnull(batch);
+    ck_assert_ptr_null(outcome);
+    ck_assert_int_eq(batch->data.array.length, 1);
+    *(bool *)ctx = true;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static int pass_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                      void *emitter, struct uva_error *error)
+{
+    (void)error;
+    atomic_fetch_add((atomic_long *)ctx, 1);
+    (void)emit(emitter, in);
+    return 0;
+}
+
+START_TEST(ten_stages_move_one_batch_for_a_demand_of_one)
+{
+    static const int ones[] = {1, 1, 1, 1, 1, -1};
+    struct uva_stream *stream = stream_of(ones);
+    atomic_long passed[10] = {0};
+    bool answered = false;
+
+    options = (struct uva_transform){
+        .batch = pass_batch, .on_loop = _i == ON_LOOP, .window.batches = 1};
+    for (int i = 0; i < 10; i++) {
+        struct uva_transform stage = options;
+
+        stage.ctx = &passed[i];
+        ck_assert_int_eq(uva_stream_transform(stream, &stage), 0);
+    }
+    ck_assert_int_eq(uva_stream_next(stream, on_next, &answered, NULL), 0);
+    loop_until(&loop, is_set, &answered);
+    loop_settle(&loop);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(atomic_load(&passed[i]), 1);
+    uva_stream_release(stream);
+}
+END_TEST
+
+/* ---- errors of the source ----------------------------------------------- */
+
+/* The fifth batch is lost: its extraction fails, or the source does. What was
+ * emitted before it is delivered, and finish is not called. */
+START_TEST(errors_of_the_source_follow_what_was_emitted)
+{
+    atomic_long passed = 0;
+    struct fixture f;
+
+    fixture_open(&f, 9);
+    if (_i / PLACES == 0)
+        f.fake.extract_at = 4;
+    else
+        f.fake.fail_at = 4;
+    f.fake.fail_code = EIO;
+    f.fake.fail_text = "broken";
+    f.stream = _i / PLACES == 0 ? fixture_tasks(&f) : fixture_blocking(&f);
+    options = (struct uva_transform){.batch = pass_batch,
+                                     .finish = script_finish,
+                                     .ctx = &passed,
+                                     .on_loop = _i % PLACES == ON_LOOP};
+    ck_assert_int_eq(uva_stream_transform(f.stream, &options), 0);
+    ck_assert_int_eq(fixture_run(&f), EIO);
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "broken");
+    ck_assert_int_eq(f.got.taken, 4);
+    ck_assert_int_eq(atomic_load(&passed), 4);
+    ck_assert_int_eq(atomic_load(&did.calls), 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* ---- bad options -------------------------------------------------------- */
+
+static void refused(struct uva_transform *bad, const char *text)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva_stream_transform(stream, bad), EINVAL);
+    ck_assert_int_eq(uva_stream_status(stream, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, text));
+    uva_stream_release(stream);
+}
+
+START_TEST(options_are_checked)
+{
+    struct uva_transform bad = options;
+
+    bad.batch = NULL;
+    refused(&bad, "batch");
+    bad = options;
+    bad.window.batches = -1;
+    refused(&bad, "window");
+    bad = options;
+    bad.reserved[1] = &bad;
+    refused(&bad, "reserved");
+    refused(NULL, "batch");
+    ck_assert_int_eq(atomic_load(&did.freed), 2); /* not of the third */
+    atomic_store(&did.freed, 1);
+}
+END_TEST
+
+START_TEST(a_stream_that_has_started_takes_no_stage)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    recording_start(&consumer, stream);
+    ck_assert_int_eq(uva_stream_transform(stream, &options), EBUSY);
+    uva_stream_release(stream);
+    recording_await_done(&consumer, &loop);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tests = tcase_create("transforms");
+
+    suite_add_loops(
+        tests, 0, PLACES, batches_are_emitted_in_order,
+        finish_emits_behind_the_last_batch,
+        finish_is_called_where_there_was_no_batch,
+        a_full_window_has_the_function_called_again,
+        a_window_is_filled_by_bytes_too, an_emit_into_a_full_window_is_an_error,
+        eagain_without_a_full_window_is_an_error,
+        a_batch_that_does_not_fit_is_an_error, a_batch_that_is_lost_is_an_error,
+        an_error_follows_what_was_emitted, enough_is_a_good_end,
+        finish_may_fail, ten_stages_move_one_batch_for_a_demand_of_one, NULL);
+    suite_add_loops(tests, 0, 2 * PLACES,
+                    errors_of_the_source_follow_what_was_emitted, NULL);
+    suite_add_loops(tests, 0, 3 * PLACES,
+                    a_schema_that_is_made_is_that_of_the_batches, NULL);
+    suite_add(tests, a_cancel_does_not_wait_for_the_function,
+              options_are_checked, a_stream_that_has_started_takes_no_stage,
+              NULL);
+    return suite_main("transform", set_up, tear_down, tests, NULL);
+}
