@@ -272,10 +272,12 @@ END_TEST
 
 /* ---- a foreign producer ------------------------------------------------- */
 
-static void open_hostile(struct hostile_fixture *h, const char *script)
+static void play_hostile(struct hostile_fixture *h, const char *script,
+                         int64_t stop_at)
 {
     lines.text[0] = '\0';
     hostile_open(h, script);
+    h->stop_at = stop_at;
     uva__loop_rt(h->loop.runtime)->log =
         (struct uva_log){keep_line, NULL, UVA_LOG_DEBUG};
     hostile_make(h);
@@ -289,7 +291,7 @@ START_TEST(debug_has_the_steps_of_a_foreign_producer)
 {
     struct hostile_fixture h;
 
-    open_hostile(&h, "schema task end release");
+    play_hostile(&h, "schema task end release", -1);
     ck_assert_str_eq(lines_with("peer of from_async: "),
                      "d peers: peer of from_async: on_schema\n"
                      "d peers: peer of from_async: request 64\n"
@@ -299,13 +301,47 @@ START_TEST(debug_has_the_steps_of_a_foreign_producer)
 }
 END_TEST
 
+START_TEST(debug_has_a_cancel_and_an_error_at_a_foreign_producer)
+{
+    struct hostile_fixture h;
+
+    play_hostile(&h, "thread schema task*2 cancelled release", 0);
+    ck_assert_str_eq(lines_with("peer of from_async: cancel"),
+                     "d peers: peer of from_async: cancel\n");
+    play_hostile(&h, "schema error release", -1);
+    ck_assert_str_eq(lines_with("peer of from_async: on_error"),
+                     "d peers: peer of from_async: on_error\n");
+}
+END_TEST
+
 START_TEST(a_rule_that_a_peer_breaks_is_logged_with_the_name)
 {
     struct hostile_fixture h;
 
-    open_hostile(&h, "schema schema release");
+    play_hostile(&h, "schema schema release", -1);
     ck_assert_ptr_nonnull(strstr(lines.text, "w peers: "));
     ck_assert_ptr_null(strstr(lines.text, "w -: "));
+}
+END_TEST
+
+START_TEST(a_rule_that_the_checker_finds_broken_is_logged_with_the_name)
+{
+    const struct uva_runtime_options options = {
+        .log = {keep_line, NULL, UVA_LOG_WARN}, .check = 1};
+    struct recording_handler h;
+
+    lines.text[0] = '\0';
+    fixture_open_with(&f, 2, &options);
+    recording_handler_init(&h, 0, 0);
+    drive_named(&h, NULL);
+    loop_until(&f.loop, has_schema, &h);
+    h.handler.producer->request(h.handler.producer, 0);
+    loop_until(&f.loop, is_released, &h);
+    fixture_close(&f);
+    recording_handler_fini(&h);
+    ck_assert_ptr_nonnull(strstr(lines.text, "e flights: from_tasks: "));
+    ck_assert_ptr_nonnull(strstr(lines.text, "e flights:   after: "));
+    ck_assert_ptr_null(strstr(lines.text, " -: "));
 }
 END_TEST
 
@@ -576,7 +612,9 @@ int main(void)
         debug_has_an_error, debug_has_requests_of_other_threads,
         debug_has_a_request_of_nothing,
         debug_has_the_steps_of_a_foreign_producer,
+        debug_has_a_cancel_and_an_error_at_a_foreign_producer,
         a_rule_that_a_peer_breaks_is_logged_with_the_name,
+        a_rule_that_the_checker_finds_broken_is_logged_with_the_name,
         info_has_the_first_use_of_a_device,
         an_array_may_be_the_first_use_of_a_device, NULL);
     TCase *names = suite_tests(
