@@ -223,6 +223,11 @@ static bool has_schema(void *ctx)
     return recording_handler_saw(ctx, "schema");
 }
 
+static bool has_task(void *ctx)
+{
+    return recording_handler_tasks(ctx) == 1;
+}
+
 static bool is_released(void *ctx)
 {
     return recording_handler_is_released(ctx);
@@ -244,11 +249,13 @@ START_TEST(debug_has_requests_of_other_threads)
     drive_named(&h, NULL);
     loop_until(&f.loop, has_schema, &h);
     recording_handler_request(&h, 1); /* outside of a turn */
+    loop_until(&f.loop, has_task, &h);
     recording_handler_request(&h, INT64_MAX);
     loop_until(&f.loop, is_released, &h);
     fixture_close(&f);
     recording_handler_fini(&h);
     ck_assert_str_eq(lines_with("request"),
+                     "d flights: from_tasks: request 1\n"
                      "d flights: from_tasks: request 9223372036854775807\n");
 }
 END_TEST
