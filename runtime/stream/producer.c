@@ -62,14 +62,14 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
         uva__atomic64_add(&p->rt->stats.late_calls, 1);
         return;
     }
-    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
-        producer_log_request(p, n);
     if (n < 1)
         uva__atomic64_or(&p->demand, UVA__DEMAND_BAD);
     else
         uva__producer_state_note_request(&p->loop.state, n);
     if (!p->loop.running)
         uva__rt_wake(p->rt, &p->wakeup);
+    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
+        producer_log_request(p, n); /* last: so it costs other calls nothing */
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
