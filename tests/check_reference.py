@@ -4,7 +4,8 @@ does, what it returns, the ownership of the Arrow structs passed to it, the
 threads that may call it (`Thread:`), and on its last line the clauses it relies
 on (`Clauses: AP-08, AP-09.`). Usage: check_reference.py [ROOT]
 
-A clause id anywhere else in a comment fails, too. docs/reference runs this
+A clause id anywhere else in a comment fails, too, and so does a header that
+docs/reference.md does not list, or lists although it does not exist. docs/reference runs this
 check, and then Doxygen, where every warning is an error.
 """
 import glob
@@ -42,6 +43,17 @@ def misplaced(header, text):
             yield f"{header}: {clause} stands outside a line `Clauses:`"
 
 
+def unlisted(root, headers):
+    """Differences between the headers and the table of docs/reference.md."""
+    with open(os.path.join(root, "docs/reference.md"),
+              encoding="utf-8") as file:
+        listed = set(re.findall(r"^(\w+\.h(?:pp)?) *\|", file.read(), re.M))
+    for header in sorted(headers - listed):
+        yield f"docs/reference.md: does not list {header}"
+    for header in sorted(listed - headers):
+        yield f"docs/reference.md: lists {header}, which does not exist"
+
+
 def faults_of(header, comment, head, name, arguments, clauses):
     text = plain(comment or "")
     cited = [clause for line in LISTED.findall(text)
@@ -77,6 +89,8 @@ def main(root):
             count += 1
             bad += [f"{header}: {name} {fault}" for fault in faults_of(
                 header, comment, head, name, arguments, clauses)]
+    bad += unlisted(root, {os.path.basename(path) for path in glob.glob(
+        os.path.join(root, "include/uvarrow/*.h*"))})
     if count < 70:
         bad.append(f"only {count} functions were found")
     print("\n".join(bad) or f"the comments of {count} functions are complete")

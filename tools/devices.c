@@ -106,7 +106,7 @@ int uva__devices_main(char **args)
     bool measured = false;
 
     for (; *args != NULL; args++) {
-        if (strcmp(*args, "--help") == 0) {
+        if (uva__commands_is_help(*args)) {
             printf("%s", HELP);
             return UVA__EXIT_OK;
         }

@@ -27,6 +27,16 @@ static const struct command COMMANDS[] = {
 
 #define COMMANDS_COUNT (sizeof(COMMANDS) / sizeof(*COMMANDS))
 
+static const struct command *command_find(const char *name)
+{
+    size_t i;
+
+    for (i = 0; name != NULL && i < COMMANDS_COUNT; i++)
+        if (strcmp(name, COMMANDS[i].name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}
+
 static int help(void)
 {
     size_t i;
@@ -34,8 +44,8 @@ static int help(void)
     printf("Usage: uvarrow COMMAND [OPTION]... [ARGUMENT]...\n\n");
     for (i = 0; i < COMMANDS_COUNT; i++)
         printf("  %-8s %s\n", COMMANDS[i].name, COMMANDS[i].purpose);
-    printf("\nuvarrow COMMAND --help explains one. uvarrow --version says "
-           "which this is.\n");
+    printf("\nuvarrow COMMAND --help, or uvarrow help COMMAND, explains one.\n"
+           "uvarrow --version says which this is.\n");
     return UVA__EXIT_OK;
 }
 
@@ -59,6 +69,19 @@ static int unknown(const char *name)
     return uva__report_error(&error, UVA__EXIT_USAGE);
 }
 
+/* "help" alone explains the program; "help COMMAND" does what "COMMAND --help"
+ * does. */
+static int help_on(const char *name)
+{
+    char option[] = "--help";
+    const struct command *command = command_find(name);
+
+    if (name == NULL || uva__commands_is_help(name))
+        return help();
+    return command != NULL ? command->main((char *[]){option, NULL})
+                           : unknown(name);
+}
+
 /* If a standard descriptor is closed, the next file opened would get its number
  * and be written to by mistake. This opens a stand-in that cannot be written
  * to. */
@@ -76,17 +99,16 @@ static void fill_descriptors(void)
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
-    size_t i;
+    const struct command *command = command_find(name);
 
     fill_descriptors();
     (void)setenv("UV_THREADPOOL_SIZE", "1", 0); /* keeps file writes in order */
     (void)signal(SIGPIPE, SIG_IGN); /* the write returns EPIPE instead */
-    if (name != NULL && strcmp(name, "--help") == 0)
+    if (name != NULL && uva__commands_is_help(name))
         return help();
+    if (name != NULL && strcmp(name, "help") == 0)
+        return help_on(argv[2]);
     if (name != NULL && strcmp(name, "--version") == 0)
         return version();
-    for (i = 0; name != NULL && i < COMMANDS_COUNT; i++)
-        if (strcmp(name, COMMANDS[i].name) == 0)
-            return COMMANDS[i].main(argv + 2);
-    return unknown(name);
+    return command != NULL ? command->main(argv + 2) : unknown(name);
 }

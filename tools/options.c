@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+
 /* The options, by number. */
 enum name {
     NAME_DRIVER,
@@ -39,12 +41,14 @@ static const char *const TEXTS[NAMES] = {
 };
 
 /* Returns the option that `arg` names, and in `value` what follows its '=', or
- * NULL. Returns NAMES for an unknown option. */
+ * NULL. Returns NAMES for an unknown option. The only short one is -h. */
 static enum name name_find(const char *arg, const char **value)
 {
     int name;
 
     *value = NULL;
+    if (uva__commands_is_help(arg))
+        return NAME_HELP;
     for (name = 0; name < NAMES; name++) {
         const size_t size = strlen(TEXTS[name]);
 

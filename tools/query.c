@@ -39,6 +39,7 @@ static const char HELP[] =
     "  --statement-option K=V     the same on the statement\n"
     "  --output FILE              writes there, not to standard output\n"
     "  --quiet                    no progress, no summary\n"
+    "  -h, --help                 prints this\n"
     "\n"
     "CSV is that of RFC 4180, with plain newlines. NULL is an empty field, an\n"
     "empty string \"\". Binary is hexadecimal, nested values are JSON.\n"

@@ -41,19 +41,32 @@ static double megabytes(int64_t bytes)
     return (double)bytes / 1e6;
 }
 
+/* A driver's message may have several lines, where tabs and a caret below show
+ * the mistake. Other control characters could confuse a terminal. */
+static bool is_printed(char c)
+{
+    return (unsigned char)c >= ' ' || c == '\n' || c == '\t';
+}
+
+static const char *plural(int64_t count, const char *one, const char *many)
+{
+    return count == 1 ? one : many;
+}
+
 int uva__report_error(const struct uva_error *error, int exit_code)
 {
-    char line[sizeof(error->message)];
-    size_t i;
+    char text[sizeof(error->message)];
+    size_t size = strlen(error->message), i;
 
-    for (i = 0; error->message[i] != '\0'; i++)
-        line[i] =
-            (unsigned char)error->message[i] < ' ' ? ' ' : error->message[i];
-    line[i] = '\0';
-    if (i == 0)
-        (void)snprintf(line, sizeof(line), "it failed: %s",
+    while (size > 0 && error->message[size - 1] == '\n')
+        size--;
+    for (i = 0; i < size; i++)
+        text[i] = is_printed(error->message[i]) ? error->message[i] : ' ';
+    text[size] = '\0';
+    if (size == 0)
+        (void)snprintf(text, sizeof(text), "it failed: %s",
                        strerror(error->code));
-    fprintf(stderr, "uvarrow: %s\n", line);
+    fprintf(stderr, "uvarrow: %s\n", text);
     return exit_code;
 }
 
@@ -62,10 +75,11 @@ void uva__report_progress(const struct uva__tally *tally)
     const double seconds = seconds_of(tally);
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
-    fprintf(stderr,
-            REPORT_WIPE "%s rows  %s batches  %.1f MB  %s rows/s  %.1f MB/s",
+    fprintf(stderr, REPORT_WIPE "%s %s  %s %s  %.1f MB  %s rows/s  %.1f MB/s",
             uva__report_figure(tally->rows).text,
-            uva__report_figure(tally->batches).text, megabytes(tally->bytes),
+            plural(tally->rows, "row", "rows"),
+            uva__report_figure(tally->batches).text,
+            plural(tally->batches, "batch", "batches"), megabytes(tally->bytes),
             uva__report_figure(rate).text, megabytes(tally->bytes) / seconds);
 }
 
@@ -81,12 +95,13 @@ void uva__report_summary(const char *ending, const struct uva__tally *tally,
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
     fprintf(stderr,
-            "uvarrow: %s: %s rows in %s %s, %.1f MB in %.2f s "
+            "uvarrow: %s: %s %s in %s %s, %.1f MB in %.2f s "
             "(%s rows/s, %.1f MB/s); the stream held up the loop for %.1f ms "
             "at most, a 1 ms timer was late by %.1f ms at most\n",
             ending, uva__report_figure(tally->rows).text,
+            plural(tally->rows, "row", "rows"),
             uva__report_figure(tally->batches).text,
-            tally->batches == 1 ? "batch" : "batches", megabytes(tally->bytes),
+            plural(tally->batches, "batch", "batches"), megabytes(tally->bytes),
             seconds, uva__report_figure(rate).text,
             megabytes(tally->bytes) / seconds, (double)hold_max_ns / 1e6,
             (double)late_max_ns / 1e6);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages to the user on standard error: one line for an error, a progress
- * line that is overwritten while work goes on, a summary at the end. */
+/* Messages to the user on standard error: an error, a progress line that is
+ * overwritten while work goes on, a summary at the end. */
 #ifndef UVA_TOOLS_REPORT_H
 #define UVA_TOOLS_REPORT_H
 
@@ -33,7 +33,8 @@ struct uva__figure {
 /* Writes a number that is not negative with commas: "336,776". Thread: any. */
 struct uva__figure uva__report_figure(int64_t value);
 
-/* Prints an error on one line. Returns `exit_code`. Thread: loop. */
+/* Prints an error, with the lines of its message as they are. Returns
+ * `exit_code`. Thread: loop. */
 int uva__report_error(const struct uva_error *error, int exit_code);
 
 /* Overwrites the progress line. Thread: loop. */

@@ -89,7 +89,7 @@ static int args_read(struct session *session, char **args,
 
         if (strcmp(*args, "--list") == 0)
             session->list = true;
-        else if (strcmp(*args, "--help") == 0)
+        else if (uva__commands_is_help(*args))
             session->help = true;
         else if ((*args)[0] == '-')
             code = value_read(&session->what, &args, error);

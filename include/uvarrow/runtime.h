@@ -209,9 +209,12 @@ struct uva_runtime_stats {
     int64_t calls_stuck;      /* foreign calls abandoned and still running */
     int64_t peer_breaches;    /* rules that peers broke, and we tolerated */
     int64_t late_calls;       /* calls to request or cancel after release */
-    int64_t hold_max_ns;      /* the longest time that one turn took */
+    int64_t hold_max_ns;      /* the longest time that one turn took, with the
+                                 time in which the system ran other threads */
     int64_t turns;            /* turns of the loop that ran this runtime */
-    int64_t reserved[10];
+    int64_t hold_max_cpu_ns;  /* the most CPU time that one turn used; may
+                                 count up to 0.5 ms before the turn */
+    int64_t reserved[9];
 };
 
 /** Takes a snapshot of the counters. All are 0 when nothing is open.

@@ -374,8 +374,12 @@ UVA_API int uva_stream_status(const struct uva_stream *stream,
 UVA_API const struct uva_stream_info *
 uva_stream_get_info(const struct uva_stream *stream);
 
-/** Sets the name of the stream in logs, traces and error texts. Copies at most
- * 63 bytes. Returns the first error so far, or 0.
+/** Sets the name of the stream in logs, traces and error texts. The text of
+ * every error of the stream begins with it, and a colon: that of the start, of
+ * uva_stream_status(), of the outcome, of get_last_error() of an exported
+ * blocking stream, and of on_error() of a driven handler. Copies at most 63
+ * bytes. The last call before the start counts. Returns the first error so far,
+ * or 0.
  * Thread: builder. */
 UVA_API int uva_stream_set_name(struct uva_stream *stream, const char *name);
 

@@ -174,6 +174,14 @@ void uva__error_copy(const struct uva_error *from, struct uva_error *to)
     error_write(to, from->message, sizeof(from->message));
 }
 
+void uva__error_prefix(struct uva_error *error, const char *name)
+{
+    char text[sizeof(error->message) + 4];
+
+    (void)snprintf(text, sizeof(text), "%s: %s", name, error->message);
+    error_write(error, text, sizeof(text));
+}
+
 int uva__error_set_foreign(struct uva_error *error, int code, const char *text)
 {
     if (code == 0)

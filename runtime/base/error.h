@@ -29,6 +29,10 @@ size_t uva__error_utf8_prefix(const char *text, size_t size, size_t room);
  * than its size, even if the NUL is missing. Thread: any. */
 void uva__error_copy(const struct uva_error *from, struct uva_error *to);
 
+/* Puts `name` and a colon in front of the text; neither may be NULL.
+ * Thread: any. */
+void uva__error_prefix(struct uva_error *error, const char *name);
+
 /* Fills `error` (may be NULL) with a foreign error, and returns its code
  * unchanged, but EIO for 0. `text` is borrowed and cut if it does not fit;
  * NULL: the code's name takes its place. Thread: any. Clauses: ER-01, ER-06,

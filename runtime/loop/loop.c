@@ -21,7 +21,7 @@
 #include "base/time_limits.h"
 #include "loop/runtime_impl.h"
 
-enum { QUANTUM_MAX = 64 };
+enum { QUANTUM_MAX = 64, CPU_AGE_NS = 500000 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
@@ -142,12 +142,42 @@ static void turn_go_on(struct uva_runtime *runtime)
     (void)uv_check_start(&runtime->check, check_turn);
 }
 
-static void turn_count(struct uva__rt *rt, uint64_t held_ns)
+static void cpu_read(struct uva_runtime *runtime, uint64_t now)
 {
-    uva__atomic64_store(&rt->stats.turns,
-                        uva__atomic64_peek(&rt->stats.turns) + 1);
-    if (held_ns > uva__atomic64_peek(&rt->stats.hold_max_ns))
-        uva__atomic64_store(&rt->stats.hold_max_ns, held_ns);
+    runtime->cpu.read_ns = now;
+    runtime->cpu.used_ns = uva__clock_thread_cpu_ns();
+}
+
+/* Reading the CPU time is a system call: at most one for every CPU_AGE_NS, and
+ * one for a turn that took longer than any has computed. A turn has used no
+ * more CPU time than it took, and no more than the thread has used since the
+ * time was read last. */
+static void turn_count_cpu(struct uva_runtime *runtime, uint64_t held_ns,
+                           uint64_t now)
+{
+    struct uva__atomic64 *most = &runtime->rt->stats.hold_max_cpu_ns;
+    const uint64_t before = runtime->cpu.used_ns;
+    uint64_t used_ns;
+
+    if (held_ns <= uva__atomic64_peek(most))
+        return;
+    cpu_read(runtime, now);
+    used_ns = runtime->cpu.used_ns - before;
+    if (used_ns > held_ns)
+        used_ns = held_ns;
+    if (used_ns > uva__atomic64_peek(most))
+        uva__atomic64_store(most, used_ns);
+}
+
+static void turn_count(struct uva_runtime *runtime, uint64_t held_ns,
+                       uint64_t now)
+{
+    struct uva__stats *stats = &runtime->rt->stats;
+
+    uva__atomic64_store(&stats->turns, uva__atomic64_peek(&stats->turns) + 1);
+    if (held_ns > uva__atomic64_peek(&stats->hold_max_ns))
+        uva__atomic64_store(&stats->hold_max_ns, held_ns);
+    turn_count_cpu(runtime, held_ns, now);
 }
 
 void uva__loop_turn(struct uva_runtime *runtime)
@@ -158,6 +188,8 @@ void uva__loop_turn(struct uva_runtime *runtime)
 
     assert(runtime->state <
            UVA__RUNTIME_DETACHED); /* libuv calls no closed handle */
+    if (begun - runtime->cpu.read_ns > CPU_AGE_NS)
+        cpu_read(runtime, begun);
     uva__turn_begin();
     uva__atomic64_store(&rt->turn, self);
     if (uva__atomic64_peek(&rt->loop_thread) != self)
@@ -167,7 +199,7 @@ void uva__loop_turn(struct uva_runtime *runtime)
     done = turn_rounds(runtime, begun, &now);
     uva__atomic64_store(&rt->turn, 0);
     uva__turn_end();
-    turn_count(rt, now - begun);
+    turn_count(runtime, now - begun, now);
     if (done)
         turn_stop_idle(runtime);
     else

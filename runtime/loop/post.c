@@ -86,6 +86,7 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->peer_breaches = (int64_t)uva__atomic64_load(&stats->peer_breaches);
     out->late_calls = (int64_t)uva__atomic64_load(&stats->late_calls);
     out->hold_max_ns = (int64_t)uva__atomic64_load(&stats->hold_max_ns);
+    out->hold_max_cpu_ns = (int64_t)uva__atomic64_load(&stats->hold_max_cpu_ns);
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
     uva__rt_count_threads(runtime->rt, &out->threads_compute,
                           &out->threads_blocking);

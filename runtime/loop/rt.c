@@ -60,15 +60,20 @@ static void log_to_stderr(void *ctx, const struct uva_log_record *record)
                   record->clause != NULL ? record->clause : "");
 }
 
-/* The environment counts only where the program has set nothing. */
+/* The environment counts only where the program has set nothing. Without a
+ * destination the level is 0, so that one comparison finds out. */
 static void log_init(struct uva_log *log)
 {
     const char *close_request = getenv("UVA_LOG");
     int i;
 
-    if (log->level == 0)
-        log->level = UVA_LOG_WARN;
-    if (log->write != NULL || close_request == NULL)
+    if (log->write != NULL) {
+        if (log->level == 0)
+            log->level = UVA_LOG_WARN;
+        return;
+    }
+    log->level = (enum uva_log_level)0;
+    if (close_request == NULL)
         return;
     for (i = UVA_LOG_ERROR; i <= UVA_LOG_DEBUG; i++)
         if (strcmp(close_request, levels[i]) == 0) {
@@ -377,7 +382,8 @@ void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
     uva__rt_job_end(rt);
 }
 
-/* Waits for jobs that have left the counter but are still returning. */
+/* Waits for jobs that have left the counter but are still returning, and for
+ * calls of the log. */
 void uva__rt_retire(struct uva__rt *rt)
 {
     if (uva__inflight_close(&rt->jobs_in_flight) == UVA__INFLIGHT_DRAINED)
@@ -420,6 +426,14 @@ void uva__rt_job_end(struct uva__rt *rt)
 
 /* ---- log ---------------------------------------------------------------- */
 
+/* A record is one line: the messages of drivers may have several. */
+static void line_flatten(char *line)
+{
+    for (; *line != '\0'; line++)
+        if ((unsigned char)*line < ' ')
+            *line = ' ';
+}
+
 void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
                  const char *stream, const char *clause, const char *format,
                  ...)
@@ -428,12 +442,23 @@ void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
     struct uva_log_record record = {level, line, stream, clause};
     va_list args;
 
-    if (rt->log.write == NULL || level > rt->log.level || uva__rt_is_closed(rt))
+    if (!uva__rt_logs(rt, level) || uva__rt_is_closed(rt) || !leaving_begin(rt))
         return;
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
+    line_flatten(line);
     rt->log.write(rt->log.ctx, &record);
+    uva__atomic64_sub(&rt->jobs_returning, 1);
+}
+
+void uva__rt_log_last(struct uva__rt *rt, const char *message)
+{
+    const struct uva_log_record record = {.level = UVA_LOG_INFO,
+                                          .message = message};
+
+    if (uva__rt_logs(rt, UVA_LOG_INFO))
+        rt->log.write(rt->log.ctx, &record);
 }
 
 void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,

@@ -44,7 +44,7 @@ struct uva__detach_hook {
 /* The fields of the first part never change once the runtime is open. */
 struct uva__rt {
     struct uva_allocator allocator; /* for all of the runtime's memory */
-    struct uva_log log;             /* `write` may be NULL */
+    struct uva_log log;             /* without `write`, `level` is 0 */
     struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
@@ -52,7 +52,9 @@ struct uva__rt {
     struct uva__atomic64 refs;      /* the runtime, streams, late callers */
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
     struct uva__inflight jobs_in_flight; /* closed: no job may begin */
-    struct uva__atomic64 jobs_returning; /* jobs that are returning */
+    struct uva__atomic64 jobs_returning; /* jobs that are returning, and calls
+                                            of the log */
+    struct uva__atomic64 devices_met;    /* one bit for each device type */
     struct uva__stats stats;
     struct uva__jobs jobs; /* the workers' side of this runtime */
     struct uva__atomic_ptr
@@ -169,11 +171,23 @@ void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
  * any more. Thread: loop, or before any job was begun. */
 void uva__rt_retire(struct uva__rt *rt);
 
-/* Writes one line to the log. `stream` and `clause` may be NULL. Thread: any.
- */
+/* Whether the log takes records of `level`: to be asked before a record is put
+ * together, or on a path that every batch takes. Thread: any. */
+static inline bool uva__rt_logs(const struct uva__rt *rt,
+                                enum uva_log_level level)
+{
+    return rt->log.level >= level;
+}
+
+/* Writes one line to the log, if it takes records of `level`, until the runtime
+ * has closed. `stream` and `clause` may be NULL. Thread: any. */
 void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
                  const char *stream, const char *clause, const char *format,
                  ...) UVA_PRINTF(5, 6);
+
+/* Writes the last line of the log, which comes after the mailbox was closed.
+ * Thread: loop. */
+void uva__rt_log_last(struct uva__rt *rt, const char *message);
 
 /* Counts a rule that a peer broke, and logs it. Thread: any. */
 void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,

@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -252,6 +253,8 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     runtime->on_detached = runtime_on_detached;
     runtime->clock_fd = runtime->leave_fd = -1;
     runtime->hosting = hosting_of(loop, o);
+    if (o->name != NULL)
+        (void)snprintf(runtime->name, sizeof(runtime->name), "%s", o->name);
     runtime->post = o->post;
     runtime->post_ctx = o->post_ctx;
     runtime->turn_batches =
@@ -261,6 +264,32 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     runtime->loop = loop != NULL ? loop : &runtime->own;
     *out = runtime;
     return 0;
+}
+
+static void runtime_log_opened(const struct uva_runtime *runtime)
+{
+    static const char *const hosts[] = {
+        [UVA__HOSTED_BY_LOOP] = "on the program's loop",
+        [UVA__HOSTED_BY_THREAD] = "on a thread of its own",
+        [UVA__HOSTED_BY_TURNS] = "turned by the program",
+        [UVA__HOSTED_BY_POSTS] = "turned by the program after posts",
+    };
+
+    uva__rt_log(runtime->rt, UVA_LOG_INFO, NULL, NULL, "runtime%s%s opened, %s",
+                runtime->name[0] != '\0' ? " " : "", runtime->name,
+                hosts[runtime->hosting]);
+}
+
+/* Without a request to close it, it has failed to open. */
+static void runtime_log_closed(const struct uva_runtime *runtime)
+{
+    char text[64];
+
+    if (!runtime->close_request.requested)
+        return;
+    (void)snprintf(text, sizeof(text), "runtime%s%s closed",
+                   runtime->name[0] != '\0' ? " " : "", runtime->name);
+    uva__rt_log_last(runtime->rt, text);
 }
 
 static int runtime_open(struct uva_runtime *runtime)
@@ -308,6 +337,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
         return uva_error_set(error, code, "runtime: cannot use the loop: %s",
                              strerror(code));
     }
+    runtime_log_opened(runtime);
     *out = runtime;
     return 0;
 }
@@ -386,6 +416,7 @@ static void runtime_on_detached(struct uva_runtime *runtime)
 
     runtime->state = UVA__RUNTIME_CLOSED;
     uva__rt_retire(runtime->rt);
+    runtime_log_closed(runtime);
     if (fn != NULL)
         fn(ctx);
     if (runtime->hosting == UVA__HOSTED_BY_LOOP)

@@ -38,6 +38,7 @@ struct uva_runtime {
     struct uva__rt *rt;            /* holds a reference */
     enum uva__hosting hosting;     /* what runs the loop */
     enum uva__runtime_state state; /* loop only */
+    char name[32];                 /* in the log; may be empty */
     uv_loop_t *loop;               /* borrows: the user's, or `own` */
     uv_loop_t own;                 /* unless it is the user's */
 
@@ -55,6 +56,10 @@ struct uva_runtime {
     struct uva__open_object *objects; /* borrows: objects that are open */
     int32_t turn_batches;             /* the budget of one turn */
     uint64_t turn_ns;                 /* its budget in time */
+    struct {                          /* CPU time, as last read */
+        uint64_t read_ns;             /* when it was read; 0: never */
+        uint64_t used_ns;             /* what the loop thread had used */
+    } cpu;
 
     struct uva__close_request close_request; /* the request to close */
     struct uva__timer grace;       /* until open objects are aborted */

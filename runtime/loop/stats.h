@@ -14,6 +14,7 @@ struct uva__stats {
     struct uva__atomic64 peer_breaches;
     struct uva__atomic64 late_calls;
     struct uva__atomic64 hold_max_ns;
+    struct uva__atomic64 hold_max_cpu_ns;
     struct uva__atomic64 turns;
 };
 

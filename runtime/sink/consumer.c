@@ -201,7 +201,8 @@ void uva__consumer_outcome(const struct uva__consumer *c,
     out->end = c->end;
     out->metadata = uva__failure_metadata(&c->failure);
     out->batches = c->delivered;
-    (void)uva__failure_get(&c->failure, &out->error);
+    if (uva__failure_get(&c->failure, &out->error) != 0)
+        uva__stream_name_error(c->stream, &out->error);
 }
 
 /* ---- life --------------------------------------------------------------- */

@@ -73,15 +73,19 @@ static void drive_abandon(struct drive *d)
 static void drive_finish(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
+    struct uva_error unnamed;
 
     assert(!d->done);
     d->done = true;
     uva__timer_stop(stream->rt, &d->close_timer);
     if (d->proxy != NULL)
         drive_abandon(d);
+    unnamed = d->outcome.error;
+    if (unnamed.code != 0)
+        uva__stream_name_error(stream, &d->outcome.error);
     if (d->options.on_done != NULL && !stream->loop.silent)
         d->options.on_done(d->options.ctx, &d->outcome);
-    uva__stream_done(stream, d->outcome.error.code, &d->outcome.error);
+    uva__stream_done(stream, unnamed.code, &unnamed);
 }
 
 static enum uva_end end_of(const struct uva__producer *p,
@@ -150,6 +154,7 @@ static void drive_begin(struct uva_stream *stream)
                                               .releasing = drive_releasing,
                                               .released = drive_released,
                                               .relayed = d->proxy != NULL,
+                                              .foreign = true,
                                               .ctx = d};
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 

@@ -410,7 +410,8 @@ uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
     uva__producer_acquire(producer);
     proxy->producer = proxy->producer_ref = producer;
     proxy->wakeup = wakeup;
-    proxy->to = uva__check_hop_handler(proxy->rt, "drive", proxy->to);
+    proxy->to =
+        uva__check_hop_handler(producer->source->label, "drive", proxy->to);
     proxy->to->producer = &producer->abi; /* before the job starts */
     return &proxy->handler;
 }

@@ -83,7 +83,8 @@ static void task_ring_check_device(const struct uva__task_ring *r)
     const ArrowDeviceType type = r->handler.producer->device_type;
 
     if (type != r->device_type)
-        uva__rt_log(r->stream->rt, UVA_LOG_WARN, r->stream->name, "DS-05",
+        uva__rt_log(r->stream->rt, UVA_LOG_WARN, uva__stream_name(r->stream),
+                    "DS-05",
                     "to_blocking: data of device type %d comes from a source "
                     "announced as %d; set the device_type of its options",
                     (int)type, (int)r->device_type);
@@ -293,6 +294,7 @@ static void task_ring_free(struct uva__task_ring *r,
                            const struct uva_allocator *allocator)
 {
     uva__failure_fini(&r->failure, allocator);
+    uva__failure_fini(&r->reader.named, allocator);
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));
     uva__memory_free(allocator, r, sizeof(*r));
 }

@@ -69,6 +69,8 @@ struct uva__task_ring {
         bool ended;                    /* it knows how the stream ended */
         int code;                      /* the outcome; 0: success */
         const char *text;              /* borrows: of the last call; or NULL */
+        struct uva__failure named;     /* owns: the failure, with the stream's
+                                          name in its text; code 0: no name */
     } reader;
 };
 

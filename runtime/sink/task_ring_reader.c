@@ -143,6 +143,23 @@ static bool reader_take(struct uva__task_ring *r, uint64_t events,
     return true;
 }
 
+static void reader_fail(struct uva__task_ring *r)
+{
+    const char *name = uva__stream_name(r->stream);
+
+    r->reader.code = r->failure.code;
+    if (name != NULL)
+        uva__failure_format(&r->reader.named, &r->stream->rt->allocator,
+                            r->failure.code, "%s: %s", name,
+                            uva__failure_message(&r->failure));
+}
+
+static const char *reader_message(const struct uva__task_ring *r)
+{
+    return uva__failure_message(r->reader.named.code != 0 ? &r->reader.named
+                                                          : &r->failure);
+}
+
 /* Stores how the stream ended, which all later calls return, and lets
  * the stream be done. Tasks that are still in the ring are not used: the stream
  * failed at an earlier task. */
@@ -152,7 +169,8 @@ static int reader_conclude(struct uva__task_ring *r, uint64_t events)
 
     if (!r->reader.ended) {
         r->reader.ended = true;
-        r->reader.code = events & UVA__TASK_RING_BAD ? r->failure.code : 0;
+        if (events & UVA__TASK_RING_BAD)
+            reader_fail(r);
         while (reader_poll(r) & UVA__TASK_RING_TASK)
             if (reader_take(r, UVA__TASK_RING_END, &task))
                 uva_task_discard(&task);
@@ -160,8 +178,7 @@ static int reader_conclude(struct uva__task_ring *r, uint64_t events)
         reader_wake_loop(r);
     }
     return reader_report(r, r->reader.code,
-                         r->reader.code != 0 ? uva__failure_message(&r->failure)
-                                             : NULL);
+                         r->reader.code != 0 ? reader_message(r) : NULL);
 }
 
 /* Only the stream has, or will have, more of the error than its code. */

@@ -73,7 +73,7 @@ int uva_stream_to_blocking(struct uva_stream *stream,
     out->get_last_error = device_get_last_error;
     out->release = device_release;
     out->private_data = task_ring;
-    uva__check_hop_stream(stream->rt, "to_blocking", out);
+    uva__check_hop_stream(stream->label, "to_blocking", out);
     return 0;
 }
 

@@ -39,6 +39,7 @@ static bool foreign_request_once(struct uva__foreign *f)
     uva__lock_drop(&f->lock);
     if (n == 0)
         return false;
+    uva__foreign_log(f, "request", n);
     producer->request(producer, n);
     uva__lock_take(&f->lock);
     uva__foreign_request_end_locked(f);
@@ -71,6 +72,7 @@ void uva__foreign_cancel(struct uva__foreign *f)
     uva__lock_drop(&f->lock);
     if (producer == NULL)
         return; /* the producer has ended by itself */
+    uva__foreign_log(f, "cancel", -1);
     producer->cancel(producer);
     uva__lock_take(&f->lock);
     f->locked.cancelling = 0;

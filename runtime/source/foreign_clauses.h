@@ -3,7 +3,7 @@
 #ifndef UVA_SOURCE_FOREIGN_CLAUSES_H
 #define UVA_SOURCE_FOREIGN_CLAUSES_H
 
-#include "loop/rt.h"
+#include "stream/source.h"
 
 /* Returns the text for a breach of `clause`. Static, never NULL. Thread: any.
  */
@@ -11,6 +11,7 @@ const char *uva__foreign_clauses_text(const char *clause);
 
 /* Counts a breach, and logs it while the runtime is open: what the log borrows
  * may be freed after that. Thread: any. */
-void uva__foreign_clauses_count(struct uva__rt *rt, const char *clause);
+void uva__foreign_clauses_count(const struct uva__source *source,
+                                const char *clause);
 
 #endif

@@ -60,6 +60,15 @@ foreign_at(const struct ArrowAsyncDeviceStreamHandler *self)
     return self->private_data;
 }
 
+/* The steps in the log. */
+static const char *const callbacks[] = {
+    [UVA__EVENT_SCHEMA] = "on_schema",
+    [UVA__EVENT_TASK] = "on_next_task",
+    [UVA__EVENT_END] = "on_next_task, the end",
+    [UVA__EVENT_ERROR] = "on_error",
+    [UVA__EVENT_RELEASE] = "release",
+};
+
 static struct call
 foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
               struct uva__consumer_call what)
@@ -71,6 +80,7 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     struct call call = {.failure = 0};
     bool in_cancel;
 
+    uva__foreign_log(f, callbacks[what.event], -1);
     uva__lock_take(&f->lock);
     f->locked.touched = true;
     what.in_request = f->locked.requesting == thread;
@@ -136,8 +146,10 @@ static bool foreign_push_and_request(struct uva__foreign *f,
     producer = f->locked.producer;
     uva__lock_drop(&f->lock);
     uva__rt_wake(f->source.rt, &f->wakeup);
-    if (n > 0)
+    if (n > 0) {
+        uva__foreign_log(f, "request", n);
         producer->request(producer, n);
+    }
     return n > 0;
 }
 

@@ -18,6 +18,7 @@
 #include "source/foreign_state.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -112,7 +113,17 @@ void uva__foreign_report_breach(struct uva__foreign *f, const char *clause)
     if (clause == NULL || (strcmp(clause, "AH-33") == 0 &&
                            uva__pending_tasks_is_at_risk(&f->pending_tasks)))
         return;
-    uva__foreign_clauses_count(f->source.rt, clause);
+    uva__foreign_clauses_count(&f->source, clause);
+}
+
+void uva__foreign_log_step(struct uva__foreign *f, const char *step, int64_t n)
+{
+    char number[24] = "";
+
+    if (n >= 0)
+        (void)snprintf(number, sizeof(number), " %lld", (long long)n);
+    uva__rt_log(f->source.rt, UVA_LOG_DEBUG, uva__label_text(f->source.label),
+                NULL, "peer of from_async: %s%s", step, number);
 }
 
 void uva__foreign_fail(struct uva__foreign *f, int code,
@@ -266,7 +277,7 @@ void uva__foreign_await_calls(struct uva__foreign *f)
 
 void uva__foreign_init_state(struct uva__foreign *f)
 {
-    uva__pending_tasks_init(&f->pending_tasks, f->source.rt);
+    uva__pending_tasks_init(&f->pending_tasks, &f->source);
     uva__consumer_state_init(&f->locked.state, f->options.window.batches,
                              f->options.window.refill);
     f->free_ctx_job.run = free_ctx_run;

@@ -107,6 +107,17 @@ void uva__foreign_free_ctx_async(struct uva__foreign *foreign);
 void uva__foreign_report_breach(struct uva__foreign *foreign,
                                 const char *clause);
 
+/* Logs a step between us and the producer, with a number unless that is
+ * negative. No lock is held. Thread: any. */
+void uva__foreign_log_step(struct uva__foreign *foreign, const char *step,
+                           int64_t n);
+static inline void uva__foreign_log(struct uva__foreign *foreign,
+                                    const char *step, int64_t n)
+{
+    if (uva__rt_logs(foreign->source.rt, UVA_LOG_DEBUG))
+        uva__foreign_log_step(foreign, step, n);
+}
+
 /* Puts a failure into the events; the first one counts. `_text` makes the error
  * of a text and, unless that is NULL, a clause; `_cut_off` is for a producer
  * that released without an end or error. Thread: any. */

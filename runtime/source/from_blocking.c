@@ -86,7 +86,7 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     if (code != 0)
         return code;
     if (!b->plain) {
-        uva__check_hop_stream(reader->source.rt, "from_blocking",
+        uva__check_hop_stream(reader->source.label, "from_blocking",
                               &b->stream.device);
         reader->worker.device_type = b->stream.device.device_type;
     }
@@ -117,7 +117,8 @@ static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
     if (code == 0 && uva_array_is_live(out) && !b->warned &&
         out->device_type != b->stream.device.device_type) {
         b->warned = true;
-        uva__rt_breach(b->reader.source.rt, NULL, "DS-03",
+        uva__rt_breach(b->reader.source.rt,
+                       uva__label_text(b->reader.source.label), "DS-03",
                        "a batch is of another device type than its stream");
     }
     return code;

@@ -142,8 +142,8 @@ static int push_measure(struct uva_pusher *p,
         return EINVAL;
     if (uva__layout_measure(&p->schema, array, bytes, &detail) != EINVAL)
         return 0; /* the size of an unknown format is not known */
-    uva__rt_log(p->source.rt, UVA_LOG_WARN, NULL, NULL,
-                "uva_pusher_push: the array does not fit the schema: %s",
+    uva__rt_log(p->source.rt, UVA_LOG_WARN, uva__label_text(p->source.label),
+                NULL, "uva_pusher_push: the array does not fit the schema: %s",
                 detail.message);
     return EINVAL;
 }

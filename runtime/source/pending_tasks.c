@@ -30,11 +30,11 @@ enum { POOL_STEP = 16 };
 /* ---- life --------------------------------------------------------------- */
 
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
-                             struct uva__rt *rt)
+                             const struct uva__source *source)
 {
-    pending_tasks->rt = rt;
+    pending_tasks->source = source;
     pending_tasks->locked.slab = (struct uva__slab){
-        .allocator = &rt->allocator,
+        .allocator = &source->rt->allocator,
         .size = sizeof(struct uva__pending_task),
         .align = _Alignof(struct uva__pending_task),
         .link_offset = offsetof(struct uva__pending_task, link),
@@ -112,14 +112,15 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
                            const struct ArrowAsyncTask *task,
                            const char *metadata, struct uva__pending_task **out)
 {
-    const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
+    const struct uva_allocator *allocator =
+        &pending_tasks->source->rt->allocator;
     struct uva__metadata copy;
     int code = uva__metadata_copy(allocator, metadata, &copy);
 
     if (code == ENOMEM)
         return code;
     if (code != 0)
-        uva__foreign_clauses_count(pending_tasks->rt, "MD-05");
+        uva__foreign_clauses_count(pending_tasks->source, "MD-05");
     do
         code = pending_tasks_add(pending_tasks, task, out);
     while (code == 0 && *out == NULL &&
@@ -151,17 +152,17 @@ static int pending_task_check(struct uva__pending_tasks *pending_tasks,
     int64_t bytes;
 
     if (array->array.release == NULL) {
-        uva__foreign_clauses_count(pending_tasks->rt, "AT-05");
+        uva__foreign_clauses_count(pending_tasks->source, "AT-05");
         return uva_error_set(error, EPROTO, "%s (AT-05)",
                              uva__foreign_clauses_text("AT-05"));
     }
     if (array->device_type != pending_tasks->device_type &&
         uva__atomic64_exchange(&pending_tasks->warned, 1) == 0)
-        uva__foreign_clauses_count(pending_tasks->rt, "AT-16");
+        uva__foreign_clauses_count(pending_tasks->source, "AT-16");
     if (uva__layout_measure(&pending_tasks->schema, array, &bytes, &detail) !=
         EINVAL)
         return 0; /* batches of an unknown format cannot be checked */
-    uva__foreign_clauses_count(pending_tasks->rt, "AT-17");
+    uva__foreign_clauses_count(pending_tasks->source, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",
                          uva__foreign_clauses_text("AT-17"), detail.message);
@@ -247,7 +248,8 @@ static void pending_task_put(struct uva__pending_tasks *pending_tasks,
                              struct uva__pending_task *pending_task,
                              bool extracted, int code)
 {
-    const struct uva_allocator *allocator = &pending_tasks->rt->allocator;
+    const struct uva_allocator *allocator =
+        &pending_tasks->source->rt->allocator;
 
     uva__failure_fini(&pending_task->failure, allocator);
     uva__metadata_fini(&pending_task->metadata, allocator, NULL);
@@ -332,8 +334,9 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
                                          &pending_task->array, &error);
 
     if (code != 0)
-        uva__failure_set(&pending_task->failure, &pending_tasks->rt->allocator,
-                         code, &error, NULL);
+        uva__failure_set(&pending_task->failure,
+                         &pending_tasks->source->rt->allocator, code, &error,
+                         NULL);
     uva__lock_take(&pending_tasks->lock);
     (void)uva__list_remove(&pending_tasks->locked.unextracted,
                            &pending_task->unextracted);

@@ -11,8 +11,7 @@
 
 #include "base/atomic.h"
 #include "base/slab.h"
-#include "loop/rt.h"
-#include "stream/failure.h"
+#include "stream/source.h"
 #include "uvarrow/arrow_abi.h"
 
 enum uva__pending_task_state {
@@ -39,8 +38,9 @@ struct uva__pending_task {
 
 /* The pending tasks of one stream. */
 struct uva__pending_tasks {
-    struct uva__rt *rt;          /* borrows: its user holds a reference */
-    struct ArrowSchema schema;   /* owns: batches are checked with it */
+    const struct uva__source *source; /* borrows: both are part of one object
+                                       */
+    struct ArrowSchema schema;        /* owns: batches are checked with it */
     ArrowDeviceType device_type; /* of batches. Both are fixed once `ready` */
     struct uva__atomic64 warned; /* 1: about a batch of another device type */
     struct uva__futex changed;   /* raised when a task was extracted, if a
@@ -59,7 +59,7 @@ struct uva__pending_tasks {
 
 /* Initialises it in cleared memory. Thread: any. */
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
-                             struct uva__rt *rt);
+                             const struct uva__source *source);
 
 /* Frees what it owns; all pending tasks are free. Thread: any. */
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks);

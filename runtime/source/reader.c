@@ -273,6 +273,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
         return ENOMEM;
     r->ring_mask = size - 1;
     uva__source_init(&r->source, &reader_source_ops, rt);
+    r->source.name = ops->name;
     r->source.pulls_inline = on_loop;
     r->ops = ops;
     r->on_loop = on_loop;

@@ -191,7 +191,7 @@ static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
     size_t size;
 
     if (uva_metadata_size(read->metadata, &size) != 0)
-        uva__rt_breach(r->source.rt, NULL, "MD-05",
+        uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
                        "a batch came with malformed metadata: left out");
     return uva__task_fill_lazy(task, &r->source.rt->allocator, &read->lazy,
                                read->metadata);

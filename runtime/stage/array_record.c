@@ -109,6 +109,7 @@ int uva_array_record(struct uva_runtime *runtime,
         free(record);
         return uva_error_set(error, code, "the runtime cannot be used");
     }
+    uva__rt_note_device(rt, NULL, array->device_type);
     code = record_make(record, array, device_stream, &why);
     if (code == 0)
         record_wrap(record, array);

@@ -148,6 +148,7 @@ static int wait_prepare(struct array_wait *wait)
 
     if (code != 0)
         return code;
+    uva__rt_note_device(wait->rt, NULL, event.device_type);
     if (uva__devices_classify(wait->devices, event.device_type,
                               event.sync_event,
                               &wait->error) != UVA__EVENT_WAIT)

@@ -195,6 +195,7 @@ void uva_array_release_after(struct uva_runtime *runtime,
         array_abandon(rt, array);
         return;
     }
+    uva__rt_note_device(rt, NULL, array->device_type);
     after->backend = uva__devices_first_use(after->devices, array->device_type);
     after->device_stream = device_stream;
     uva_array_move(array, &after->deferred.array);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts a protocol check in front of each handler. A check holds a reference to
- * the rt that it logs to, as it may outlive the streams: an array that is
- * released late is checked too.
+ * the label of its stream, and so to the rt, as it may outlive both: an array
+ * that is released late is checked too.
  *
  * On close:    finished checks leave their quarantine. */
 #include "stream/check_hop.h"
@@ -83,90 +83,92 @@ static enum uva_log_level level_of(enum uva_severity severity)
 }
 
 /* Writes one line of the log for each line of the transcript. */
-static void log_transcript(struct uva__rt *rt, const struct uva_breach *breach)
+static void log_transcript(const struct uva__label *label,
+                           const struct uva_breach *breach)
 {
     const char *line = breach->transcript;
     int length;
 
     while (*line != '\0') {
         length = (int)strcspn(line, "\n");
-        uva__rt_log(rt, level_of(breach->severity), breach->name,
-                    breach->clause, "  after: %.*s", length, line);
+        uva__rt_log(label->rt, level_of(breach->severity),
+                    uva__label_text(label), breach->clause, "  after: %.*s",
+                    length, line);
         line += length + (line[length] == '\n');
     }
 }
 
 static void checked_report(void *ctx, const struct uva_breach *breach)
 {
-    struct uva__rt *rt = ctx;
+    const struct uva__label *label = ctx;
+    struct uva__rt *rt = label->rt;
 
     uva__atomic64_add(&rt->stats.peer_breaches, 1);
     if (rt->log.write == NULL) {
         uva__breach_text_plain(breach, stderr);
         return;
     }
-    uva__rt_log(rt, level_of(breach->severity), breach->name, breach->clause,
-                "%s", breach->message);
-    log_transcript(rt, breach);
+    uva__rt_log(rt, level_of(breach->severity), uva__label_text(label),
+                breach->clause, "%s: %s", breach->name, breach->message);
+    log_transcript(label, breach);
 }
 
 static void checked_free(void *ctx)
 {
-    uva__rt_release(ctx);
+    uva__label_release(ctx);
 }
 
-/* Takes a reference to the rt, which free_ctx releases. */
-static struct uva_check check_of(struct uva__rt *rt, const char *name)
+/* Takes a reference to the label, which free_ctx releases. */
+static struct uva_check check_of(struct uva__label *label, const char *name)
 {
-    uva__rt_acquire(rt);
     return (struct uva_check){
         .report = checked_report,
         .free_ctx = checked_free,
-        .ctx = rt,
+        .ctx = uva__label_acquire(label),
         .name = name,
-        .allocator = rt->allocator,
+        .allocator = label->rt->allocator,
     };
 }
 
-static void checked_fail(struct uva__rt *rt, const char *name,
+static void checked_fail(struct uva__label *label, const char *name,
                          const struct uva_error *error)
 {
-    uva__rt_log(rt, UVA_LOG_WARN, name, NULL, "goes unchecked: %s",
-                error->message);
-    uva__rt_release(rt);
+    uva__rt_log(label->rt, UVA_LOG_WARN, uva__label_text(label), NULL,
+                "%s: goes unchecked: %s", name, error->message);
+    uva__label_release(label);
 }
 
 /* ---- hops --------------------------------------------------------------- */
 
 struct ArrowAsyncDeviceStreamHandler *
-uva__check_hop_handler(struct uva__rt *rt, const char *name,
+uva__check_hop_handler(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_error error = {0};
     struct uva_check options;
 
-    if (!rt->checked)
+    if (!label->rt->checked)
         return handler;
-    options = check_of(rt, name);
-    if (uva__handler_check(quarantine_of(rt), handler, &options, &checked,
-                           &error) == 0)
+    options = check_of(label, name);
+    if (uva__handler_check(quarantine_of(label->rt), handler, &options,
+                           &checked, &error) == 0)
         return checked;
-    checked_fail(rt, name, &error);
+    checked_fail(label, name, &error);
     return handler;
 }
 
-void uva__check_hop_stream(struct uva__rt *rt, const char *name,
+void uva__check_hop_stream(struct uva__label *label, const char *name,
                            struct ArrowDeviceArrayStream *stream)
 {
     struct uva_error error = {0};
     struct uva_check options;
 
-    if (!rt->checked)
+    if (!label->rt->checked)
         return;
-    options = check_of(rt, name);
+    options = check_of(label, name);
     if (uva_check_blocking(stream, &options, &error) != 0)
-        checked_fail(rt, name, &error);
+        checked_fail(label, name, &error);
 }
 
 const struct ArrowAsyncTask *

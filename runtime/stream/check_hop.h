@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_CHECK_HOP_H
 #define UVA_STREAM_CHECK_HOP_H
 
-#include "loop/rt.h"
+#include "stream/label.h"
 #include "uvarrow/arrow_abi.h"
 
 /* Makes the quarantine of the runtime's checks, unless it exists or the checker
@@ -15,10 +15,10 @@ UVA_MUST_CHECK int uva__check_hop_ensure(struct uva__rt *rt);
 /* Gives the handler that a producer shall drive in place of `handler` (borrows,
  * until its release returns): a check in front of it, or `handler` itself if
  * the checker is off. Without memory it goes unchecked, which is logged.
- * Reports are about `name`. Thread: any, after uva__check_hop_ensure() has
- * succeeded. */
+ * Reports are about `name`, a part of the stream with that label.
+ * Thread: any, after uva__check_hop_ensure() has succeeded. */
 struct ArrowAsyncDeviceStreamHandler *
-uva__check_hop_handler(struct uva__rt *rt, const char *name,
+uva__check_hop_handler(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler);
 
 /* Gives our own task (borrows) behind the one that a check shows in its place.
@@ -27,7 +27,7 @@ const struct ArrowAsyncTask *
 uva__check_hop_unwrap(const struct ArrowAsyncTask *task);
 
 /* Puts a check around a blocking stream, in place. Thread: any. */
-void uva__check_hop_stream(struct uva__rt *rt, const char *name,
+void uva__check_hop_stream(struct uva__label *label, const char *name,
                            struct ArrowDeviceArrayStream *stream);
 
 #endif

@@ -28,6 +28,7 @@
 #include "base/time_limits.h"
 #include "base/unreachable.h"
 #include "stream/check_hop.h"
+#include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
@@ -47,6 +48,12 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
     return uva__container_of(abi, struct uva__producer, abi);
 }
 
+static void producer_log_request(struct uva__producer *p, int64_t n)
+{
+    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
+                "%s: request %lld", p->source->name, (long long)n);
+}
+
 /* Inside a turn only the caller uses the rules; the dispatcher acts on them
  * afterwards. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
@@ -61,6 +68,8 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
         uva__producer_state_note_request(&p->loop.state, n);
     if (!p->loop.running)
         uva__rt_wake(p->rt, &p->wakeup);
+    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
+        producer_log_request(p, n); /* last: so it costs other calls nothing */
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
@@ -237,7 +246,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
     assert(p->loop.asleep);
     uva__producer_state_init(&p->loop.state, p->limit);
     if (!hooks->relayed)
-        handler = uva__check_hop_handler(p->rt, p->source->ops->name, handler);
+        handler =
+            uva__check_hop_handler(p->source->label, p->source->name, handler);
     p->loop.handler = handler;
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
@@ -478,6 +488,13 @@ static int producer_move_schema(struct uva__producer *p)
     return code;
 }
 
+static void producer_log_task(struct uva__producer *p)
+{
+    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
+                "%s: on_next_task %lld", p->source->name,
+                (long long)p->loop.offered);
+}
+
 static int producer_move_task(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
@@ -491,6 +508,8 @@ static int producer_move_task(struct uva__producer *p)
         uva__producer_state_note_urgent(&p->loop.state, ENOMEM);
         return 0;
     }
+    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
+        producer_log_task(p);
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->info.metadata.block);
     p->loop.offered++;
@@ -510,10 +529,15 @@ static void producer_move_error(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
     const struct uva__failure *failure = uva__producer_failure(p);
+    const char *name = uva__label_text(p->source->label);
+    struct uva_error error;
 
     if (!p->loop.state.schema_delivered) /* Clauses: AP-20. */
         producer_describe(p);
-    handler->on_error(handler, failure->code, uva__failure_message(failure),
+    (void)uva__failure_get(failure, &error);
+    if (p->loop.hooks.foreign && name != NULL)
+        uva__error_prefix(&error, name);
+    handler->on_error(handler, failure->code, error.message,
                       uva__failure_metadata(failure));
 }
 
@@ -558,6 +582,29 @@ static void producer_drain(struct uva__producer *p)
         p->loop.hooks.ended(p->loop.hooks.ctx);
 }
 
+/* Logs the call of the handler that `move` is about to make, which offers no
+ * task. */
+static void producer_log_move(struct uva__producer *p,
+                              enum uva__producer_move move)
+{
+    static const char *const steps[] = {
+        [UVA__MOVE_OFFER_SCHEMA] = "on_schema",
+        [UVA__MOVE_OFFER_END] = "on_next_task, the end",
+        [UVA__MOVE_RELEASE] = "release",
+    };
+    const char *stream = uva__label_text(p->source->label);
+    const char *name = p->source->name;
+    const struct uva__failure *failure = uva__producer_failure(p);
+
+    if (move == UVA__MOVE_OFFER_ERROR)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: on_error %s: %s",
+                    name, uva_error_name(failure->code),
+                    uva__failure_message(failure));
+    else
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name,
+                    steps[move]);
+}
+
 /* Makes `move`, which the rules have just decided. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
@@ -568,12 +615,16 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
         producer_stop_source(p);
     if (move == UVA__MOVE_OFFER_SCHEMA) {
         producer_describe(p);
+        uva__rt_note_device(p->rt, uva__label_text(p->source->label),
+                            p->abi.device_type);
         code = producer_map_schema(p, &p->source->schema);
         if (code != 0) {
             uva__producer_state_note_urgent(state, p->loop.urgent.code);
             return;
         }
     }
+    if (move != UVA__MOVE_OFFER_TASK && uva__rt_logs(p->rt, UVA_LOG_DEBUG))
+        producer_log_move(p, move);
     uva__producer_state_begin(state, move);
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
@@ -603,12 +654,29 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
+/* Logs what other threads have requested since the last time, and a cancel of
+ * any thread. */
+static void producer_log_demand(struct uva__producer *p, uint64_t word)
+{
+    const uint64_t n = word >> UVA__DEMAND_SHIFT;
+
+    if (word & UVA__DEMAND_UNBOUNDED)
+        producer_log_request(p, INT64_MAX);
+    else if (n != 0 || (word & UVA__DEMAND_BAD))
+        producer_log_request(p, (int64_t)n);
+    if ((word & UVA__DEMAND_CANCEL) && !p->loop.state.cancelled)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
+                    NULL, "%s: cancel", p->source->name);
+}
+
 /* Takes over the requests of other threads, and the flags beside them. */
 static void absorb_demand(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
     const uint64_t word = uva__demand_take(&p->demand);
 
+    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
+        producer_log_demand(p, word);
     if (word & UVA__DEMAND_UNBOUNDED)
         uva__producer_state_note_request(state, UVA__UNBOUNDED);
     if (word >> UVA__DEMAND_SHIFT)

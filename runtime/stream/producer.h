@@ -33,6 +33,8 @@ struct uva__producer_hooks {
     /* the handler was released; `ctx` is not used any more */
     void (*released)(void *ctx);
     void *ctx;    /* borrows */
+    bool foreign; /* the handler is the user's: texts of errors are to have the
+                     stream's name */
     bool relayed; /* the handler hands the producer itself to another one, so a
                      check in front of it would not see all calls */
 };

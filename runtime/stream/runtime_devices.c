@@ -76,3 +76,18 @@ int uva__rt_devices_thread(struct uva__rt *rt, struct uva__devices **out)
         uva__devices_release(*out);
     return code;
 }
+
+void uva__rt_note_device(struct uva__rt *rt, const char *stream,
+                         ArrowDeviceType device_type)
+{
+    const char *name = uva__device_traits(device_type)->name;
+    uint64_t bit;
+
+    if (name == NULL || device_type == ARROW_DEVICE_CPU ||
+        !uva__rt_logs(rt, UVA_LOG_INFO))
+        return;
+    bit = (uint64_t)1 << device_type;
+    if (!(uva__atomic64_or(&rt->devices_met, bit) & bit))
+        uva__rt_log(rt, UVA_LOG_INFO, stream, NULL,
+                    "first use of device type %s", name);
+}

@@ -24,4 +24,9 @@ UVA_MUST_CHECK int uva__rt_devices_use(struct uva__rt *rt,
 UVA_MUST_CHECK int uva__rt_devices_thread(struct uva__rt *rt,
                                           struct uva__devices **out);
 
+/* Logs the first use of a device type by the runtime; not of the CPU. `stream`
+ * may be NULL. Thread: any. */
+void uva__rt_note_device(struct uva__rt *rt, const char *stream,
+                         ArrowDeviceType device_type);
+
 #endif

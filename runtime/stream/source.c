@@ -9,6 +9,7 @@ void uva__source_init(struct uva__source *source,
 {
     *source = (struct uva__source){
         .ops = ops,
+        .name = ops->name,
         .rt = uva__rt_acquire(rt),
         .device_type = ARROW_DEVICE_CPU,
     };
@@ -21,5 +22,6 @@ void uva__source_fini(struct uva__source *source)
     uva_schema_release(&source->schema);
     uva__metadata_fini(&source->metadata, allocator, NULL);
     uva__failure_fini(&source->failure, allocator);
+    uva__label_release(source->label);
     uva__rt_release(source->rt);
 }

@@ -8,13 +8,14 @@
 
 #include "loop/rt.h"
 #include "stream/failure.h"
+#include "stream/label.h"
 #include "stream/task.h"
 
 struct uva__source;
 
 /* What each kind of source does. All functions are mandatory. */
 struct uva__source_ops {
-    const char *name; /* "from_blocking"... in texts and logs */
+    const char *name; /* "from_async"... */
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
@@ -35,7 +36,10 @@ struct uva__source_ops {
 /* Part of every source: the facts, and the producer to wake. */
 struct uva__source {
     const struct uva__source_ops *ops; /* static */
+    const char *name;                  /* static: that of `ops`, or of what they
+                                          work for; in logs and reports */
     struct uva__rt *rt;                /* counts, until leave */
+    struct uva__label *label;          /* counts; NULL: of no stream */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
     bool expensive; /* extraction may be expensive: not for the loop thread */

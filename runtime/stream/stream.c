@@ -22,8 +22,6 @@
 #include "base/memory.h"
 #include "uvarrow/arrow.h"
 
-enum { NAME_SIZE = 64 };
-
 /* Streams to return without memory or without a runtime. Never written. */
 static const struct uva_stream without_memory = {.sticky = {.code = ENOMEM}};
 static const struct uva_stream without_runtime = {.sticky = {.code = EINVAL}};
@@ -51,7 +49,7 @@ static void stream_free(struct uva__wakeup *wakeup)
     uva__failure_fini(&s->sticky, allocator);
     uva__failure_fini(&s->why, allocator);
     uva__failure_fini(&s->result, allocator);
-    uva__memory_free(allocator, s->name, NAME_SIZE);
+    uva__label_release(s->label);
     uva__memory_free(allocator, s, sizeof(*s));
     uva__atomic64_sub(&rt->stats.streams_held, 1);
     uva__rt_release(rt);
@@ -93,7 +91,10 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
         source->ops->leave(source);
         return stream_static(&without_memory);
     }
-    s->tail = uva__producer_new(source);
+    s->label = uva__label_new(source->rt);
+    source->label = uva__label_acquire(s->label);
+    if (s->label != NULL)
+        s->tail = uva__producer_new(source);
     if (s->tail != NULL)
         return s;
     source->ops->leave(source);
@@ -165,25 +166,27 @@ int uva__stream_wrap(struct uva_stream *s,
 int uva_stream_set_name(struct uva_stream *stream, const char *name)
 {
     int code = uva__stream_building(stream);
-    size_t size;
 
     if (code != 0)
         return code;
     if (name == NULL)
         return uva__stream_fail(stream, EINVAL, "set_name: the name is NULL");
-    if (stream->name == NULL)
-        stream->name = uva__memory_new(&stream->rt->allocator, NAME_SIZE);
-    if (stream->name == NULL)
-        return uva__stream_fail(stream, ENOMEM, "no memory for the name");
-    size = uva__error_utf8_prefix(name, strlen(name), NAME_SIZE - 1);
-    memcpy(stream->name, name, size);
-    stream->name[size] = '\0';
-    return 0;
+    return uva__label_set(stream->label, name) == 0
+               ? 0
+               : uva__stream_fail(stream, ENOMEM, "no memory for the name");
 }
 
 /* ---- start -------------------------------------------------------------- */
 
-int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
+void uva__stream_name_error(const struct uva_stream *s, struct uva_error *error)
+{
+    const char *name = uva__stream_name(s);
+
+    if (name != NULL && error != NULL)
+        uva__error_prefix(error, name);
+}
+
+static int stream_check(const struct uva_stream *s, struct uva_error *error)
 {
     if (s == NULL)
         return uva_error_set(error, EINVAL, "the stream is NULL");
@@ -202,6 +205,15 @@ int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
     return 0;
 }
 
+int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
+{
+    const int code = stream_check(s, error);
+
+    if (code != 0 && s != NULL)
+        uva__stream_name_error(s, error);
+    return code;
+}
+
 int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
                       struct uva_error *error)
 {
@@ -209,8 +221,11 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
 
     if (code != 0)
         return code;
-    if (!uva__rt_enter(s->rt))
-        return uva_error_set(error, ESHUTDOWN, "the runtime is closing");
+    if (!uva__rt_enter(s->rt)) {
+        (void)uva_error_set(error, ESHUTDOWN, "the runtime is closing");
+        uva__stream_name_error(s, error);
+        return ESHUTDOWN;
+    }
     s->sink = sink;
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
     uva__atomic64_add(&s->rt->stats.streams_open, 1);
@@ -225,6 +240,8 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
 
 static void stream_begin(struct uva_stream *s)
 {
+    uva__rt_log(s->rt, UVA_LOG_INFO, uva__stream_name(s), NULL, "opened by %s",
+                s->sink->ops->name);
     s->loop.begun = true;
     if (!s->loop.keeps_loop)
         uva__loop_ref(s->rt);
@@ -287,6 +304,18 @@ void uva__stream_unhold(struct uva_stream *s)
     s->loop.keeps_loop = false;
 }
 
+static void stream_log_end(struct uva_stream *s)
+{
+    const char *name = uva__stream_name(s);
+
+    if (s->result.code == 0)
+        uva__rt_log(s->rt, UVA_LOG_INFO, name, NULL, "closed: complete");
+    else
+        uva__rt_log(s->rt, UVA_LOG_INFO, name, NULL, "closed: %s: %s",
+                    uva_error_name(s->result.code),
+                    uva__failure_message(&s->result));
+}
+
 void uva__stream_done(struct uva_stream *s, int code,
                       const struct uva_error *error)
 {
@@ -294,6 +323,7 @@ void uva__stream_done(struct uva_stream *s, int code,
 
     if (code != 0)
         uva__failure_set(&s->result, &rt->allocator, code, error, NULL);
+    stream_log_end(s);
     uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
@@ -374,5 +404,9 @@ int uva_stream_status(const struct uva_stream *stream, struct uva_error *error)
     if (stream == NULL || stream->rt == NULL || stream->sticky.code != 0)
         return uva__stream_may_start(stream, error);
     code = (int)(int64_t)uva__atomic64_load(&stream->verdict);
-    return code != 0 ? uva__failure_get(&stream->result, error) : 0;
+    if (code == 0)
+        return 0;
+    (void)uva__failure_get(&stream->result, error);
+    uva__stream_name_error(stream, error);
+    return code;
 }

@@ -52,7 +52,7 @@ struct uva_stream {
     struct uva__failure sticky; /* the first error of building */
     struct uva__failure why;    /* of the cancel; behind the latch */
     struct uva__failure result; /* of the run; behind the verdict */
-    char *name;                 /* owns; or NULL */
+    struct uva__label *label;   /* counts: the name; NULL: it has failed */
     bool device_data; /* batches may be ones the host cannot read; builder */
     struct uva__producer *tail; /* owns until begun; until released */
     struct uva__sink *sink;     /* owns, once started */
@@ -76,6 +76,18 @@ struct uva_stream *uva__stream_new(struct uva__source *source);
  * `error` is not used. Thread: any. */
 struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
                                       const struct uva_error *error);
+
+/* The name of the stream, as long as it lives; NULL for none. Thread: any. */
+static inline const char *uva__stream_name(const struct uva_stream *stream)
+{
+    return uva__label_text(stream->label);
+}
+
+/* Puts the name in front of the text of an error that is about to be given to
+ * the user; stored errors do not have it. No effect without a name, and on
+ * NULL. Thread: any. */
+void uva__stream_name_error(const struct uva_stream *stream,
+                            struct uva_error *error);
 
 /* Whether a stage may be added: 0, or the first error so far, which is EINVAL
  * for NULL and EBUSY after the start. Thread: builder. */

@@ -124,13 +124,16 @@ class Query(unittest.TestCase):
         self.addCleanup(terminal.close)
         return process, terminal
 
-    def assert_one_line(self, result, code, part):
+    def assert_lines(self, count, result, code, part):
         text = result.stderr.decode()
         self.assertEqual(result.returncode, code, text)
         self.assertEqual(result.stdout, b"")
-        self.assertEqual(text.count("\n"), 1, text)
+        self.assertEqual(text.count("\n"), count, text)
         self.assertTrue(text.startswith("uvarrow: "), text)
         self.assertIn(part, text)
+
+    def assert_one_line(self, result, code, part):
+        self.assert_lines(1, result, code, part)
 
 
 class WhatIsWritten(Query):
@@ -201,6 +204,42 @@ class WhatIsWritten(Query):
                                 "--statement-option",
                                 "adbc.sqlite.query.batch_rows=100")
         self.assertIn("1,000 rows in 10 batches", result.stderr.decode())
+
+
+    def test_one_row_is_not_rows(self):
+        result = self.run_query("SELECT 1 AS one")
+        self.assertIn("1 row in 1 batch,", result.stderr.decode())
+
+
+class HelpIsGiven(Query):
+    def run_words(self, *words):
+        return subprocess.run([self.uvarrow, *words], capture_output=True,
+                              timeout=PATIENCE)
+
+    def test_help_on_the_program(self):
+        for words in (["--help"], ["-h"], ["help"], ["help", "-h"],
+                      ["help", "--help"]):
+            with self.subTest(words=words):
+                result = self.run_words(*words)
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
+                self.assertTrue(
+                    result.stdout.startswith(b"Usage: uvarrow COMMAND"))
+
+    def test_help_on_a_command(self):
+        for name in ("devices", "query", "stall", "tck"):
+            for words in ([name, "--help"], [name, "-h"], ["help", name]):
+                with self.subTest(words=words):
+                    result = self.run_words(*words)
+                    self.assertEqual((result.returncode, result.stderr),
+                                     (0, b""))
+                    self.assertTrue(result.stdout.startswith(
+                        b"Usage: uvarrow " + name.encode()))
+
+    def test_help_on_no_command_is_refused(self):
+        for words in (["help", "nothing"], ["-hx"], ["query", "-hx"],
+                      ["query", "-h=1"]):
+            with self.subTest(words=words):
+                self.assert_one_line(self.run_words(*words), 2, words[-1])
 
 
 class HowItEnds(Query):
@@ -315,9 +354,17 @@ class WhatIsRefused(Query):
         self.assert_one_line(result, 2, "Nothing")
 
     def test_a_query_with_a_mistake(self):
-        self.assert_one_line(self.run_query("SELEC 1"), 2, "syntax error")
-        self.assert_one_line(self.run_query("SELECT * FROM nowhere"), 2,
-                             "no such table")
+        """The driver adds the query, on a line of its own."""
+        self.assert_lines(2, self.run_query("SELEC 1"), 2,
+                          "syntax error\nquery: SELEC 1\n")
+        self.assert_lines(2, self.run_query("SELECT * FROM nowhere"), 2,
+                          "no such table: nowhere\nquery: ")
+
+    def test_a_message_of_several_lines_keeps_them(self):
+        result = self.run_query('SELECT * FROM "no\n\twhere\a\n"')
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(b"no such table: no\n\twhere \n", result.stderr)
+        self.assertFalse(result.stderr.endswith(b"\n\n"), result.stderr)
 
     def test_a_database_that_cannot_be_opened(self):
         result = self.run_query("SELECT 1", database="/nowhere/flights.db")
@@ -363,13 +410,13 @@ class WhatIsMeasured(Query):
         self.assertRegex(lines[1], r"^on the loop thread +50,000 ")
         self.assertRegex(lines[2], r"^through uvarrow +50,000 ")
 
-    def test_a_mistake_is_one_line(self):
+    def test_a_mistake_is_reported_once(self):
         for way in ("--sync", "--async"):
             result = subprocess.run(
                 [self.uvarrow, "stall", way, "--driver", self.driver, "--uri",
                  "file:" + self.flights, "SELEC 1"],
                 capture_output=True, timeout=PATIENCE)
-            self.assert_one_line(result, 2, "syntax error")
+            self.assert_lines(2, result, 2, "syntax error\nquery: SELEC 1\n")
 
 
 if __name__ == "__main__":

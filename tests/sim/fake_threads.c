@@ -247,13 +247,17 @@ pid_t __wrap_getpid(void)
 }
 
 /* The clock that the library reads; a fuzzer's alarm, which may run at any
- * point, reads the real one. */
+ * point, reads the real one. Threads of a simulation use no CPU time. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *out)
 {
     const bool steady =
         clock == CLOCK_MONOTONIC || clock == CLOCK_MONOTONIC_COARSE;
     uint64_t now;
 
+    if (!is_real() && clock == CLOCK_THREAD_CPUTIME_ID) {
+        *out = (struct timespec){0};
+        return 0;
+    }
     if (is_real() || !steady)
         return __real_clock_gettime(clock, out);
     now = fake_uv_hrtime();

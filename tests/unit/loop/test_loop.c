@@ -6,6 +6,7 @@
 #include <check.h>
 #include <pthread.h>
 
+#include "base/clock.h"
 #include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/loop_fixture.h"
@@ -23,6 +24,78 @@ static void tear_down(void)
 {
     loop_close(&loop);
 }
+
+/* ---- how long a turn holds the loop -------------------------------------- */
+
+enum { WORK_NS = 20000000 };
+
+static uint64_t work(void)
+{
+    const uint64_t begun = uva__clock_thread_cpu_ns();
+    uint64_t used;
+
+    do
+        used = uva__clock_thread_cpu_ns() - begun;
+    while (used < WORK_NS);
+    return used;
+}
+
+static void *work_elsewhere(void *ctx)
+{
+    (void)ctx;
+    (void)work();
+    return NULL;
+}
+
+static void hold_by_waiting(void *ctx)
+{
+    pthread_t thread;
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, work_elsewhere, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    *(bool *)ctx = true;
+}
+
+static void hold_by_working(void *ctx)
+{
+    (void)work();
+    *(bool *)ctx = true;
+}
+
+static bool is_held(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static struct uva_runtime_stats held_by(uva_post_fn *fn)
+{
+    struct uva_runtime_stats stats;
+    bool over = false;
+
+    ck_assert_int_eq(uva_runtime_post(loop.runtime, fn, &over), 0);
+    loop_until(&loop, is_held, &over);
+    uva_runtime_get_stats(loop.runtime, &stats);
+    ck_assert_int_ge(stats.hold_max_ns, WORK_NS);
+    ck_assert_int_le(stats.hold_max_cpu_ns, stats.hold_max_ns);
+    return stats;
+}
+
+/* What other threads use is not used by the turn; nor is what its own thread
+ * has used between the turns. */
+START_TEST(a_turn_that_waits_has_used_little_time)
+{
+    (void)held_by(hold_by_waiting);
+    (void)work();
+    ck_assert_int_lt(held_by(hold_by_waiting).hold_max_cpu_ns, WORK_NS / 2);
+}
+END_TEST
+
+START_TEST(a_turn_that_works_has_used_that_time)
+{
+    (void)held_by(hold_by_waiting);
+    ck_assert_int_ge(held_by(hold_by_working).hold_max_cpu_ns, WORK_NS);
+}
+END_TEST
 
 /* ---- turns -------------------------------------------------------------- */
 
@@ -245,5 +318,7 @@ int main(void)
     tcase_add_test(tc,
                    who_was_evicted_is_not_delivered_again_when_the_grace_ends);
     tcase_add_test(tc, a_hold_has_no_effect_once_the_loop_has_let_go);
+    tcase_add_test(tc, a_turn_that_waits_has_used_little_time);
+    tcase_add_test(tc, a_turn_that_works_has_used_that_time);
     return suite_main("loop", set_up, tear_down, tc, NULL);
 }

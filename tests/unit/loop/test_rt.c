@@ -246,6 +246,17 @@ START_TEST(no_job_begins_once_the_workers_have_gone)
 }
 END_TEST
 
+/* What the log borrows may be freed once the workers have gone. */
+START_TEST(nothing_is_logged_once_the_workers_have_gone)
+{
+    const int before = lines;
+
+    uva__rt_retire(rt);
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL, "too late");
+    ck_assert_int_eq(lines, before);
+}
+END_TEST
+
 START_TEST(lines_above_the_level_or_after_the_end_are_not_logged)
 {
     uva__rt_log(rt, UVA_LOG_INFO, NULL, NULL, "not said");
@@ -270,6 +281,7 @@ int main(void)
                    hooks_run_once_at_the_detachment_unless_they_were_removed);
     tcase_add_test(tc, half_an_allocator_makes_no_rt);
     tcase_add_test(tc, no_job_begins_once_the_workers_have_gone);
+    tcase_add_test(tc, nothing_is_logged_once_the_workers_have_gone);
     tcase_add_test(tc, lines_above_the_level_or_after_the_end_are_not_logged);
     return suite_main("hub", set_up, tear_down, tc, NULL);
 }
