@@ -163,15 +163,18 @@ UVA_API int uva_runtime_join(struct uva_runtime *runtime);
 
 /** Returns the file descriptor of a runtime opened with `no_thread`, -1 for
  * other runtimes. It is readable exactly while uva_runtime_turn() has work to
- * do, including timers that are due and calls posted between turns, so a host
- * needs to watch nothing else. It is level-triggered and does not change until
+ * do, including timers that are due, calls posted between turns and handles
+ * started as uva_runtime_loop() describes, so a host needs to watch nothing
+ * else. It is level-triggered and does not change until
  * the runtime is closed. Do not read, write or close it.
  * Thread: any. */
 UVA_API int uva_runtime_fd(const struct uva_runtime *runtime);
 
 /** Does all work that is due, without waiting, and makes the callbacks. The
- * thread of the first call is the loop thread from then on. Returns whether the
- * runtime is still open: false once, when it has just closed.
+ * thread of the first call is the loop thread from then on. Until then it is
+ * the thread that opened the runtime, which therefore may not wait for streams.
+ * Returns whether the runtime is still open: false once, when it has just
+ * closed.
  * Thread: loop; not from a callback. */
 UVA_API bool uva_runtime_turn(struct uva_runtime *runtime);
 
@@ -193,9 +196,13 @@ UVA_API UVA_MUST_CHECK int uva_runtime_post(struct uva_runtime *runtime,
 UVA_API bool uva_runtime_on_loop(const struct uva_runtime *runtime);
 
 /** Returns the libuv loop, yours or the runtime's own, for handles of your own
- * on it: close them before the runtime. Borrows.
+ * on it: close them before the runtime. Borrows. With `no_thread`, no callback
+ * of libuv notices a handle that is started, changed or closed between two
+ * turns: call this each time before you do so. It updates the loop's time and
+ * makes the descriptor readable (or calls `post`) once, and the turn that
+ * follows finds the handle.
  * Thread: loop. */
-UVA_API struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime);
+UVA_API struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime);
 
 /** A snapshot of the counters of a runtime.
  * Clauses: G-10. */

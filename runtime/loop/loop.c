@@ -25,21 +25,32 @@ enum { QUANTUM_MAX = 64 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
-void uva__loop_ref(struct uva__rt *rt)
+/* The attached runtime if it is embedded in the user's loop: other loops live
+ * as long as the runtime. */
+static struct uva_runtime *loop_embedded(const struct uva__rt *rt)
 {
     struct uva_runtime *runtime = rt->loop.runtime;
 
-    if (rt->loop.keepalive++ == 0 && runtime != NULL)
+    return runtime != NULL && runtime->hosting == UVA__HOSTED_BY_LOOP ? runtime
+                                                                      : NULL;
+}
+
+void uva__loop_ref(struct uva__rt *rt)
+{
+    struct uva_runtime *runtime = loop_embedded(rt);
+
+    if (runtime != NULL && rt->loop.keepalive++ == 0)
         uv_ref((uv_handle_t *)&runtime->wake);
 }
 
 void uva__loop_unref(struct uva__rt *rt)
 {
-    struct uva_runtime *runtime = rt->loop.runtime;
+    struct uva_runtime *runtime = loop_embedded(rt);
 
+    if (runtime == NULL)
+        return;
     assert(rt->loop.keepalive > 0);
-    if (--rt->loop.keepalive == 0 && runtime != NULL &&
-        runtime->hosting == UVA__HOSTED_BY_LOOP)
+    if (--rt->loop.keepalive == 0)
         uv_unref((uv_handle_t *)&runtime->wake);
 }
 

@@ -23,6 +23,9 @@
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
 
+/* Values of clock_due_ms that are no time. */
+enum { CLOCK_NEVER = -1, CLOCK_DUE = 0 };
+
 /* ---- options ------------------------------------------------------------- */
 
 static int options_check(const struct uva_runtime_options *o, bool embedded,
@@ -82,31 +85,60 @@ static int options_check_uv(const struct uva_runtime_options *o,
 
 /* ---- turned by the user ------------------------------------------------- */
 
-static void clock_read(uv_poll_t *clock, int status, int events)
+/* The next clock_set() that changes the time makes the descriptor unreadable
+ * again, so nothing is read here. */
+static void clock_due(uv_poll_t *clock, int status, int events)
 {
-    struct uva_runtime *runtime =
-        uva__container_of(clock, struct uva_runtime, clock);
-    uint64_t count;
-
+    (void)clock;
     (void)status;
     (void)events;
-    if (read(runtime->clock_fd, &count, sizeof(count)) < 0)
-        return; /* it was set again meanwhile; no wake-up is lost */
+}
+
+/* Makes the descriptor readable from `due_ms` on, a time of the loop's clock:
+ * CLOCK_DUE: at once; CLOCK_NEVER: not at all. The loop's clock may be a
+ * millisecond late, and a turn that comes before its timer is due would be
+ * repeated until then. */
+static void clock_set(struct uva_runtime *runtime, int64_t due_ms)
+{
+    struct itimerspec when = {0};
+
+    if (runtime->clock_due_ms == due_ms)
+        return;
+    runtime->clock_due_ms = due_ms;
+    if (due_ms == CLOCK_DUE) {
+        when.it_value.tv_nsec = 1;
+    } else if (due_ms != CLOCK_NEVER) {
+        when.it_value.tv_sec = (time_t)((due_ms + 1) / 1000);
+        when.it_value.tv_nsec = (long)((due_ms + 1) % 1000) * 1000000;
+    }
+    (void)timerfd_settime(runtime->clock_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 /* Makes the descriptor readable when libuv would have woken by itself. */
-static void clock_set(struct uva_runtime *runtime)
+static void clock_follow(struct uva_runtime *runtime)
 {
-    int timeout_ms = uv_backend_timeout(runtime->loop);
-    struct itimerspec when = {0};
+    const int timeout_ms = uv_backend_timeout(runtime->loop);
 
-    if (timeout_ms > 0) {
-        when.it_value.tv_sec = timeout_ms / 1000;
-        when.it_value.tv_nsec = (long)(timeout_ms % 1000) * 1000000;
-    } else if (timeout_ms == 0) {
-        when.it_value.tv_nsec = 1;
+    if (timeout_ms < 0)
+        clock_set(runtime, CLOCK_NEVER);
+    else if (timeout_ms == 0)
+        clock_set(runtime, CLOCK_DUE);
+    else
+        clock_set(runtime, (int64_t)uv_now(runtime->loop) + timeout_ms);
+}
+
+/* Waits until a turn has ended since `turned` was read. */
+static void watcher_await_turn(struct uva_runtime *runtime, uint64_t turned)
+{
+    uint32_t seen;
+
+    for (;;) {
+        seen = uva__parker_prepare(&runtime->turn_awaited);
+        if (uva__atomic64_load(&runtime->turned) != turned)
+            break;
+        uva__parker_park(&runtime->turn_awaited, seen);
     }
-    (void)timerfd_settime(runtime->clock_fd, 0, &when, NULL);
+    uva__parker_finish(&runtime->turn_awaited);
 }
 
 /* The watcher requests a turn and waits until the host has taken it. The host
@@ -117,11 +149,11 @@ static void *watcher_run(void *ctx)
     struct pollfd watched[] = {
         {.fd = uv_backend_fd(&runtime->own), .events = POLLIN},
         {.fd = runtime->leave_fd, .events = POLLIN}};
-    uint32_t turned;
+    uint64_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
-        turned = uva__futex_now(&runtime->turned);
+        turned = uva__atomic64_load(&runtime->turned);
         if (poll(watched, 2, -1) < 0)
             continue;
         if (watched[1].revents != 0)
@@ -129,9 +161,16 @@ static void *watcher_run(void *ctx)
         if (watched[0].revents == 0)
             continue;
         runtime->post(runtime->post_ctx);
-        while (uva__futex_now(&runtime->turned) == turned)
-            (void)uva__futex_wait(&runtime->turned, turned, -1);
+        watcher_await_turn(runtime, turned);
     }
+}
+
+/* A turn has ended: makes a system call only if the watcher sleeps. */
+static void watcher_notify(struct uva_runtime *runtime)
+{
+    uva__atomic64_store(&runtime->turned,
+                        uva__atomic64_peek(&runtime->turned) + 1);
+    uva__parker_unpark(&runtime->turn_awaited);
 }
 
 /* ---- a thread of its own ------------------------------------------------ */
@@ -166,7 +205,7 @@ static int clock_attach(struct uva_runtime *runtime)
         return -code;
     }
     runtime->handles++;
-    (void)uv_poll_start(&runtime->clock, UV_READABLE, clock_read);
+    (void)uv_poll_start(&runtime->clock, UV_READABLE, clock_due);
     return 0;
 }
 
@@ -178,7 +217,7 @@ static int host_by_turns(struct uva_runtime *runtime)
     if (code != 0)
         return code;
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
-    clock_set(runtime);
+    clock_follow(runtime);
     if (runtime->hosting != UVA__HOSTED_BY_POSTS)
         return 0;
     runtime->leave_fd = eventfd(0, EFD_CLOEXEC);
@@ -193,13 +232,10 @@ static int host_start(struct uva_runtime *runtime)
 
     if (code != 0)
         return code;
-    if (runtime->hosting == UVA__HOSTED_BY_LOOP)
-        uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
-    else if (runtime->hosting == UVA__HOSTED_BY_THREAD)
-        code = uva__thread_start(&runtime->thread, loop_run, runtime);
-    else
-        code = host_by_turns(runtime);
-    return code;
+    if (runtime->hosting == UVA__HOSTED_BY_THREAD)
+        return uva__thread_start(&runtime->thread, loop_run, runtime);
+    uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
+    return runtime->hosting == UVA__HOSTED_BY_LOOP ? 0 : host_by_turns(runtime);
 }
 
 /* Attached handles must be closed on the loop, which no other thread runs so
@@ -251,6 +287,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     runtime->rt = rt;
     runtime->on_detached = runtime_on_detached;
     runtime->clock_fd = runtime->leave_fd = -1;
+    runtime->clock_due_ms = CLOCK_NEVER;
     runtime->hosting = hosting_of(loop, o);
     runtime->post = o->post;
     runtime->post_ctx = o->post_ctx;
@@ -358,7 +395,8 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     code = close_request_set(runtime, grace_ms, fn, ctx);
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
-    if (code == 0 && uva__rt_on_loop(rt)) {
+    if (code == 0 && runtime->hosting == UVA__HOSTED_BY_LOOP &&
+        uva__rt_on_loop(rt)) {
         runtime->closer_keeps_loop = true;
         runtime->state = UVA__RUNTIME_CLOSING;
         uva__loop_ref(rt);
@@ -375,7 +413,7 @@ static void watcher_end(struct uva_runtime *runtime)
 
     while (write(runtime->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
-    uva__futex_raise(&runtime->turned);
+    watcher_notify(runtime);
     (void)pthread_join(runtime->watcher, NULL);
 }
 
@@ -440,8 +478,8 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
         turned_free(runtime);
         return false;
     }
-    clock_set(runtime);
-    uva__futex_raise(&runtime->turned);
+    clock_follow(runtime);
+    watcher_notify(runtime);
     return true;
 }
 
@@ -452,7 +490,16 @@ bool uva_runtime_on_loop(const struct uva_runtime *runtime)
     return runtime != NULL && uva__rt_on_loop(runtime->rt);
 }
 
-struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime)
+/* Between turns nothing reports that a handle is started on the loop after
+ * this call, so the next turn finds out. */
+struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)
 {
-    return runtime != NULL ? runtime->loop : NULL;
+    if (runtime == NULL)
+        return NULL;
+    if (is_turned(runtime) && uva__rt_on_loop(runtime->rt) &&
+        !uva__rt_in_turn(runtime->rt)) {
+        uv_update_time(runtime->loop);
+        clock_set(runtime, CLOCK_DUE);
+    }
+    return runtime->loop;
 }

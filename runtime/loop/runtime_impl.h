@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <uv.h>
 
+#include "base/parker.h"
 #include "loop/loop.h"
 
 /* What runs the loop. */
@@ -48,7 +49,8 @@ struct uva_runtime {
     uv_poll_t clock;  /* hosted by turns: on the timerfd */
     int clock_fd;     /* owns: makes timers readable; or -1 */
     void (*on_detached)(struct uva_runtime *runtime); /* last handle closed */
-    int handles; /* number of those above that are not closed */
+    int handles;          /* number of those above that are not closed */
+    int64_t clock_due_ms; /* when clock_fd becomes readable: see clock_set() */
 
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */
@@ -67,9 +69,11 @@ struct uva_runtime {
     void (*post)(void *post_ctx); /* hosted by posts */
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
-    struct uva__futex turned;     /* raised after each turn, for the watcher */
+    struct uva__atomic64 turned;  /* number of turns, for the watcher */
     int leave_fd;                 /* owns: readable when the watcher must end;
                                      or -1 */
+
+    struct uva__parker turn_awaited; /* the watcher, until the next turn */
 };
 
 /* Takes one turn, within the budget. Thread: loop. */
