@@ -159,6 +159,43 @@ UVA_API int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
  * Thread: any, except the loop thread and workers. */
 UVA_API int uva_runtime_join(struct uva_runtime *runtime);
 
+/* ---- the memory of a runtime, and its very last call -------------------- */
+
+/** Counts one more user of the runtime's memory, so that a binding may still
+ * call uva_runtime_post() from a late free_ctx; that returns ESHUTDOWN once the
+ * runtime has closed. After the close only this, uva_runtime_release(),
+ * uva_runtime_post(), uva_runtime_on_loop(), uva_runtime_get_stats() and
+ * uva_runtime_on_quiet() are valid. Returns the runtime, to be released; NULL
+ * for NULL.
+ * Thread: any. */
+UVA_API struct uva_runtime *uva_runtime_acquire(struct uva_runtime *runtime);
+
+/** Drops what uva_runtime_acquire() counted; the last drop frees the memory, if
+ * the runtime has closed. NULL is allowed. Without effect in a forked child.
+ * Thread: any. */
+UVA_API void uva_runtime_release(struct uva_runtime *runtime);
+
+/** Calls `fn` once when the runtime has closed, every function of a source,
+ * stage, consumer, log and post has returned, and every free_ctx has been
+ * called, those of streams that are still held included: from then on nothing
+ * of yours is called. Not counted are shared workers with what belongs to them,
+ * and arrays and tasks that other code holds: their release still calls the
+ * library, which then calls your allocator. So do uva_runtime_join() and
+ * uva_runtime_release(), if they come later.
+ *
+ * `fn` is called on any thread, which may be one of the library's, or inside a
+ * call of yours that releases the last stream: signal in it, and unload
+ * elsewhere. That may be long after the callback of uva_runtime_close(), or
+ * never, if a foreign call never returns. Borrows `ctx` until then. Call this
+ * before the close, or while you hold the runtime by uva_runtime_acquire().
+ * Returns 0; EBUSY if it was called before; EINVAL if `runtime` or `fn` is
+ * NULL; EAGAIN if all is quiet already and no thread can be created for the
+ * call; EPERM in a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_runtime_on_quiet(struct uva_runtime *runtime,
+                                                void (*fn)(void *ctx),
+                                                void *ctx);
+
 /* ---- hosting without libuv ---------------------------------------------- */
 
 /** Returns the file descriptor of a runtime opened with `no_thread`, -1 for

@@ -74,11 +74,13 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
                            struct uva_runtime_stats *out)
 {
     struct uva__stats *stats;
+    struct uva__rt *rt;
 
     memset(out, 0, sizeof(*out));
     if (runtime == NULL)
         return;
-    stats = &runtime->rt->stats;
+    rt = runtime->rt;
+    stats = &rt->stats;
     out->streams_open = (int64_t)uva__atomic64_load(&stats->streams_open);
     out->streams_held = (int64_t)uva__atomic64_load(&stats->streams_held);
     out->tasks_held = (int64_t)uva__atomic64_load(&stats->tasks_held);
@@ -87,8 +89,10 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->late_calls = (int64_t)uva__atomic64_load(&stats->late_calls);
     out->hold_max_ns = (int64_t)uva__atomic64_load(&stats->hold_max_ns);
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
-    uva__rt_count_threads(runtime->rt, &out->threads_compute,
-                          &out->threads_blocking);
+    if (!uva__rt_try_acquire(rt))
+        return;
+    uva__rt_count_threads(rt, &out->threads_compute, &out->threads_blocking);
+    uva__rt_release(rt);
 }
 
 struct uva__rt *uva__loop_rt(struct uva_runtime *runtime)

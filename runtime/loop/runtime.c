@@ -7,8 +7,9 @@
  *
  * What can fail: open, which then leaves nothing behind; nothing after that.
  *
- * On close:    the struct is freed with the last handle; with a thread of its
- *              own, in join; turned by the user, in the last turn. */
+ * On close:    the struct is given up with the last handle; with a thread of
+ *              its own, in join; turned by the user, in the last turn. It is
+ *              freed when the user has released it, too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -178,13 +179,15 @@ static void watcher_notify(struct uva_runtime *runtime)
 static void *loop_run(void *ctx)
 {
     struct uva_runtime *runtime = ctx;
+    struct uva__rt *rt = runtime->rt;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     (void)uv_run(&runtime->own, UV_RUN_DEFAULT);
     (void)uv_loop_close(&runtime->own);
-    uva__atomic64_store(&runtime->rt->loop_thread,
+    uva__atomic64_store(&rt->loop_thread,
                         0); /* a later thread may get this number */
+    uva__rt_release(rt);    /* the open runtime's; join frees the struct */
     return NULL;
 }
 
@@ -252,7 +255,18 @@ static void host_undo(struct uva_runtime *runtime)
     (void)uv_loop_close(&runtime->own);
 }
 
-static void runtime_free(struct uva_runtime *runtime)
+static void runtime_unuse(struct uva_runtime *runtime)
+{
+    struct uva__rt *rt = runtime->rt;
+
+    if (uva__atomic64_sub(&runtime->users, 1) != 1)
+        return;
+    uva__memory_free(&rt->allocator, runtime, sizeof(*runtime));
+    uva__rt_unhold(rt);
+}
+
+/* The runtime has closed. */
+static void runtime_give_up(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 
@@ -260,7 +274,7 @@ static void runtime_free(struct uva_runtime *runtime)
         (void)close(runtime->clock_fd);
     if (runtime->leave_fd >= 0)
         (void)close(runtime->leave_fd);
-    uva__memory_free(&rt->allocator, runtime, sizeof(*runtime));
+    runtime_unuse(runtime);
     uva__rt_release(rt);
 }
 
@@ -285,6 +299,8 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     if (runtime == NULL)
         return ENOMEM;
     runtime->rt = rt;
+    uva__rt_hold(rt);
+    uva__atomic64_store(&runtime->users, 1);
     runtime->on_detached = runtime_on_detached;
     runtime->clock_fd = runtime->leave_fd = -1;
     runtime->clock_due_ms = CLOCK_NEVER;
@@ -341,7 +357,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
     code = runtime_open(runtime);
     if (code != 0) {
         uva__rt_retire(rt);
-        runtime_free(runtime);
+        runtime_give_up(runtime);
         return uva_error_set(error, code, "runtime: cannot use the loop: %s",
                              strerror(code));
     }
@@ -391,7 +407,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     rt = runtime->rt;
     if (!uva__rt_is_alive(rt))
         return EPERM;
-    uva__rt_acquire(rt); /* the runtime may be freed while this posts */
+    uva__rt_hold(rt); /* the runtime may be freed while this posts */
     code = close_request_set(runtime, grace_ms, fn, ctx);
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
@@ -402,7 +418,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
         uva__loop_ref(rt);
     }
     uva__rt_wake(rt, &rt->closer);
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
     return code;
 }
 
@@ -427,7 +443,7 @@ static void runtime_on_detached(struct uva_runtime *runtime)
     if (fn != NULL)
         fn(ctx);
     if (runtime->hosting == UVA__HOSTED_BY_LOOP)
-        runtime_free(runtime);
+        runtime_give_up(runtime);
 }
 
 int uva_runtime_join(struct uva_runtime *runtime)
@@ -440,7 +456,7 @@ int uva_runtime_join(struct uva_runtime *runtime)
         return EDEADLK;
     (void)uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
     (void)pthread_join(runtime->thread, NULL);
-    runtime_free(runtime);
+    runtime_unuse(runtime);
     return 0;
 }
 
@@ -463,7 +479,7 @@ static void turned_free(struct uva_runtime *runtime)
     if (runtime->hosting == UVA__HOSTED_BY_POSTS)
         watcher_end(runtime);
     (void)uv_loop_close(&runtime->own);
-    runtime_free(runtime);
+    runtime_give_up(runtime);
 }
 
 bool uva_runtime_turn(struct uva_runtime *runtime)
@@ -481,6 +497,31 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
     clock_follow(runtime);
     watcher_notify(runtime);
     return true;
+}
+
+/* ---- users --------------------------------------------------------------- */
+
+struct uva_runtime *uva_runtime_acquire(struct uva_runtime *runtime)
+{
+    if (runtime != NULL)
+        uva__atomic64_add(&runtime->users, 1);
+    return runtime;
+}
+
+void uva_runtime_release(struct uva_runtime *runtime)
+{
+    if (runtime != NULL && uva__rt_is_alive(runtime->rt))
+        runtime_unuse(runtime); /* a forked child frees nothing */
+}
+
+int uva_runtime_on_quiet(struct uva_runtime *runtime, void (*fn)(void *ctx),
+                         void *ctx)
+{
+    if (runtime == NULL || fn == NULL)
+        return EINVAL;
+    if (!uva__rt_is_alive(runtime->rt))
+        return EPERM;
+    return uva__rt_on_quiet(runtime->rt, fn, ctx);
 }
 
 /* ---- everything else ---------------------------------------------------- */

@@ -36,7 +36,9 @@ struct uva__close_request {
 };
 
 struct uva_runtime {
-    struct uva__rt *rt;            /* holds a reference */
+    struct uva__rt *rt;            /* holds it; while open, a reference too */
+    struct uva__atomic64 users;    /* uva_runtime_acquire(), and we until it has
+                                      closed */
     enum uva__hosting hosting;     /* what runs the loop */
     enum uva__runtime_state state; /* loop only */
     uv_loop_t *loop;               /* borrows: the user's, or `own` */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts a protocol check in front of each handler. A check holds a reference to
+/* Puts a protocol check in front of each handler. A check holds the memory of
  * the rt that it logs to, as it may outlive the streams: an array that is
  * released late is checked too.
  *
@@ -105,20 +105,23 @@ static void checked_report(void *ctx, const struct uva_breach *breach)
         uva__breach_text_plain(breach, stderr);
         return;
     }
+    if (!uva__rt_try_acquire(rt))
+        return; /* the host has been promised that nothing calls it */
     uva__rt_log(rt, level_of(breach->severity), breach->name, breach->clause,
                 "%s", breach->message);
     log_transcript(rt, breach);
+    uva__rt_release(rt);
 }
 
 static void checked_free(void *ctx)
 {
-    uva__rt_release(ctx);
+    uva__rt_unhold(ctx);
 }
 
-/* Takes a reference to the rt, which free_ctx releases. */
+/* Holds the rt, until free_ctx. */
 static struct uva_check check_of(struct uva__rt *rt, const char *name)
 {
-    uva__rt_acquire(rt);
+    uva__rt_hold(rt);
     return (struct uva_check){
         .report = checked_report,
         .free_ctx = checked_free,
@@ -133,7 +136,7 @@ static void checked_fail(struct uva__rt *rt, const char *name,
 {
     uva__rt_log(rt, UVA_LOG_WARN, name, NULL, "goes unchecked: %s",
                 error->message);
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
 }
 
 /* ---- hops --------------------------------------------------------------- */
