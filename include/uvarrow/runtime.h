@@ -151,6 +151,26 @@ typedef void uva_closed_fn(void *ctx);
 UVA_API int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                               uva_closed_fn *fn, void *ctx);
 
+/** Begins a graceful end: from now on streams fail to start (ESHUTDOWN), built
+ * ones included, and running streams continue to their end. After `deadline_ms`
+ * (0: at once; UVA_FOREVER: never) the rest is cancelled with ETIMEDOUT. When
+ * no stream is open, `fn` (may be NULL) is called on the loop thread, never
+ * inside this call; the loop is kept alive until then, from this call on if it
+ * is made on the loop thread. The runtime stays open, so that what was
+ * delivered can still be written, posted or waited for; close it afterwards. If
+ * it is closed before, the grace of the close counts as well, and `fn` is
+ * called before that of the close. Borrows `ctx` until `fn` is called.
+ * docs/shutdown.md describes the end of a server.
+ *
+ * Returns 0; EALREADY if it was called before (the shorter deadline applies,
+ * `fn` is not called); ESHUTDOWN once the runtime is closing; EINVAL if
+ * `runtime` is NULL or `deadline_ms` is negative and not UVA_FOREVER; EPERM in
+ * a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_runtime_drain(struct uva_runtime *runtime,
+                                             int64_t deadline_ms,
+                                             uva_closed_fn *fn, void *ctx);
+
 /** Ends a runtime that has its own thread: lets its streams finish, closes it
  * if that has not begun, waits for the thread to exit, and frees it. It is the
  * last call on every such runtime. To stop sooner, call uva_runtime_close()

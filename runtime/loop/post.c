@@ -81,7 +81,7 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
         return;
     rt = runtime->rt;
     stats = &rt->stats;
-    out->streams_open = (int64_t)uva__atomic64_load(&stats->streams_open);
+    out->streams_open = uva__inflight_count(&rt->streams);
     out->streams_held = (int64_t)uva__atomic64_load(&stats->streams_held);
     out->tasks_held = (int64_t)uva__atomic64_load(&stats->tasks_held);
     out->calls_stuck = (int64_t)uva__atomic64_load(&stats->calls_stuck);

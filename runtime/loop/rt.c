@@ -430,6 +430,28 @@ void uva__rt_leave(struct uva__rt *rt)
     (void)uva__inflight_leave(&rt->user_refs);
 }
 
+static void stream_uncount(struct uva__rt *rt)
+{
+    if (uva__inflight_leave(&rt->streams) == UVA__INFLIGHT_DRAINED)
+        uva__rt_wake(rt, &rt->drainer);
+}
+
+bool uva__rt_stream_begin(struct uva__rt *rt)
+{
+    if (!uva__inflight_enter(&rt->streams))
+        return false;
+    if (uva__rt_enter(rt))
+        return true;
+    stream_uncount(rt);
+    return false;
+}
+
+void uva__rt_stream_end(struct uva__rt *rt)
+{
+    stream_uncount(rt);
+    uva__rt_leave(rt);
+}
+
 bool uva__rt_is_closing(struct uva__rt *rt)
 {
     return uva__inflight_is_closed(&rt->user_refs);

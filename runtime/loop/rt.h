@@ -64,6 +64,7 @@ struct uva__rt {
                                    producers, checks, the user */
     struct uva__quiet quiet;
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
+    struct uva__inflight streams;   /* started and not done; closed: draining */
     struct uva__inflight jobs_in_flight; /* closed: no job may begin */
     struct uva__atomic64 jobs_returning; /* jobs that are returning */
     struct uva__stats stats;
@@ -75,6 +76,7 @@ struct uva__rt {
     struct uva__atomic64 turn;        /* the thread inside a turn, or 0 */
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
+    struct uva__wakeup drainer; /* posted by a drain, and by its last stream */
 
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
@@ -166,6 +168,11 @@ void uva__rt_close(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__rt_enter(struct uva__rt *rt);
 void uva__rt_leave(struct uva__rt *rt);
 bool uva__rt_is_closing(struct uva__rt *rt);
+
+/* The same for a stream that starts, and for one that is done: false once the
+ * runtime is draining or closing. Thread: any; end: loop. */
+UVA_MUST_CHECK bool uva__rt_stream_begin(struct uva__rt *rt);
+void uva__rt_stream_end(struct uva__rt *rt);
 
 /* Whether the mailbox is closed: no posted wake-up will be run any more.
  * Thread: any. */

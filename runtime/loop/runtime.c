@@ -312,6 +312,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     runtime->turn_ns =
         1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
     runtime->loop = loop != NULL ? loop : &runtime->own;
+    uva__drain_init(runtime);
     *out = runtime;
     return 0;
 }
@@ -367,35 +368,6 @@ int uva_runtime_open(struct uv_loop_s *loop,
 
 /* ---- close -------------------------------------------------------------- */
 
-static int64_t grace_shorter(int64_t a, int64_t b)
-{
-    if (a == UVA_FOREVER || b == UVA_FOREVER)
-        return a == UVA_FOREVER ? b : a;
-    return a < b ? a : b;
-}
-
-/* Returns EALREADY if it was not the first request. */
-static int close_request_set(struct uva_runtime *runtime, int64_t grace_ms,
-                             uva_closed_fn *fn, void *ctx)
-{
-    struct uva__close_request *close_request = &runtime->close_request;
-    int code = 0;
-
-    uva__lock_take(&close_request->lock);
-    if (close_request->requested) {
-        close_request->grace_ms =
-            grace_shorter(close_request->grace_ms, grace_ms);
-        code = EALREADY;
-    } else {
-        close_request->requested = true;
-        close_request->grace_ms = grace_ms;
-        close_request->fn = fn;
-        close_request->ctx = ctx;
-    }
-    uva__lock_drop(&close_request->lock);
-    return code;
-}
-
 int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                       uva_closed_fn *fn, void *ctx)
 {
@@ -408,7 +380,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     if (!uva__rt_is_alive(rt))
         return EPERM;
     uva__rt_hold(rt); /* the runtime may be freed while this posts */
-    code = close_request_set(runtime, grace_ms, fn, ctx);
+    code = uva__close_request_set(&runtime->close_request, grace_ms, fn, ctx);
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
     if (code == 0 && runtime->hosting == UVA__HOSTED_BY_LOOP &&

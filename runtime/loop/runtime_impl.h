@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open,
- * close) and loop/post.c include it. */
+ * close), loop/drain.c and loop/post.c include it. */
 #ifndef UVA_LOOP_RUNTIME_IMPL_H
 #define UVA_LOOP_RUNTIME_IMPL_H
 
@@ -26,13 +26,23 @@ enum uva__runtime_state {
     UVA__RUNTIME_CLOSED    /* they are closed; the user's callback was called */
 };
 
-/* The arguments of uva_runtime_close(). Any thread, under the lock. */
+/* The arguments of uva_runtime_close() or uva_runtime_drain(). Any thread,
+ * under the lock. */
 struct uva__close_request {
     struct uva__lock lock;
-    bool requested;    /* a close was requested */
+    bool requested;    /* it was called */
     int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: none */
     uva_closed_fn *fn; /* of the first request; NULL: none */
     void *ctx;         /* borrows */
+};
+
+/* The state of a drain. The loop thread's, except for the request. */
+struct uva__drain {
+    struct uva__close_request request; /* the deadline is its grace */
+    struct uva__timer timer;           /* until the deadline */
+    bool keeps_loop;                   /* it keeps the loop alive */
+    bool timed_out;                    /* the deadline has passed */
+    bool over;                         /* no stream is open any more */
 };
 
 struct uva_runtime {
@@ -60,6 +70,7 @@ struct uva_runtime {
     int32_t turn_batches;             /* the budget of one turn */
     uint64_t turn_ns;                 /* its budget in time */
 
+    struct uva__drain drain;
     struct uva__close_request close_request; /* the request to close */
     struct uva__timer grace;       /* until open objects are aborted */
     struct uva__timer close_timer; /* limits how long close waits for workers */
@@ -83,6 +94,16 @@ void uva__loop_turn(struct uva_runtime *runtime);
 
 /* Continues a close as far as possible now. Thread: loop. */
 void uva__loop_close_on(struct uva_runtime *runtime);
+
+/* Stores a request; only the shorter grace of one that is not the first, which
+ * gets EALREADY. grace_ms: reads the grace. Thread: any. */
+UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,
+                                          int64_t grace_ms, uva_closed_fn *fn,
+                                          void *ctx);
+int64_t uva__close_request_grace_ms(struct uva__close_request *request);
+
+/* Prepares a drain, while the runtime is opened. Thread: any. */
+void uva__drain_init(struct uva_runtime *runtime);
 
 /* Starts and closes the handles on the loop; calls `on_detached` when the last
  * is closed. Thread: loop. */
