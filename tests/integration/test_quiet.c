@@ -38,6 +38,7 @@ static struct {
     atomic_bool elsewhere; /* it was on another thread than the main one */
     pthread_t main;
     long made;         /* streams */
+    atomic_long lines; /* that were logged */
     atomic_long calls; /* posted ones that were made */
 } f;
 
@@ -65,10 +66,18 @@ static void tear_down(void)
     fake_source_fini(&f.fake);
 }
 
+static void count_line(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    (void)record;
+    atomic_fetch_add(&f.lines, 1);
+}
+
 static void open_with(int way, struct uva_workers *workers, int8_t check)
 {
     struct uva_runtime_options options = {
         .workers = workers,
+        .log = {.write = count_line, .level = UVA_LOG_WARN},
         .check = check,
         .allocator = faulty_allocator_table(&f.memory),
         .no_thread = way >= TURNED,
@@ -230,7 +239,8 @@ static void keep_batch(struct recording_consumer *c, struct uva_batch *batch)
         uva_array_move(&batch->data, kept);
 }
 
-/* With a checker, its memory lasts as long as the array. */
+/* With a checker, its memory lasts as long as the array. It finds that the
+ * array was altered, but the log must not be called any more. */
 START_TEST(an_array_that_is_held_is_not_waited_for)
 {
     const bool checked = _i >= WAYS;
@@ -246,8 +256,10 @@ START_TEST(an_array_that_is_held_is_not_waited_for)
     ck_assert(kept.array.release != NULL);
     close_it();
     ck_quiet(checked);
+    kept.array.n_buffers = 0;
     uva_array_release(&kept);
     ck_assert_int_eq(faulty_allocator_live(&f.memory), 0);
+    ck_assert_int_eq(atomic_load(&f.lines), 0);
 }
 END_TEST
 

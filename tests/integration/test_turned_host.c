@@ -166,6 +166,23 @@ START_TEST(the_loop_is_looked_at_once)
 }
 END_TEST
 
+static void look_at_loop(void *ctx)
+{
+    *(struct uv_loop_s **)ctx = uva_runtime_loop(h.rt);
+}
+
+/* A turn ends by computing when the next one is due. */
+START_TEST(the_loop_inside_a_turn_is_only_returned)
+{
+    struct uv_loop_s *loop = NULL;
+
+    ck_assert_int_eq(uva_runtime_post(h.rt, look_at_loop, &loop), 0);
+    turn_when_readable();
+    ck_assert_ptr_nonnull(loop);
+    ck_assert(!is_readable(0));
+}
+END_TEST
+
 static void *take_loop(void *ctx)
 {
     *(struct uv_loop_s **)ctx = uva_runtime_loop(h.rt);
@@ -260,6 +277,7 @@ int main(void)
     suite_add(timers,
               a_timer_started_between_turns_makes_the_descriptor_readable,
               the_loop_between_turns_knows_the_time, the_loop_is_looked_at_once,
+              the_loop_inside_a_turn_is_only_returned,
               the_loop_on_another_thread_is_only_returned, NULL);
     suite_add(cost, a_turn_without_timers_sets_no_time_and_wakes_no_thread,
               a_timer_far_away_sets_the_time_once, NULL);
