@@ -4,10 +4,13 @@
  *     example_row_server DRIVER.so URI SQL PORT        then: nc localhost PORT
  *
  * A client that reads slowly slows its query down, up to the database. If a
- * client disconnects, its query is cancelled at once. Ctrl-C ends the server.
+ * client disconnects, its query is cancelled at once. SIGTERM ends the server
+ * gracefully: it accepts no more clients, and those that it has get all their
+ * rows, if they take them within half a minute. Ctrl-C ends it at once.
  *
  * Port 0 lets the system choose; the server prints the port. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
@@ -18,10 +21,17 @@
 #define HIGH_BYTES ((size_t)1 << 20) /* pause the query at so many bytes */
 #define LOW_BYTES  ((size_t)1 << 18) /* and resume it at so many */
 
+enum { DRAIN_MS = 30000, FLUSH_MS = 5000 }; /* limits of a graceful end */
+
 static struct uva_runtime *rt;
 static uv_tcp_t server;
-static uv_signal_t interrupt;
+static uv_signal_t interrupt, terminate;
+static uv_timer_t flush;
+static int connections; /* sockets that are not closed */
+static bool drained;    /* no query runs, and none will */
 static char **arguments;
+
+static void server_end(void);
 
 /* ---- a connection ------------------------------------------------------- */
 
@@ -38,6 +48,8 @@ struct message {
 static void conn_closed(uv_handle_t *handle)
 {
     free(handle->data);
+    if (--connections == 0 && drained)
+        server_end();
 }
 
 /* Called when the client has disconnected or the connection is finished: no
@@ -179,6 +191,7 @@ static void on_connection(uv_stream_t *listener, int status)
         return;
     uv_tcp_init(listener->loop, &c->tcp);
     c->tcp.data = c;
+    connections++;
     if (uv_accept(listener, (uv_stream_t *)&c->tcp) != 0 ||
         uv_read_start((uv_stream_t *)&c->tcp, on_alloc, on_read) != 0 ||
         conn_query(c) != 0)
@@ -194,13 +207,62 @@ static void close_each(uv_handle_t *handle, void *ctx)
         conn_close(handle->data);
 }
 
+static void close_once(uv_handle_t *handle)
+{
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+/* Closes what keeps the loop alive. */
+static void server_end(void)
+{
+    close_once((uv_handle_t *)&server);
+    close_once((uv_handle_t *)&interrupt);
+    close_once((uv_handle_t *)&terminate);
+    close_once((uv_handle_t *)&flush);
+    uva_runtime_close(rt, 0, NULL, NULL);
+}
+
+static void server_stop(void)
+{
+    uv_walk(server.loop, close_each, NULL);
+    server_end();
+}
+
 static void on_interrupt(uv_signal_t *handle, int number)
 {
+    (void)handle;
     (void)number;
+    server_stop();
+}
+
+static void on_flush_late(uv_timer_t *timer)
+{
+    (void)timer;
+    server_stop();
+}
+
+/* Every query has ended, but slow clients have not received all rows: the last
+ * socket that is closed ends the server. */
+static void on_drained(void *ctx)
+{
+    (void)ctx;
+    drained = true;
+    if (connections == 0)
+        server_end();
+    else
+        uv_timer_start(&flush, on_flush_late, FLUSH_MS, 0);
+}
+
+static void on_terminate(uv_signal_t *handle, int number)
+{
+    (void)handle;
+    (void)number;
+    if (uva_runtime_drain(rt, DRAIN_MS, on_drained, NULL) != 0)
+        return; /* it was called before, or the server ends already */
     uv_close((uv_handle_t *)&server, NULL);
-    uv_close((uv_handle_t *)handle, NULL);
-    uv_walk(handle->loop, close_each, NULL);
-    uva_runtime_close(rt, 0, NULL, NULL);
+    printf("draining\n");
+    (void)fflush(stdout);
 }
 
 static int listen_on(uv_loop_t *loop, int port)
@@ -242,10 +304,13 @@ int main(int argc, char **argv)
     }
     uv_signal_init(loop, &interrupt);
     uv_signal_start(&interrupt, on_interrupt, SIGINT);
+    uv_signal_init(loop, &terminate);
+    uv_signal_start(&terminate, on_terminate, SIGTERM);
+    uv_timer_init(loop, &flush);
     code = listen_on(loop, atoi(argv[4]));
     if (code != 0) {
         fprintf(stderr, "%s\n", uv_strerror(code));
-        on_interrupt(&interrupt, SIGINT);
+        server_stop();
     }
     uv_run(loop, UV_RUN_DEFAULT);
     return uv_loop_close(loop) != 0 || code != 0;

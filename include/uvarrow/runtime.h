@@ -151,6 +151,26 @@ typedef void uva_closed_fn(void *ctx);
 UVA_API int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                               uva_closed_fn *fn, void *ctx);
 
+/** Begins a graceful end: from now on streams fail to start (ESHUTDOWN), built
+ * ones included, and running streams continue to their end. After `deadline_ms`
+ * (0: at once; UVA_FOREVER: never) the rest is cancelled with ETIMEDOUT. When
+ * no stream is open, `fn` (may be NULL) is called on the loop thread, never
+ * inside this call; the loop is kept alive until then, from this call on if it
+ * is made on the loop thread. The runtime stays open, so that what was
+ * delivered can still be written, posted or waited for; close it afterwards. If
+ * it is closed before, the grace of the close counts as well, and `fn` is
+ * called before that of the close. Borrows `ctx` until `fn` is called.
+ * docs/shutdown.md describes the end of a server.
+ *
+ * Returns 0; EALREADY if it was called before (the shorter deadline applies,
+ * `fn` is not called); ESHUTDOWN once the runtime is closing; EINVAL if
+ * `runtime` is NULL or `deadline_ms` is negative and not UVA_FOREVER; EPERM in
+ * a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_runtime_drain(struct uva_runtime *runtime,
+                                             int64_t deadline_ms,
+                                             uva_closed_fn *fn, void *ctx);
+
 /** Ends a runtime that has its own thread: lets its streams finish, closes it
  * if that has not begun, waits for the thread to exit, and frees it. It is the
  * last call on every such runtime. To stop sooner, call uva_runtime_close()
@@ -159,19 +179,59 @@ UVA_API int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
  * Thread: any, except the loop thread and workers. */
 UVA_API int uva_runtime_join(struct uva_runtime *runtime);
 
+/* ---- the memory of a runtime, and its very last call -------------------- */
+
+/** Counts one more user of the runtime's memory, so that a binding may still
+ * call uva_runtime_post() from a late free_ctx; that returns ESHUTDOWN once the
+ * runtime has closed. After the close only this, uva_runtime_release(),
+ * uva_runtime_post(), uva_runtime_on_loop(), uva_runtime_get_stats() and
+ * uva_runtime_on_quiet() are valid. Returns the runtime, to be released; NULL
+ * for NULL.
+ * Thread: any. */
+UVA_API struct uva_runtime *uva_runtime_acquire(struct uva_runtime *runtime);
+
+/** Drops what uva_runtime_acquire() counted; the last drop frees the memory, if
+ * the runtime has closed. NULL is allowed. Without effect in a forked child.
+ * Thread: any. */
+UVA_API void uva_runtime_release(struct uva_runtime *runtime);
+
+/** Calls `fn` once when the runtime has closed, every function of a source,
+ * stage, consumer, log and post has returned, and every free_ctx has been
+ * called, those of streams that are still held included: from then on nothing
+ * of yours is called. Not counted are shared workers with what belongs to them,
+ * and arrays and tasks that other code holds: their release still calls the
+ * library, which then calls your allocator. So do uva_runtime_join() and
+ * uva_runtime_release(), if they come later.
+ *
+ * `fn` is called on any thread, which may be one of the library's, or inside a
+ * call of yours that releases the last stream: signal in it, and unload
+ * elsewhere. That may be long after the callback of uva_runtime_close(), or
+ * never, if a foreign call never returns. Borrows `ctx` until then. Call this
+ * before the close, or while you hold the runtime by uva_runtime_acquire().
+ * Returns 0; EBUSY if it was called before; EINVAL if `runtime` or `fn` is
+ * NULL; EAGAIN if all is quiet already and no thread can be created for the
+ * call; EPERM in a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_runtime_on_quiet(struct uva_runtime *runtime,
+                                                void (*fn)(void *ctx),
+                                                void *ctx);
+
 /* ---- hosting without libuv ---------------------------------------------- */
 
 /** Returns the file descriptor of a runtime opened with `no_thread`, -1 for
  * other runtimes. It is readable exactly while uva_runtime_turn() has work to
- * do, including timers that are due and calls posted between turns, so a host
- * needs to watch nothing else. It is level-triggered and does not change until
+ * do, including timers that are due, calls posted between turns and handles
+ * started as uva_runtime_loop() describes, so a host needs to watch nothing
+ * else. It is level-triggered and does not change until
  * the runtime is closed. Do not read, write or close it.
  * Thread: any. */
 UVA_API int uva_runtime_fd(const struct uva_runtime *runtime);
 
 /** Does all work that is due, without waiting, and makes the callbacks. The
- * thread of the first call is the loop thread from then on. Returns whether the
- * runtime is still open: false once, when it has just closed.
+ * thread of the first call is the loop thread from then on. Until then it is
+ * the thread that opened the runtime, which therefore may not wait for streams.
+ * Returns whether the runtime is still open: false once, when it has just
+ * closed.
  * Thread: loop; not from a callback. */
 UVA_API bool uva_runtime_turn(struct uva_runtime *runtime);
 
@@ -193,9 +253,13 @@ UVA_API UVA_MUST_CHECK int uva_runtime_post(struct uva_runtime *runtime,
 UVA_API bool uva_runtime_on_loop(const struct uva_runtime *runtime);
 
 /** Returns the libuv loop, yours or the runtime's own, for handles of your own
- * on it: close them before the runtime. Borrows.
+ * on it: close them before the runtime. Borrows. With `no_thread`, no callback
+ * of libuv notices a handle that is started, changed or closed between two
+ * turns: call this each time before you do so. It updates the loop's time and
+ * makes the descriptor readable (or calls `post`) once, and the turn that
+ * follows finds the handle.
  * Thread: loop. */
-UVA_API struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime);
+UVA_API struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime);
 
 /** A snapshot of the counters of a runtime.
  * Clauses: G-10. */

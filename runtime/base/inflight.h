@@ -71,6 +71,12 @@ static inline bool uva__inflight_is_closed(struct uva__inflight *inflight)
     return (uva__atomic64_or(&inflight->word, 0) & 1) != 0;
 }
 
+/* The number of callers that are counted. Thread: any. */
+static inline int64_t uva__inflight_count(const struct uva__inflight *inflight)
+{
+    return (int64_t)(uva__atomic64_load(&inflight->word) >> 1);
+}
+
 /* Whether it is open and the count is 0. Thread: any. */
 static inline bool uva__inflight_is_idle(const struct uva__inflight *inflight)
 {

@@ -33,6 +33,13 @@ int uva__jobs_init(struct uva__jobs *jobs, struct uva_workers *workers,
     return uva_workers_new(&own, &jobs->workers, NULL);
 }
 
+void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
+                        void *ctx)
+{
+    jobs->workers->freed = freed;
+    jobs->workers->freed_ctx = ctx;
+}
+
 void uva__jobs_fini(struct uva__jobs *jobs)
 {
     struct uva_workers *workers = jobs->workers;

@@ -55,6 +55,12 @@ UVA_MUST_CHECK int uva__jobs_init(struct uva__jobs *jobs,
                                   const struct uva_allocator *allocator,
                                   const char *name);
 
+/* Has `freed(ctx)` called when the workers have ended and their memory is
+ * freed, as the last act of the thread that frees them. For workers that are
+ * not shared; once, before any job. Thread: any. */
+void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
+                        void *ctx);
+
 /* Releases the reference to the workers. No job may be queued or be submitted
  * any more; some may still be running. The last reference ends the threads, and
  * they have ended when this returns. Two kinds of threads are left out and end

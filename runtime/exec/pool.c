@@ -323,10 +323,14 @@ static bool pool_is_over_locked(const struct uva_workers *workers)
 static void pool_destroy(struct uva_workers *workers)
 {
     const struct uva_allocator allocator = workers->allocator;
+    void (*freed)(void *ctx) = workers->freed;
+    void *ctx = workers->freed_ctx;
 
     for (int lane = 0; lane < UVA__LANES; lane++)
         assert(uva__atomic64_load(&workers->waiting[lane]) == 0);
     uva__memory_free(&allocator, workers, sizeof(*workers));
+    if (freed != NULL)
+        freed(ctx);
 }
 
 static void pool_join(pthread_t thread)

@@ -46,9 +46,11 @@ struct uva_workers {
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
-    int32_t idle_ms;                          /* sleep so long, then exit */
-    pid_t process;                            /* maker: a fork has no threads */
-    char name[16];                            /* cut to a thread name's size */
+    void (*freed)(void *ctx); /* the last call of all; or NULL */
+    void *freed_ctx;          /* borrows */
+    int32_t idle_ms;          /* sleep so long, then exit */
+    pid_t process;            /* maker: a fork has no threads */
+    char name[16];            /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__atomic64
         threads_started[UVA__LANES]; /* threads ever begun, for names */

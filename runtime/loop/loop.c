@@ -25,21 +25,32 @@ enum { QUANTUM_MAX = 64, CPU_AGE_NS = 500000 };
 
 /* ---- keeping the loop alive --------------------------------------------- */
 
-void uva__loop_ref(struct uva__rt *rt)
+/* The attached runtime if it is embedded in the user's loop: other loops live
+ * as long as the runtime. */
+static struct uva_runtime *loop_embedded(const struct uva__rt *rt)
 {
     struct uva_runtime *runtime = rt->loop.runtime;
 
-    if (rt->loop.keepalive++ == 0 && runtime != NULL)
+    return runtime != NULL && runtime->hosting == UVA__HOSTED_BY_LOOP ? runtime
+                                                                      : NULL;
+}
+
+void uva__loop_ref(struct uva__rt *rt)
+{
+    struct uva_runtime *runtime = loop_embedded(rt);
+
+    if (runtime != NULL && rt->loop.keepalive++ == 0)
         uv_ref((uv_handle_t *)&runtime->wake);
 }
 
 void uva__loop_unref(struct uva__rt *rt)
 {
-    struct uva_runtime *runtime = rt->loop.runtime;
+    struct uva_runtime *runtime = loop_embedded(rt);
 
+    if (runtime == NULL)
+        return;
     assert(rt->loop.keepalive > 0);
-    if (--rt->loop.keepalive == 0 && runtime != NULL &&
-        runtime->hosting == UVA__HOSTED_BY_LOOP)
+    if (--rt->loop.keepalive == 0)
         uv_unref((uv_handle_t *)&runtime->wake);
 }
 
@@ -312,6 +323,15 @@ void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer)
     timer_set(rt->loop.runtime);
 }
 
+void uva__timer_start_sooner(struct uva__rt *rt, struct uva__timer *timer,
+                             int64_t delay_ms)
+{
+    const uint64_t due_ms = uv_now(rt->loop.runtime->loop) + (uint64_t)delay_ms;
+
+    if (!timer->running || due_ms < timer->due_ms)
+        uva__timer_start(rt, timer, delay_ms);
+}
+
 /* ---- open objects ------------------------------------------------------- */
 
 static void object_abort(struct uva__open_object *object)
@@ -332,6 +352,8 @@ void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object)
     if (runtime->objects != NULL)
         runtime->objects->before = object;
     runtime->objects = object;
+    if (runtime->drain.timed_out && object->time_out != NULL)
+        object->time_out(object);
     if (runtime->aborting)
         object_abort(object);
 }
@@ -349,6 +371,42 @@ void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
 
 /* ---- closing ------------------------------------------------------------ */
 
+static int64_t grace_shorter(int64_t a, int64_t b)
+{
+    if (a == UVA_FOREVER || b == UVA_FOREVER)
+        return a == UVA_FOREVER ? b : a;
+    return a < b ? a : b;
+}
+
+int uva__close_request_set(struct uva__close_request *request, int64_t grace_ms,
+                           uva_closed_fn *fn, void *ctx)
+{
+    int code = 0;
+
+    uva__lock_take(&request->lock);
+    if (request->requested) {
+        request->grace_ms = grace_shorter(request->grace_ms, grace_ms);
+        code = EALREADY;
+    } else {
+        request->requested = true;
+        request->grace_ms = grace_ms;
+        request->fn = fn;
+        request->ctx = ctx;
+    }
+    uva__lock_drop(&request->lock);
+    return code;
+}
+
+int64_t uva__close_request_grace_ms(struct uva__close_request *request)
+{
+    int64_t grace_ms;
+
+    uva__lock_take(&request->lock);
+    grace_ms = request->grace_ms;
+    uva__lock_drop(&request->lock);
+    return grace_ms;
+}
+
 static void close_abort(struct uva_runtime *runtime)
 {
     struct uva__open_object *object, *next;
@@ -365,22 +423,14 @@ static void grace_over(struct uva__timer *timer)
     close_abort(uva__container_of(timer, struct uva_runtime, grace));
 }
 
-static bool close_is_sooner(const struct uva_runtime *runtime, int64_t grace_ms)
-{
-    return !runtime->grace.running ||
-           uv_now(runtime->loop) + (uint64_t)grace_ms < runtime->grace.due_ms;
-}
-
 /* Reads the request to close; again when a second close shortens the grace. */
 static bool closer_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva_runtime *runtime =
         uva__container_of(wakeup, struct uva__rt, closer)->loop.runtime;
-    int64_t grace_ms;
+    const int64_t grace_ms =
+        uva__close_request_grace_ms(&runtime->close_request);
 
-    uva__lock_take(&runtime->close_request.lock);
-    grace_ms = runtime->close_request.grace_ms;
-    uva__lock_drop(&runtime->close_request.lock);
     if (!runtime->closer_keeps_loop) {
         runtime->closer_keeps_loop = true;
         runtime->state = UVA__RUNTIME_CLOSING;
@@ -390,8 +440,8 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
         return false;
     if (grace_ms == 0)
         close_abort(runtime);
-    else if (grace_ms > 0 && close_is_sooner(runtime, grace_ms))
-        uva__timer_start(runtime->rt, &runtime->grace, grace_ms);
+    else if (grace_ms > 0)
+        uva__timer_start_sooner(runtime->rt, &runtime->grace, grace_ms);
     return false;
 }
 

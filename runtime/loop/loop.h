@@ -13,6 +13,9 @@ struct uva__open_object {
     /* begins to abort the object, on the loop; must not unlink it before it
      * returns */
     void (*abort)(struct uva__open_object *object);
+    /* begins to end it, as the deadline of a drain has passed; as `abort`.
+     * NULL: a drain does not wait for it */
+    void (*time_out)(struct uva__open_object *object);
     bool aborted; /* `abort` was called */
 };
 
@@ -20,7 +23,8 @@ struct uva__open_object {
 struct uva__rt *uva__loop_rt(struct uva_runtime *runtime);
 
 /* Adds an object to the list of open ones, and removes it. An object that is
- * added after the grace of a close is aborted at once, before this returns.
+ * added after the grace of a close is aborted at once, before this returns; a
+ * stream that is added after the deadline of a drain is ended at once, too.
  * Thread: loop. */
 void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object);
 void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object);
@@ -44,5 +48,10 @@ struct uva__timer {
 void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer,
                       int64_t delay_ms);
 void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer);
+
+/* Starts it as uva__timer_start() does, unless it runs and fires before that.
+ * Thread: loop. */
+void uva__timer_start_sooner(struct uva__rt *rt, struct uva__timer *timer,
+                             int64_t delay_ms);
 
 #endif

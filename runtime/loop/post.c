@@ -74,12 +74,14 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
                            struct uva_runtime_stats *out)
 {
     struct uva__stats *stats;
+    struct uva__rt *rt;
 
     memset(out, 0, sizeof(*out));
     if (runtime == NULL)
         return;
-    stats = &runtime->rt->stats;
-    out->streams_open = (int64_t)uva__atomic64_load(&stats->streams_open);
+    rt = runtime->rt;
+    stats = &rt->stats;
+    out->streams_open = uva__inflight_count(&rt->streams);
     out->streams_held = (int64_t)uva__atomic64_load(&stats->streams_held);
     out->tasks_held = (int64_t)uva__atomic64_load(&stats->tasks_held);
     out->calls_stuck = (int64_t)uva__atomic64_load(&stats->calls_stuck);
@@ -88,8 +90,10 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->hold_max_ns = (int64_t)uva__atomic64_load(&stats->hold_max_ns);
     out->hold_max_cpu_ns = (int64_t)uva__atomic64_load(&stats->hold_max_cpu_ns);
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
-    uva__rt_count_threads(runtime->rt, &out->threads_compute,
-                          &out->threads_blocking);
+    if (!uva__rt_try_acquire(rt))
+        return;
+    uva__rt_count_threads(rt, &out->threads_compute, &out->threads_blocking);
+    uva__rt_release(rt);
 }
 
 struct uva__rt *uva__loop_rt(struct uva_runtime *runtime)

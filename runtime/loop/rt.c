@@ -91,6 +91,12 @@ static bool check_init(int8_t check)
                          strcmp(close_request, "1") == 0);
 }
 
+/* Private workers have ended: they used the host's allocator and devices. */
+static void workers_freed(void *ctx)
+{
+    uva__rt_release(ctx);
+}
+
 int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
 {
     struct uva_allocator allocator;
@@ -108,6 +114,7 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     rt->checked = check_init(options->check);
     rt->loop.quantum = 1;
     uva__atomic64_store(&rt->refs, 1);
+    uva__atomic64_store(&rt->holds, 1);
     rt->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     code = rt->wake_fd < 0 ? errno : alive_new(&rt->alive);
     if (code != 0)
@@ -116,6 +123,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
         uva__jobs_init(&rt->jobs, options->workers, &allocator, options->name);
     if (code != 0)
         goto fail_alive;
+    if (options->workers == NULL) {
+        uva__rt_acquire(rt);
+        uva__jobs_on_freed(&rt->jobs, workers_freed, rt);
+    }
     *out = rt;
     return 0;
 
@@ -128,19 +139,18 @@ fail_fd:
     return code;
 }
 
-struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
+void uva__rt_hold(struct uva__rt *rt)
 {
-    uva__atomic64_add(&rt->refs, 1);
-    return rt;
+    uva__atomic64_add(&rt->holds, 1);
 }
 
-void uva__rt_release(struct uva__rt *rt)
+void uva__rt_unhold(struct uva__rt *rt)
 {
     struct uva_allocator allocator = rt->allocator;
     struct uva__rt_data *data;
     int kind;
 
-    if (uva__atomic64_sub(&rt->refs, 1) != 1)
+    if (uva__atomic64_sub(&rt->holds, 1) != 1)
         return;
     for (kind = 0; kind < UVA__RT_DATA_KINDS; kind++) {
         data = uva__atomic_ptr_load(&rt->data[kind]);
@@ -150,6 +160,94 @@ void uva__rt_release(struct uva__rt *rt)
     (void)close(rt->wake_fd);
     (void)munmap(rt->alive, sizeof(*rt->alive));
     uva__memory_free(&allocator, rt, sizeof(*rt));
+}
+
+struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
+{
+    uva__atomic64_add(&rt->refs, 1);
+    return rt;
+}
+
+bool uva__rt_try_acquire(struct uva__rt *rt)
+{
+    uint64_t refs = uva__atomic64_load(&rt->refs);
+
+    while (refs != 0)
+        if (uva__atomic64_cas(&rt->refs, &refs, refs + 1))
+            return true;
+    return false;
+}
+
+/* The callback is the very last use of anything of the host's, so the memory is
+ * freed before it. */
+static void rt_on_quiet(struct uva__rt *rt)
+{
+    void (*fn)(void *ctx);
+    void *ctx;
+
+    uva__lock_take(&rt->quiet.lock);
+    rt->quiet.reached = true;
+    fn = rt->quiet.fn;
+    ctx = rt->quiet.ctx;
+    uva__lock_drop(&rt->quiet.lock);
+    uva__rt_unhold(rt);
+    if (fn != NULL)
+        fn(ctx);
+}
+
+void uva__rt_release(struct uva__rt *rt)
+{
+    if (uva__atomic64_sub(&rt->refs, 1) == 1)
+        rt_on_quiet(rt);
+}
+
+/* Has a hold, which it gives up. */
+static void *quiet_run(void *arg)
+{
+    struct uva__rt *rt = arg;
+    void (*fn)(void *ctx) = rt->quiet.fn;
+    void *ctx = rt->quiet.ctx;
+
+    uva__rt_unhold(rt);
+    fn(ctx);
+    return NULL;
+}
+
+/* `reached`: that was too late for the last release to call it. */
+static int quiet_register(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx,
+                          bool *reached)
+{
+    struct uva__quiet *quiet = &rt->quiet;
+    int code = EBUSY;
+
+    uva__lock_take(&quiet->lock);
+    if (quiet->fn == NULL) {
+        quiet->fn = fn;
+        quiet->ctx = ctx;
+        *reached = quiet->reached;
+        code = 0;
+    }
+    uva__lock_drop(&quiet->lock);
+    return code;
+}
+
+int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx)
+{
+    bool reached = false;
+    int code = quiet_register(rt, fn, ctx, &reached);
+    pthread_t thread;
+
+    if (code != 0 || !reached)
+        return code;
+    uva__rt_hold(rt);
+    code = uva__thread_start(&thread, quiet_run, rt);
+    if (code == 0)
+        return pthread_detach(thread);
+    uva__lock_take(&rt->quiet.lock);
+    rt->quiet.fn = NULL; /* so that it can be tried again */
+    uva__lock_drop(&rt->quiet.lock);
+    uva__rt_unhold(rt);
+    return EAGAIN;
 }
 
 struct uva__rt_data *
@@ -335,6 +433,28 @@ bool uva__rt_enter(struct uva__rt *rt)
 void uva__rt_leave(struct uva__rt *rt)
 {
     (void)uva__inflight_leave(&rt->user_refs);
+}
+
+static void stream_uncount(struct uva__rt *rt)
+{
+    if (uva__inflight_leave(&rt->streams) == UVA__INFLIGHT_DRAINED)
+        uva__rt_wake(rt, &rt->drainer);
+}
+
+bool uva__rt_stream_begin(struct uva__rt *rt)
+{
+    if (!uva__inflight_enter(&rt->streams))
+        return false;
+    if (uva__rt_enter(rt))
+        return true;
+    stream_uncount(rt);
+    return false;
+}
+
+void uva__rt_stream_end(struct uva__rt *rt)
+{
+    stream_uncount(rt);
+    uva__rt_leave(rt);
 }
 
 bool uva__rt_is_closing(struct uva__rt *rt)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime core: the reference-counted half of a runtime, which any thread
- * may use at any time, also after the runtime has detached from its loop. It
- * holds the mailbox and the descriptor that wake the loop, the allocator, the
- * log, and the counters of work in flight. The other half, which only the loop
- * thread uses, is loop/loop.c. */
+ * may use at any time, also after the runtime has detached from its loop. It is
+ * counted twice: a reference is for what may call functions of the host, a hold
+ * only keeps the memory. The core holds the mailbox and the descriptor that
+ * wake the loop, the allocator, the log, and the counters of work in flight.
+ * The other half, which only the loop thread uses, is loop/loop.c. */
 #ifndef UVA_LOOP_RT_H
 #define UVA_LOOP_RT_H
 
@@ -41,6 +42,14 @@ struct uva__detach_hook {
     struct uva__detach_hook *next, *before; /* borrow: the rt's list */
 };
 
+/* What uva_runtime_on_quiet() registers. Any thread, under the lock. */
+struct uva__quiet {
+    struct uva__lock lock;
+    bool reached;          /* no reference is left */
+    void (*fn)(void *ctx); /* to be called then; NULL: none was registered */
+    void *ctx;             /* borrows */
+};
+
 /* The fields of the first part never change once the runtime is open. */
 struct uva__rt {
     struct uva_allocator allocator; /* for all of the runtime's memory */
@@ -49,8 +58,13 @@ struct uva__rt {
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
 
-    struct uva__atomic64 refs;      /* the runtime, streams, late callers */
+    struct uva__atomic64 refs;  /* what may call the host: the open runtime,
+                                   streams, sources, jobs, private workers */
+    struct uva__atomic64 holds; /* what uses the memory: all `refs` as one,
+                                   producers, checks, the user */
+    struct uva__quiet quiet;
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
+    struct uva__inflight streams;   /* started and not done; closed: draining */
     struct uva__inflight jobs_in_flight; /* closed: no job may begin */
     struct uva__atomic64 jobs_returning; /* jobs that are returning, and calls
                                             of the log */
@@ -64,6 +78,7 @@ struct uva__rt {
     struct uva__atomic64 turn;        /* the thread inside a turn, or 0 */
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
+    struct uva__wakeup drainer; /* posted by a drain, and by its last stream */
 
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
@@ -82,10 +97,24 @@ struct uva__rt {
 UVA_MUST_CHECK int uva__rt_new(const struct uva_runtime_options *options,
                                struct uva__rt **out);
 
-/* Counts a reference; the last release frees it, on that thread.
- * Thread: any. */
+/* Counts a reference, for a caller that has one already. The last release gives
+ * up the hold that all references share, and then calls what uva__rt_on_quiet()
+ * has registered. try: for a caller that has only a hold; false once the last
+ * reference was released. Thread: any. */
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt);
+UVA_MUST_CHECK bool uva__rt_try_acquire(struct uva__rt *rt);
 void uva__rt_release(struct uva__rt *rt);
+
+/* Holds the memory, for an object that calls no function of the host; the last
+ * unhold frees it, on that thread. Thread: any. */
+void uva__rt_hold(struct uva__rt *rt);
+void uva__rt_unhold(struct uva__rt *rt);
+
+/* Registers `fn`, to be called once after the last release; on a new thread if
+ * that was before. The caller has a hold. 0; EBUSY if one was registered;
+ * EAGAIN if the system creates no thread. Thread: any. */
+UVA_MUST_CHECK int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx),
+                                    void *ctx);
 
 /* Gives the data of one kind, which `make` makes at first need; NULL without
  * memory. Thread: any. */
@@ -141,6 +170,11 @@ void uva__rt_close(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__rt_enter(struct uva__rt *rt);
 void uva__rt_leave(struct uva__rt *rt);
 bool uva__rt_is_closing(struct uva__rt *rt);
+
+/* The same for a stream that starts, and for one that is done: false once the
+ * runtime is draining or closing. Thread: any; end: loop. */
+UVA_MUST_CHECK bool uva__rt_stream_begin(struct uva__rt *rt);
+void uva__rt_stream_end(struct uva__rt *rt);
 
 /* Whether the mailbox is closed: no posted wake-up will be run any more.
  * Thread: any. */

@@ -7,8 +7,9 @@
  *
  * What can fail: open, which then leaves nothing behind; nothing after that.
  *
- * On close:    the struct is freed with the last handle; with a thread of its
- *              own, in join; turned by the user, in the last turn. */
+ * On close:    the struct is given up with the last handle; with a thread of
+ *              its own, in join; turned by the user, in the last turn. It is
+ *              freed when the user has released it, too. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +24,9 @@
 #include "loop/runtime_impl.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
+
+/* Values of clock_due_ms that are no time. */
+enum { CLOCK_NEVER = -1, CLOCK_DUE = 0 };
 
 /* ---- options ------------------------------------------------------------- */
 
@@ -83,31 +87,60 @@ static int options_check_uv(const struct uva_runtime_options *o,
 
 /* ---- turned by the user ------------------------------------------------- */
 
-static void clock_read(uv_poll_t *clock, int status, int events)
+/* The next clock_set() that changes the time makes the descriptor unreadable
+ * again, so nothing is read here. */
+static void clock_due(uv_poll_t *clock, int status, int events)
 {
-    struct uva_runtime *runtime =
-        uva__container_of(clock, struct uva_runtime, clock);
-    uint64_t count;
-
+    (void)clock;
     (void)status;
     (void)events;
-    if (read(runtime->clock_fd, &count, sizeof(count)) < 0)
-        return; /* it was set again meanwhile; no wake-up is lost */
+}
+
+/* Makes the descriptor readable from `due_ms` on, a time of the loop's clock:
+ * CLOCK_DUE: at once; CLOCK_NEVER: not at all. The loop's clock may be a
+ * millisecond late, and a turn that comes before its timer is due would be
+ * repeated until then. */
+static void clock_set(struct uva_runtime *runtime, int64_t due_ms)
+{
+    struct itimerspec when = {0};
+
+    if (runtime->clock_due_ms == due_ms)
+        return;
+    runtime->clock_due_ms = due_ms;
+    if (due_ms == CLOCK_DUE) {
+        when.it_value.tv_nsec = 1;
+    } else if (due_ms != CLOCK_NEVER) {
+        when.it_value.tv_sec = (time_t)((due_ms + 1) / 1000);
+        when.it_value.tv_nsec = (long)((due_ms + 1) % 1000) * 1000000;
+    }
+    (void)timerfd_settime(runtime->clock_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
 /* Makes the descriptor readable when libuv would have woken by itself. */
-static void clock_set(struct uva_runtime *runtime)
+static void clock_follow(struct uva_runtime *runtime)
 {
-    int timeout_ms = uv_backend_timeout(runtime->loop);
-    struct itimerspec when = {0};
+    const int timeout_ms = uv_backend_timeout(runtime->loop);
 
-    if (timeout_ms > 0) {
-        when.it_value.tv_sec = timeout_ms / 1000;
-        when.it_value.tv_nsec = (long)(timeout_ms % 1000) * 1000000;
-    } else if (timeout_ms == 0) {
-        when.it_value.tv_nsec = 1;
+    if (timeout_ms < 0)
+        clock_set(runtime, CLOCK_NEVER);
+    else if (timeout_ms == 0)
+        clock_set(runtime, CLOCK_DUE);
+    else
+        clock_set(runtime, (int64_t)uv_now(runtime->loop) + timeout_ms);
+}
+
+/* Waits until a turn has ended since `turned` was read. */
+static void watcher_await_turn(struct uva_runtime *runtime, uint64_t turned)
+{
+    uint32_t seen;
+
+    for (;;) {
+        seen = uva__parker_prepare(&runtime->turn_awaited);
+        if (uva__atomic64_load(&runtime->turned) != turned)
+            break;
+        uva__parker_park(&runtime->turn_awaited, seen);
     }
-    (void)timerfd_settime(runtime->clock_fd, 0, &when, NULL);
+    uva__parker_finish(&runtime->turn_awaited);
 }
 
 /* The watcher requests a turn and waits until the host has taken it. The host
@@ -118,11 +151,11 @@ static void *watcher_run(void *ctx)
     struct pollfd watched[] = {
         {.fd = uv_backend_fd(&runtime->own), .events = POLLIN},
         {.fd = runtime->leave_fd, .events = POLLIN}};
-    uint32_t turned;
+    uint64_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
-        turned = uva__futex_now(&runtime->turned);
+        turned = uva__atomic64_load(&runtime->turned);
         if (poll(watched, 2, -1) < 0)
             continue;
         if (watched[1].revents != 0)
@@ -130,9 +163,16 @@ static void *watcher_run(void *ctx)
         if (watched[0].revents == 0)
             continue;
         runtime->post(runtime->post_ctx);
-        while (uva__futex_now(&runtime->turned) == turned)
-            (void)uva__futex_wait(&runtime->turned, turned, -1);
+        watcher_await_turn(runtime, turned);
     }
+}
+
+/* A turn has ended: makes a system call only if the watcher sleeps. */
+static void watcher_notify(struct uva_runtime *runtime)
+{
+    uva__atomic64_store(&runtime->turned,
+                        uva__atomic64_peek(&runtime->turned) + 1);
+    uva__parker_unpark(&runtime->turn_awaited);
 }
 
 /* ---- a thread of its own ------------------------------------------------ */
@@ -140,13 +180,15 @@ static void *watcher_run(void *ctx)
 static void *loop_run(void *ctx)
 {
     struct uva_runtime *runtime = ctx;
+    struct uva__rt *rt = runtime->rt;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     (void)uv_run(&runtime->own, UV_RUN_DEFAULT);
     (void)uv_loop_close(&runtime->own);
-    uva__atomic64_store(&runtime->rt->loop_thread,
+    uva__atomic64_store(&rt->loop_thread,
                         0); /* a later thread may get this number */
+    uva__rt_release(rt);    /* the open runtime's; join frees the struct */
     return NULL;
 }
 
@@ -167,7 +209,7 @@ static int clock_attach(struct uva_runtime *runtime)
         return -code;
     }
     runtime->handles++;
-    (void)uv_poll_start(&runtime->clock, UV_READABLE, clock_read);
+    (void)uv_poll_start(&runtime->clock, UV_READABLE, clock_due);
     return 0;
 }
 
@@ -179,7 +221,7 @@ static int host_by_turns(struct uva_runtime *runtime)
     if (code != 0)
         return code;
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
-    clock_set(runtime);
+    clock_follow(runtime);
     if (runtime->hosting != UVA__HOSTED_BY_POSTS)
         return 0;
     runtime->leave_fd = eventfd(0, EFD_CLOEXEC);
@@ -194,13 +236,10 @@ static int host_start(struct uva_runtime *runtime)
 
     if (code != 0)
         return code;
-    if (runtime->hosting == UVA__HOSTED_BY_LOOP)
-        uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
-    else if (runtime->hosting == UVA__HOSTED_BY_THREAD)
-        code = uva__thread_start(&runtime->thread, loop_run, runtime);
-    else
-        code = host_by_turns(runtime);
-    return code;
+    if (runtime->hosting == UVA__HOSTED_BY_THREAD)
+        return uva__thread_start(&runtime->thread, loop_run, runtime);
+    uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
+    return runtime->hosting == UVA__HOSTED_BY_LOOP ? 0 : host_by_turns(runtime);
 }
 
 /* Attached handles must be closed on the loop, which no other thread runs so
@@ -217,7 +256,18 @@ static void host_undo(struct uva_runtime *runtime)
     (void)uv_loop_close(&runtime->own);
 }
 
-static void runtime_free(struct uva_runtime *runtime)
+static void runtime_unuse(struct uva_runtime *runtime)
+{
+    struct uva__rt *rt = runtime->rt;
+
+    if (uva__atomic64_sub(&runtime->users, 1) != 1)
+        return;
+    uva__memory_free(&rt->allocator, runtime, sizeof(*runtime));
+    uva__rt_unhold(rt);
+}
+
+/* The runtime has closed. */
+static void runtime_give_up(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 
@@ -225,7 +275,7 @@ static void runtime_free(struct uva_runtime *runtime)
         (void)close(runtime->clock_fd);
     if (runtime->leave_fd >= 0)
         (void)close(runtime->leave_fd);
-    uva__memory_free(&rt->allocator, runtime, sizeof(*runtime));
+    runtime_unuse(runtime);
     uva__rt_release(rt);
 }
 
@@ -250,8 +300,11 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     if (runtime == NULL)
         return ENOMEM;
     runtime->rt = rt;
+    uva__rt_hold(rt);
+    uva__atomic64_store(&runtime->users, 1);
     runtime->on_detached = runtime_on_detached;
     runtime->clock_fd = runtime->leave_fd = -1;
+    runtime->clock_due_ms = CLOCK_NEVER;
     runtime->hosting = hosting_of(loop, o);
     if (o->name != NULL)
         (void)snprintf(runtime->name, sizeof(runtime->name), "%s", o->name);
@@ -262,6 +315,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     runtime->turn_ns =
         1000 * (uint64_t)(o->turn_us != 0 ? o->turn_us : TURN_US);
     runtime->loop = loop != NULL ? loop : &runtime->own;
+    uva__drain_init(runtime);
     *out = runtime;
     return 0;
 }
@@ -333,7 +387,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
     code = runtime_open(runtime);
     if (code != 0) {
         uva__rt_retire(rt);
-        runtime_free(runtime);
+        runtime_give_up(runtime);
         return uva_error_set(error, code, "runtime: cannot use the loop: %s",
                              strerror(code));
     }
@@ -343,35 +397,6 @@ int uva_runtime_open(struct uv_loop_s *loop,
 }
 
 /* ---- close -------------------------------------------------------------- */
-
-static int64_t grace_shorter(int64_t a, int64_t b)
-{
-    if (a == UVA_FOREVER || b == UVA_FOREVER)
-        return a == UVA_FOREVER ? b : a;
-    return a < b ? a : b;
-}
-
-/* Returns EALREADY if it was not the first request. */
-static int close_request_set(struct uva_runtime *runtime, int64_t grace_ms,
-                             uva_closed_fn *fn, void *ctx)
-{
-    struct uva__close_request *close_request = &runtime->close_request;
-    int code = 0;
-
-    uva__lock_take(&close_request->lock);
-    if (close_request->requested) {
-        close_request->grace_ms =
-            grace_shorter(close_request->grace_ms, grace_ms);
-        code = EALREADY;
-    } else {
-        close_request->requested = true;
-        close_request->grace_ms = grace_ms;
-        close_request->fn = fn;
-        close_request->ctx = ctx;
-    }
-    uva__lock_drop(&close_request->lock);
-    return code;
-}
 
 int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
                       uva_closed_fn *fn, void *ctx)
@@ -384,17 +409,18 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
     rt = runtime->rt;
     if (!uva__rt_is_alive(rt))
         return EPERM;
-    uva__rt_acquire(rt); /* the runtime may be freed while this posts */
-    code = close_request_set(runtime, grace_ms, fn, ctx);
+    uva__rt_hold(rt); /* the runtime may be freed while this posts */
+    code = uva__close_request_set(&runtime->close_request, grace_ms, fn, ctx);
     if (code == 0)
         (void)uva__inflight_close(&rt->user_refs);
-    if (code == 0 && uva__rt_on_loop(rt)) {
+    if (code == 0 && runtime->hosting == UVA__HOSTED_BY_LOOP &&
+        uva__rt_on_loop(rt)) {
         runtime->closer_keeps_loop = true;
         runtime->state = UVA__RUNTIME_CLOSING;
         uva__loop_ref(rt);
     }
     uva__rt_wake(rt, &rt->closer);
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
     return code;
 }
 
@@ -405,7 +431,7 @@ static void watcher_end(struct uva_runtime *runtime)
 
     while (write(runtime->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
         ;
-    uva__futex_raise(&runtime->turned);
+    watcher_notify(runtime);
     (void)pthread_join(runtime->watcher, NULL);
 }
 
@@ -420,7 +446,7 @@ static void runtime_on_detached(struct uva_runtime *runtime)
     if (fn != NULL)
         fn(ctx);
     if (runtime->hosting == UVA__HOSTED_BY_LOOP)
-        runtime_free(runtime);
+        runtime_give_up(runtime);
 }
 
 int uva_runtime_join(struct uva_runtime *runtime)
@@ -433,7 +459,7 @@ int uva_runtime_join(struct uva_runtime *runtime)
         return EDEADLK;
     (void)uva_runtime_close(runtime, UVA_FOREVER, NULL, NULL);
     (void)pthread_join(runtime->thread, NULL);
-    runtime_free(runtime);
+    runtime_unuse(runtime);
     return 0;
 }
 
@@ -456,7 +482,7 @@ static void turned_free(struct uva_runtime *runtime)
     if (runtime->hosting == UVA__HOSTED_BY_POSTS)
         watcher_end(runtime);
     (void)uv_loop_close(&runtime->own);
-    runtime_free(runtime);
+    runtime_give_up(runtime);
 }
 
 bool uva_runtime_turn(struct uva_runtime *runtime)
@@ -471,9 +497,34 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
         turned_free(runtime);
         return false;
     }
-    clock_set(runtime);
-    uva__futex_raise(&runtime->turned);
+    clock_follow(runtime);
+    watcher_notify(runtime);
     return true;
+}
+
+/* ---- users --------------------------------------------------------------- */
+
+struct uva_runtime *uva_runtime_acquire(struct uva_runtime *runtime)
+{
+    if (runtime != NULL)
+        uva__atomic64_add(&runtime->users, 1);
+    return runtime;
+}
+
+void uva_runtime_release(struct uva_runtime *runtime)
+{
+    if (runtime != NULL && uva__rt_is_alive(runtime->rt))
+        runtime_unuse(runtime); /* a forked child frees nothing */
+}
+
+int uva_runtime_on_quiet(struct uva_runtime *runtime, void (*fn)(void *ctx),
+                         void *ctx)
+{
+    if (runtime == NULL || fn == NULL)
+        return EINVAL;
+    if (!uva__rt_is_alive(runtime->rt))
+        return EPERM;
+    return uva__rt_on_quiet(runtime->rt, fn, ctx);
 }
 
 /* ---- everything else ---------------------------------------------------- */
@@ -483,7 +534,16 @@ bool uva_runtime_on_loop(const struct uva_runtime *runtime)
     return runtime != NULL && uva__rt_on_loop(runtime->rt);
 }
 
-struct uv_loop_s *uva_runtime_loop(const struct uva_runtime *runtime)
+/* Between turns nothing reports that a handle is started on the loop after
+ * this call, so the next turn finds out. */
+struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)
 {
-    return runtime != NULL ? runtime->loop : NULL;
+    if (runtime == NULL)
+        return NULL;
+    if (is_turned(runtime) && uva__rt_on_loop(runtime->rt) &&
+        !uva__rt_in_turn(runtime->rt)) {
+        uv_update_time(runtime->loop);
+        clock_set(runtime, CLOCK_DUE);
+    }
+    return runtime->loop;
 }

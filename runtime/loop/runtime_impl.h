@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open,
- * close) and loop/post.c include it. */
+ * close), loop/drain.c and loop/post.c include it. */
 #ifndef UVA_LOOP_RUNTIME_IMPL_H
 #define UVA_LOOP_RUNTIME_IMPL_H
 
 #include <pthread.h>
 #include <uv.h>
 
+#include "base/parker.h"
 #include "loop/loop.h"
 
 /* What runs the loop. */
@@ -25,17 +26,29 @@ enum uva__runtime_state {
     UVA__RUNTIME_CLOSED    /* they are closed; the user's callback was called */
 };
 
-/* The arguments of uva_runtime_close(). Any thread, under the lock. */
+/* The arguments of uva_runtime_close() or uva_runtime_drain(). Any thread,
+ * under the lock. */
 struct uva__close_request {
     struct uva__lock lock;
-    bool requested;    /* a close was requested */
+    bool requested;    /* it was called */
     int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: none */
     uva_closed_fn *fn; /* of the first request; NULL: none */
     void *ctx;         /* borrows */
 };
 
+/* The state of a drain. The loop thread's, except for the request. */
+struct uva__drain {
+    struct uva__close_request request; /* the deadline is its grace */
+    struct uva__timer timer;           /* until the deadline */
+    bool keeps_loop;                   /* it keeps the loop alive */
+    bool timed_out;                    /* the deadline has passed */
+    bool over;                         /* no stream is open any more */
+};
+
 struct uva_runtime {
-    struct uva__rt *rt;            /* holds a reference */
+    struct uva__rt *rt;            /* holds it; while open, a reference too */
+    struct uva__atomic64 users;    /* uva_runtime_acquire(), and we until it has
+                                      closed */
     enum uva__hosting hosting;     /* what runs the loop */
     enum uva__runtime_state state; /* loop only */
     char name[32];                 /* in the log; may be empty */
@@ -49,7 +62,8 @@ struct uva_runtime {
     uv_poll_t clock;  /* hosted by turns: on the timerfd */
     int clock_fd;     /* owns: makes timers readable; or -1 */
     void (*on_detached)(struct uva_runtime *runtime); /* last handle closed */
-    int handles; /* number of those above that are not closed */
+    int handles;          /* number of those above that are not closed */
+    int64_t clock_due_ms; /* when clock_fd becomes readable: see clock_set() */
 
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */
@@ -61,6 +75,7 @@ struct uva_runtime {
         uint64_t used_ns;             /* what the loop thread had used */
     } cpu;
 
+    struct uva__drain drain;
     struct uva__close_request close_request; /* the request to close */
     struct uva__timer grace;       /* until open objects are aborted */
     struct uva__timer close_timer; /* limits how long close waits for workers */
@@ -72,9 +87,11 @@ struct uva_runtime {
     void (*post)(void *post_ctx); /* hosted by posts */
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
-    struct uva__futex turned;     /* raised after each turn, for the watcher */
+    struct uva__atomic64 turned;  /* number of turns, for the watcher */
     int leave_fd;                 /* owns: readable when the watcher must end;
                                      or -1 */
+
+    struct uva__parker turn_awaited; /* the watcher, until the next turn */
 };
 
 /* Takes one turn, within the budget. Thread: loop. */
@@ -82,6 +99,16 @@ void uva__loop_turn(struct uva_runtime *runtime);
 
 /* Continues a close as far as possible now. Thread: loop. */
 void uva__loop_close_on(struct uva_runtime *runtime);
+
+/* Stores a request; only the shorter grace of one that is not the first, which
+ * gets EALREADY. grace_ms: reads the grace. Thread: any. */
+UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,
+                                          int64_t grace_ms, uva_closed_fn *fn,
+                                          void *ctx);
+int64_t uva__close_request_grace_ms(struct uva__close_request *request);
+
+/* Prepares a drain, while the runtime is opened. Thread: any. */
+void uva__drain_init(struct uva_runtime *runtime);
 
 /* Starts and closes the handles on the loop; calls `on_detached` when the last
  * is closed. Thread: loop. */

@@ -7,7 +7,6 @@
 
 /* Counts for uva_runtime_get_stats(). */
 struct uva__stats {
-    struct uva__atomic64 streams_open;
     struct uva__atomic64 streams_held;
     struct uva__atomic64 tasks_held;
     struct uva__atomic64 calls_stuck;

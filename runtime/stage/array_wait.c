@@ -31,7 +31,8 @@ struct array_wait {
     struct {                            /* the loop thread's alone */
         struct uva__open_object object; /* aborted by a close */
         struct uva__timer timer;        /* of `timeout_ms` */
-        bool tracked;                   /* the loop has counted it */
+        bool tracked;                   /* it is among the open objects */
+        bool keeps_loop;                /* it keeps the loop alive */
         bool cancelled;                 /* its event is not polled any more */
         bool reported;                  /* the callback was called */
     } loop;
@@ -110,10 +111,17 @@ static void wait_abort(struct uva__open_object *object)
 
 /* ---- on the loop -------------------------------------------------------- */
 
+static void wait_keep_loop(struct array_wait *wait)
+{
+    if (!wait->loop.keeps_loop)
+        uva__loop_ref(wait->rt);
+    wait->loop.keeps_loop = true;
+}
+
 static void wait_track(struct array_wait *wait)
 {
     wait->loop.tracked = true;
-    uva__loop_ref(wait->rt);
+    wait_keep_loop(wait);
     wait->loop.object.abort = wait_abort;
     wait->loop.timer.fire = wait_expire;
     if (wait->watch != NULL && wait->timeout_ms >= 0)
@@ -197,6 +205,8 @@ int uva_array_wait(struct uva_runtime *runtime, struct ArrowDeviceArray *array,
     code = wait_prepare(wait);
     if (code == 0 && !uva__rt_enter(rt))
         code = ESHUTDOWN;
+    if (code == 0 && uva__rt_on_loop(rt))
+        wait_keep_loop(wait);
     if (code == 0 && wait->watch != NULL)
         wait_begin(wait);
     if (code == 0)

@@ -14,7 +14,8 @@ struct uva__label *uva__label_new(struct uva__rt *rt)
 
     if (label == NULL)
         return NULL;
-    label->rt = uva__rt_acquire(rt);
+    uva__rt_hold(rt);
+    label->rt = rt;
     uva__atomic64_store(&label->refs, 1);
     return label;
 }
@@ -36,7 +37,7 @@ static void label_free(struct uva__label *label)
         uva__memory_free(&rt->allocator, name, sizeof(*name));
     }
     uva__memory_free(&rt->allocator, label, sizeof(*label));
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
 }
 
 void uva__label_release(struct uva__label *label)

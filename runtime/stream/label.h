@@ -14,7 +14,7 @@ struct uva__label_name {
 };
 
 struct uva__label {
-    struct uva__rt *rt;        /* counts */
+    struct uva__rt *rt;        /* holds its memory */
     struct uva__atomic64 refs; /* the stream, its sources, checks on its hops */
     struct uva__atomic_ptr now; /* owns: the name; NULL: none */
 };

@@ -154,7 +154,8 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->loop.asleep = true;
     uva__atomic64_store(&p->demand, 0);
     uva__wakeup_init(&p->wakeup, &producer_wakeup_ops, 1);
-    p->rt = uva__rt_acquire(source->rt);
+    p->rt = source->rt; /* its source has a reference */
+    uva__rt_hold(p->rt);
     p->source = source;
     p->task_owner = &producer_task_owner;
     p->maps = NULL;
@@ -207,10 +208,12 @@ static void producer_retire(struct uva__wakeup *wakeup)
     struct uva__producer *p =
         uva__container_of(wakeup, struct uva__producer, wakeup);
     struct uva__rt *rt = p->rt;
+    bool used;
 
     if (uva__atomic64_or(&p->demand, UVA__DEMAND_ASLEEP | UVA__DEMAND_DEAD) &
         UVA__DEMAND_ASLEEP)
         return;
+    used = uva__rt_try_acquire(rt); /* the source may release the last one */
     producer_free_maps(p);
     uva__failure_fini(&p->loop.urgent, &rt->allocator);
     uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
@@ -218,7 +221,9 @@ static void producer_retire(struct uva__wakeup *wakeup)
     p->source = NULL;
     p->abi.additional_metadata = p->abi.private_data = NULL;
     uva__slots_put_producer(rt, p);
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
+    if (used)
+        uva__rt_release(rt);
 }
 
 void uva__producer_acquire(struct uva__producer *p)

@@ -69,6 +69,14 @@ static void stream_abort(struct uva__open_object *object)
     uva__rt_wake(s->rt, &s->wakeup); /* also if it was cancelled before */
 }
 
+static void stream_time_out(struct uva__open_object *object)
+{
+    struct uva_stream *s =
+        uva__container_of(object, struct uva_stream, loop.object);
+
+    uva_stream_cancel(s, ETIMEDOUT, "the deadline of the drain has passed");
+}
+
 static struct uva_stream *stream_alloc(struct uva__rt *rt)
 {
     struct uva_stream *s = uva__memory_new(&rt->allocator, sizeof(*s));
@@ -79,6 +87,7 @@ static struct uva_stream *stream_alloc(struct uva__rt *rt)
     uva__atomic64_store(&s->holders, 1);
     uva__wakeup_init(&s->wakeup, &stream_wakeup_ops, 1);
     s->loop.object.abort = stream_abort;
+    s->loop.object.time_out = stream_time_out;
     uva__atomic64_add(&rt->stats.streams_held, 1);
     return s;
 }
@@ -221,14 +230,16 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
 
     if (code != 0)
         return code;
-    if (!uva__rt_enter(s->rt)) {
-        (void)uva_error_set(error, ESHUTDOWN, "the runtime is closing");
+    if (!uva__rt_stream_begin(s->rt)) {
+        (void)uva_error_set(error, ESHUTDOWN,
+                            uva__rt_is_closing(s->rt)
+                                ? "the runtime is closing"
+                                : "the runtime is draining");
         uva__stream_name_error(s, error);
         return ESHUTDOWN;
     }
     s->sink = sink;
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
-    uva__atomic64_add(&s->rt->stats.streams_open, 1);
     if (uva__rt_on_loop(s->rt)) {
         s->loop.keeps_loop = true;
         uva__loop_ref(s->rt);
@@ -328,9 +339,8 @@ void uva__stream_done(struct uva_stream *s, int code,
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
-    uva__atomic64_sub(&rt->stats.streams_open, 1);
     uva__stream_unhold(s);
-    uva__rt_leave(rt);
+    uva__rt_stream_end(rt);
     uva__wakeup_release(&s->wakeup);
 }
 

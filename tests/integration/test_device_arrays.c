@@ -164,6 +164,25 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
 }
 END_TEST
 
+/* The loop has no other handle that would keep it alive. */
+START_TEST(a_wait_keeps_the_loop_alive_from_the_call_on)
+{
+    array_open(&s, all_modes[_i]);
+    loop_settle(&s.f.loop);
+    uv_unref((uv_handle_t *)&s.f.loop.keep);
+    ck_assert_int_eq(uv_loop_alive(&s.f.loop.uv), 0);
+    ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+    ck_assert_int_ne(uv_loop_alive(&s.f.loop.uv), 0);
+    soft_event_end(&s.f.device, 0, 0);
+    (void)uv_run(&s.f.loop.uv, UV_RUN_DEFAULT);
+    ck_assert_int_eq(s.f.answers, 1);
+    ck_assert_int_eq(s.f.answer.code, 0);
+    ck_assert_int_eq(uv_loop_alive(&s.f.loop.uv), 0);
+    uv_ref((uv_handle_t *)&s.f.loop.keep);
+    array_close(&s);
+}
+END_TEST
+
 START_TEST(a_close_answers_what_waits)
 {
     array_open(&s, all_modes[_i]);
@@ -459,6 +478,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(
         tc, without_an_event_or_a_way_to_wait_the_answer_comes_too, 0, 7);
     suite_add_loops(tc, 0, MODES, a_stuck_event_is_answered_in_time,
+                    a_wait_keeps_the_loop_alive_from_the_call_on,
                     a_close_answers_what_waits, many_threads_may_wait_at_once,
                     NULL);
     suite_add_loops(tc, 0, 2, an_event_that_was_complete_in_time_is_so,

@@ -27,6 +27,7 @@ JANUARY = "SELECT * FROM flights WHERE month = 1"
 JANUARY_ROWS = 27004
 ENDLESS = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
            "SELECT i, 'row ' || i AS name FROM n")
+MANY = 1000000  # more rows than the buffers of a connection hold
 NEVER_A_ROW = ENDLESS.split(") SELECT")[0] + ") SELECT count(*) FROM n"
 
 
@@ -183,6 +184,43 @@ class Server(Examples):
         reader = self.connect()
         self.stop(server)
         self.assertEqual(reader.recv(1000), b"")
+
+    def terminate(self, server):
+        """Returns when the server has begun to end."""
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.stdout.readline(), "draining\n")
+
+    def test_a_graceful_end_cuts_nothing_short(self):
+        wanted = "i\tname\n" + "".join(f"{i}\trow {i}\n"
+                                       for i in range(1, MANY + 1))
+        server = self.start(f"{ENDLESS} LIMIT {MANY}")
+        clients = [self.connect().makefile(encoding="utf-8", newline="\n")
+                   for _ in range(2)]
+        texts = [next(client) for client in clients]  # far from the end
+        self.terminate(server)
+        with self.assertRaises(ConnectionRefusedError):
+            self.connect()
+        for text, client in zip(texts, clients):
+            with client:
+                self.assertTrue(text + client.read() == wanted)
+        self.assertEqual((server.wait(PATIENCE), server.stderr.read()),
+                         (0, ""))
+
+    def test_a_graceful_end_without_clients_is_quick(self):
+        server = self.start(NEVER_A_ROW)
+        self.terminate(server)
+        self.assertEqual((server.wait(PATIENCE), server.stderr.read()),
+                         (0, ""))
+
+    def test_a_graceful_end_can_be_cut_short(self):
+        server = self.start(ENDLESS)
+        with self.connect().makefile(encoding="utf-8") as text:
+            self.assertEqual(next(text), "i\tname\n")
+            self.terminate(server)
+            server.send_signal(signal.SIGTERM)  # changes nothing
+            self.assertEqual(next(text), "1\trow 1\n")
+            self.stop(server)
+            self.assertIn("\trow ", text.read())
 
     def test_a_port_that_is_taken_is_told(self):
         self.start(JANUARY)

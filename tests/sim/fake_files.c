@@ -189,9 +189,9 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
     const uint64_t ns = (uint64_t)when->it_value.tv_sec * 1000000000 +
                         (uint64_t)when->it_value.tv_nsec;
 
-    (void)flags;
     (void)before;
-    file_of(fd)->due_ns = ns == 0 ? 0 : sim_now_ns() + ns;
+    file_of(fd)->due_ns =
+        ns == 0 ? 0 : ns + (flags & TFD_TIMER_ABSTIME ? 0 : sim_now_ns());
     times_set++;
     return 0;
 }

@@ -29,12 +29,16 @@ static struct host {
     int fd;                      /* an eventfd */
     bool opened; /* opening has finished, perhaps with an error */
     void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
-    int fiber;      /* fiber that runs the loop; -1: none of ours */
-    bool may_close; /* if alone: everything else is over */
-    bool posted;    /* a turn was requested */
-    bool closing;   /* a close was requested */
-    bool closed;    /* the close callback was called */
-    bool gone;      /* the fiber has finished with it */
+    int fiber;         /* fiber that runs the loop; -1: none of ours */
+    bool may_close;    /* if alone: everything else is over */
+    bool posted;       /* a turn was requested */
+    bool closing;      /* a close was requested */
+    bool closed;       /* the close callback was called */
+    bool draining;     /* a drain was accepted */
+    bool drained;      /* its callback was called */
+    bool awaits_quiet; /* the last call of all was asked for */
+    bool quiet;        /* it has come */
+    bool gone;         /* the fiber has finished with it */
 } hosts[HOSTS];
 static int hosts_used;
 static bool may_check;
@@ -250,7 +254,73 @@ struct uva_runtime *hosts_open(struct uva_workers *workers)
     return host->runtime;
 }
 
+/* ---- draining ----------------------------------------------------------- */
+
+static void host_drained(void *ctx)
+{
+    struct host *host = ctx;
+    struct uva_runtime_stats stats;
+
+    expectation_note("a runtime is drained");
+    if (host->drained)
+        sim_fail("drained twice");
+    if (host->closed)
+        sim_fail("drained after the close");
+    uva_runtime_get_stats(host->runtime, &stats);
+    if (stats.streams_open != 0)
+        sim_fail("drained with a stream open");
+    host->drained = true;
+}
+
+static void host_drain(struct host *host, int64_t deadline_ms)
+{
+    const bool again = host->draining;
+    int code;
+
+    if (host->runtime == NULL || host->closing)
+        return;
+    host->draining = true;
+    code = uva_runtime_drain(host->runtime, deadline_ms, host_drained, host);
+    if (code != (again ? EALREADY : 0))
+        sim_fail("drain: %s", uva_error_name(code));
+}
+
+void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].runtime == runtime)
+            host_drain(&hosts[i], deadline_ms);
+}
+
 /* ---- closing ------------------------------------------------------------ */
+
+static void host_is_quiet(void *ctx)
+{
+    struct host *host = ctx;
+
+    expectation_note("a runtime is quiet");
+    if (!host->closed)
+        sim_fail("quiet before the close");
+    if (host->quiet)
+        sim_fail("quiet twice");
+    host->quiet = true;
+}
+
+static void host_await_quiet(struct host *host)
+{
+    if (host->runtime == NULL || !peers_chance(1, 3))
+        return;
+    host->awaits_quiet = true;
+    if (uva_runtime_on_quiet(host->runtime, host_is_quiet, host) != 0)
+        sim_fail("the last call cannot be asked for");
+}
+
+void hosts_check(void)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].awaits_quiet && !hosts[i].quiet)
+            sim_fail("a runtime never became quiet");
+}
 
 static void host_closed(void *ctx)
 {
@@ -260,6 +330,8 @@ static void host_closed(void *ctx)
     expectation_note("a runtime is closed");
     if (host->closed)
         sim_fail("closed twice");
+    if (host->draining && !host->drained)
+        sim_fail("closed before it was drained");
     if (report_closed != NULL)
         report_closed(report_closed_ctx);
     host->closed = true;
@@ -274,6 +346,7 @@ static void host_close(struct host *host, int64_t grace_ms)
     if (host->runtime == NULL || host->closing)
         return;
     host->closing = true;
+    host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
     if (code != 0)
         sim_fail("close: %s", uva_error_name(code));

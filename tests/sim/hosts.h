@@ -32,6 +32,13 @@ bool hosts_are_checked(void);
 /* Begins to close a runtime; calls after the first have no effect. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 
+/* Begins to drain a runtime, unless it is closing; may be called again. */
+void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);
+
+/* After the schedule: checks that each runtime that promised its last call has
+ * made it. */
+void hosts_check(void);
+
 /* Closes all of them without grace, while nothing else runs. */
 void hosts_force_close(void);
 

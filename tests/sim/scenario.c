@@ -41,6 +41,7 @@ static struct scenario {
     bool hostile; /* a peer breaks rules; not with memory faults */
     bool alone;   /* one runtime, alone on its loop */
     bool closes;  /* runtimes are closed early */
+    bool drains;  /* runtimes are drained */
     bool devices; /* there is a device */
     bool built;   /* if alone: the chains are built */
     int meddlers; /* fibers that interfere */
@@ -62,6 +63,7 @@ static void draw_mishaps(void)
     scenario.slow = peers_chance(1, 3);
     scenario.closes = peers_chance(1, 8);
     scenario.alone = !scenario.closes && peers_chance(1, 8);
+    scenario.drains = !scenario.alone && peers_chance(1, 6);
     peers_begin(scenario.slow, scenario.alone);
     fake_uv_begin(peers_chance(1, 3) ? 1000 * (1 + sim_choose(300)) : 0);
     if (peers_chance(1, 6))
@@ -126,7 +128,7 @@ static void draw_expectation(struct expectation *expectation)
     expectation->device = scenario.devices && peers_chance(2, 3);
     expectation->on_device = expectation->device;
     expectation->excuses = EXCUSE_MEMORY;
-    if (scenario.closes)
+    if (scenario.closes || scenario.drains)
         expectation->excuses |= EXCUSE_CLOSE;
     if (!peers_chance(1, 5))
         return;
@@ -195,16 +197,35 @@ static void dropper(void *arg)
     scenario.meddlers--;
 }
 
-static void closer(void *arg)
+/* Sometimes twice. */
+static void drain_early(struct uva_runtime *runtime)
+{
+    static const int64_t deadlines[] = {0, 1, 100, UVA_FOREVER};
+
+    for (int n = peers_chance(1, 4) ? 2 : 1; n > 0; n--) {
+        meddle_soon();
+        expectation_note("a runtime drains");
+        hosts_drain(runtime, deadlines[sim_choose(4)]);
+    }
+}
+
+static void close_early(struct uva_runtime *runtime)
 {
     static const int64_t graces[] = {0, 0, 1, 100, UVA_FOREVER};
-    struct uva_runtime *runtime = arg;
 
     meddle_soon();
     if (scenario.devices)
         device_close();
     expectation_note("a runtime is closed early");
     hosts_close(runtime, graces[sim_choose(5)]);
+}
+
+static void ender(void *arg)
+{
+    if (scenario.drains)
+        drain_early(arg);
+    if (scenario.closes)
+        close_early(arg);
     scenario.meddlers--;
 }
 
@@ -239,10 +260,11 @@ static void meddlers_spawn(void)
         else
             peers_spawn("canceller", canceller, chain);
     }
-    for (int i = 0; i < scenario.runtimes_used && scenario.closes; i++) {
-        scenario.meddlers++;
-        peers_spawn("closer", closer, scenario.runtimes[i]);
-    }
+    for (int i = 0; i < scenario.runtimes_used; i++)
+        if (scenario.closes || scenario.drains) {
+            scenario.meddlers++;
+            peers_spawn("ender", ender, scenario.runtimes[i]);
+        }
 }
 
 static bool meddlers_are_done(void *arg)
@@ -305,7 +327,7 @@ static bool chains_are_over(void *arg)
  * advancing. */
 static bool chains_need_no_clock(void)
 {
-    bool pulls_inline = !scenario.slow && !scenario.closes;
+    bool pulls_inline = !scenario.slow && !scenario.closes && !scenario.drains;
 
     if (scenario.devices)
         pulls_inline = pulls_inline && !device_is_stuck();
@@ -435,6 +457,7 @@ static void check_books(void *arg)
     if (scenario.devices)
         device_check();
     device_stages_check();
+    hosts_check();
     fake_files_check();
     fake_threads_check();
     arena_check();

@@ -303,6 +303,49 @@ START_TEST(a_hold_has_no_effect_once_the_loop_has_let_go)
 }
 END_TEST
 
+/* ---- a drain ------------------------------------------------------------ */
+
+static int timed_out; /* calls of count_time_out() */
+
+static void count_time_out(struct uva__open_object *object)
+{
+    (void)object;
+    timed_out++;
+}
+
+static void never_aborted(struct uva__open_object *object)
+{
+    (void)object;
+    ck_abort_msg("the runtime is not closed");
+}
+
+START_TEST(a_stream_that_begins_after_the_deadline_is_ended_at_once)
+{
+    struct uva__open_object before = {.abort = never_aborted,
+                                      .time_out = count_time_out};
+    struct uva__open_object after = before, other = {.abort = never_aborted};
+
+    timed_out = 0;
+    ck_assert(uva__rt_stream_begin(rt)); /* it is started, and not begun */
+    uva__loop_track(rt, &before);
+    uva__loop_track(rt, &other);
+    ck_assert_int_eq(uva_runtime_drain(loop.runtime, 0, NULL, NULL), 0);
+    loop_settle(&loop);
+    ck_assert_int_eq(timed_out, 1);
+    uva__loop_untrack(rt, &other);
+    uva__loop_track(rt, &other);
+    ck_assert_int_eq(timed_out, 1);
+    uva__loop_track(rt, &after);
+    ck_assert_int_eq(timed_out, 2);
+    uva__loop_untrack(rt, &before);
+    uva__loop_untrack(rt, &other);
+    uva__loop_untrack(rt, &after);
+    ck_assert(!uva__rt_stream_begin(rt));
+    uva__rt_stream_end(rt);
+    loop_settle(&loop);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("loop");
@@ -320,5 +363,7 @@ int main(void)
     tcase_add_test(tc, a_hold_has_no_effect_once_the_loop_has_let_go);
     tcase_add_test(tc, a_turn_that_waits_has_used_little_time);
     tcase_add_test(tc, a_turn_that_works_has_used_that_time);
+    tcase_add_test(tc,
+                   a_stream_that_begins_after_the_deadline_is_ended_at_once);
     return suite_main("loop", set_up, tear_down, tc, NULL);
 }

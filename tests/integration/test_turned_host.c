@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host that turns the runtime itself: timers that it starts on the runtime's
+ * loop between two turns, the thread that counts as the loop thread before the
+ * first turn, and the system calls of a turn. The calls named below are wrapped
+ * at link time (CMakeLists.txt) and counted. test_hosting.c tests the rest. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "support/check_suite.h"
+#include "support/hosting_fixture.h"
+#include "uvarrow/adapters.h"
+
+enum { PATIENCE_MS = 30000, TURNS = 50, AN_HOUR_MS = 3600000 };
+
+/* ---- counted calls ------------------------------------------------------ */
+
+static atomic_int times_set; /* calls of timerfd_settime() */
+static atomic_int wakes;     /* calls that wake a futex */
+
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+                           struct itimerspec *before);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+                           struct itimerspec *before);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
+                           struct itimerspec *before)
+{
+    atomic_fetch_add(&times_set, 1);
+    return __real_timerfd_settime(fd, flags, when, before);
+}
+
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+long __wrap_syscall(long number, ...)
+{
+    long a[6];
+    va_list args;
+
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE)
+        atomic_fetch_add(&wakes, 1);
+    return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* ---- the host ----------------------------------------------------------- */
+
+static struct hosting_fixture h;
+static uv_timer_t timer;
+static int fired; /* calls of on_timer() */
+static int calls; /* calls of on_post() */
+
+static void open_turned(void)
+{
+    const struct uva_runtime_options turned = {.no_thread = true};
+
+    ck_assert_int_eq(uva_runtime_open(NULL, &turned, &h.rt, NULL), 0);
+}
+
+static void set_up(void)
+{
+    hosting_init(&h);
+    fired = calls = 0;
+    open_turned();
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
+    while (uva_runtime_turn(h.rt))
+        ;
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
+    hosting_fini(&h);
+}
+
+static bool is_readable(int timeout_ms)
+{
+    struct pollfd watched = {.fd = uva_runtime_fd(h.rt), .events = POLLIN};
+
+    return poll(&watched, 1, timeout_ms) > 0;
+}
+
+/* Makes a turn once the descriptor is readable. */
+static void turn_when_readable(void)
+{
+    ck_assert(is_readable(PATIENCE_MS));
+    ck_assert(uva_runtime_turn(h.rt));
+}
+
+static void settle(void)
+{
+    while (is_readable(0))
+        ck_assert(uva_runtime_turn(h.rt));
+}
+
+static void on_post(void *ctx)
+{
+    (void)ctx;
+    calls++;
+}
+
+/* ---- timers of the host ------------------------------------------------- */
+
+static void on_timer(uv_timer_t *handle)
+{
+    (void)handle;
+    fired++;
+}
+
+static void close_timer(void)
+{
+    (void)uva_runtime_loop(h.rt);
+    uv_close((uv_handle_t *)&timer, NULL);
+    turn_when_readable();
+}
+
+START_TEST(a_timer_started_between_turns_makes_the_descriptor_readable)
+{
+    ck_assert_int_eq(uv_timer_init(uva_runtime_loop(h.rt), &timer), 0);
+    for (int i = 0; i < 3; i++) {
+        settle();
+        (void)uva_runtime_loop(h.rt);
+        ck_assert_int_eq(uv_timer_start(&timer, on_timer, 20, 0), 0);
+        while (fired == i)
+            turn_when_readable();
+    }
+    ck_assert_int_eq(fired, 3);
+    close_timer();
+}
+END_TEST
+
+/* The loop's time is that of the last turn, unless it is updated: a timer
+ * started long after that would fire too soon. */
+START_TEST(the_loop_between_turns_knows_the_time)
+{
+    uv_loop_t *loop = uva_runtime_loop(h.rt);
+    const uint64_t before = uv_now(loop);
+
+    while (uv_hrtime() / 1000000 <= before + 1)
+        ;
+    ck_assert_uint_eq(uv_now(loop), before);
+    (void)uva_runtime_loop(h.rt);
+    ck_assert_uint_gt(uv_now(loop), before);
+}
+END_TEST
+
+START_TEST(the_loop_is_looked_at_once)
+{
+    int turns = 0;
+
+    (void)uva_runtime_loop(h.rt);
+    ck_assert(is_readable(0));
+    for (; is_readable(0); turns++)
+        ck_assert(uva_runtime_turn(h.rt));
+    ck_assert_int_eq(turns, 1);
+}
+END_TEST
+
+static void look_at_loop(void *ctx)
+{
+    *(struct uv_loop_s **)ctx = uva_runtime_loop(h.rt);
+}
+
+/* A turn ends by computing when the next one is due. */
+START_TEST(the_loop_inside_a_turn_is_only_returned)
+{
+    struct uv_loop_s *loop = NULL;
+
+    ck_assert_int_eq(uva_runtime_post(h.rt, look_at_loop, &loop), 0);
+    turn_when_readable();
+    ck_assert_ptr_nonnull(loop);
+    ck_assert(!is_readable(0));
+}
+END_TEST
+
+static void *take_loop(void *ctx)
+{
+    *(struct uv_loop_s **)ctx = uva_runtime_loop(h.rt);
+    return NULL;
+}
+
+START_TEST(the_loop_on_another_thread_is_only_returned)
+{
+    struct uv_loop_s *loop = NULL;
+
+    ck_assert_int_eq(pthread_join(hosting_thread(take_loop, &loop), NULL), 0);
+    ck_assert_ptr_nonnull(loop);
+    ck_assert(!is_readable(0));
+}
+END_TEST
+
+/* ---- the system calls of a turn ----------------------------------------- */
+
+/* Turns as often as work comes from a post; counts the calls meanwhile. */
+static void turn_posts(int n)
+{
+    for (int i = 0; i < n; i++) {
+        ck_assert_int_eq(uva_runtime_post(h.rt, on_post, NULL), 0);
+        turn_when_readable();
+    }
+    ck_assert_int_eq(calls, n);
+}
+
+START_TEST(a_turn_without_timers_sets_no_time_and_wakes_no_thread)
+{
+    settle();
+    atomic_store(&times_set, 0);
+    atomic_store(&wakes, 0);
+    turn_posts(TURNS);
+    ck_assert_int_eq(atomic_load(&times_set), 0);
+    ck_assert_int_eq(atomic_load(&wakes), 0);
+}
+END_TEST
+
+START_TEST(a_timer_far_away_sets_the_time_once)
+{
+    ck_assert_int_eq(uv_timer_init(uva_runtime_loop(h.rt), &timer), 0);
+    ck_assert_int_eq(uv_timer_start(&timer, on_timer, AN_HOUR_MS, 0), 0);
+    atomic_store(&times_set, 0);
+    turn_posts(TURNS);
+    ck_assert_int_eq(atomic_load(&times_set), 1);
+    close_timer();
+    ck_assert_int_eq(fired, 0);
+}
+END_TEST
+
+/* ---- the loop thread before the first turn ------------------------------ */
+
+START_TEST(waiting_on_the_opener_before_the_first_turn_says_edeadlk)
+{
+    struct ArrowArrayStream blocking;
+    struct ArrowArray array = {0};
+    struct ArrowSchema schema = {0};
+
+    ck_assert(uva_runtime_on_loop(h.rt));
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(hosting_stream(&h, false), NULL,
+                                                &blocking, NULL),
+                     0);
+    ck_assert_int_eq(blocking.get_next(&blocking, &array), EDEADLK);
+    ck_assert_int_eq(blocking.get_schema(&blocking, &schema), EDEADLK);
+    blocking.release(&blocking);
+    while (atomic_load(&h.fake.freed) == 0)
+        ck_assert(uva_runtime_turn(h.rt));
+}
+END_TEST
+
+static void *turn_once(void *ctx)
+{
+    (void)ctx;
+    ck_assert(uva_runtime_turn(h.rt));
+    ck_assert(uva_runtime_on_loop(h.rt));
+    return NULL;
+}
+
+START_TEST(the_first_turn_makes_another_thread_the_loop_thread)
+{
+    ck_assert_int_eq(pthread_join(hosting_thread(turn_once, NULL), NULL), 0);
+    ck_assert(!uva_runtime_on_loop(h.rt));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *timers = tcase_create("timers"), *cost = tcase_create("cost");
+    TCase *thread = tcase_create("thread");
+
+    suite_add(timers,
+              a_timer_started_between_turns_makes_the_descriptor_readable,
+              the_loop_between_turns_knows_the_time, the_loop_is_looked_at_once,
+              the_loop_inside_a_turn_is_only_returned,
+              the_loop_on_another_thread_is_only_returned, NULL);
+    suite_add(cost, a_turn_without_timers_sets_no_time_and_wakes_no_thread,
+              a_timer_far_away_sets_the_time_once, NULL);
+    suite_add(thread, waiting_on_the_opener_before_the_first_turn_says_edeadlk,
+              the_first_turn_makes_another_thread_the_loop_thread, NULL);
+    return suite_main("turned host", set_up, tear_down, timers, cost, thread,
+                      NULL);
+}
