@@ -254,12 +254,14 @@ struct uva_drive {
  * controls requests, cancellation and extraction; device events are passed on.
  * Data is extracted on the thread on which the handler extracts. If it may do
  * so inside on_next_task, and extraction is expensive, add
- * uva_stream_parallel() first. `options` may be NULL. Returns 0: the stream
+ * uva_stream_parallel() first. Tasks whose extraction may fail postpone the
+ * release of the handler, at most 30 seconds from the end; the stream is open,
+ * and keeps the loop alive, until that release. `options` may be NULL. Returns 0: the stream
  * takes `handler` and will call its release exactly once. Otherwise the handler
  * is untouched: EINVAL if a function of it is NULL, EBUSY for a handler in use,
  * or as uva_stream_for_each().
  * Thread: builder.
- * Clauses: AH-02, AH-29, G-55. */
+ * Clauses: AH-02, AH-29, G-17, G-55. */
 UVA_API UVA_MUST_CHECK int
 uva_stream_drive(struct uva_stream *stream,
                  struct ArrowAsyncDeviceStreamHandler *handler,

@@ -554,8 +554,6 @@ static void producer_drain(struct uva__producer *p)
         uva__timer_start(p->rt, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
     }
     p->loop.state.unsettled = producer_unsettled(p);
-    if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
-        p->loop.hooks.ended(p->loop.hooks.ctx);
 }
 
 /* Makes `move`, which the rules have just decided. */

@@ -26,8 +26,6 @@ struct uva__mapping {
 
 /* Callbacks to the producer's creator. Each may be NULL. On the loop. */
 struct uva__producer_hooks {
-    /* the end was reported, and the producer waits only for extraction */
-    void (*ended)(void *ctx);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
     /* the handler was released; `ctx` is not used any more */

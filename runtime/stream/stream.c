@@ -280,13 +280,6 @@ const struct uva__failure *uva__stream_cancelled(const struct uva_stream *s)
                                                                   : NULL;
 }
 
-void uva__stream_unhold(struct uva_stream *s)
-{
-    if (s->loop.keeps_loop)
-        uva__loop_unref(s->rt);
-    s->loop.keeps_loop = false;
-}
-
 void uva__stream_done(struct uva_stream *s, int code,
                       const struct uva_error *error)
 {
@@ -299,7 +292,7 @@ void uva__stream_done(struct uva_stream *s, int code,
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
     uva__atomic64_sub(&rt->stats.streams_open, 1);
-    uva__stream_unhold(s);
+    uva__loop_unref(rt); /* since it began */
     uva__rt_leave(rt);
     uva__wakeup_release(&s->wakeup);
 }
