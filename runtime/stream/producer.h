@@ -70,6 +70,7 @@ struct uva__producer {
         bool running;                   /* its run is on the stack */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
+        bool closing;                   /* a close waits for those tasks */
         bool asleep;                    /* not begun, or over: a run has
                                            no effect */
     } loop;

@@ -107,6 +107,13 @@ void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 
 /* ---- extract ------------------------------------------------------------ */
 
+/* The end of a watch. */
+static void producer_notify(struct uva__producer *producer)
+{
+    uva__rt_wake(producer->rt, &producer->wakeup);
+    producer->task_owner->unwatched(producer);
+}
+
 static inline void task_settle(struct uva__task *task,
                                enum uva__task_state state)
 {
@@ -114,21 +121,19 @@ static inline void task_settle(struct uva__task *task,
 
     /* Only the loop sets a watch, so none is set during its own turn. */
     if (uva__task_state_settle(&task->state, state,
-                               uva__rt_in_turn(producer->rt))) {
-        uva__rt_wake(producer->rt, &producer->wakeup);
-        producer->task_owner->unwatched(producer);
-    }
+                               uva__rt_in_turn(producer->rt)))
+        producer_notify(producer);
 }
 
-/* Claiming an orphaned task releases the reference of its watch. */
+/* Claiming an orphaned task releases its reference to the rt. The memory of its
+ * producer may be in quarantine by then, but it names the rt as before. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
-    bool unwatched;
-    const int code =
-        uva__task_state_claim(&task->state, generation, &unwatched);
+    bool orphaned;
+    const int code = uva__task_state_claim(&task->state, generation, &orphaned);
 
-    if (unwatched)
-        task->producer->task_owner->unwatched(task->producer);
+    if (orphaned)
+        uva__rt_release(task->producer->rt);
     return code;
 }
 
@@ -321,11 +326,19 @@ bool uva__task_notify(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
-/* Ends a discard: the data is gone. */
+/* Ends a discard: the data is gone. An orphaned task is watched, and may be
+ * extracted as soon as it is orphaned. */
 static void task_swept(struct uva__task *task)
 {
-    if (!uva__task_state_orphan(&task->state))
-        uva__task_settle(task, UVA__TASK_REVOKED);
+    struct uva__producer *producer = task->producer;
+    struct uva__rt *rt = uva__rt_acquire(producer->rt);
+
+    if (uva__task_state_orphan(&task->state)) {
+        producer_notify(producer);
+        return;
+    }
+    uva__task_settle(task, UVA__TASK_REVOKED);
+    uva__rt_release(rt);
 }
 
 static void task_discard_run(struct uva__discard *item)

@@ -90,10 +90,11 @@ static inline enum uva__task_state uva__task_state(const struct uva__task *task)
                                   UVA__TASK_STATES);
 }
 
-/* Whether the loop may take the slot back. Thread: loop. */
+/* Whether no thread uses the data any more. The loop may then take the slot
+ * back, unless the task is ORPHANED. Thread: loop. */
 static inline bool uva__task_is_over(const struct uva__task *task)
 {
-    return uva__task_state(task) >= UVA__TASK_DONE;
+    return uva__task_state(task) >= UVA__TASK_ORPHANED;
 }
 
 /* Has the thread that settles the slot post the producer and release one
@@ -106,9 +107,9 @@ bool uva__task_notify(struct uva__task *task);
  * effect on a task that is claimed or over. Thread: loop. */
 void uva__task_revoke(struct uva__task *task);
 
-/* Revokes a watched task for good, as the loop detaches: a later extraction
- * fails with ECANCELED and releases the reference of the watch. Thread: loop.
- */
+/* Revokes a watched task for good, as the runtime closes: a later extraction
+ * fails with ECANCELED. Until then the task is ORPHANED, and keeps a reference
+ * to the rt in place of that to its producer. Thread: loop. */
 void uva__task_orphan(struct uva__task *task);
 
 /* Discards a task without using its data, for every task must be extracted or
