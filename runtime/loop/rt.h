@@ -76,7 +76,7 @@ struct uva__rt {
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
         int64_t draining; /* sources being closed by a worker, and producers
-                             whose tasks are being extracted */
+                             with a task that is being extracted */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };

@@ -291,24 +291,36 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     return task_give(task, out);
 }
 
-/* The slot of a task of ours, which the checker may have wrapped. */
+/* The slot of a task of ours, which the checker of any hop on the way may have
+ * wrapped; NULL for a foreign one. */
 static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {
     uint64_t generation;
 
-    if (task->extract_data != uva__task_extract)
+    while (task != NULL && task->extract_data != uva__task_extract)
         task = uva__check_hop_unwrap(task);
-    assert(task != NULL && task->extract_data == uva__task_extract);
-    return token_read(task->private_data, &generation);
+    return task != NULL ? token_read(task->private_data, &generation) : NULL;
+}
+
+enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
+{
+    const struct uva__task *slot = task_behind(task);
+
+    if (slot == NULL)
+        return UVA__TASK_FOREIGN;
+    return slot->producer->expensive ? UVA__TASK_OURS_EXPENSIVE
+                                     : UVA__TASK_OURS;
 }
 
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 {
+    assert(task_behind(task) != NULL);
     return task_behind(task)->info.ordinal;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
+    assert(task_behind(task) != NULL);
     return task_behind(task)->info.bytes;
 }
 
@@ -382,14 +394,17 @@ void uva__task_orphan(struct uva__task *task)
     task_take_back_here(task, UVA__TASK_ORPHAN);
 }
 
-/* Foreign code discards the data here only if this is no loop thread. */
+/* Foreign code discards the data here only if this is no loop thread. A task
+ * that was revoked before counts as extracted from now on. */
 static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
 
-    if (!uva__task_state_take_back(&task->state, generation, 0))
+    if (!uva__task_state_take_back(&task->state, generation, 0)) {
+        (void)task_claim(task, generation);
         return;
+    }
     if (task->is_lazy && uva__turn_depth() > 0) {
         task_discard_async(task);
         return;

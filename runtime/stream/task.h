@@ -154,6 +154,18 @@ int uva__task_extract(struct ArrowAsyncTask *self,
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out);
 
+/* What is known of a task before its extraction. */
+enum uva__task_kind {
+    UVA__TASK_FOREIGN,
+    UVA__TASK_OURS,          /* its extraction may run on the loop thread */
+    UVA__TASK_OURS_EXPENSIVE /* and this one's may not */
+};
+
+/* The kind of a task, which the checker may have wrapped. A task of ours is
+ * valid until it is extracted, whatever ends before that. Thread: the one that
+ * is inside the callback that brings the task. */
+enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
+
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
