@@ -192,8 +192,23 @@ static void producer_free_maps(struct uva__producer *p)
     p->maps = NULL;
 }
 
-/* Ends the producer and puts its memory into quarantine, on the thread that
- * dropped the last reference. */
+/* No task uses the source and the maps any more: gives them up, though holders
+ * may still refer to the producer. */
+static void producer_end(struct uva__producer *p)
+{
+    struct uva__source *source = p->source;
+
+    p->source = NULL;
+    p->abi.additional_metadata = p->abi.private_data = NULL;
+    producer_free_maps(p);
+    uva__failure_fini(&p->loop.urgent, &p->rt->allocator);
+    uva__metadata_fini(&p->loop.metadata, &p->rt->allocator, NULL);
+    source->ops->leave(source);
+}
+
+/* Puts the memory of the producer into quarantine, on the thread that dropped
+ * the last reference; ends it first, if it has never begun, or if the loop has
+ * detached. */
 static void producer_retire(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
@@ -205,12 +220,8 @@ static void producer_retire(struct uva__wakeup *wakeup)
         UVA__DEMAND_ASLEEP)
         return;
     used = uva__rt_try_acquire(rt); /* the source may release the last one */
-    producer_free_maps(p);
-    uva__failure_fini(&p->loop.urgent, &rt->allocator);
-    uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
-    p->source->ops->leave(p->source);
-    p->source = NULL;
-    p->abi.additional_metadata = p->abi.private_data = NULL;
+    if (p->source != NULL)
+        producer_end(p);
     uva__slots_put_producer(rt, p);
     uva__rt_unhold(rt);
     if (used)
@@ -290,7 +301,8 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop.dropped_count -= task->dropped;
     task->dropped = false;
     producer_count_held(p, -1);
-    producer_put_task(p, task);
+    if (uva__task_state(task) != UVA__TASK_ORPHANED)
+        producer_put_task(p, task);
 }
 
 static struct uva__task *task_of(struct uva__link *link)
@@ -397,7 +409,7 @@ static void producer_revoke_tasks(struct uva__producer *p)
         uva__task_revoke(task_of(link));
 }
 
-/* Revokes unclaimed tasks for good, as the loop detaches. */
+/* Revokes unclaimed tasks for good, as the runtime closes. */
 static void producer_orphan_tasks(struct uva__producer *p)
 {
     struct uva__link *link, *next;
@@ -559,8 +571,6 @@ static void producer_drain(struct uva__producer *p)
         uva__timer_start(p->rt, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
     }
     p->loop.state.unsettled = producer_unsettled(p);
-    if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
-        p->loop.hooks.ended(p->loop.hooks.ctx);
 }
 
 /* Makes `move`, which the rules have just decided. */
@@ -682,25 +692,43 @@ static int64_t producer_dispatch(struct uva__producer *p)
     return p->loop.offered - before;
 }
 
-/* The loop detaches while consumers may still extract tasks: the last
- * extraction ends the producer. */
+static struct uva__producer *producer_at(struct uva__detach_hook *hook)
+{
+    return uva__container_of(hook, struct uva__producer, loop.detach);
+}
+
+/* The runtime closes while consumers hold tasks: extraction fails with
+ * ECANCELED from now on, and the close waits for the extractions and discards
+ * that are running. */
+static void producer_close(struct uva__detach_hook *hook)
+{
+    struct uva__producer *p = producer_at(hook);
+
+    if (p->loop.closing)
+        return;
+    p->loop.closing = true;
+    p->rt->loop.draining++;
+    producer_orphan_tasks(p);
+    uva__producer_wake(p);
+}
+
+/* The close has waited long enough: the last extraction or discard that is
+ * running ends the producer. */
 static void producer_detach(struct uva__detach_hook *hook)
 {
-    struct uva__producer *p =
-        uva__container_of(hook, struct uva__producer, loop.detach);
+    struct uva__producer *p = producer_at(hook);
 
-    producer_watch_tasks(p);
-    producer_orphan_tasks(p); /* extraction fails with ECANCELED from now on */
     p->loop.asleep = true;
     uva__producer_release(p);
 }
 
 /* The handler is released, but outstanding tasks may still be extracted: the
- * producer lives until all of them are over. */
+ * producer lives until all of them are over, or revoked by a close. */
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
     if (p->loop.out_count > 0) {
+        p->loop.detach.close = producer_close;
         p->loop.detach.run = producer_detach;
         if (!p->loop.lingering)
             uva__rt_add_detach_hook(p->rt, &p->loop.detach);
@@ -712,8 +740,10 @@ static void producer_linger(struct uva__producer *p)
         return;
     if (p->loop.lingering)
         uva__rt_remove_detach_hook(p->rt, &p->loop.detach);
-    p->loop.lingering = false;
+    p->rt->loop.draining -= p->loop.closing;
+    p->loop.lingering = p->loop.closing = false;
     p->loop.asleep = true;
+    producer_end(p);
     uva__producer_release(p); /* the maker's reference */
 }
 
