@@ -125,7 +125,7 @@ static inline void task_settle(struct uva__task *task,
         producer_notify(producer);
 }
 
-/* Claiming an orphaned task releases its reference to the rt. The memory of its
+/* Claiming an orphaned task gives up its hold on the rt. The memory of its
  * producer may be in quarantine by then, but it names the rt as before. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
@@ -133,7 +133,7 @@ static int task_claim(struct uva__task *task, uint64_t generation)
     const int code = uva__task_state_claim(&task->state, generation, &orphaned);
 
     if (orphaned)
-        uva__rt_release(task->producer->rt);
+        uva__rt_unhold(task->producer->rt);
     return code;
 }
 
@@ -343,14 +343,15 @@ bool uva__task_notify(struct uva__task *task)
 static void task_swept(struct uva__task *task)
 {
     struct uva__producer *producer = task->producer;
-    struct uva__rt *rt = uva__rt_acquire(producer->rt);
+    struct uva__rt *rt = producer->rt;
 
+    uva__rt_hold(rt);
     if (uva__task_state_orphan(&task->state)) {
         producer_notify(producer);
         return;
     }
     uva__task_settle(task, UVA__TASK_REVOKED);
-    uva__rt_release(rt);
+    uva__rt_unhold(rt);
 }
 
 static void task_discard_run(struct uva__discard *item)

@@ -17,7 +17,7 @@ enum uva__task_state {
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the state */
     UVA__TASK_DISCARDING, /* revoked; being discarded */
     UVA__TASK_ORPHANED,   /* discarded, as the runtime closed: over, but its
-                             memory stays, with a reference to the rt, until it
+                             memory stays, with a hold on the rt, until it
                              is extracted. Clauses: AT-02. */
     UVA__TASK_DONE,       /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has not read the error */
@@ -65,7 +65,7 @@ static inline int uva__task_state_late(struct uva__atomic64 *state,
 
 /* One compare-and-swap elects the single extractor: returns 0 to the winner.
  * EINVAL for a second claim or a stale generation; ECANCELED if the task was
- * revoked, and `*orphaned` if the caller must release its reference to the rt.
+ * revoked, and `*orphaned` if the caller must give up its hold on the rt.
  * Thread: any. */
 static inline int uva__task_state_claim(struct uva__atomic64 *state,
                                         uint64_t generation, bool *orphaned)
@@ -135,7 +135,7 @@ static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
 
 /* Ends a discard with ORPHANED, if ORPHAN was set and the task was not
  * extracted since; otherwise returns false, and the caller settles it. The
- * reference to the rt was taken before. As for a settle, the caller posts the
+ * hold on the rt was taken before. As for a settle, the caller posts the
  * producer and releases the reference of the watch. Thread: the one that
  * discarded it. */
 static inline bool uva__task_state_orphan(struct uva__atomic64 *state)
