@@ -613,7 +613,8 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Takes over the requests of other threads, and the flags beside them. */
+/* Takes over the requests of other threads, and the flags beside them; searches
+ * all tasks if an extraction failed. */
 static void absorb_demand(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
@@ -632,20 +633,20 @@ static void absorb_demand(struct uva__producer *p)
     }
     if (word & UVA__DEMAND_CANCEL)
         uva__producer_state_note_cancel(state);
+    if ((word & UVA__DEMAND_FAILED) && p->loop.urgent.code == 0)
+        producer_reap_all(p); /* before the next batch. Clauses: AT-08. */
 }
 
 /* Takes back slots that are over, from the oldest on; searches all of them if
- * one failed, or if the producer waits for each. */
+ * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    const bool failed = uva__demand_take_failed(&p->demand);
-
-    if (failed || p->loop.watching)
-        producer_reap_all(p);
-    else
+    if (!p->loop.watching) {
         producer_reap(p);
-    if (p->loop.watching)
-        p->loop.state.unsettled = producer_unsettled(p);
+        return;
+    }
+    producer_reap_all(p);
+    p->loop.state.unsettled = producer_unsettled(p);
 }
 
 static void absorb_source(struct uva__producer *p)
