@@ -192,16 +192,16 @@ static void producer_free_maps(struct uva__producer *p)
 }
 
 /* No task uses the source and the maps any more: gives them up, though holders
- * may still refer to the producer. */
+ * may still refer to the producer. A handler on another thread may not have
+ * seen its metadata by now, so the source's are kept. */
 static void producer_end(struct uva__producer *p)
 {
     struct uva__source *source = p->source;
 
+    if (p->loop.metadata.block == NULL)
+        uva__metadata_move(&source->metadata, &p->loop.metadata);
     p->source = NULL;
-    p->abi.additional_metadata = p->abi.private_data = NULL;
     producer_free_maps(p);
-    uva__failure_fini(&p->loop.urgent, &p->rt->allocator);
-    uva__metadata_fini(&p->loop.metadata, &p->rt->allocator, NULL);
     source->ops->leave(source);
 }
 
@@ -219,6 +219,9 @@ static void producer_retire(struct uva__wakeup *wakeup)
         return;
     if (p->source != NULL)
         producer_end(p);
+    uva__failure_fini(&p->loop.urgent, &rt->allocator);
+    uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
+    p->abi.additional_metadata = p->abi.private_data = NULL;
     uva__slots_put_producer(rt, p);
     uva__rt_release(rt);
 }
@@ -287,7 +290,9 @@ static void producer_count_held(struct uva__producer *p, int change)
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
-    if (uva__task_state(task) == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
+    const enum uva__task_state state = uva__task_state(task);
+
+    if (state == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
         uva__failure_set(&p->loop.urgent, &p->rt->allocator, task->failed.code,
                          task->failed.error, NULL);
         uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
@@ -296,7 +301,7 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop.dropped_count -= task->dropped;
     task->dropped = false;
     producer_count_held(p, -1);
-    if (uva__task_state(task) != UVA__TASK_ORPHANED)
+    if (state != UVA__TASK_ORPHANED)
         producer_put_task(p, task);
 }
 
