@@ -193,16 +193,16 @@ static void producer_free_maps(struct uva__producer *p)
 }
 
 /* No task uses the source and the maps any more: gives them up, though holders
- * may still refer to the producer. */
+ * may still refer to the producer. A handler on another thread may not have
+ * seen its metadata by now, so the source's are kept. */
 static void producer_end(struct uva__producer *p)
 {
     struct uva__source *source = p->source;
 
+    if (p->loop.metadata.block == NULL)
+        uva__metadata_move(&source->metadata, &p->loop.metadata);
     p->source = NULL;
-    p->abi.additional_metadata = p->abi.private_data = NULL;
     producer_free_maps(p);
-    uva__failure_fini(&p->loop.urgent, &p->rt->allocator);
-    uva__metadata_fini(&p->loop.metadata, &p->rt->allocator, NULL);
     source->ops->leave(source);
 }
 
@@ -222,6 +222,9 @@ static void producer_retire(struct uva__wakeup *wakeup)
     used = uva__rt_try_acquire(rt); /* the source may release the last one */
     if (p->source != NULL)
         producer_end(p);
+    uva__failure_fini(&p->loop.urgent, &rt->allocator);
+    uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
+    p->abi.additional_metadata = p->abi.private_data = NULL;
     uva__slots_put_producer(rt, p);
     uva__rt_unhold(rt);
     if (used)
@@ -292,7 +295,9 @@ static void producer_count_held(struct uva__producer *p, int change)
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
-    if (uva__task_state(task) == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
+    const enum uva__task_state state = uva__task_state(task);
+
+    if (state == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
         uva__failure_set(&p->loop.urgent, &p->rt->allocator, task->failed.code,
                          task->failed.error, NULL);
         uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
@@ -301,7 +306,7 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop.dropped_count -= task->dropped;
     task->dropped = false;
     producer_count_held(p, -1);
-    if (uva__task_state(task) != UVA__TASK_ORPHANED)
+    if (state != UVA__TASK_ORPHANED)
         producer_put_task(p, task);
 }
 
@@ -618,7 +623,8 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Takes over the requests of other threads, and the flags beside them. */
+/* Takes over the requests of other threads, and the flags beside them; searches
+ * all tasks if an extraction failed. */
 static void absorb_demand(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
@@ -637,20 +643,20 @@ static void absorb_demand(struct uva__producer *p)
     }
     if (word & UVA__DEMAND_CANCEL)
         uva__producer_state_note_cancel(state);
+    if ((word & UVA__DEMAND_FAILED) && p->loop.urgent.code == 0)
+        producer_reap_all(p); /* before the next batch. Clauses: AT-08. */
 }
 
 /* Takes back slots that are over, from the oldest on; searches all of them if
- * one failed, or if the producer waits for each. */
+ * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    const bool failed = uva__demand_take_failed(&p->demand);
-
-    if (failed || p->loop.watching)
-        producer_reap_all(p);
-    else
+    if (!p->loop.watching) {
         producer_reap(p);
-    if (p->loop.watching)
-        p->loop.state.unsettled = producer_unsettled(p);
+        return;
+    }
+    producer_reap_all(p);
+    p->loop.state.unsettled = producer_unsettled(p);
 }
 
 static void absorb_source(struct uva__producer *p)

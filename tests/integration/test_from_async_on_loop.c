@@ -369,6 +369,20 @@ START_TEST(a_task_that_cannot_be_kept_is_a_failure_though_the_end_comes_inside)
 }
 END_TEST
 
+/* There is no memory to hand it over to another thread. */
+START_TEST(an_unwanted_task_that_cannot_be_kept_is_discarded_here)
+{
+    open_peer(false);
+    uva_stream_cancel(f.stream, 0, "seen enough");
+    fixture_await(&f);
+    loop_fail(&f.loop, 1);
+    peer_task(0);
+    loop_fail(&f.loop, 0);
+    ck_assert_int_eq(atomic_load(&peer.in_turn), 1);
+    peer_release();
+}
+END_TEST
+
 int main(void)
 {
     TCase *release = tcase_create("release"),
@@ -387,6 +401,7 @@ int main(void)
     suite_add(
         unwanted,
         a_task_that_cannot_be_kept_is_a_failure_though_the_end_comes_inside,
+        an_unwanted_task_that_cannot_be_kept_is_discarded_here,
         tasks_that_come_after_the_close_are_discarded_here,
         release_after_the_close_waits_for_a_thread_that_extracts, NULL);
     return suite_main("from_async_on_loop", NULL, tear_down, release, unwanted,

@@ -27,6 +27,8 @@ static struct recording_handler handler; /* of the outer stream */
 static struct uva_outcome outcome;       /* of the outer stream */
 static sem_t entered, leave;             /* of the map, if it waits */
 static bool waits;
+static bool on_worker;    /* the handler of the outer stream */
+static const char *about; /* metadata of the inner stream; or NULL */
 static atomic_long freed, inner_done, outer_done, answers;
 static atomic_long maps;         /* calls of the map */
 static atomic_long maps_in_turn; /* of these, on a loop thread */
@@ -73,8 +75,8 @@ static void on_outer_done(void *ctx, const struct uva_outcome *end)
 static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *to,
                  struct uva_error *error)
 {
-    const struct uva_drive options = {.on_done = on_inner_done,
-                                      .ctx = &inner_done};
+    const struct uva_drive options = {
+        .on_done = on_inner_done, .ctx = &inner_done, .metadata = about};
 
     (void)ctx;
     return uva_stream_drive(inner, to, &options, error);
@@ -92,7 +94,8 @@ static void open_both(int way)
         ck_assert_int_eq(uva_runtime_open(NULL, &options, &other, NULL), 0);
     ck_assert_int_eq(sem_init(&entered, 0, 0), 0);
     ck_assert_int_eq(sem_init(&leave, 0, 0), 0);
-    waits = false;
+    waits = on_worker = false;
+    about = NULL;
     freed = inner_done = outer_done = answers = maps = maps_in_turn = 0;
     memset(&outcome, 0, sizeof(outcome));
     recording_handler_init(&handler, WINDOW, 0);
@@ -106,8 +109,8 @@ static void drive(struct uva_stream *stream)
                                             .free_ctx = count,
                                             .ctx = &freed,
                                             .window = {.batches = WINDOW}};
-    const struct uva_drive options = {.on_done = on_outer_done,
-                                      .ctx = &outer_done};
+    const struct uva_drive options = {
+        .on_done = on_outer_done, .ctx = &outer_done, .on_worker = on_worker};
 
     inner = stream;
     f.stream = uva_stream_from_async(f.loop.runtime, &source);
@@ -331,6 +334,48 @@ START_TEST(what_needs_a_map_is_lost_with_the_runtime_of_its_producer)
 }
 END_TEST
 
+static int (*record_schema)(struct ArrowAsyncDeviceStreamHandler *self,
+                            struct ArrowSchema *schema);
+
+static int wait_in_schema(struct ArrowAsyncDeviceStreamHandler *self,
+                          struct ArrowSchema *schema)
+{
+    ck_assert_int_eq(sem_post(&entered), 0);
+    while (sem_wait(&leave) != 0)
+        ;
+    return record_schema(self, schema);
+}
+
+/* The producer has ended on the loop thread while the worker that calls the
+ * handler is still inside on_schema, and reads its metadata after that. */
+START_TEST(metadata_outlives_a_producer_that_is_called_by_a_worker)
+{
+    struct uva_pair pair = {uva_bytes_of("key"), uva_bytes_of("value")};
+    char block[64];
+    size_t size = sizeof(block);
+
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    open_both(_i);
+    about = block;
+    on_worker = true;
+    f.fake.batches = 0;
+    record_schema = handler.handler.on_schema;
+    handler.handler.on_schema = wait_in_schema;
+    drive(blocking());
+    while (sem_trywait(&entered) != 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    await(&inner_done);
+    while (atomic_load(&freed) == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    for (int i = 0; i < 10; i++)
+        loop_settle(&f.loop);
+    ck_assert_int_eq(sem_post(&leave), 0);
+    await(&outer_done);
+    ck_assert_str_eq(handler.about, "key=value");
+    close_both();
+}
+END_TEST
+
 int main(void)
 {
     TCase *cancels = tcase_create("cancels"), *ends = tcase_create("ends");
@@ -344,5 +389,8 @@ int main(void)
     suite_add_loops(
         ends, 0, 2, what_needs_no_map_survives_the_runtime_of_its_producer,
         what_needs_a_map_is_lost_with_the_runtime_of_its_producer, NULL);
+    suite_add_loops(ends, 0, WAYS,
+                    metadata_outlives_a_producer_that_is_called_by_a_worker,
+                    NULL);
     return suite_main("from_async_ours", NULL, NULL, cancels, ends, NULL);
 }
