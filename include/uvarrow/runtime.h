@@ -129,19 +129,20 @@ uva_runtime_open(struct uv_loop_s *loop,
 
 /** Called when a runtime is fully detached: none of its handles is on the loop,
  * none of its streams is open, and uv_loop_close() can succeed. From now on it
- * calls none of your functions, except the free_ctx of streams that you still
- * hold (when you release them) and of foreign calls that are still blocked (if
- * they ever return). */
+ * calls none of your functions, except the free_ctx of streams that you hold
+ * and never started (when you release them) and of streams with a call that is
+ * still blocked (if it ever returns, and once you have released them). */
 typedef void uva_closed_fn(void *ctx);
 
 /** Starts to close a runtime. From now on streams fail to start (ESHUTDOWN).
  * Running streams may continue for `grace_ms` (0: not at all; UVA_FOREVER: to
  * their end) and are then cancelled, each with its on_done. Last, `fn` (may be
  * NULL) is called on the loop thread; after it `runtime` is freed. Close waits
- * at most one second for calls that are running on workers. Foreign calls that
- * block for longer do not delay it: they are abandoned on their workers. Tasks
- * that a foreign handler holds do not delay it either: extracting one after
- * this returns ECANCELED.
+ * at most one second for calls that are running on workers, and for extractions
+ * that are running on any thread. Foreign calls that block for longer do not
+ * delay it: they are abandoned on their threads. Tasks that a foreign handler
+ * holds do not delay it either: they are revoked, and extracting one after this
+ * returns ECANCELED and calls none of your functions.
  *
  * If you passed a loop, keep it running until then. May be called in any
  * callback. Returns 0; EALREADY if it was closing (the shorter grace applies,

@@ -160,7 +160,8 @@ struct uva_async_source {
                                     know it early; 0: CPU */
     struct uva_window window;    /* limits of the batches requested */
     bool on_loop; /* extraction only moves an array, as in Arrow C++: may run on
-                     the loop thread */
+                     the loop thread. Otherwise the tasks of a producer that
+                     releases on a loop thread are extracted after that */
     bool printed_layout; /* the producer object has the layout printed in the
                             document, with a `release` function */
     void *reserved[4];
@@ -306,12 +307,14 @@ struct uva_drive {
  * controls requests, cancellation and extraction; device events are passed on.
  * Data is extracted on the thread on which the handler extracts. If it may do
  * so inside on_next_task, and extraction is expensive, add
- * uva_stream_parallel() first. `options` may be NULL. Returns 0: the stream
- * takes `handler` and will call its release exactly once. Otherwise the handler
- * is untouched: EINVAL if a function of it is NULL, EBUSY for a handler in use,
- * or as uva_stream_for_each().
+ * uva_stream_parallel() first. Tasks that may fail to be extracted postpone the
+ * release of the handler, at most 30 seconds from the end; the stream is open,
+ * and keeps the loop alive, until that release. `options` may be NULL. Returns
+ * 0: the stream takes `handler` and will call its release exactly once.
+ * Otherwise the handler is untouched: EINVAL if a function of it is NULL, EBUSY
+ * for a handler in use, or as uva_stream_for_each().
  * Thread: builder.
- * Clauses: AH-02, AH-29, G-55. */
+ * Clauses: AH-02, AH-29, G-17, G-55. */
 UVA_API UVA_MUST_CHECK int
 uva_stream_drive(struct uva_stream *stream,
                  struct ArrowAsyncDeviceStreamHandler *handler,

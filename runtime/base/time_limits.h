@@ -11,10 +11,10 @@
 #define UVA_BASE_TIME_LIMITS_H
 
 enum {
-    /* A runtime that closes waits so long for jobs of its worker threads that
-     * still use what the user gave it. The loop goes on meanwhile. A second is
-     * what a user of a program that ends accepts, and far more than a job needs
-     * that has seen the cancel. */
+    /* A runtime that closes waits so long for jobs of its worker threads, and
+     * for extractions of other threads, that still use what the user gave it.
+     * The loop goes on meanwhile. A second is what a user of a program that
+     * ends accepts, and far more than a job needs that has seen the cancel. */
     UVA__LIMIT_CLOSE_MS = 1000,
 
     /* The last owner of worker threads waits so long for threads that are

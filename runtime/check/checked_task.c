@@ -136,8 +136,7 @@ static struct uva__checked_task *task_of(const struct ArrowAsyncTask *self)
 const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task)
 {
-    assert(task->extract_data == task_extract);
-    return &task_of(task)->real;
+    return task->extract_data == task_extract ? &task_of(task)->real : NULL;
 }
 
 /* Called through the struct of a callback that has returned. */

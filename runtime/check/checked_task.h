@@ -44,8 +44,8 @@ void uva__checked_task_fill(struct uva__checked_task *task,
                             const struct ArrowAsyncTask *real,
                             const char *metadata, size_t size, int64_t ordinal);
 
-/* Returns the producer's task behind one of the check, or behind a copy of it.
- * Borrowed, until it is extracted. Thread: its holder. */
+/* Returns the producer's task behind one of the check, or behind a copy of it;
+ * NULL for other tasks. Borrowed, until it is extracted. Thread: its holder. */
 const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task);
 

@@ -454,6 +454,7 @@ void uva__loop_close_on(struct uva_runtime *runtime)
         !uva__list_is_empty(&rt->loop.queue))
         return;
     uva__timer_stop(rt, &runtime->grace);
+    uva__rt_close_hooks(rt);
     if ((rt->loop.draining > 0 ||
          !uva__inflight_is_idle(&rt->jobs_in_flight)) &&
         !runtime->close_forced) { /* they still use what the user gave us */

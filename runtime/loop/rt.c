@@ -393,6 +393,14 @@ void uva__rt_remove_detach_hook(struct uva__rt *rt,
         hook->next->before = hook->before;
 }
 
+void uva__rt_close_hooks(struct uva__rt *rt)
+{
+    struct uva__detach_hook *hook;
+
+    for (hook = rt->loop.detach_hooks; hook != NULL; hook = hook->next)
+        hook->close(hook);
+}
+
 static void rt_detach(struct uva__rt *rt)
 {
     struct uva__detach_hook *hook, *next;

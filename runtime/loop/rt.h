@@ -36,8 +36,13 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_KINDS
 };
 
-/* Called once when the loop detaches from the rt, while it is registered. */
+/* What an object does that outlives its stream, while it is registered. Both on
+ * the loop. */
 struct uva__detach_hook {
+    /* the close has ended all streams, and waits for what is left; possibly
+     * more than once. Must not remove a hook before it returns */
+    void (*close)(struct uva__detach_hook *hook);
+    /* the loop detaches from the rt; called once */
     void (*run)(struct uva__detach_hook *hook);
     struct uva__detach_hook *next, *before; /* borrow: the rt's list */
 };
@@ -87,7 +92,8 @@ struct uva__rt {
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
-        int64_t draining;            /* sources being closed by a worker */
+        int64_t draining; /* sources being closed by a worker, and producers
+                             with a task that is being extracted */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };
@@ -126,6 +132,9 @@ uva__rt_get_data(struct uva__rt *rt, enum uva__rt_data_kind kind,
 void uva__rt_add_detach_hook(struct uva__rt *rt, struct uva__detach_hook *hook);
 void uva__rt_remove_detach_hook(struct uva__rt *rt,
                                 struct uva__detach_hook *hook);
+
+/* Calls `close` of all hooks. Thread: loop. */
+void uva__rt_close_hooks(struct uva__rt *rt);
 
 /* False in a forked child: it has neither the threads nor a descriptor of its
  * own, so a child must not use any runtime of its parent. Thread: any. */

@@ -135,23 +135,12 @@ static void drive_released(void *ctx)
         drive_finish(d);
 }
 
-/* If only extraction is awaited, this keeps the loop alive no longer, unless
- * calls are still queued at the proxy. */
-static void drive_ended(void *ctx)
-{
-    struct drive *d = ctx;
-
-    if (d->proxy == NULL)
-        uva__stream_unhold(d->stream);
-}
-
 /* ---- as a sink ---------------------------------------------------------- */
 
 static void drive_begin(struct uva_stream *stream)
 {
     struct drive *d = drive_at(stream);
-    const struct uva__producer_hooks hooks = {.ended = drive_ended,
-                                              .releasing = drive_releasing,
+    const struct uva__producer_hooks hooks = {.releasing = drive_releasing,
                                               .released = drive_released,
                                               .relayed = d->proxy != NULL,
                                               .foreign = true,

@@ -84,23 +84,46 @@ struct call {
     struct call_args args; /* owns */
 };
 
+/* Whether an extraction has failed: then no task may follow, though some are
+ * queued, and the producer will report an error. Clauses: AT-08. */
+static bool proxy_has_failed(const struct uva__handler_proxy *proxy)
+{
+    return uva__demand_has_failed(&proxy->producer_ref->demand);
+}
+
+/* Which calls may be made behind the tasks. After a failed extraction the error
+ * takes the place of an end that is queued; release comes without one if the
+ * producer has not waited for the extraction. */
+static int calls_behind_locked(struct uva__handler_proxy *proxy)
+{
+    int *const next = &proxy->locked.next;
+
+    if (!(*next & NEXT_END) || !proxy_has_failed(proxy))
+        return *next;
+    if (*next & NEXT_ERROR)
+        *next &= ~NEXT_END;
+    return *next & (NEXT_ERROR | NEXT_RELEASE) ? *next : 0;
+}
+
 static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
 {
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
+    int behind;
     size_t i;
 
     if (proxy->locked.refusal != 0) /* only release may follow */
         proxy->locked.next &= NEXT_RELEASE;
-    out->discard = proxy->locked.discard;
     out->next = proxy->locked.next & NEXT_SCHEMA;
     if (out->next == 0 && proxy->locked.count > 0) {
         out->args = proxy->locked.queue[proxy->locked.head++ % QUEUE];
         proxy->locked.count--;
-        proxy->locked.delivered += !proxy->locked.discard;
+        out->discard = proxy->locked.discard || proxy_has_failed(proxy);
+        proxy->locked.delivered += !out->discard;
         return true;
     }
+    behind = out->next == 0 ? calls_behind_locked(proxy) : 0;
     for (i = 0; out->next == 0 && i < 3; i++)
-        out->next = proxy->locked.next & order[i];
+        out->next = behind & order[i];
     proxy->locked.next &= ~out->next;
     return out->next != 0;
 }

@@ -4,8 +4,8 @@
  *
  * Happy path:  on_schema: copied, a window requested -> (on_next_task: copied,
  *              the loop woken; request, when enough of the window was used)* ->
- *              on_next_task(NULL) -> release: tasks that are not extracted are
- *              extracted here.
+ *              on_next_task(NULL) -> release: foreign tasks that are not
+ *              extracted are extracted here, or on an extra thread.
  *
  * What can fail:
  * - the producer reports an error: it is reported behind the batches before it;
@@ -13,6 +13,8 @@
  * - no memory: it is reported like an error, and the producer is cancelled.
  *
  * On cancel and close: what the producer still sends is discarded, here.
+ *
+ * On a loop thread no task is extracted here, unless on_loop is set.
  *
  * No lock is held while the producer's code runs. A callback never returns an
  * error for a task, and requests once at most.
@@ -98,6 +100,25 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     return call;
 }
 
+static bool foreign_may_extract(const struct uva__foreign *f)
+{
+    return f->options.on_loop || !uva__foreign_is_on_loop(f);
+}
+
+static void foreign_discard(struct uva__foreign *f,
+                            struct uva__pending_task *pending_task)
+{
+    struct uva__list tasks = {0};
+
+    if (foreign_may_extract(f)) {
+        uva__pending_tasks_discard(&f->pending_tasks, pending_task);
+        uva__foreign_extracted(f);
+        return;
+    }
+    uva__list_push(&tasks, &pending_task->link);
+    uva__foreign_discard_async(f, &tasks);
+}
+
 /* Queues a pending task. After a stop it discards the task, for which it drops
  * the lock. */
 static void foreign_push_locked(struct uva__foreign *f,
@@ -110,8 +131,7 @@ static void foreign_push_locked(struct uva__foreign *f,
     }
     uva__consumer_state_note_settled(&f->locked.state, 0);
     uva__lock_drop(&f->lock);
-    uva__pending_tasks_discard(&f->pending_tasks, pending_task);
-    uva__foreign_extracted(f);
+    foreign_discard(f, pending_task);
     uva__lock_take(&f->lock);
 }
 
@@ -312,8 +332,23 @@ foreign_add_task(struct uva__foreign *f, const struct ArrowAsyncTask *task,
     uva__lock_drop(&f->lock);
     uva__foreign_fail_text(f, code, "a batch could not be kept", NULL);
     /* Last, since the producer may report its end inside the extraction. */
-    uva__pending_tasks_extract_unwanted(task);
+    uva__pending_tasks_extract_unwanted(task, uva__task_kind(task));
     return NULL;
+}
+
+/* Discards a task that comes too late. A loop thread leaves that to another;
+ * but not if the task cannot be kept, as after the release. */
+static void foreign_discard_task(struct uva__foreign *f,
+                                 const struct ArrowAsyncTask *task)
+{
+    struct uva__pending_task *pending_task;
+
+    if (foreign_may_extract(f) ||
+        uva__pending_tasks_add(&f->pending_tasks, task, NULL, &pending_task) !=
+            0)
+        uva__pending_tasks_extract_unwanted(task, uva__task_kind(task));
+    else
+        foreign_discard(f, pending_task);
 }
 
 static void foreign_on_end(struct ArrowAsyncDeviceStreamHandler *self)
@@ -349,7 +384,7 @@ static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
     if (call.verdict.action == UVA__ACTION_TAKE)
         pending_task = foreign_add_task(f, task, metadata);
     else if (call.verdict.action == UVA__ACTION_DISCARD)
-        uva__pending_tasks_extract_unwanted(task);
+        foreign_discard_task(f, task);
     foreign_leave(f, pending_task);
     return 0;
 }
@@ -392,6 +427,21 @@ static void foreign_end_silently(struct uva__foreign *f)
         uva__foreign_fail_cut_off(f);
 }
 
+/* Foreign tasks may become invalid with their producer, although the document
+ * gives them lives of their own. So they are extracted before release returns;
+ * a loop thread leaves that to another one, and free_ctx to after it.
+ * Clauses: G-13. */
+static void foreign_extract_all(struct uva__foreign *f)
+{
+    const bool left =
+        uva__pending_tasks_close(&f->pending_tasks, foreign_may_extract(f));
+
+    if (left && uva__foreign_is_on_loop(f))
+        uva__foreign_close_async(f);
+    else if (left && uva__pending_tasks_await(&f->pending_tasks))
+        uva__foreign_release_below(f);
+}
+
 static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
 {
     struct uva__foreign *f = foreign_at(self);
@@ -401,8 +451,7 @@ static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
     if (call.verdict.action == UVA__ACTION_TAKE) {
         uva__handler_base_mark_released(self);
         uva__foreign_await_calls(f);
-        if (uva__pending_tasks_close(&f->pending_tasks))
-            uva__foreign_release_below(f);
+        foreign_extract_all(f);
     }
     if (call.failure != 0)
         foreign_end_silently(f);

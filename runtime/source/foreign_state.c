@@ -60,6 +60,25 @@ void uva__foreign_release(struct uva__foreign *f)
     uva__wakeup_release(&f->wakeup);
 }
 
+bool uva__foreign_run_job(struct uva__foreign *f, struct uva_job *job)
+{
+    struct uva__rt *rt = f->source.rt;
+
+    if (!uva__rt_job_begin(rt))
+        return false;
+    uva__foreign_acquire(f);
+    uva__lane_run_uncapped(&rt->jobs, job);
+    return true;
+}
+
+void uva__foreign_end_job(struct uva__foreign *f)
+{
+    struct uva__rt *rt = f->source.rt;
+
+    uva__foreign_release(f);
+    uva__rt_job_end(rt);
+}
+
 /* ---- the producer is done ----------------------------------------------- */
 
 bool uva__foreign_is_closed_locked(struct uva__foreign *f)
@@ -84,23 +103,101 @@ static void free_ctx_run(struct uva_job *job)
 {
     struct uva__foreign *f =
         uva__container_of(job, struct uva__foreign, free_ctx_job);
-    struct uva__rt *rt = f->source.rt;
 
     uva__foreign_free_ctx(f);
-    uva__foreign_release(f);
-    uva__rt_job_end(rt);
+    uva__foreign_end_job(f);
 }
 
 void uva__foreign_free_ctx_async(struct uva__foreign *f)
 {
-    struct uva__rt *rt = f->source.rt;
-
-    if (f->options.free_ctx == NULL || !uva__rt_job_begin(rt)) {
+    if (f->options.free_ctx == NULL ||
+        !uva__foreign_run_job(f, &f->free_ctx_job))
         uva__foreign_free_ctx(f);
-        return;
+}
+
+/* ---- tasks that a loop thread leaves to another -------------------------- */
+
+bool uva__foreign_is_on_loop(const struct uva__foreign *f)
+{
+    return uva__turn_depth() > 0 || uva__rt_on_loop(f->source.rt);
+}
+
+static struct uva__pending_task *discarder_pop(struct uva__foreign *f)
+{
+    struct uva__link *link;
+
+    uva__lock_take(&f->lock);
+    link = uva__list_pop(&f->locked.unwanted);
+    f->locked.discarder_out = link != NULL;
+    uva__lock_drop(&f->lock);
+    return link != NULL
+               ? uva__container_of(link, struct uva__pending_task, link)
+               : NULL;
+}
+
+static void discarder_discard(struct uva__foreign *f)
+{
+    struct uva__pending_task *pending_task;
+
+    while ((pending_task = discarder_pop(f)) != NULL) {
+        uva__pending_tasks_discard(&f->pending_tasks, pending_task);
+        uva__foreign_extracted(f);
     }
-    uva__foreign_acquire(f);
-    uva__lane_run_uncapped(&rt->jobs, &f->free_ctx_job);
+}
+
+static void discarder_run(struct uva_job *job)
+{
+    struct uva__foreign *f =
+        uva__container_of(job, struct uva__foreign, discarder);
+
+    discarder_discard(f);
+    uva__foreign_end_job(f);
+}
+
+void uva__foreign_discard_async(struct uva__foreign *f, struct uva__list *tasks)
+{
+    bool due;
+
+    uva__lock_take(&f->lock);
+    uva__list_append(&f->locked.unwanted, tasks);
+    due = !f->locked.discarder_out && !uva__list_is_empty(&f->locked.unwanted);
+    f->locked.discarder_out = f->locked.discarder_out || due;
+    uva__lock_drop(&f->lock);
+    if (due && !uva__foreign_run_job(f, &f->discarder))
+        discarder_discard(f);
+}
+
+/* The producer is not done before its tasks are extracted. */
+static void closer_close(struct uva__foreign *f)
+{
+    bool closed;
+
+    (void)uva__pending_tasks_close(&f->pending_tasks, true);
+    (void)uva__pending_tasks_await(&f->pending_tasks);
+    uva__lock_take(&f->lock);
+    uva__foreign_frame_end_locked(f);
+    closed = uva__foreign_is_closed_locked(f);
+    uva__lock_drop(&f->lock);
+    if (closed)
+        uva__foreign_free_ctx(f);
+}
+
+static void closer_run(struct uva_job *job)
+{
+    struct uva__foreign *f =
+        uva__container_of(job, struct uva__foreign, closer);
+
+    closer_close(f);
+    uva__foreign_end_job(f);
+}
+
+void uva__foreign_close_async(struct uva__foreign *f)
+{
+    uva__lock_take(&f->lock);
+    uva__foreign_frame_begin_locked(f);
+    uva__lock_drop(&f->lock);
+    if (!uva__foreign_run_job(f, &f->closer))
+        closer_close(f);
 }
 
 /* ---- reports ------------------------------------------------------------ */
@@ -281,5 +378,7 @@ void uva__foreign_init_state(struct uva__foreign *f)
     uva__consumer_state_init(&f->locked.state, f->options.window.batches,
                              f->options.window.refill);
     f->free_ctx_job.run = free_ctx_run;
+    f->discarder.run = discarder_run;
+    f->closer.run = closer_run;
     f->limit_ms = UVA__LIMIT_FOREIGN_CALLS_MS;
 }

@@ -42,15 +42,15 @@ struct uva__foreign {
     struct uva_job starter;      /* extra threads, one per job: calls start */
     struct uva_job requester;    /* calls request when no callback will do so */
     struct uva_job canceller;    /* calls cancel */
-    struct uva_job discarder;    /* discards tasks that were not handed on */
+    struct uva_job discarder;    /* discards tasks that are not wanted */
+    struct uva_job closer;       /* extracts what release has left */
     struct uva_job free_ctx_job; /* calls free_ctx */
     struct uva__futex left;      /* raised when a method returns for which a
                                     terminal callback waits */
     int64_t limit_ms;            /* how long that callback waits */
 
     struct {                    /* the loop thread's alone */
-        struct uva__list ready; /* pending tasks to be taken; after a stop, to
-                                   be discarded by `discarder` */
+        struct uva__list ready; /* pending tasks to be taken */
         int64_t taken;          /* of these, not reported to the rules so far */
         int64_t ordinal;        /* of the next task */
         bool started;           /* the producer holds a reference */
@@ -61,6 +61,8 @@ struct uva__foreign {
     struct {
         struct uva__consumer_state state;    /* the rules */
         struct uva__foreign_events events;   /* not collected by the loop */
+        struct uva__list unwanted;           /* owns: pending tasks to be
+                                                discarded by `discarder` */
         struct ArrowAsyncProducer *producer; /* borrows, until a terminal
                                                 callback; or NULL */
         uint64_t requesting;   /* the thread inside request, or 0 */
@@ -70,6 +72,7 @@ struct uva__foreign {
         bool calls_abandoned;  /* such a wait took longer than limit_ms */
         bool requester_out;    /* the requester job is in flight */
         bool canceller_out;    /* the canceller job was submitted */
+        bool discarder_out;    /* the discarder job is in flight */
         bool start_returned;   /* start was called, and has returned */
         bool touched;          /* the producer has called the handler */
         bool ended_silently;   /* released without an end or error: what start
@@ -102,6 +105,24 @@ bool uva__foreign_is_closed_locked(struct uva__foreign *foreign);
  * Thread: an extra thread; any. */
 void uva__foreign_free_ctx(struct uva__foreign *foreign);
 void uva__foreign_free_ctx_async(struct uva__foreign *foreign);
+
+/* Runs a job on an extra thread, which ends with uva__foreign_end_job(). False
+ * once the workers were released: then the job does not run. Thread: any. */
+UVA_MUST_CHECK bool uva__foreign_run_job(struct uva__foreign *foreign,
+                                         struct uva_job *job);
+void uva__foreign_end_job(struct uva__foreign *foreign);
+
+/* Whether the caller is a loop thread, which must neither wait for the producer
+ * nor, unless on_loop is set, extract its tasks. Thread: any. */
+bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
+
+/* Discards pending tasks (takes them) on an extra thread. Thread: any. */
+void uva__foreign_discard_async(struct uva__foreign *foreign,
+                                struct uva__list *tasks);
+
+/* Extracts all tasks that the producer has left, on an extra thread; free_ctx
+ * is called after that. Thread: any. */
+void uva__foreign_close_async(struct uva__foreign *foreign);
 
 /* Counts and logs a rule that the producer broke; NULL: none. Thread: any. */
 void uva__foreign_report_breach(struct uva__foreign *foreign,

@@ -40,24 +40,10 @@ static struct uva__foreign *foreign_of(struct uva__source *source)
 
 /* ---- extra threads ------------------------------------------------------- */
 
-/* Runs a job on an extra thread. The job ends with foreign_end_job(). */
 static void foreign_submit(struct uva__foreign *f, struct uva_job *job)
 {
-    uva__foreign_acquire(f);
-    if (uva__rt_job_begin(f->source.rt)) {
-        uva__lane_run_uncapped(&f->source.rt->jobs, job);
-        return;
-    }
-    UVA__UNREACHABLE("a running stage keeps the workers alive");
-    uva__foreign_release(f);
-}
-
-static void foreign_end_job(struct uva__foreign *f)
-{
-    struct uva__rt *rt = f->source.rt;
-
-    uva__foreign_release(f);
-    uva__rt_job_end(rt);
+    if (!uva__foreign_run_job(f, job))
+        UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
 
 /* A producer that refused its handler will not release it. If it has not called
@@ -104,7 +90,7 @@ static void starter_run(struct uva_job *job)
         code = starter_call(f, &error);
         uva__foreign_started(f, code, &error);
     }
-    foreign_end_job(f);
+    uva__foreign_end_job(f);
 }
 
 static void requester_run(struct uva_job *job)
@@ -113,7 +99,7 @@ static void requester_run(struct uva_job *job)
         uva__container_of(job, struct uva__foreign, requester);
 
     uva__foreign_request(f);
-    foreign_end_job(f);
+    uva__foreign_end_job(f);
 }
 
 static void canceller_run(struct uva_job *job)
@@ -122,29 +108,7 @@ static void canceller_run(struct uva_job *job)
         uva__container_of(job, struct uva__foreign, canceller);
 
     uva__foreign_cancel(f);
-    foreign_end_job(f);
-}
-
-static struct uva__pending_task *pending_task_pop(struct uva__list *list)
-{
-    struct uva__link *link = uva__list_pop(list);
-
-    return link != NULL
-               ? uva__container_of(link, struct uva__pending_task, link)
-               : NULL;
-}
-
-static void discarder_run(struct uva_job *job)
-{
-    struct uva__foreign *f =
-        uva__container_of(job, struct uva__foreign, discarder);
-    struct uva__pending_task *pending_task;
-
-    while ((pending_task = pending_task_pop(&f->loop.ready)) != NULL) {
-        uva__pending_tasks_discard(&f->pending_tasks, pending_task);
-        uva__foreign_extracted(f);
-    }
-    foreign_end_job(f);
+    uva__foreign_end_job(f);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
@@ -245,8 +209,7 @@ static void async_stop(struct uva__source *source)
     cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
     if (cancel)
         foreign_submit(f, &f->canceller);
-    if (!uva__list_is_empty(&f->loop.ready))
-        foreign_submit(f, &f->discarder);
+    uva__foreign_discard_async(f, &f->loop.ready);
 }
 
 static void async_leave(struct uva__source *source)
@@ -307,7 +270,6 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     f->starter.run = starter_run;
     f->requester.run = requester_run;
     f->canceller.run = canceller_run;
-    f->discarder.run = discarder_run;
     uva__foreign_init(f);
     return f;
 }

@@ -12,7 +12,8 @@
  * On close:    tasks that are not claimed are extracted here, and kept as
  *              arrays (EXTRACTED). A thread that claims one meanwhile waits for
  *              that; one that only wants to discard it leaves that to the
- *              thread that is extracting it. */
+ *              thread that is extracting it. Expensive tasks of ours stay as
+ *              they are. */
 #include "source/pending_tasks.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ static int pending_tasks_add(struct uva__pending_tasks *pending_tasks,
                              const struct ArrowAsyncTask *task,
                              struct uva__pending_task **out)
 {
+    const enum uva__task_kind kind = uva__task_kind(task);
     struct uva__pending_task *pending_task = NULL;
     int code;
 
@@ -98,6 +100,7 @@ static int pending_tasks_add(struct uva__pending_tasks *pending_tasks,
     code = pending_tasks_take_locked(pending_tasks, &pending_task);
     if (pending_task != NULL) {
         pending_task->task = *task;
+        pending_task->kind = kind;
         pending_task->state = UVA__PENDING_TASK_HELD;
         pending_task->unwanted = false;
         uva__list_push(&pending_tasks->locked.unextracted,
@@ -135,12 +138,15 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
 
 /* ---- extracting --------------------------------------------------------- */
 
-void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task)
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task,
+                                         enum uva__task_kind kind)
 {
     struct ArrowAsyncTask copy = *task;
     struct ArrowDeviceArray array;
 
-    if (uva_task_extract(&copy, &array) == 0)
+    if (kind != UVA__TASK_FOREIGN)
+        uva__task_drop(&copy);
+    else if (uva_task_extract(&copy, &array) == 0)
         uva_array_release(&array);
 }
 
@@ -293,7 +299,8 @@ void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
     if (claim == CLAIM_OTHER_THREAD)
         return;
     if (claim == CLAIM_MINE)
-        uva__pending_tasks_extract_unwanted(&pending_task->task);
+        uva__pending_tasks_extract_unwanted(&pending_task->task,
+                                            pending_task->kind);
     else
         uva_array_release(&pending_task->array);
     pending_task_put(pending_tasks, pending_task, claim == CLAIM_MINE, 0);
@@ -306,9 +313,18 @@ static struct uva__pending_task *pending_task_at(struct uva__link *link)
     return uva__container_of(link, struct uva__pending_task, unextracted);
 }
 
-/* Returns the first task that is not claimed; NULL: there is none. */
+/* Whether a close extracts it. */
+static bool pending_task_is_due_locked(const struct uva__pending_task *task,
+                                       bool foreign)
+{
+    return task->state == UVA__PENDING_TASK_HELD &&
+           (task->kind == UVA__TASK_OURS ||
+            (task->kind == UVA__TASK_FOREIGN && foreign));
+}
+
+/* Returns the first task that a close extracts; NULL: there is none. */
 static struct uva__pending_task *
-pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
+pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks, bool foreign)
 {
     struct uva__pending_task *pending_task = NULL;
     struct uva__link *link;
@@ -316,7 +332,7 @@ pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks)
     uva__lock_take(&pending_tasks->lock);
     for (link = pending_tasks->locked.unextracted.head; link != NULL;
          link = link->next)
-        if (pending_task_at(link)->state == UVA__PENDING_TASK_HELD) {
+        if (pending_task_is_due_locked(pending_task_at(link), foreign)) {
             pending_task = pending_task_at(link);
             (void)pending_task_claim_locked(pending_tasks, pending_task, true);
             break;
@@ -351,32 +367,50 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
     pending_task_put(pending_tasks, pending_task, false, 0);
 }
 
-/* Returns whether another thread is extracting a task. */
+/* Returns whether a foreign task is not extracted, leaving out those that
+ * `thread` is extracting (0: none is left out). */
 static bool
-pending_tasks_is_busy_locked(const struct uva__pending_tasks *pending_tasks)
+pending_tasks_has_foreign_locked(const struct uva__pending_tasks *pending_tasks,
+                                 uint64_t thread)
 {
-    struct uva__link *link = pending_tasks->locked.unextracted.head;
+    const struct uva__pending_task *task;
+    struct uva__link *link;
 
-    while (link != NULL &&
-           pending_task_at(link)->extractor == uva__thread_self())
-        link = link->next;
-    return link != NULL;
+    for (link = pending_tasks->locked.unextracted.head; link != NULL;
+         link = link->next) {
+        task = pending_task_at(link);
+        if (task->kind == UVA__TASK_FOREIGN &&
+            (thread == 0 || task->extractor != thread))
+            return true;
+    }
+    return false;
 }
 
-bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks)
+bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks,
+                              bool foreign)
 {
-    struct uva__pending_task *pending_task;
-    bool nested;
+    struct uva__pending_task *task;
+    bool left;
 
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.closed = true;
     uva__lock_drop(&pending_tasks->lock);
-    while ((pending_task = pending_tasks_claim_next(pending_tasks)) != NULL)
-        pending_task_extract_ahead(pending_tasks, pending_task);
+    while ((task = pending_tasks_claim_next(pending_tasks, foreign)) != NULL)
+        pending_task_extract_ahead(pending_tasks, task);
     uva__lock_take(&pending_tasks->lock);
-    while (pending_tasks_is_busy_locked(pending_tasks))
+    left = pending_tasks_has_foreign_locked(pending_tasks, 0);
+    uva__lock_drop(&pending_tasks->lock);
+    return left;
+}
+
+bool uva__pending_tasks_await(struct uva__pending_tasks *pending_tasks)
+{
+    bool nested;
+
+    uva__lock_take(&pending_tasks->lock);
+    while (pending_tasks_has_foreign_locked(pending_tasks, uva__thread_self()))
         pending_tasks_wait_locked(pending_tasks);
-    nested = !uva__list_is_empty(&pending_tasks->locked.unextracted);
+    nested = pending_tasks_has_foreign_locked(pending_tasks, 0);
     uva__lock_drop(&pending_tasks->lock);
     return nested;
 }

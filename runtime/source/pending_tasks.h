@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks received from a foreign producer that are not extracted. Each is copied
  * in the callback that gave it and extracted once, by the thread that wants its
- * data; all are extracted when the producer releases, since they may become
- * invalid then. The callbacks are in source/foreign_handler.c, the
- * source that hands the tasks on is source/from_async.c.
+ * data. Foreign ones are extracted when the producer releases, since they may
+ * become invalid then; those of another stream of ours stay valid. The
+ * callbacks are in source/foreign_handler.c, the source that hands the tasks on
+ * is source/from_async.c.
  *
  * Clauses: G-13. */
 #ifndef UVA_SOURCE_PENDING_TASKS_H
@@ -12,6 +13,7 @@
 #include "base/atomic.h"
 #include "base/slab.h"
 #include "stream/source.h"
+#include "stream/task.h"
 #include "uvarrow/arrow_abi.h"
 
 enum uva__pending_task_state {
@@ -26,6 +28,7 @@ struct uva__pending_task {
     struct uva__link unextracted; /* among the tasks that are not extracted;
                                      locked */
     struct ArrowAsyncTask task;   /* owns, until it is extracted */
+    enum uva__task_kind kind;     /* of that task */
     struct ArrowDeviceArray array;      /* owns, once extracted in advance */
     struct uva__failure failure;        /* owns: why there is no array */
     struct uva__metadata metadata;      /* owns: of the task */
@@ -94,20 +97,30 @@ uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
 void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
                                 struct uva__pending_task *pending_task);
 
-/* Keeps no more tasks, extracts those that are not extracted, and waits for
- * tasks that other threads are extracting. Returns whether the caller itself is
- * extracting: the producer has called this from inside extract_data.
- * Thread: any. Clauses: AT-23. */
-bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks);
+/* Keeps no more tasks, and extracts those that may become invalid with their
+ * producer and are not being extracted: foreign ones only if `foreign`. Tasks
+ * of ours that are not expensive are extracted too, as their runtime may close
+ * before they are wanted. Returns whether foreign ones are left. Thread: any.
+ */
+bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks,
+                              bool foreign);
+
+/* Waits for foreign tasks that other threads are extracting, after a close that
+ * has extracted the rest. Returns whether the caller itself is extracting one:
+ * the producer has called this from inside extract_data. Thread: any but a loop
+ * thread. Clauses: AT-23. */
+bool uva__pending_tasks_await(struct uva__pending_tasks *pending_tasks);
 
 /* Returns whether an extraction may still fail, or has failed. Thread: any. */
 bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks);
 
-/* Extracts a task that is not wanted, and releases the array at once.
- * Not with a NULL `out`, though the Arrow document asks for that: some
- * producers crash on it, and all accept this. Thread: any.
+/* Discards a task that is not wanted. A foreign one is extracted, and its array
+ * released at once: not with a NULL `out`, though the Arrow document asks for
+ * that, as some producers crash on it, and all accept this. One of ours is not
+ * made into data. Thread: any.
  *
  * Clauses: G-21, Q-13. */
-void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task);
+void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task,
+                                         enum uva__task_kind kind);
 
 #endif

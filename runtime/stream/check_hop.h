@@ -21,8 +21,8 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler);
 
-/* Gives our own task (borrows) behind the one that a check shows in its place.
- * Thread: the one that holds it. */
+/* Gives the task (borrows) behind the one that a check shows in its place; NULL
+ * for a task that is not a check's. Thread: the one that holds it. */
 const struct ArrowAsyncTask *
 uva__check_hop_unwrap(const struct ArrowAsyncTask *task);
 

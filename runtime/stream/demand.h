@@ -14,7 +14,7 @@ enum {
     UVA__DEMAND_UNBOUNDED = 4, /* it requested more than can be counted */
     UVA__DEMAND_DEAD = 8,      /* its release was entered */
     UVA__DEMAND_ASLEEP = 16,   /* the object is in quarantine */
-    UVA__DEMAND_FAILED = 32,   /* an extraction failed: search all tasks */
+    UVA__DEMAND_FAILED = 32,   /* an extraction failed; it stays set */
     UVA__DEMAND_SHIFT = 8
 };
 
@@ -60,19 +60,16 @@ static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 }
 
 /* Notes that an extraction failed, after its slot is FAILED and before the
- * producer is posted. Thread: the one that claimed it. `_take_failed` returns
- * whether one failed since its last call. Thread: loop. */
+ * extraction returns. Thread: the one that claimed it. `_has_failed` returns
+ * whether one has failed. Thread: any. */
 static inline void uva__demand_note_failed(struct uva__atomic64 *word)
 {
     uva__atomic64_or(word, UVA__DEMAND_FAILED);
 }
 
-static inline bool uva__demand_take_failed(struct uva__atomic64 *word)
+static inline bool uva__demand_has_failed(const struct uva__atomic64 *word)
 {
-    if (!(uva__atomic64_peek(word) & UVA__DEMAND_FAILED))
-        return false;
-    uva__atomic64_and(word, ~(uint64_t)UVA__DEMAND_FAILED);
-    return true;
+    return (uva__atomic64_load(word) & UVA__DEMAND_FAILED) != 0;
 }
 
 #endif

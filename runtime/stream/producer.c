@@ -201,8 +201,23 @@ static void producer_free_maps(struct uva__producer *p)
     p->maps = NULL;
 }
 
-/* Ends the producer and puts its memory into quarantine, on the thread that
- * dropped the last reference. */
+/* No task uses the source and the maps any more: gives them up, though holders
+ * may still refer to the producer. A handler on another thread may not have
+ * seen its metadata by now, so the source's are kept. */
+static void producer_end(struct uva__producer *p)
+{
+    struct uva__source *source = p->source;
+
+    if (p->loop.metadata.block == NULL)
+        uva__metadata_move(&source->metadata, &p->loop.metadata);
+    p->source = NULL;
+    producer_free_maps(p);
+    source->ops->leave(source);
+}
+
+/* Puts the memory of the producer into quarantine, on the thread that dropped
+ * the last reference; ends it first, if it has never begun, or if the loop has
+ * detached. */
 static void producer_retire(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
@@ -214,11 +229,10 @@ static void producer_retire(struct uva__wakeup *wakeup)
         UVA__DEMAND_ASLEEP)
         return;
     used = uva__rt_try_acquire(rt); /* the source may release the last one */
-    producer_free_maps(p);
+    if (p->source != NULL)
+        producer_end(p);
     uva__failure_fini(&p->loop.urgent, &rt->allocator);
     uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
-    p->source->ops->leave(p->source);
-    p->source = NULL;
     p->abi.additional_metadata = p->abi.private_data = NULL;
     uva__slots_put_producer(rt, p);
     uva__rt_unhold(rt);
@@ -291,7 +305,9 @@ static void producer_count_held(struct uva__producer *p, int change)
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
-    if (uva__task_state(task) == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
+    const enum uva__task_state state = uva__task_state(task);
+
+    if (state == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
         uva__failure_set(&p->loop.urgent, &p->rt->allocator, task->failed.code,
                          task->failed.error, NULL);
         uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
@@ -300,7 +316,8 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop.dropped_count -= task->dropped;
     task->dropped = false;
     producer_count_held(p, -1);
-    producer_put_task(p, task);
+    if (state != UVA__TASK_ORPHANED)
+        producer_put_task(p, task);
 }
 
 static struct uva__task *task_of(struct uva__link *link)
@@ -407,7 +424,7 @@ static void producer_revoke_tasks(struct uva__producer *p)
         uva__task_revoke(task_of(link));
 }
 
-/* Revokes unclaimed tasks for good, as the loop detaches. */
+/* Revokes unclaimed tasks for good, as the runtime closes. */
 static void producer_orphan_tasks(struct uva__producer *p)
 {
     struct uva__link *link, *next;
@@ -583,8 +600,6 @@ static void producer_drain(struct uva__producer *p)
         uva__timer_start(p->rt, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
     }
     p->loop.state.unsettled = producer_unsettled(p);
-    if (p->loop.state.unsettled > 0 && p->loop.hooks.ended != NULL)
-        p->loop.hooks.ended(p->loop.hooks.ctx);
 }
 
 /* Logs the call of the handler that `move` is about to make, which offers no
@@ -674,7 +689,8 @@ static void producer_log_demand(struct uva__producer *p, uint64_t word)
                     NULL, "%s: cancel", p->source->name);
 }
 
-/* Takes over the requests of other threads, and the flags beside them. */
+/* Takes over the requests of other threads, and the flags beside them; searches
+ * all tasks if an extraction failed. */
 static void absorb_demand(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop.state;
@@ -695,20 +711,20 @@ static void absorb_demand(struct uva__producer *p)
     }
     if (word & UVA__DEMAND_CANCEL)
         uva__producer_state_note_cancel(state);
+    if ((word & UVA__DEMAND_FAILED) && p->loop.urgent.code == 0)
+        producer_reap_all(p); /* before the next batch. Clauses: AT-08. */
 }
 
 /* Takes back slots that are over, from the oldest on; searches all of them if
- * one failed, or if the producer waits for each. */
+ * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    const bool failed = uva__demand_take_failed(&p->demand);
-
-    if (failed || p->loop.watching)
-        producer_reap_all(p);
-    else
+    if (!p->loop.watching) {
         producer_reap(p);
-    if (p->loop.watching)
-        p->loop.state.unsettled = producer_unsettled(p);
+        return;
+    }
+    producer_reap_all(p);
+    p->loop.state.unsettled = producer_unsettled(p);
 }
 
 static void absorb_source(struct uva__producer *p)
@@ -750,25 +766,43 @@ static int64_t producer_dispatch(struct uva__producer *p)
     return p->loop.offered - before;
 }
 
-/* The loop detaches while consumers may still extract tasks: the last
- * extraction ends the producer. */
+static struct uva__producer *producer_at(struct uva__detach_hook *hook)
+{
+    return uva__container_of(hook, struct uva__producer, loop.detach);
+}
+
+/* The runtime closes while consumers hold tasks: extraction fails with
+ * ECANCELED from now on, and the close waits for the extractions and discards
+ * that are running. */
+static void producer_close(struct uva__detach_hook *hook)
+{
+    struct uva__producer *p = producer_at(hook);
+
+    if (p->loop.closing)
+        return;
+    p->loop.closing = true;
+    p->rt->loop.draining++;
+    producer_orphan_tasks(p);
+    uva__producer_wake(p);
+}
+
+/* The close has waited long enough: the last extraction or discard that is
+ * running ends the producer. */
 static void producer_detach(struct uva__detach_hook *hook)
 {
-    struct uva__producer *p =
-        uva__container_of(hook, struct uva__producer, loop.detach);
+    struct uva__producer *p = producer_at(hook);
 
-    producer_watch_tasks(p);
-    producer_orphan_tasks(p); /* extraction fails with ECANCELED from now on */
     p->loop.asleep = true;
     uva__producer_release(p);
 }
 
 /* The handler is released, but outstanding tasks may still be extracted: the
- * producer lives until all of them are over. */
+ * producer lives until all of them are over, or revoked by a close. */
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
     if (p->loop.out_count > 0) {
+        p->loop.detach.close = producer_close;
         p->loop.detach.run = producer_detach;
         if (!p->loop.lingering)
             uva__rt_add_detach_hook(p->rt, &p->loop.detach);
@@ -780,8 +814,10 @@ static void producer_linger(struct uva__producer *p)
         return;
     if (p->loop.lingering)
         uva__rt_remove_detach_hook(p->rt, &p->loop.detach);
-    p->loop.lingering = false;
+    p->rt->loop.draining -= p->loop.closing;
+    p->loop.lingering = p->loop.closing = false;
     p->loop.asleep = true;
+    producer_end(p);
     uva__producer_release(p); /* the maker's reference */
 }
 

@@ -26,8 +26,6 @@ struct uva__mapping {
 
 /* Callbacks to the producer's creator. Each may be NULL. On the loop. */
 struct uva__producer_hooks {
-    /* the end was reported, and the producer waits only for extraction */
-    void (*ended)(void *ctx);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
     /* the handler was released; `ctx` is not used any more */
@@ -74,6 +72,7 @@ struct uva__producer {
         bool running;                   /* its run is on the stack */
         bool watching;                  /* every task out is watched */
         bool lingering;                 /* released, with tasks out */
+        bool closing;                   /* a close waits for those tasks */
         bool asleep;                    /* not begun, or over: a run has
                                            no effect */
     } loop;

@@ -308,13 +308,6 @@ const struct uva__failure *uva__stream_cancelled(const struct uva_stream *s)
                                                                   : NULL;
 }
 
-void uva__stream_unhold(struct uva_stream *s)
-{
-    if (s->loop.keeps_loop)
-        uva__loop_unref(s->rt);
-    s->loop.keeps_loop = false;
-}
-
 static void stream_log_end(struct uva_stream *s)
 {
     const char *name = uva__stream_name(s);
@@ -339,7 +332,7 @@ void uva__stream_done(struct uva_stream *s, int code,
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
-    uva__stream_unhold(s);
+    uva__loop_unref(rt); /* since it began */
     uva__rt_stream_end(rt);
     uva__wakeup_release(&s->wakeup);
 }

@@ -134,9 +134,4 @@ uva__stream_cancelled(const struct uva_stream *stream);
 void uva__stream_done(struct uva_stream *stream, int code,
                       const struct uva_error *error);
 
-/* Keeps the loop alive no longer, although the stream is not done: a program
- * may end while only tasks that were handed on may still be extracted.
- * Thread: loop. */
-void uva__stream_unhold(struct uva_stream *stream);
-
 #endif

@@ -107,6 +107,13 @@ void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
 
 /* ---- extract ------------------------------------------------------------ */
 
+/* The end of a watch. */
+static void producer_notify(struct uva__producer *producer)
+{
+    uva__rt_wake(producer->rt, &producer->wakeup);
+    producer->task_owner->unwatched(producer);
+}
+
 static inline void task_settle(struct uva__task *task,
                                enum uva__task_state state)
 {
@@ -114,21 +121,19 @@ static inline void task_settle(struct uva__task *task,
 
     /* Only the loop sets a watch, so none is set during its own turn. */
     if (uva__task_state_settle(&task->state, state,
-                               uva__rt_in_turn(producer->rt))) {
-        uva__rt_wake(producer->rt, &producer->wakeup);
-        producer->task_owner->unwatched(producer);
-    }
+                               uva__rt_in_turn(producer->rt)))
+        producer_notify(producer);
 }
 
-/* Claiming an orphaned task releases the reference of its watch. */
+/* Claiming an orphaned task gives up its hold on the rt. The memory of its
+ * producer may be in quarantine by then, but it names the rt as before. */
 static int task_claim(struct uva__task *task, uint64_t generation)
 {
-    bool unwatched;
-    const int code =
-        uva__task_state_claim(&task->state, generation, &unwatched);
+    bool orphaned;
+    const int code = uva__task_state_claim(&task->state, generation, &orphaned);
 
-    if (unwatched)
-        task->producer->task_owner->unwatched(task->producer);
+    if (orphaned)
+        uva__rt_unhold(task->producer->rt);
     return code;
 }
 
@@ -286,24 +291,36 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     return task_give(task, out);
 }
 
-/* The slot of a task of ours, which the checker may have wrapped. */
+/* The slot of a task of ours, which the checker of any hop on the way may have
+ * wrapped; NULL for a foreign one. */
 static const struct uva__task *task_behind(const struct ArrowAsyncTask *task)
 {
     uint64_t generation;
 
-    if (task->extract_data != uva__task_extract)
+    while (task != NULL && task->extract_data != uva__task_extract)
         task = uva__check_hop_unwrap(task);
-    assert(task != NULL && task->extract_data == uva__task_extract);
-    return token_read(task->private_data, &generation);
+    return task != NULL ? token_read(task->private_data, &generation) : NULL;
+}
+
+enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
+{
+    const struct uva__task *slot = task_behind(task);
+
+    if (slot == NULL)
+        return UVA__TASK_FOREIGN;
+    return slot->producer->expensive ? UVA__TASK_OURS_EXPENSIVE
+                                     : UVA__TASK_OURS;
 }
 
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 {
+    assert(task_behind(task) != NULL);
     return task_behind(task)->info.ordinal;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
+    assert(task_behind(task) != NULL);
     return task_behind(task)->info.bytes;
 }
 
@@ -321,11 +338,20 @@ bool uva__task_notify(struct uva__task *task)
 
 /* ---- taking back -------------------------------------------------------- */
 
-/* Ends a discard: the data is gone. */
+/* Ends a discard: the data is gone. An orphaned task is watched, and may be
+ * extracted as soon as it is orphaned. */
 static void task_swept(struct uva__task *task)
 {
-    if (!uva__task_state_orphan(&task->state))
-        uva__task_settle(task, UVA__TASK_REVOKED);
+    struct uva__producer *producer = task->producer;
+    struct uva__rt *rt = producer->rt;
+
+    uva__rt_hold(rt);
+    if (uva__task_state_orphan(&task->state)) {
+        producer_notify(producer);
+        return;
+    }
+    uva__task_settle(task, UVA__TASK_REVOKED);
+    uva__rt_unhold(rt);
 }
 
 static void task_discard_run(struct uva__discard *item)
@@ -369,14 +395,17 @@ void uva__task_orphan(struct uva__task *task)
     task_take_back_here(task, UVA__TASK_ORPHAN);
 }
 
-/* Foreign code discards the data here only if this is no loop thread. */
+/* Foreign code discards the data here only if this is no loop thread. A task
+ * that was revoked before counts as extracted from now on. */
 static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
 
-    if (!uva__task_state_take_back(&task->state, generation, 0))
+    if (!uva__task_state_take_back(&task->state, generation, 0)) {
+        (void)task_claim(task, generation);
         return;
+    }
     if (task->is_lazy && uva__turn_depth() > 0) {
         task_discard_async(task);
         return;

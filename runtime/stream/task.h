@@ -90,10 +90,11 @@ static inline enum uva__task_state uva__task_state(const struct uva__task *task)
                                   UVA__TASK_STATES);
 }
 
-/* Whether the loop may take the slot back. Thread: loop. */
+/* Whether no thread uses the data any more. The loop may then take the slot
+ * back, unless the task is ORPHANED. Thread: loop. */
 static inline bool uva__task_is_over(const struct uva__task *task)
 {
-    return uva__task_state(task) >= UVA__TASK_DONE;
+    return uva__task_state(task) >= UVA__TASK_ORPHANED;
 }
 
 /* Has the thread that settles the slot post the producer and release one
@@ -106,9 +107,9 @@ bool uva__task_notify(struct uva__task *task);
  * effect on a task that is claimed or over. Thread: loop. */
 void uva__task_revoke(struct uva__task *task);
 
-/* Revokes a watched task for good, as the loop detaches: a later extraction
- * fails with ECANCELED and releases the reference of the watch. Thread: loop.
- */
+/* Revokes a watched task for good, as the runtime closes: a later extraction
+ * fails with ECANCELED. Until then the task is ORPHANED, and keeps a reference
+ * to the rt in place of that to its producer. Thread: loop. */
 void uva__task_orphan(struct uva__task *task);
 
 /* Discards a task without using its data, for every task must be extracted or
@@ -152,6 +153,18 @@ int uva__task_extract(struct ArrowAsyncTask *self,
  * extracted as usual. Thread: loop. */
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out);
+
+/* What is known of a task before its extraction. */
+enum uva__task_kind {
+    UVA__TASK_FOREIGN,
+    UVA__TASK_OURS,          /* its extraction may run on the loop thread */
+    UVA__TASK_OURS_EXPENSIVE /* and this one's may not */
+};
+
+/* The kind of a task, which the checker may have wrapped. A task of ours is
+ * valid until it is extracted, whatever ends before that. Thread: the one that
+ * is inside the callback that brings the task. */
+enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);

@@ -16,15 +16,16 @@ enum uva__task_state {
     UVA__TASK_HELD,       /* offered, and not claimed */
     UVA__TASK_EXTRACTING, /* claimed; the claimer owns all but the state */
     UVA__TASK_DISCARDING, /* revoked; being discarded */
-    UVA__TASK_ORPHANED,   /* discarded, as the runtime closed; its memory stays
-                             until it is extracted. Clauses: AT-02. */
+    UVA__TASK_ORPHANED,   /* discarded, as the runtime closed: over, but its
+                             memory stays, with a hold on the rt, until it
+                             is extracted. Clauses: AT-02. */
     UVA__TASK_DONE,       /* over: the loop may reuse it */
     UVA__TASK_FAILED,     /* over; the loop has not read the error */
     UVA__TASK_REVOKED,    /* over; it was revoked */
 
     UVA__TASK_STATES = 15,   /* the bits of the above */
     UVA__TASK_ORPHAN = 32,   /* with DISCARDING: will be ORPHANED */
-    UVA__TASK_SPENT = 64,    /* with DISCARDING: extracted meanwhile */
+    UVA__TASK_SPENT = 64,    /* with DISCARDING or ORPHANED: was extracted */
     UVA__TASK_NOTIFY = 128,  /* the settling thread must post the producer */
     UVA__TASK_ALL_BITS = 255 /* state and flags */
 };
@@ -48,42 +49,37 @@ static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state)
 /* A claim of a revoked task: returns 0 if the state changed meanwhile and must
  * be read again. */
 static inline int uva__task_state_late(struct uva__atomic64 *state,
-                                       uint64_t *seen, bool *unwatched)
+                                       uint64_t *seen, bool *orphaned)
 {
     const uint64_t word = *seen, now = word & UVA__TASK_STATES;
 
     if (now == UVA__TASK_REVOKED || (word & UVA__TASK_SPENT))
         return ECANCELED;
-    if (now == UVA__TASK_DISCARDING)
-        return uva__atomic64_cas(state, seen, word | UVA__TASK_SPENT)
-                   ? ECANCELED
-                   : 0;
-    if (now != UVA__TASK_ORPHANED)
+    if (now != UVA__TASK_DISCARDING && now != UVA__TASK_ORPHANED)
         return EINVAL;
-    if (!uva__atomic64_cas(state, seen,
-                           word - UVA__TASK_ORPHANED + UVA__TASK_REVOKED))
+    if (!uva__atomic64_cas(state, seen, word | UVA__TASK_SPENT))
         return 0;
-    *unwatched = true;
+    *orphaned = now == UVA__TASK_ORPHANED;
     return ECANCELED;
 }
 
 /* One compare-and-swap elects the single extractor: returns 0 to the winner.
  * EINVAL for a second claim or a stale generation; ECANCELED if the task was
- * revoked, and `*unwatched` if the caller must release the reference of its
- * watch. Thread: any. */
+ * revoked, and `*orphaned` if the caller must give up its hold on the rt.
+ * Thread: any. */
 static inline int uva__task_state_claim(struct uva__atomic64 *state,
-                                        uint64_t generation, bool *unwatched)
+                                        uint64_t generation, bool *orphaned)
 {
     uint64_t seen = generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD;
     int code;
 
-    *unwatched = false;
+    *orphaned = false;
     while (!uva__atomic64_cas(state, &seen, seen + 1))
         while (seen >> UVA__TASK_GENERATION_SHIFT != generation ||
                (seen & UVA__TASK_STATES) != UVA__TASK_HELD) {
             if (seen >> UVA__TASK_GENERATION_SHIFT != generation)
                 return EINVAL;
-            code = uva__task_state_late(state, &seen, unwatched);
+            code = uva__task_state_late(state, &seen, orphaned);
             if (code != 0)
                 return code;
         }
@@ -138,11 +134,13 @@ static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
 }
 
 /* Ends a discard with ORPHANED, if ORPHAN was set and the task was not
- * extracted since; otherwise returns false, and the caller settles it. Thread:
- * the one that discarded it. */
+ * extracted since; otherwise returns false, and the caller settles it. The
+ * hold on the rt was taken before. As for a settle, the caller posts the
+ * producer and releases the reference of the watch. Thread: the one that
+ * discarded it. */
 static inline bool uva__task_state_orphan(struct uva__atomic64 *state)
 {
-    const uint64_t kept = ~(uint64_t)(UVA__TASK_STATES | UVA__TASK_ORPHAN);
+    const uint64_t kept = ~(uint64_t)UVA__TASK_ALL_BITS;
     uint64_t word = uva__atomic64_load(state);
 
     while ((word & UVA__TASK_ORPHAN) && !(word & UVA__TASK_SPENT))

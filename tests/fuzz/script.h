@@ -58,6 +58,8 @@ struct script_producer {
     atomic_bool ended;    /* it has called NULL, on_error or release */
     atomic_bool released; /* it has called release */
     bool gone;            /* ... and none of our frames is on a stack */
+    bool tasks_outlive;   /* tasks may be extracted after that, and before
+                             free_ctx: it may release on a loop thread */
     bool freed;           /* free_ctx was called */
     int64_t offered;      /* tasks with a function, before the end */
     int64_t open;         /* batches requested and not offered */

@@ -26,14 +26,20 @@ enum script_kind {
 
 /* ---- calls made to it --------------------------------------------------- */
 
-/* Returns whether it may make calls itself. */
-static bool frame_begin(struct script_producer *p)
+/* Returns whether it may make calls itself. `outlives`: the call may come after
+ * the release. */
+static bool frame_begin_late(struct script_producer *p, bool outlives)
 {
     const bool plays = p->host.enter(p->host.ctx);
 
-    FUZZ_RULE(!p->gone && !p->freed);
+    FUZZ_RULE((!p->gone || outlives) && !p->freed);
     atomic_fetch_add(&p->frames, 1);
     return plays;
+}
+
+static bool frame_begin(struct script_producer *p)
+{
+    return frame_begin_late(p, false);
 }
 
 /* After its last callback, no member of its object may be used. */
@@ -238,7 +244,7 @@ static int item_extract(struct ArrowAsyncTask *self,
 {
     struct script_item *item = self->private_data;
     struct script_producer *p = item->producer;
-    const bool plays = frame_begin(p);
+    const bool plays = frame_begin_late(p, p->tasks_outlive);
     int code = 0;
 
     fuzz_trace("producer", "must extract", item->ordinal);

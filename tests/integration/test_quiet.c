@@ -17,6 +17,7 @@
 #include "support/faulty_libc.h"
 #include "support/forked_child.h"
 #include "support/recording_consumer.h"
+#include "support/recording_handler.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/runtime.h"
 
@@ -263,6 +264,34 @@ START_TEST(an_array_that_is_held_is_not_waited_for)
 }
 END_TEST
 
+/* A handler may keep tasks for ever. Their slots last as long as they do, but
+ * extracting them calls nothing of the host's any more. */
+START_TEST(tasks_that_are_held_are_not_waited_for)
+{
+    struct uva_task_source source = fake_source_tasks(&f.fake);
+    struct recording_handler handler;
+    struct uva_stream *stream;
+
+    recording_handler_init(&handler, BATCHES, 0);
+    handler.hold = true;
+    open_with(_i, NULL, -1);
+    ask();
+    f.made++;
+    stream = uva_stream_from_tasks(f.rt, &source);
+    ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, NULL, NULL), 0);
+    uva_stream_release(stream);
+    while (recording_handler_tasks(&handler) < BATCHES)
+        run_a_turn();
+    close_it();
+    ck_quiet(true);
+    for (int64_t i = 0; i < handler.held_count; i++)
+        ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
+                         ECANCELED);
+    ck_assert_int_eq(faulty_allocator_live(&f.memory), 0);
+    recording_handler_fini(&handler);
+}
+END_TEST
+
 /* ---- after the close ---------------------------------------------------- */
 
 static void not_called(void *ctx)
@@ -409,7 +438,8 @@ int main(void)
         quiet, 0, WAYS, a_runtime_that_did_nothing_is_quiet_after_its_close,
         a_runtime_is_quiet_when_its_streams_are_gone,
         a_stream_that_is_held_is_waited_for, a_call_that_is_stuck_is_waited_for,
-        shared_workers_are_not_waited_for, NULL);
+        shared_workers_are_not_waited_for,
+        tasks_that_are_held_are_not_waited_for, NULL);
     suite_add_loops(quiet, 0, 2 * WAYS, an_array_that_is_held_is_not_waited_for,
                     NULL);
     suite_add_loops(

@@ -233,6 +233,69 @@ START_TEST(ER05_AT08_a_failed_extraction_is_told_twice)
 }
 END_TEST
 
+/* A worker delivered the tasks that were queued behind the failure. */
+START_TEST(AT08_no_queued_task_follows_a_failed_extraction)
+{
+    set_up(_i, 10, 10, 0);
+    f.fake.extract_at = 0;
+    handler.on_task = linger;
+    expect(fixture_tasks(&f), "schema task error release");
+    ck_assert_int_eq(handler.error_code, EIO);
+    ck_assert_int_eq(f.got.outcome.batches, 1);
+}
+END_TEST
+
+static int fail_to_map(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)in;
+    (void)out;
+    return uva_error_set(error, EIO, "the disk is on fire");
+}
+
+static void *extract_first(void *ctx)
+{
+    struct ArrowDeviceArray out;
+
+    ck_assert_int_eq(uva_task_extract(ctx, &out), EIO);
+    uva__consumer_state_note_settled(&handler.rules, EIO);
+    return NULL;
+}
+
+/* In the second task another thread extracts the first one, before the callback
+ * returns. */
+static void extract_on_another_thread(struct recording_handler *h)
+{
+    pthread_t other;
+
+    if (h->tasks != 2)
+        return;
+    ck_assert_int_eq(pthread_create(&other, NULL, extract_first, &h->held[0]),
+                     0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+}
+
+/* The loop thread delivered as many as it had decided to deliver at once. */
+START_TEST(AT08_no_task_follows_an_extraction_that_failed_elsewhere)
+{
+    const struct uva_map map = {.batch = fail_to_map};
+    struct ArrowDeviceArray batches[5];
+
+    set_up(_i, 0, 5, 0);
+    for (int i = 0; i < 5; i++)
+        fake_source_batch(&f.fake, i, &batches[i]);
+    for (int i = 0; i < 10; i++)
+        loop_settle(&f.loop); /* idle turns: from now on several at once */
+    handler.hold = true;
+    handler.on_task = extract_on_another_thread;
+    f.stream = fixture_arrays(&f, batches, 5);
+    ck_assert_int_eq(uva_stream_map(f.stream, &map), 0);
+    expect(f.stream, "schema task task error release");
+    uva_task_discard(&handler.held[1]);
+}
+END_TEST
+
 /* ---- tasks -------------------------------------------------------------- */
 
 static void extract_held(void)
@@ -475,6 +538,8 @@ int main(void)
     TELL(ER03_G40_an_error_comes_behind_the_batches_before_it);
     TELL(AH18_an_error_may_come_before_the_schema);
     TELL(ER05_AT08_a_failed_extraction_is_told_twice);
+    TELL(AT08_no_queued_task_follows_a_failed_extraction);
+    TELL(AT08_no_task_follows_an_extraction_that_failed_elsewhere);
     TELL(AH34_tasks_outlive_the_handler);
     TELL(G16_tasks_held_past_the_close_are_taken_back);
     TELL(AT03_a_second_extraction_is_refused_and_leaves_out_alone);

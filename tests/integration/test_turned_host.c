@@ -238,14 +238,15 @@ END_TEST
 
 START_TEST(waiting_on_the_opener_before_the_first_turn_says_edeadlk)
 {
+    struct uva_stream *stream = hosting_stream(&h, false);
     struct ArrowArrayStream blocking;
     struct ArrowArray array = {0};
     struct ArrowSchema schema = {0};
 
     ck_assert(uva_runtime_on_loop(h.rt));
-    ck_assert_int_eq(uva_stream_to_blocking_cpu(hosting_stream(&h, false), NULL,
-                                                &blocking, NULL),
+    ck_assert_int_eq(uva_stream_to_blocking_cpu(stream, NULL, &blocking, NULL),
                      0);
+    uva_stream_release(stream);
     ck_assert_int_eq(blocking.get_next(&blocking, &array), EDEADLK);
     ck_assert_int_eq(blocking.get_schema(&blocking, &schema), EDEADLK);
     blocking.release(&blocking);

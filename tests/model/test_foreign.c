@@ -3,7 +3,8 @@
  * pending_tasks.c, unchanged,
  * between a peer on its own thread and a loop that has extra threads request
  * and cancel. No demand is lost, no method of the peer runs or starts once its
- * terminal callback has returned, and everything is released once.
+ * terminal callback has returned, and everything is released once. A peer on a
+ * loop thread extracts nothing there, and its ctx is freed after its tasks.
  *
  * The mutants replace a function that one of the files calls in another,
  * through the linker (--wrap). */
@@ -26,7 +27,8 @@ enum mutant {
     SENDS_NO_REQUESTER,
     REQUESTS_ONE_LESS,
     REQUESTS_ONE_MORE,
-    FORGETS_ITS_REQUESTS
+    FORGETS_ITS_REQUESTS,
+    EXTRACTS_ON_THE_LOOP
 };
 
 static const struct {
@@ -34,18 +36,22 @@ static const struct {
     uint64_t batches; /* batches that the peer has */
     int64_t window;   /* window of our side */
     bool cancels;     /* the loop cancels after the first batch */
+    bool on_loop;     /* the peer's thread is that of another loop */
 } cases[] = {
-    {"foreign producer", 2, 1, false},
-    {"foreign producer, a cancel", 1, 1, true},
+    {"foreign producer", 2, 1, false, false},
+    {"foreign producer, a cancel", 1, 1, true, false},
+    {"foreign producer on a loop", 1, 1, false, true},
+    {"foreign producer on a loop, a cancel", 1, 1, true, true},
 };
 
-enum { PLAIN, CANCEL, CASES };
+enum { PLAIN, CANCEL, ON_LOOP, CANCEL_ON_LOOP, CASES };
 
 struct peer {
     struct ArrowAsyncProducer abi;
     struct uva__atomic64 requested, cancelled;
     uint64_t delivered;
-    bool over; /* a terminal callback has returned */
+    bool over;       /* a terminal callback has returned */
+    uint64_t thread; /* its own */
 };
 
 static struct {
@@ -141,6 +147,28 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
     sim_spawn("guest", uncapped_job, job);
 }
 
+int uva__turn_depth(void)
+{
+    return cases[now].on_loop && uva__thread_self() == world.peer.thread;
+}
+
+bool uva__rt_on_loop(const struct uva__rt *rt)
+{
+    (void)rt;
+    return false;
+}
+
+enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
+{
+    (void)task;
+    return UVA__TASK_FOREIGN;
+}
+
+void uva__task_drop(struct ArrowAsyncTask *task)
+{
+    (void)task;
+}
+
 void uva__producer_run(struct uva__producer *producer)
 {
     (void)producer;
@@ -157,6 +185,8 @@ uint64_t __wrap_uva__clock_ns(void)
 
 void __real_uva__foreign_await_calls(struct uva__foreign *foreign);
 void __wrap_uva__foreign_await_calls(struct uva__foreign *foreign);
+bool __real_uva__foreign_is_on_loop(const struct uva__foreign *foreign);
+bool __wrap_uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 int64_t __real_uva__consumer_state_want(const struct uva__consumer_state *s);
 int64_t __wrap_uva__consumer_state_want(const struct uva__consumer_state *s);
 void __real_uva__consumer_state_note_request(struct uva__consumer_state *s,
@@ -175,6 +205,12 @@ void __wrap_uva__foreign_await_calls(struct uva__foreign *foreign)
     uva__lock_take(&foreign->lock);
     foreign->locked.producer = NULL;
     uva__lock_drop(&foreign->lock);
+}
+
+bool __wrap_uva__foreign_is_on_loop(const struct uva__foreign *foreign)
+{
+    return mutant != EXTRACTS_ON_THE_LOOP &&
+           __real_uva__foreign_is_on_loop(foreign);
 }
 
 int64_t __wrap_uva__consumer_state_want(const struct uva__consumer_state *s)
@@ -234,6 +270,10 @@ static int peer_extract(struct ArrowAsyncTask *task,
     static const void *no_buffers[1];
 
     (void)task;
+    if (uva__turn_depth() > 0)
+        sim_fail("a loop thread extracts");
+    if (world.left != 0)
+        sim_fail("a task is extracted after free_ctx");
     out->array.n_buffers = 1;
     out->array.buffers = no_buffers;
     out->array.release = array_release;
@@ -272,6 +312,7 @@ static void peer_run(void *arg)
     struct ArrowAsyncDeviceStreamHandler *handler = arg;
     struct ArrowSchema schema = {.format = "+s", .release = schema_release};
 
+    world.peer.thread = uva__thread_self();
     handler->producer = &world.peer.abi;
     if (handler->on_schema(handler, &schema) == 0) {
         peer_deliver(handler);
@@ -329,14 +370,10 @@ static int64_t loop_take(struct uva__list *queue)
 static void loop_stop(int64_t taken)
 {
     struct uva__list rest = {0};
-    struct uva__link *link;
 
     if (uva__foreign_stop(&world.foreign, taken, &rest))
         loop_send(uncapped_cancel);
-    while ((link = uva__list_pop(&rest)) != NULL)
-        uva__pending_tasks_discard(
-            &world.foreign.pending_tasks,
-            uva__container_of(link, struct uva__pending_task, link));
+    uva__foreign_discard_async(&world.foreign, &rest);
 }
 
 /* Returns whether the stream continues. */
@@ -459,6 +496,7 @@ START_TEST(its_mutants_are_found)
     finds(REQUESTS_ONE_LESS, PLAIN, "one batch less is asked for");
     finds(REQUESTS_ONE_MORE, PLAIN, "one batch more is asked for");
     finds(FORGETS_ITS_REQUESTS, PLAIN, "what is asked for is not noted");
+    finds(EXTRACTS_ON_THE_LOOP, ON_LOOP, "a loop thread extracts");
 }
 END_TEST
 

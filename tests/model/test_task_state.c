@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream/task_state.h: two threads hold copies of one token, while the loop
  * reuses the slot, revokes it, or releases the producer. Exactly one of them
- * gets the slot's content, and the reference of a watch is dropped once. */
+ * gets the slot's content, and the references of a watch and of an orphaned
+ * task are dropped once. */
 #include "stream/task_state.h"
 
 #include <check.h>
@@ -28,13 +29,14 @@ static const char *const names[] = {"task state, a slot that is reused",
 
 static struct {
     struct uva__atomic64 state;
-    struct uva__atomic64 refs;   /* references of the loop and of watches */
-    struct uva__atomic64 posted; /* wake-ups of the loop */
-    uint64_t array;              /* content of the slot: its generation, or 0 */
-    uint64_t generation;         /* generation of the token handed out */
-    uint64_t claims;             /* claims that succeeded */
-    uint64_t discarded;          /* arrays discarded by the loop */
-    uint64_t freed;              /* how often the producer was freed */
+    struct uva__atomic64 refs;    /* references of the loop and of watches */
+    struct uva__atomic64 posted;  /* wake-ups of the loop */
+    struct uva__atomic64 rt_refs; /* references of orphaned tasks */
+    uint64_t array;      /* content of the slot: its generation, or 0 */
+    uint64_t generation; /* generation of the token handed out */
+    uint64_t claims;     /* claims that succeeded */
+    uint64_t discarded;  /* arrays discarded by the loop */
+    uint64_t freed;      /* how often the producer was freed */
     bool reused;
 } world;
 
@@ -63,6 +65,21 @@ static void producer_release(void)
         world.freed++;
 }
 
+static void rt_release(void)
+{
+    if (uva__atomic64_sub(&world.rt_refs, 1) == 0)
+        sim_fail("a reference to the rt is released twice");
+}
+
+/* Does what a watched slot's last user does. */
+static void producer_notify(void)
+{
+    uva__atomic64_exchange(&world.posted, 1);
+    must_be_there();
+    if (mutant != WATCHES_WITHOUT_A_COUNT)
+        producer_release();
+}
+
 static void slot_settle(enum uva__task_state as)
 {
     if (!uva__task_state_settle(&world.state, as,
@@ -73,10 +90,7 @@ static void slot_settle(enum uva__task_state as)
         }
         return;
     }
-    uva__atomic64_exchange(&world.posted, 1);
-    must_be_there();
-    if (mutant != WATCHES_WITHOUT_A_COUNT)
-        producer_release();
+    producer_notify();
 }
 
 /* ---- extracting threads ------------------------------------------------- */
@@ -94,15 +108,15 @@ static void slot_empty(uint64_t generation)
 static void extractor_run(void *arg)
 {
     const uint64_t generation = 1; /* as the token has it */
-    bool unwatched;
+    bool orphaned;
 
     (void)arg;
-    if (uva__task_state_claim(&world.state, generation, &unwatched) == 0) {
+    if (uva__task_state_claim(&world.state, generation, &orphaned) == 0) {
         world.claims++;
         slot_empty(generation);
         slot_settle(UVA__TASK_DONE);
-    } else if (unwatched) {
-        producer_release();
+    } else if (orphaned) {
+        rt_release();
     }
 }
 
@@ -112,7 +126,7 @@ static bool slot_is_over(void *arg)
 {
     (void)arg;
     return (uva__atomic64_load(&world.state) & UVA__TASK_STATES) >=
-           UVA__TASK_DONE;
+           UVA__TASK_ORPHANED;
 }
 
 static void loop_reuse(void)
@@ -124,17 +138,28 @@ static void loop_reuse(void)
     (void)uva__task_state_offer(&world.state);
 }
 
-/* Does what uva__task_discarded() does. */
+static bool slot_orphan(void)
+{
+    if (mutant != ORPHANS_WHATEVER_CAME)
+        return uva__task_state_orphan(&world.state);
+    uva__atomic64_store(&world.state,
+                        (uint64_t)1 << UVA__TASK_GENERATION_SHIFT |
+                            UVA__TASK_ORPHANED);
+    return true;
+}
+
+/* Does what task_swept() does. */
 static void loop_discard(void)
 {
     slot_empty(1);
     world.discarded++;
-    if (mutant == ORPHANS_WHATEVER_CAME)
-        uva__atomic64_store(&world.state,
-                            (uint64_t)1 << UVA__TASK_GENERATION_SHIFT |
-                                UVA__TASK_NOTIFY | UVA__TASK_ORPHANED);
-    else if (!uva__task_state_orphan(&world.state))
-        slot_settle(UVA__TASK_REVOKED);
+    uva__atomic64_add(&world.rt_refs, 1);
+    if (slot_orphan()) {
+        producer_notify();
+        return;
+    }
+    slot_settle(UVA__TASK_REVOKED);
+    rt_release();
 }
 
 static void loop_revoke(uint64_t flags)
@@ -183,6 +208,8 @@ static const char *wrong(void)
         return "what was put into the slot anew is gone";
     if (now == RELEASES && world.freed != 1)
         return "the producer is never freed";
+    if (world.rt_refs.value != 0)
+        return "the rt is never freed";
     return NULL;
 }
 
