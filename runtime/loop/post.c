@@ -89,6 +89,7 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
     uva__rt_count_threads(runtime->rt, &out->threads_compute,
                           &out->threads_blocking);
+    out->threads_stuck = uva__rt_count_written_off(runtime->rt);
 }
 
 struct uva__rt *uva__loop_rt(struct uva_runtime *runtime)

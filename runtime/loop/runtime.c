@@ -250,6 +250,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
         return ENOMEM;
     runtime->rt = rt;
     runtime->on_detached = runtime_on_detached;
+    uva__lane_news_init(runtime);
     runtime->clock_fd = runtime->leave_fd = -1;
     runtime->hosting = hosting_of(loop, o);
     runtime->post = o->post;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open,
- * close) and loop/post.c include it. */
+ * close), loop/post.c and loop/lane_news.c include it. */
 #ifndef UVA_LOOP_RUNTIME_IMPL_H
 #define UVA_LOOP_RUNTIME_IMPL_H
 
@@ -62,6 +62,9 @@ struct uva_runtime {
     bool close_forced;             /* that limit has passed */
     bool aborting;                 /* the grace is over */
     bool closer_keeps_loop;        /* the close keeps the loop alive */
+    struct uva__timer lane_timer;  /* until threads are looked for again */
+    struct uva__timer executor_timer; /* until stuck calls are reported */
+    bool executor_warned;             /* they were reported */
 
     pthread_t thread;             /* hosted by a thread: that thread */
     void (*post)(void *post_ctx); /* hosted by posts */
@@ -77,6 +80,10 @@ void uva__loop_turn(struct uva_runtime *runtime);
 
 /* Continues a close as far as possible now. Thread: loop. */
 void uva__loop_close_on(struct uva_runtime *runtime);
+
+/* Prepares for news of the worker threads. Thread: any, before the first job.
+ */
+void uva__lane_news_init(struct uva_runtime *runtime);
 
 /* Starts and closes the handles on the loop; calls `on_detached` when the last
  * is closed. Thread: loop. */
