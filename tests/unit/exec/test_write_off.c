@@ -211,7 +211,7 @@ END_TEST
 
 /* ---- what is not written off -------------------------------------------- */
 
-static sem_t in_wait, in_stuck;
+static sem_t in_wait, in_stuck, go_on;
 
 /* Gives itself up, waits in a bracket, and is stuck. */
 static void bracket_run(struct uva_job *job)
@@ -222,10 +222,10 @@ static void bracket_run(struct uva_job *job)
     uva__lane_give_up_here();
     uva__lane_wait_begin();
     sem_post(&in_wait);
-    lane_take(&lanes.leave);
+    lane_take(&go_on);
     uva__lane_wait_end();
     sem_post(&in_stuck);
-    lane_take(&lanes.leave);
+    lane_take(&go_on);
     uva__lane_wait_begin(); /* written off by now: counts no second time */
     uva__lane_wait_end();
     work->runs++;
@@ -238,6 +238,7 @@ START_TEST(a_thread_that_is_blocked_is_not_written_off_until_it_goes_on)
 
     sem_init(&in_wait, 0, 0);
     sem_init(&in_stuck, 0, 0);
+    sem_init(&go_on, 0, 0);
     open_one();
     uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &work.job);
     lane_take(&in_wait);
@@ -246,14 +247,14 @@ START_TEST(a_thread_that_is_blocked_is_not_written_off_until_it_goes_on)
     queue(&last);
     ck_assert_uint_eq(uva__lane_take_news(&lanes.jobs), 0);
     ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 0);
-    sem_post(&lanes.leave); /* of either; the other one follows */
-    sem_post(&lanes.leave);
+    sem_post(&go_on);
     lane_take(&in_stuck);
-    lane_take(&lanes.done);
-    uva__lane_retry(&lanes.jobs);
+    uva__lane_retry(&lanes.jobs); /* the place is that of `next` now */
+    ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 1);
+    let_go(1);
     lane_take(&lanes.done);
     ck_assert_int_eq(last.runs, 1);
-    sem_post(&lanes.leave);
+    sem_post(&go_on);
     lane_take(&lanes.done);
     ck_assert_int_eq(work.runs, 1);
     lane_close(&lanes);
