@@ -218,13 +218,18 @@ static bool class_is_short_locked(const struct uva_workers *workers, int lane)
     return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
 }
 
+/* Whether one more thread may be started; threads that do not return are
+ * written off for it. */
 static bool class_has_room_locked(struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
 
-    return pool_class->threads - pool_class->blocked - pool_class->written_off <
-               pool_class->cap ||
-           uva__write_off_next_locked(workers, lane);
+    while (pool_class->threads - pool_class->blocked -
+               pool_class->written_off >=
+           pool_class->cap)
+        if (!uva__write_off_next_locked(workers, lane))
+            return false;
+    return true;
 }
 
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken

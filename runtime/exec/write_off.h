@@ -29,9 +29,8 @@ void uva__write_off_begin_locked(struct uva__worker *worker);
 void uva__write_off_end_locked(struct uva__worker *worker);
 
 /* For a lane at its cap, in which jobs wait: writes off the thread that was
- * given up first, if it has had time to return. If it has not, notifies the
- * queues to look for threads again later. Returns whether one more thread may
- * be started. Thread: any. */
+ * given up first, if it has had time to return, and returns true. If it has
+ * not, notifies the queues to look for threads again later. Thread: any. */
 bool uva__write_off_next_locked(struct uva_workers *workers, int lane);
 
 #endif

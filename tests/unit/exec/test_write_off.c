@@ -249,8 +249,9 @@ START_TEST(a_thread_that_is_blocked_is_not_written_off_until_it_goes_on)
     ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 0);
     sem_post(&go_on);
     lane_take(&in_stuck);
-    uva__lane_retry(&lanes.jobs); /* the place is that of `next` now */
+    uva__lane_retry(&lanes.jobs); /* the one place is that of `next` now */
     ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 1);
+    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 2);
     let_go(1);
     lane_take(&lanes.done);
     ck_assert_int_eq(last.runs, 1);
