@@ -44,14 +44,13 @@ void uva__write_off_retry_locked(struct uva_workers *workers, int lane)
         uva__write_off_report_locked(jobs_of(link, lane), UVA__NEWS_RETRY);
 }
 
-/* Reports to the queue of the job that is next, if a job waits. */
+/* Reports to the queue of the job that is next. */
 static void report_locked(struct uva_workers *workers, int lane,
                           enum uva__news news)
 {
     struct uva__link *link = workers->locked.classes[lane].round.head;
 
-    if (link != NULL)
-        uva__write_off_report_locked(jobs_of(link, lane), news);
+    uva__write_off_report_locked(jobs_of(link, lane), news);
 }
 
 /* ---- jobs that were given up -------------------------------------------- */

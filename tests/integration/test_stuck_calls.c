@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "exec/pool.h"
+#include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/lane_fixture.h"
 #include "uvarrow/uvarrow.h"
@@ -442,6 +443,44 @@ START_TEST(a_stuck_call_on_an_executor_is_warned_of_once)
 }
 END_TEST
 
+static atomic_bool checked; /* the loop thread has looked */
+static bool watches;        /* for calls that are stuck on the executor */
+
+static void look(void *ctx)
+{
+    const struct uva_runtime *runtime = ctx;
+
+    watches = runtime->executor_timer.running;
+    atomic_store(&checked, true);
+}
+
+static bool is_watching(struct uva_runtime *runtime)
+{
+    atomic_store(&checked, false);
+    ck_assert_int_eq(uva_runtime_post(runtime, look, runtime), 0);
+    while (!atomic_load(&checked))
+        sched_yield();
+    return watches;
+}
+
+START_TEST(a_call_on_an_executor_that_returns_is_not_warned_of)
+{
+    struct uva_runtime *runtime = open_with(
+        &(struct uva_workers_options){.executor.submit = executor_submit});
+    struct query slow;
+
+    get_stuck(&slow, 1, runtime, IN_NEXT);
+    cancel(&slow);
+    ck_assert(is_watching(runtime));
+    gate_open();
+    take(&freed);
+    while (is_watching(runtime))
+        sched_yield();
+    end(runtime);
+    ck_assert_int_eq(warnings, 0);
+}
+END_TEST
+
 /* ---- the compute lane --------------------------------------------------- */
 
 static int map_stuck(void *ctx, struct uva_batch *in,
@@ -649,6 +688,31 @@ START_TEST(discards_that_are_stuck_do_not_hold_up_those_of_other_streams)
 }
 END_TEST
 
+START_TEST(discards_keep_no_more_threads_than_may_be_stuck)
+{
+    struct uva_runtime *runtime =
+        open_with(&(struct uva_workers_options){.stuck_threads = 1});
+    struct keeper keepers[3];
+    struct items items[3];
+
+    for (int i = 0; i < 3; i++)
+        dropped[i] = keep_items(runtime, &keepers[i], &items[i], true);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(uva_runtime_post(runtime, drop, dropped[i]), 0);
+        take(&gate.entered);
+    }
+    ck_assert_int_eq(uva_runtime_post(runtime, drop, dropped[2]), 0);
+    (void)is_watching(runtime); /* the loop has dropped it */
+    ck_assert_int_eq(stats_of(runtime).threads_blocking,
+                     3); /* and a reader's */
+    ck_assert(!taken(&gate.entered, 0));
+    gate_open();
+    for (int i = 0; i < 3; i++)
+        take(&items[i].freed);
+    end(runtime);
+}
+END_TEST
+
 /* ---- threads ------------------------------------------------------------ */
 
 /* Returns when a job waits for a thread, and none is being started. */
@@ -702,10 +766,12 @@ int main(void)
         stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another,
         a_stream_that_never_began_is_released_while_others_are_stuck,
         beyond_stuck_threads_sources_wait_and_one_warning_is_logged,
-        a_stuck_call_on_an_executor_is_warned_of_once, NULL);
-    TCase *others = suite_tests(
-        "others", maps_that_are_stuck_do_not_stop_those_of_other_streams,
-        a_thread_that_could_not_be_created_is_tried_again, NULL);
+        a_stuck_call_on_an_executor_is_warned_of_once,
+        a_call_on_an_executor_that_returns_is_not_warned_of, NULL);
+    TCase *others =
+        suite_tests("others", discards_keep_no_more_threads_than_may_be_stuck,
+                    maps_that_are_stuck_do_not_stop_those_of_other_streams,
+                    a_thread_that_could_not_be_created_is_tried_again, NULL);
 
     tcase_add_loop_test(blocking,
                         cancelled_calls_that_are_stuck_give_their_places_back,

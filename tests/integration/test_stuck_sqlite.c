@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries of the ADBC driver for SQLite that compute for long and ignore a
- * cancel, on all threads that there are: another query is answered all the
- * same. */
+ * cancel, on all threads that there are: another query is answered beside
+ * them. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
