@@ -180,12 +180,14 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
     bool taken;
 
     uva__lock_take(&workers->locked.lock);
-    taken = job->queued && uva__fair_queue_remove(
-                               &workers->locked.classes[job->lane].round,
-                               &jobs->locked.clients[job->lane], &job->link);
-    if (taken)
+    taken = job->queued;
+    if (taken) {
+        (void)uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
+                                     &jobs->locked.clients[job->lane],
+                                     &job->link);
         uva__atomic64_sub(&workers->waiting[job->lane], 1);
-    job->queued = job->queued && !taken;
+        job->queued = false;
+    }
     uva__lock_drop(&workers->locked.lock);
     return taken;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extractors of a stage whose runtime has released its worker threads: none
- * can be launched, and nothing stays counted. The happy path runs in
+/* The extractors of a stage after its runtime has released the worker threads:
+ * none can be launched, and nothing stays counted. The happy path runs in
  * tests/model and in the tests of streams. */
 #include "stage/extract_pool.h"
 
