@@ -54,6 +54,14 @@ struct uva_workers_options {
     int32_t compute_threads;  /* maximum; 0: one per core */
     int32_t blocking_threads; /* maximum; 0: 64 */
     int32_t idle_ms; /* an idle thread exits after this time; 0: 10 s */
+    /* most threads of each lane that are written off at one time; 0: 256. A
+     * thread is written off, and another one may take its place, when its
+     * stream was cancelled, the foreign code that it is in does not return, and
+     * other work waits for a thread. Beyond the maximum that work waits, and
+     * one warning is logged. A thread that returns late ends its job, and then
+     * goes on or exits. Threads of an executor cannot be replaced: if such a
+     * call has not returned after a second, one warning is logged. */
+    int32_t stuck_threads;
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_executor executor;   /* zeroes: the library's own threads */
     /* the first call on each new thread of the library; NULL: none */
@@ -279,7 +287,10 @@ struct uva_runtime_stats {
     int64_t turns;            /* turns of the loop that ran this runtime */
     int64_t hold_max_cpu_ns;  /* the most CPU time that one turn used; may
                                  count up to 0.5 ms before the turn */
-    int64_t reserved[9];
+    int64_t threads_stuck;    /* threads of the workers, also of those that are
+                                 shared, that are written off: see the option
+                                 stuck_threads */
+    int64_t reserved[8];
 };
 
 /** Takes a snapshot of the counters. All are 0 when nothing is open.

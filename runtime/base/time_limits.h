@@ -5,8 +5,8 @@
  * enough for code that is merely slow, on a loaded machine too, and short
  * enough for a program that wants to end.
  *
- * Three rows have the value of one second and are separate nevertheless: they
- * bound waits of different threads for different things. */
+ * Rows with equal values are separate nevertheless: they bound waits of
+ * different threads for different things. */
 #ifndef UVA_BASE_TIME_LIMITS_H
 #define UVA_BASE_TIME_LIMITS_H
 
@@ -21,6 +21,27 @@ enum {
      * inside a job; sleeping threads leave at once. Blocks the caller. As long
      * as UVA__LIMIT_CLOSE_MS: a job that outlives the close is likely stuck. */
     UVA__LIMIT_WORKERS_MS = 1000,
+
+    /* A thread is written off when the job that it is in was given up so
+     * long ago, as its stream was cancelled or its source is being released,
+     * and other jobs wait for a thread. Most calls that were cancelled return
+     * within this time and cost no thread; for the jobs that wait it is too
+     * short to notice. */
+    UVA__LIMIT_GIVEN_UP_MS = 10,
+
+    /* When the system creates no thread, or a thread may be written off soon,
+     * the loop of each runtime with jobs that wait tries again after this time.
+     * As long as UVA__LIMIT_GIVEN_UP_MS. */
+    UVA__LIMIT_RETRY_MS = 10,
+
+    /* While discards wait, one more thread runs them each time that this limit
+     * has passed: the threads before it are in discards that take long. */
+    UVA__LIMIT_DISCARD_MS = 10,
+
+    /* A call that was cancelled on a thread of the host's executor is reported
+     * when it has not returned after this time, as that thread cannot be
+     * replaced. A second, as nothing waits for the report. */
+    UVA__LIMIT_EXECUTOR_MS = 1000,
 
     /* The end of the devices waits so long for the device thread, which may be
      * inside a call of a vendor's driver. Blocks the caller. A driver answers

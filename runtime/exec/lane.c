@@ -6,9 +6,10 @@
  *
  * What can fail:
  * - thread creation fails: ensure returns the code; a job waits for an existing
- *   thread;
+ *   thread, and the loop of its runtime tries again;
  * - the executor refuses a job: a thread of our own runs it. If there is none
- *   and none can be created, the job waits and every later submit tries again.
+ *   and none can be created, the job waits in the same way;
+ * - a job that was given up does not return: exec/write_off.c.
  *
  * On close:    queued jobs still run; running ones go on, and use only the
  *              workers, which live as long as their threads. */
@@ -18,6 +19,7 @@
 
 #include "base/atomic.h"
 #include "exec/pool.h"
+#include "exec/write_off.h"
 
 /* ---- the jobs of one runtime -------------------------------------------- */
 
@@ -25,12 +27,18 @@ int uva__jobs_init(struct uva__jobs *jobs, struct uva_workers *workers,
                    const struct uva_allocator *allocator, const char *name)
 {
     struct uva_workers_options own = {.name = name};
+    int code;
 
     *jobs = (struct uva__jobs){.workers = workers};
-    if (workers != NULL)
-        return uva__pool_acquire(workers);
-    own.allocator = *allocator;
-    return uva_workers_new(&own, &jobs->workers, NULL);
+    if (workers != NULL) {
+        code = uva__pool_acquire(workers);
+    } else {
+        own.allocator = *allocator;
+        code = uva_workers_new(&own, &jobs->workers, NULL);
+    }
+    if (code == 0)
+        jobs->stuck_threads = jobs->workers->stuck_threads;
+    return code;
 }
 
 void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
@@ -68,12 +76,13 @@ static void lane_reserve_locked(struct uva__jobs *jobs, int lane)
     jobs->workers->locked.classes[lane].reserved++;
 }
 
-/* A capped lane needs any thread, as its jobs end; the uncapped lane needs a
- * free one. */
+/* A capped lane needs any thread that is not written off, as its jobs end; the
+ * uncapped lane needs a free one. */
 static bool lane_has_thread_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
-    int64_t n = pool_class->threads - pool_class->starting;
+    int64_t n =
+        pool_class->threads - pool_class->starting - pool_class->written_off;
 
     if (lane == UVA__LANE_UNCAPPED)
         n -= pool_class->running +
@@ -124,19 +133,20 @@ int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 /* ---- handing jobs over -------------------------------------------------- */
 
 /* Once the lock is dropped the job may have run, and have freed its `jobs`. */
-static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
+static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
-    const int lane = job->lane;
 
     uva__lock_take(&workers->locked.lock);
+    job->jobs = jobs;
+    job->lane = lane;
+    job->queued = true;
     uva__fair_queue_push(&workers->locked.classes[lane].round,
                          &jobs->locked.clients[lane], &job->link);
     uva__atomic64_add(&workers->waiting[lane], 1);
     uva__pool_class_drop_locked(workers, lane);
 }
 
-/* For jobs that the executor refused while we had no thread either. */
 static void lane_retry(struct uva_workers *workers, int lane)
 {
     if (uva__atomic64_load(&workers->waiting[lane]) == 0)
@@ -145,26 +155,30 @@ static void lane_retry(struct uva_workers *workers, int lane)
     uva__pool_class_drop_locked(workers, lane);
 }
 
+void uva__lane_retry(struct uva__jobs *jobs)
+{
+    for (int lane = 0; lane < UVA__LANES; lane++)
+        lane_retry(jobs->workers, lane);
+}
+
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
                       struct uva_job *job)
 {
     const struct uva_executor *executor = &jobs->workers->executor;
 
-    job->jobs = jobs;
-    job->lane = (int)lane;
     if (executor->submit != NULL) {
+        job->jobs = jobs;
+        job->lane = (int)lane;
         lane_retry(jobs->workers, job->lane);
         if (executor->submit(executor->ctx, lane, job) == 0)
             return;
     }
-    lane_queue(jobs, job);
+    lane_queue(jobs, (int)lane, job);
 }
 
 void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
 {
-    job->jobs = jobs;
-    job->lane = UVA__LANE_UNCAPPED;
-    lane_queue(jobs, job);
+    lane_queue(jobs, UVA__LANE_UNCAPPED, job);
 }
 
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
@@ -173,13 +187,72 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
     bool taken;
 
     uva__lock_take(&workers->locked.lock);
-    taken =
-        uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
-                               &jobs->locked.clients[job->lane], &job->link);
-    if (taken)
+    taken = job->queued;
+    if (taken) {
+        (void)uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
+                                     &jobs->locked.clients[job->lane],
+                                     &job->link);
         uva__atomic64_sub(&workers->waiting[job->lane], 1);
+        job->queued = false;
+    }
     uva__lock_drop(&workers->locked.lock);
     return taken;
+}
+
+/* ---- giving jobs up ----------------------------------------------------- */
+
+/* Whether jobs wait although every thread that may exist has one. */
+static bool lane_is_full_locked(const struct uva_workers *workers, int lane)
+{
+    const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+
+    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) >
+           pool_class->threads - pool_class->running;
+}
+
+enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
+                                      enum uva_lane lane, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+    enum uva__job_place place = UVA__JOB_GONE;
+    struct uva__worker *worker;
+
+    uva__lock_take(&workers->locked.lock);
+    worker = uva__write_off_find_locked(&workers->locked.classes[lane], job);
+    if (worker != NULL) {
+        uva__write_off_begin_locked(worker);
+        place = UVA__JOB_RUNNING;
+    } else if (job->queued && lane_is_full_locked(workers, (int)lane)) {
+        place = UVA__JOB_WAITING;
+    } else if (workers->executor.submit != NULL) {
+        uva__write_off_report_locked(jobs, UVA__NEWS_EXECUTOR);
+    }
+    uva__pool_class_drop_locked(workers, (int)lane);
+    return place;
+}
+
+void uva__lane_give_up_here(void)
+{
+    struct uva__worker *worker = uva__pool_class_here();
+    struct uva_workers *workers;
+
+    if (worker == NULL || worker->lane == UVA__LANE_UNCAPPED)
+        return;
+    workers = worker->workers;
+    uva__lock_take(&workers->locked.lock);
+    uva__write_off_begin_locked(worker);
+    uva__pool_class_drop_locked(workers, worker->lane);
+}
+
+unsigned uva__lane_take_news(struct uva__jobs *jobs)
+{
+    unsigned news;
+
+    uva__lock_take(&jobs->workers->locked.lock);
+    news = jobs->locked.news;
+    jobs->locked.news = 0;
+    uva__lock_drop(&jobs->workers->locked.lock);
+    return news;
 }
 
 /* ---- inside a job ------------------------------------------------------- */
@@ -205,7 +278,8 @@ void uva__lane_wait_begin(void)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    workers->locked.classes[worker->lane].blocked++;
+    worker->blocked = !worker->written_off; /* that one does not count either */
+    workers->locked.classes[worker->lane].blocked += worker->blocked;
     uva__pool_class_drop_locked(workers, worker->lane);
 }
 
@@ -218,7 +292,8 @@ void uva__lane_wait_end(void)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    workers->locked.classes[worker->lane].blocked--;
+    workers->locked.classes[worker->lane].blocked -= worker->blocked;
+    worker->blocked = false;
     uva__lock_drop(&workers->locked.lock);
 }
 
@@ -235,4 +310,16 @@ void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
     *blocking = classes[UVA_LANE_BLOCKING].threads +
                 classes[UVA__LANE_UNCAPPED].threads;
     uva__lock_drop(&workers->locked.lock);
+}
+
+int64_t uva__lane_count_written_off(struct uva__jobs *jobs)
+{
+    struct uva_workers *workers = jobs->workers;
+    int64_t n = 0;
+
+    uva__lock_take(&workers->locked.lock);
+    for (int lane = 0; lane < UVA__LANES; lane++)
+        n += workers->locked.classes[lane].written_off;
+    uva__lock_drop(&workers->locked.lock);
+    return n;
 }

@@ -29,6 +29,22 @@ struct uva_job {
     void (*run)(struct uva_job *job); /* the work; may free the job */
     struct uva__jobs *jobs;           /* borrows: the queue it came from */
     int lane;                         /* the lane it was submitted to */
+    bool queued;                      /* waits for a thread; locked */
+};
+
+/* Where a job is. */
+enum uva__job_place {
+    UVA__JOB_GONE,    /* it has ended, or an executor has it */
+    UVA__JOB_RUNNING, /* a thread of ours runs it */
+    UVA__JOB_WAITING  /* no thread is about to take it */
+};
+
+/* What a runtime is to do or to log about its threads. */
+enum uva__news {
+    UVA__NEWS_RETRY = 1,       /* call uva__lane_retry() after a while */
+    UVA__NEWS_WRITTEN_OFF = 2, /* threads were written off for its jobs */
+    UVA__NEWS_FULL = 4,        /* no more threads may be written off */
+    UVA__NEWS_EXECUTOR = 8     /* an executor has a job that was given up */
 };
 
 /* An object that a higher layer keeps with the workers: its first member. */
@@ -40,7 +56,12 @@ struct uva__pool_data {
  * turns. Embedded in an object that outlives its jobs. */
 struct uva__jobs {
     struct uva_workers *workers; /* owns a count */
-    struct {                     /* under the lock of `workers` */
+    /* called when uva__lane_take_news() returns something new; any thread, with
+     * the lock held. NULL: nothing is reported */
+    void (*notify)(struct uva__jobs *jobs);
+    int32_t stuck_threads; /* as an option of the workers has it */
+    struct {               /* under the lock of `workers` */
+        unsigned news;     /* bits UVA__NEWS_..., to be taken */
         struct uva__fair_queue_client
             clients[UVA__LANES];   /* submitted, not running */
         bool reserved[UVA__LANES]; /* a thread of the lane is reserved */
@@ -78,9 +99,9 @@ UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 
 /* Submits `job` to `lane`, for which uva__lane_ensure() has returned 0 before.
  * It never runs inside this call. A job that the executor refuses runs on a
- * thread of our own; if there is none and none can be created, it waits until a
- * later submit to the lane creates one. The job may have ended, and `jobs` with
- * it, before this returns. Thread: any. */
+ * thread of our own; if there is none and none can be created, it waits until
+ * one is created, by a later submit or uva__lane_retry(). The job may have
+ * ended, and `jobs` with it, before this returns. Thread: any. */
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
                       struct uva_job *job);
 
@@ -89,6 +110,22 @@ void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
  * false for one that an executor accepted. Steps through the jobs queued before
  * it. Thread: any. */
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
+
+/* Gives up a job that was submitted to `lane`: nothing waits for it any more.
+ * If it runs, its thread may be written off from now on, so that another one
+ * takes its place. If it waits, it still runs in turn; the caller may take it
+ * back instead. The job has not been freed. Thread: any. */
+enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
+                                      enum uva_lane lane, struct uva_job *job);
+
+/* Gives up the job that the caller runs, if it runs one. Thread: any. */
+void uva__lane_give_up_here(void);
+
+/* Takes what is to be done and logged, as bits UVA__NEWS_.... Thread: any. */
+unsigned uva__lane_take_news(struct uva__jobs *jobs);
+
+/* Tries again to find threads for jobs that wait. Thread: any. */
+void uva__lane_retry(struct uva__jobs *jobs);
 
 /* Whether another job of `lane` waits for a thread: a long job then gives its
  * thread back by submitting itself again. Always true with an executor, as we
@@ -123,6 +160,9 @@ bool uva__lane_is_compute(void);
  * an executor not at all. Thread: any. */
 void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking);
+
+/* Counts the threads that are written off now. Thread: any. */
+int64_t uva__lane_count_written_off(struct uva__jobs *jobs);
 
 /* Returns the one object that a higher layer keeps with the workers, made by
  * `make` at first need; NULL without memory. It is ended together with the

@@ -9,8 +9,11 @@
  *              last owner has all threads leave, joins the last of them (which
  *              has joined the rest) and frees.
  *
- * What can fail: thread creation. Queued jobs then wait for existing threads,
- *              and each later submit or take in the lane tries again.
+ * What can fail:
+ * - thread creation: queued jobs then wait for existing threads; each later
+ *   submit or take in the lane tries again, and so do the loops of the runtimes
+ *   with jobs that wait;
+ * - a job that was given up does not return: exec/write_off.c.
  *
  * On the end:  sleeping threads are woken and leave; running ones leave when
  *              their job returns. Threads that stay inside a job for
@@ -36,8 +39,9 @@
 #include "base/thread.h"
 #include "base/time_limits.h"
 #include "exec/fair_queue.h"
+#include "exec/write_off.h"
 
-enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };
+enum { IDLE_MS = 10000, BLOCKING_CAP = 64, STUCK_THREADS = 256 };
 
 static _Thread_local struct uva__worker *here; /* NULL: no worker thread */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
@@ -66,6 +70,10 @@ static int options_check(const struct uva_workers_options *options,
                              "struct uva_workers_options: `compute_threads`, "
                              "`blocking_threads` and `idle_ms` must not be "
                              "negative");
+    if (options->stuck_threads < 0)
+        return uva_error_set(error, EINVAL,
+                             "struct uva_workers_options: `stuck_threads` must "
+                             "not be negative");
     return 0;
 }
 
@@ -102,6 +110,8 @@ static void pool_init(struct uva_workers *workers,
     workers->thread_end = options->thread_end;
     workers->ctx = options->ctx;
     workers->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
+    workers->stuck_threads =
+        options->stuck_threads > 0 ? options->stuck_threads : STUCK_THREADS;
     workers->process = getpid();
     if (options->name != NULL)
         (void)snprintf(workers->name, sizeof(workers->name), "%s",
@@ -208,6 +218,20 @@ static bool class_is_short_locked(const struct uva_workers *workers, int lane)
     return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
 }
 
+/* Whether one more thread may be started; threads that do not return are
+ * written off for it. */
+static bool class_has_room_locked(struct uva_workers *workers, int lane)
+{
+    const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+
+    while (pool_class->threads - pool_class->blocked -
+               pool_class->written_off >=
+           pool_class->cap)
+        if (!uva__write_off_next_locked(workers, lane))
+            return false;
+    return true;
+}
+
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
  * runs at once, and would wait for the lock. */
 void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
@@ -220,7 +244,7 @@ void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
         if (pool_class->asleep != NULL)
             call = class_call_locked(pool_class);
         else
-            start = pool_class->threads - pool_class->blocked < pool_class->cap;
+            start = class_has_room_locked(workers, lane);
     }
     if (start)
         uva__pool_class_reserve_locked(workers, lane);
@@ -276,6 +300,8 @@ int uva__pool_class_start(struct uva_workers *workers, int lane)
         pool_class->threads--;
         if (pool_class->asleep != NULL && class_is_short_locked(workers, lane))
             uva__futex_wake(class_call_locked(pool_class));
+        if (class_is_short_locked(workers, lane))
+            uva__write_off_retry_locked(workers, lane);
     }
     uva__futex_raise(&workers->changed);
     assert(!workers->locked.abandoned);
@@ -374,6 +400,10 @@ static void worker_begin(struct uva__worker *worker)
     worker->number =
         (uint32_t)uva__atomic64_add(&workers->threads_started[worker->lane], 1);
     worker_name(worker);
+    uva__lock_take(&workers->locked.lock);
+    uva__list_push(&workers->locked.classes[worker->lane].workers,
+                   &worker->link);
+    uva__lock_drop(&workers->locked.lock);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }
@@ -384,6 +414,8 @@ static void worker_end_job_locked(struct uva__worker *worker)
     if (worker->busy)
         worker->workers->locked.classes[worker->lane].running--;
     worker->busy = false;
+    worker->job = NULL;
+    uva__write_off_end_locked(worker);
 }
 
 static struct uva_job *worker_take_locked(struct uva__worker *worker)
@@ -391,13 +423,17 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
     struct uva__link *link = uva__fair_queue_pop(&pool_class->round);
+    struct uva_job *job;
 
     if (link == NULL)
         return NULL;
+    job = uva__container_of(link, struct uva_job, link);
+    job->queued = false;
+    worker->job = job;
     uva__atomic64_sub(&workers->waiting[worker->lane], 1);
     pool_class->running++;
     worker->busy = true;
-    return uva__container_of(link, struct uva_job, link);
+    return job;
 }
 
 /* How many free threads the lane keeps, with or without jobs. */
@@ -409,7 +445,8 @@ static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
 }
 
 /* Whether the thread exits: at the end, beyond the cap (another thread was
- * started while one waited, and that wait has ended), or for want of work. A
+ * started while one waited or was written off, and that has ended), or for want
+ * of work. A
  * thread inside a job does not count as free, as it may be stuck; neither does
  * one that is being started, as that may fail. */
 static bool worker_is_done_locked(const struct uva__worker *worker)
@@ -420,7 +457,8 @@ static bool worker_is_done_locked(const struct uva__worker *worker)
     const int32_t threads = pool_class->threads - pool_class->starting;
 
     if (workers->locked.ending ||
-        threads - pool_class->blocked > pool_class->cap)
+        threads - pool_class->blocked - pool_class->written_off >
+            pool_class->cap)
         return true;
     return worker->timed_out && uva__list_is_empty(&pool_class->round) &&
            threads - pool_class->running >
@@ -477,8 +515,12 @@ static void worker_sleep_locked(struct uva__worker *worker)
 
 static void worker_exit_locked(struct uva__worker *worker)
 {
-    worker->workers->locked.classes[worker->lane].threads--;
-    worker->workers->locked.exiting++;
+    struct uva_workers *workers = worker->workers;
+    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
+
+    (void)uva__list_remove(&pool_class->workers, &worker->link);
+    pool_class->threads--;
+    workers->locked.exiting++;
 }
 
 /* Returns the next job, or NULL: then the thread counts in no lane any more. */

@@ -16,6 +16,8 @@
 struct uva__worker {
     struct uva_workers *workers; /* borrows: outlives the thread's use of it */
     struct uva__worker *below;   /* the next sleeper in the stack; locked */
+    struct uva__link link;       /* among the lane's threads; locked */
+    struct uva__link given;      /* among those given up; locked */
     struct uva__futex call;      /* raised to wake the thread; locked */
     int lane;                    /* the lane from which it takes jobs */
     uint32_t number;             /* for the thread's name */
@@ -23,6 +25,11 @@ struct uva__worker {
     bool asleep;                 /* in the stack of sleepers; locked */
     bool timed_out;              /* its idle timeout has expired */
     bool busy;                   /* running a job, or just back from one */
+    bool blocked;                /* counts in `blocked`; locked */
+    bool given_up;               /* nothing waits for its job; locked */
+    bool written_off;            /* counts in `written_off`; locked */
+    uint64_t given_up_ns;        /* since when; locked */
+    const struct uva_job *job;   /* its job, only to be compared; locked */
 };
 
 /* The threads of one lane and the jobs that wait for them. */
@@ -30,12 +37,17 @@ struct uva__pool_class {
     struct uva__list round; /* queues with jobs, in turn: see fair_queue.h */
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
-    int32_t cap;                /* most threads; blocked ones not counted */
+    struct uva__list workers;   /* the threads that have begun */
+    struct uva__list given_up;  /* of these, those given up and not written
+                                   off, the oldest first */
+    int32_t cap;                /* most threads; those blocked and those written
+                                   off are not counted */
     int32_t threads;            /* running, sleeping and being started */
     int32_t starting;           /* calls of pthread_create() in progress */
     int32_t sleeping;           /* threads in the stack */
     int32_t running;            /* threads inside a job */
     int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
+    int32_t written_off;        /* of these, written off; not blocked */
     int32_t reserved;           /* job queues for which a free thread is kept */
 };
 
@@ -49,6 +61,7 @@ struct uva_workers {
     void (*freed)(void *ctx); /* the last call of all; or NULL */
     void *freed_ctx;          /* borrows */
     int32_t idle_ms;          /* sleep so long, then exit */
+    int32_t stuck_threads;    /* most of a lane written off */
     pid_t process;            /* maker: a fork has no threads */
     char name[16];            /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
@@ -62,6 +75,7 @@ struct uva_workers {
         struct uva__lock lock;
         struct uva__pool_class classes[UVA__LANES];
         int32_t owners;  /* the user and the job queues */
+        bool full;       /* no more threads may be written off: reported */
         int32_t exiting; /* threads that count in no lane any more, but have
                             not ended */
         pthread_t last;  /* the thread that left last, to be joined */

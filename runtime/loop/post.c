@@ -93,6 +93,7 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     if (!uva__rt_try_acquire(rt))
         return;
     uva__rt_count_threads(rt, &out->threads_compute, &out->threads_blocking);
+    out->threads_stuck = uva__rt_count_written_off(rt);
     uva__rt_release(rt);
 }
 

@@ -97,6 +97,14 @@ static void workers_freed(void *ctx)
     uva__rt_release(ctx);
 }
 
+/* A job of the runtime waits, so the runtime core exists. */
+static void rt_on_news(struct uva__jobs *jobs)
+{
+    struct uva__rt *rt = uva__container_of(jobs, struct uva__rt, jobs);
+
+    uva__rt_wake(rt, &rt->lanes);
+}
+
 int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
 {
     struct uva_allocator allocator;
@@ -127,6 +135,7 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
         uva__rt_acquire(rt);
         uva__jobs_on_freed(&rt->jobs, workers_freed, rt);
     }
+    rt->jobs.notify = rt_on_news;
     *out = rt;
     return 0;
 
@@ -508,6 +517,17 @@ void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
         return;
     uva__lane_count(&rt->jobs, compute, blocking);
     uva__rt_job_end(rt);
+}
+
+int64_t uva__rt_count_written_off(struct uva__rt *rt)
+{
+    int64_t n;
+
+    if (!uva__rt_job_begin(rt))
+        return 0;
+    n = uva__lane_count_written_off(&rt->jobs);
+    uva__rt_job_end(rt);
+    return n;
 }
 
 /* Waits for jobs that have left the counter but are still returning, and for

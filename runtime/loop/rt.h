@@ -84,6 +84,7 @@ struct uva__rt {
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
     struct uva__wakeup drainer; /* posted by a drain, and by its last stream */
+    struct uva__wakeup lanes;         /* posted by `jobs`: loop/lane_news.c */
 
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
@@ -209,6 +210,10 @@ UVA_MUST_CHECK int uva__rt_ensure_uncapped(struct uva__rt *rt);
  * Thread: any. */
 void uva__rt_count_threads(struct uva__rt *rt, int64_t *compute,
                            int64_t *blocking);
+
+/* Counts the threads that are written off now, unless the workers were
+ * released. Thread: any. */
+int64_t uva__rt_count_written_off(struct uva__rt *rt);
 
 /* Releases the workers, now or with the last job that ends; no job may begin
  * any more. Thread: loop, or before any job was begun. */

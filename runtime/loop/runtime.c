@@ -303,6 +303,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     uva__rt_hold(rt);
     uva__atomic64_store(&runtime->users, 1);
     runtime->on_detached = runtime_on_detached;
+    uva__lane_news_init(runtime);
     runtime->clock_fd = runtime->leave_fd = -1;
     runtime->clock_due_ms = CLOCK_NEVER;
     runtime->hosting = hosting_of(loop, o);

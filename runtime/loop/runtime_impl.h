@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The struct of a runtime. Only loop/loop.c (turns), loop/runtime.c (open,
- * close), loop/drain.c and loop/post.c include it. */
+ * close), loop/drain.c, loop/post.c and loop/lane_news.c include it. */
 #ifndef UVA_LOOP_RUNTIME_IMPL_H
 #define UVA_LOOP_RUNTIME_IMPL_H
 
@@ -82,6 +82,9 @@ struct uva_runtime {
     bool close_forced;             /* that limit has passed */
     bool aborting;                 /* the grace is over */
     bool closer_keeps_loop;        /* the close keeps the loop alive */
+    struct uva__timer lane_timer;  /* until threads are looked for again */
+    struct uva__timer executor_timer; /* until stuck calls are reported */
+    bool executor_warned;             /* they were reported */
 
     pthread_t thread;             /* hosted by a thread: that thread */
     void (*post)(void *post_ctx); /* hosted by posts */
@@ -109,6 +112,10 @@ int64_t uva__close_request_grace_ms(struct uva__close_request *request);
 
 /* Prepares a drain, while the runtime is opened. Thread: any. */
 void uva__drain_init(struct uva_runtime *runtime);
+
+/* Prepares for news of the worker threads. Thread: any, before the first job.
+ */
+void uva__lane_news_init(struct uva_runtime *runtime);
 
 /* Starts and closes the handles on the loop; calls `on_detached` when the last
  * is closed. Thread: loop. */

@@ -11,8 +11,10 @@
  *
  * On stop:     no call is waited for. A call in progress is interrupted, if the
  *              source can do that; when it returns, the worker discards its
- *              batch and closes the source. The loop takes the slots back after
- *              that. */
+ *              batch and closes the source. Its thread is written off if that
+ *              takes long. If the worker waits for a thread while all are busy,
+ *              an extra thread closes the source. The loop takes the slots back
+ *              after that. */
 #include "source/reader.h"
 
 #include <errno.h>
@@ -192,10 +194,11 @@ static void reader_stop(struct uva__source *source)
         r->loop.draining = true;
         source->rt->loop.draining++;
     }
-    if (word & CREDIT_RUNNING)
-        return;
-    uva__reader_credit_run(&r->credit);
-    uva__reader_worker_start(r);
+    if (!(word & CREDIT_RUNNING)) {
+        uva__reader_credit_run(&r->credit);
+        uva__reader_worker_start(r);
+    }
+    uva__reader_worker_give_up(r);
 }
 
 static bool reader_on_wakeup(struct uva__wakeup *wakeup)
@@ -224,6 +227,7 @@ static void reader_leave(struct uva__source *source)
             r->on_loop && (uva__rt_on_loop(source->rt) ||
                            uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
         uva__reader_worker_start(r);
+        uva__reader_worker_give_up(r);
     }
     uva__reader_release(r);
 }
@@ -262,6 +266,8 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
 
     if (code == 0)
         code = uva__slots_ensure(rt);
+    if (code == 0)
+        code = uva__discard_ensure(rt);
     if (code == 0)
         code = reader_threads(rt, on_loop, can_interrupt);
     if (code != 0)

@@ -11,6 +11,7 @@
 #include "arrow/fixed_width.h"
 #include "source/interrupt.h"
 #include "source/reader_credit.h"
+#include "stream/discard_queue.h"
 #include "stream/producer.h"
 #include "stream/source.h"
 
@@ -56,6 +57,7 @@ struct uva__reader {
                                    batch, a pause, the end of the source */
     struct uva_job job;         /* the worker's: reads */
     struct uva_job interrupter; /* the extra thread's: interrupts */
+    struct uva__discard rescue; /* closes the source if its job waits */
     struct uva__task **ring;    /* owns: slots granted, a power of two */
     uint64_t ring_mask;         /* size of `ring` less one */
 

@@ -312,8 +312,11 @@ static enum worker_end worker_work(struct uva__reader *r)
         worker_leave(r);
         if (why == STOP_FULL)
             return worker_pause(r) ? WORKER_IDLE : WORKER_CLOSE;
+        if (why == STOP_YIELD &&
+            !(uva__atomic64_load(&r->credit) & CREDIT_CANCEL))
+            return WORKER_AGAIN;
         if (why != STOP_DRY)
-            return why == STOP_YIELD ? WORKER_AGAIN : WORKER_CLOSE;
+            return WORKER_CLOSE;
         switch (uva__reader_credit_refill(&r->credit, &credits)) {
         case UVA__READER_CREDIT_STOP:
             return WORKER_CLOSE;
@@ -349,6 +352,7 @@ static void worker_discard(struct uva__reader *r)
  * discarded here; without one they are the loop's. */
 static void worker_close(struct uva__reader *r)
 {
+    uva__lane_give_up_here(); /* a release may block, too */
     r->ops->close(r);
     uva__atomic64_or(&r->events, READER_EVENT_END);
     if (!uva__reader_credit_finish(&r->credit)) {
@@ -386,6 +390,40 @@ void uva__reader_worker_start(struct uva__reader *r)
         uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
     else if (worker_work(r) == WORKER_CLOSE)
         worker_close(r);
+}
+
+/* ---- giving up ---------------------------------------------------------- */
+
+/* On an extra thread: the source of a stream that was cancelled, or never
+ * started, is closed there if its job still waits. */
+static void worker_rescue(struct uva__discard *item)
+{
+    struct uva__reader *r = uva__container_of(item, struct uva__reader, rescue);
+    struct uva__rt *rt = r->source.rt;
+
+    if (uva__lane_take_back(&rt->jobs, &r->job)) {
+        worker_close(r);
+        uva__rt_job_end(rt); /* of the job that was taken back */
+    }
+    uva__reader_release(r);
+    uva__rt_job_end(rt);
+}
+
+void uva__reader_worker_give_up(struct uva__reader *r)
+{
+    struct uva__rt *rt = r->source.rt;
+
+    if (r->on_loop || !uva__rt_job_begin(rt)) /* until the rescue has run */
+        return;
+    if (uva__lane_give_up(&rt->jobs, UVA_LANE_BLOCKING, &r->job) !=
+        UVA__JOB_WAITING) {
+        uva__rt_job_end(rt);
+        return;
+    }
+    uva__reader_acquire(r);
+    r->rescue.owner = r;
+    r->rescue.run = worker_rescue;
+    uva__discard_add(rt, &r->rescue);
 }
 
 /* ---- interrupting ------------------------------------------------------- */

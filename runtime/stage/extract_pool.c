@@ -9,7 +9,7 @@
  *
  * On stop:     entries that are not claimed are taken back; a batch that is
  *              being extracted is discarded by its worker, which is not waited
- *              for. */
+ *              for: its thread may be written off. */
 #include "stage/extract_pool.h"
 
 #include <assert.h>
@@ -18,7 +18,6 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
-#include "base/unreachable.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -107,7 +106,9 @@ static void extract_pool_run(struct uva_job *job)
     uva__rt_job_end(rt);
 }
 
-static void extract_pool_launch(struct uva__extract_pool *pool)
+/* Starts one more worker, which was counted as active. False if the worker
+ * threads were released: then it is counted no more. */
+static bool extract_pool_launch(struct uva__extract_pool *pool)
 {
     struct uva__rt *rt = pool->stage->source.rt;
     struct uva__extractor *worker;
@@ -117,10 +118,16 @@ static void extract_pool_launch(struct uva__extract_pool *pool)
                                struct uva__extractor, link);
     uva__lock_drop(&pool->lock);
     uva__stage_acquire(pool->stage);
-    if (uva__rt_job_begin(rt))
+    if (uva__rt_job_begin(rt)) {
         uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &worker->job);
-    else
-        UVA__UNREACHABLE("a running stage keeps the workers alive");
+        return true;
+    }
+    uva__lock_take(&pool->lock);
+    uva__list_push(&pool->locked.idle, &worker->link);
+    uva__lock_drop(&pool->lock);
+    uva__atomic64_sub(&pool->work, 1);
+    uva__stage_release(pool->stage);
+    return false;
 }
 
 void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count)
@@ -134,15 +141,34 @@ void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count)
     while ((work & WORK_WORKERS) < most && work >> WORK_SHIFT != 0) {
         if (!uva__atomic64_cas(&pool->work, &work, work + 1))
             continue;
-        extract_pool_launch(pool);
+        if (!extract_pool_launch(pool))
+            return;
         work = uva__atomic64_load(&pool->work);
     }
 }
 
+/* Nothing waits for the workers any more: their threads may be written off. */
+static void extract_pool_give_up(struct uva__extract_pool *pool)
+{
+    struct uva__rt *rt = pool->stage->source.rt;
+
+    if (!uva__rt_job_begin(rt))
+        return;
+    for (int32_t i = 0; i < pool->workers; i++)
+        (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE,
+                                &pool->extractors[i].job);
+    uva__rt_job_end(rt);
+}
+
 uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool)
 {
+    uint64_t work;
+
     uva__atomic64_exchange(&pool->stopped, 1);
-    return uva__atomic64_and(&pool->work, WORK_WORKERS) >> WORK_SHIFT;
+    work = uva__atomic64_and(&pool->work, WORK_WORKERS);
+    if ((work & WORK_WORKERS) != 0)
+        extract_pool_give_up(pool);
+    return work >> WORK_SHIFT;
 }
 
 struct uva__extract_entry *

@@ -367,6 +367,7 @@ static void task_discard_run(struct uva__discard *item)
 static void task_discard_async(struct uva__task *task)
 {
     task->discard.run = task_discard_run;
+    task->discard.owner = task->producer;
     uva__discard_add(task->producer->rt, &task->discard);
 }
 

@@ -50,6 +50,10 @@ struct uva_stream *pusher_peer_stream(struct uva_runtime *runtime,
 struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
                                         struct expectation *expectation);
 
+/* Starts `n` sources that get stuck until the peers are unblocked, and has them
+ * cancelled soon. */
+void squatters_start(struct uva_runtime *runtime, int n);
+
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Starts `stream` on some kind of consumer, which will end the scenario; takes

@@ -37,16 +37,17 @@ static struct scenario {
     int runtimes_used;
     struct chain chains[CHAINS];
     int chains_used;
-    bool slow;    /* peers take time */
-    bool hostile; /* a peer breaks rules; not with memory faults */
-    bool alone;   /* one runtime, alone on its loop */
-    bool closes;  /* runtimes are closed early */
-    bool drains;  /* runtimes are drained */
-    bool devices; /* there is a device */
-    bool built;   /* if alone: the chains are built */
-    int meddlers; /* fibers that interfere */
-    int posted;   /* posted calls that were not made so far */
-    bool ended;   /* the runtimes are closed */
+    bool slow;     /* peers take time */
+    bool hostile;  /* a peer breaks rules; not with memory faults */
+    bool alone;    /* one runtime, alone on its loop */
+    bool closes;   /* runtimes are closed early */
+    bool drains;   /* runtimes are drained */
+    bool devices;  /* there is a device */
+    int squatters; /* sources that fill the blocking lane; 0: none */
+    bool built;    /* if alone: the chains are built */
+    int meddlers;  /* fibers that interfere */
+    int posted;    /* posted calls that were not made so far */
+    bool ended;    /* the runtimes are closed */
 } scenario;
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -95,6 +96,8 @@ static void draw_workers(void)
         .idle_ms = 1 + (int32_t)sim_choose(1000),
         .allocator = arena_allocator()};
 
+    if (!scenario.alone && !scenario.closes && peers_chance(1, 6))
+        scenario.squatters = options.blocking_threads;
     if (peers_chance(1, 6)) {
         expectation_note("workers of an executor");
         options.executor = executor_table();
@@ -278,6 +281,8 @@ static void chains_build(void)
 {
     struct chain *chain;
 
+    if (scenario.squatters > 0)
+        squatters_start(scenario.runtimes[0], scenario.squatters);
     for (uint64_t n = peers_chance(1, 4) ? 2 : 1; n > 0; n--) {
         chain = &scenario.chains[scenario.chains_used++];
         draw_expectation(&chain->expectation);
@@ -366,7 +371,7 @@ static void chains_await(void)
     if (chains_need_no_clock() && !chains_may_hang()) {
         if (!over)
             sim_fail("the chains stand still");
-        if (sim_now_ns() >= A_MS_NS && !timed)
+        if (sim_now_ns() >= A_MS_NS && !timed && scenario.squatters == 0)
             sim_fail("it took a timer to go on");
     }
     if (!over) {

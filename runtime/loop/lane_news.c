@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the loop does when jobs of its runtime wait for a thread that cannot be
+ * had, and when threads are written off. exec/write_off.c decides which threads
+ * those are.
+ *
+ * Happy path:  no thread can be created, or one that was given up may return
+ *              soon -> the workers post the wake-up -> a timer -> the workers
+ *              look for threads again, and post the wake-up again if there are
+ *              none.
+ *
+ * On close:    nothing is tried or logged any more once the loop detaches; jobs
+ *              that still wait run on the threads that exist. */
+#include "base/time_limits.h"
+#include "loop/runtime_impl.h"
+
+static void lane_retry_due(struct uva__timer *timer)
+{
+    struct uva_runtime *runtime =
+        uva__container_of(timer, struct uva_runtime, lane_timer);
+
+    uva__lane_retry(&runtime->rt->jobs);
+}
+
+/* The executor's threads are not known, only how many calls are stuck. */
+static void executor_due(struct uva__timer *timer)
+{
+    struct uva_runtime *runtime =
+        uva__container_of(timer, struct uva_runtime, executor_timer);
+    struct uva__rt *rt = runtime->rt;
+
+    if (uva__atomic64_load(&rt->stats.calls_stuck) == 0)
+        return;
+    runtime->executor_warned = true;
+    uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
+                "calls that were cancelled have not returned; the executor's "
+                "threads that they are on cannot be replaced");
+}
+
+static void timer_begin(struct uva__rt *rt, struct uva__timer *timer,
+                        int64_t delay_ms)
+{
+    if (!timer->running)
+        uva__timer_start(rt, timer, delay_ms);
+}
+
+static bool lane_news_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct uva__rt *rt = uva__container_of(wakeup, struct uva__rt, lanes);
+    struct uva_runtime *runtime = rt->loop.runtime;
+    const unsigned news = uva__lane_take_news(&rt->jobs);
+
+    if (news & UVA__NEWS_WRITTEN_OFF)
+        uva__rt_log(rt, UVA_LOG_INFO, NULL, NULL,
+                    "thread written off: the call that it is in was cancelled "
+                    "and does not return, and other work waits");
+    if (news & UVA__NEWS_FULL)
+        uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
+                    "new sources wait: as many threads as `stuck_threads` "
+                    "allows are in calls that were cancelled and do not "
+                    "return");
+    if (news & UVA__NEWS_RETRY)
+        timer_begin(rt, &runtime->lane_timer, UVA__LIMIT_RETRY_MS);
+    if (news & UVA__NEWS_EXECUTOR && !runtime->executor_warned)
+        timer_begin(rt, &runtime->executor_timer, UVA__LIMIT_EXECUTOR_MS);
+    return false;
+}
+
+static const struct uva__wakeup_ops lane_news_ops = {lane_news_on_wakeup, NULL};
+
+void uva__lane_news_init(struct uva_runtime *runtime)
+{
+    runtime->rt->lanes.ops = &lane_news_ops;
+    runtime->lane_timer.fire = lane_retry_due;
+    runtime->executor_timer.fire = executor_due;
+}

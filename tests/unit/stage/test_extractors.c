@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The extractors of a stage after its runtime has released the worker threads:
+ * none can be launched, and nothing stays counted. The happy path runs in
+ * tests/model and in the tests of streams. */
+#include "stage/extract_pool.h"
+
+#include <check.h>
+
+#include "support/check_suite.h"
+#include "support/faulty_allocator.h"
+#include "uvarrow/arrow.h"
+
+static void schema_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+START_TEST(without_worker_threads_no_extractor_is_launched)
+{
+    static const struct uva__wakeup_ops no_ops;
+    const struct ArrowSchema schema = {
+        .format = "n", .name = "", .release = schema_release};
+    struct faulty_allocator memory;
+    struct uva_runtime_options options = {0};
+    struct uva__stage stage = {0};
+    struct uva__extract_entry entry = {0};
+    struct uva__extract_pool pool = {.stage = &stage, .workers = 2};
+
+    faulty_allocator_init(&memory, 0);
+    options.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(uva__rt_new(&options, &stage.source.rt), 0);
+    uva__wakeup_init(&stage.wakeup, &no_ops, 1);
+    pool.wakeup = &stage.wakeup;
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, 4, &schema), 0);
+    uva__rt_retire(stage.source.rt);
+    uva__extract_pool_grant(&pool, &entry);
+    for (int i = 0; i < 3; i++) { /* more often than there are extractors */
+        uva__extract_pool_publish(&pool, i == 0);
+        ck_assert_uint_eq(uva__atomic64_load(&stage.wakeup.refs), 1);
+        ck_assert_uint_eq(uva__atomic64_load(&pool.work), 1 << 8);
+    }
+    ck_assert_uint_eq(uva__extract_pool_stop(&pool), 1);
+    ck_assert_ptr_eq(uva__extract_pool_ungrant(&pool), &entry);
+    uva__extract_pool_fini(&pool);
+    uva__rt_release(stage.source.rt);
+    ck_assert_int_eq(faulty_allocator_live(&memory), 0);
+}
+END_TEST
+
+int main(void)
+{
+    return suite_main(
+        "extractors", NULL, NULL,
+        suite_tests("pool", without_worker_threads_no_extractor_is_launched,
+                    NULL),
+        NULL);
+}
