@@ -41,7 +41,7 @@ void uva__jobs_fini(struct uva__jobs *jobs)
         return;
     uva__lock_take(&workers->locked.lock);
     for (int lane = 0; lane < UVA__LANES; lane++) {
-        assert(uva__list_is_empty(&jobs->locked.clients[lane].waiting));
+        assert(uva__fair_queue_client_is_empty(&jobs->locked.clients[lane]));
         if (!jobs->locked.reserved[lane])
             continue;
         workers->locked.classes[lane].reserved--;
@@ -116,6 +116,31 @@ int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 
 /* ---- handing jobs over -------------------------------------------------- */
 
+/* Decides under the lock whether the job is read-ahead: so a consumer that
+ * begins to wait after that finds it queued. */
+static void job_push_locked(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+    const bool ahead =
+        job->awaited != NULL && uva__awaited_submit(job->awaited, job->done);
+
+    uva__fair_queue_push(&workers->locked.classes[job->lane].round,
+                         &jobs->locked.clients[job->lane], &job->link,
+                         uva__job_place(job, ahead), job->priority);
+    uva__pool_class_publish_locked(workers, job->lane);
+}
+
+static bool job_remove_locked(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+
+    if (!uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
+                                &jobs->locked.clients[job->lane], &job->link))
+        return false;
+    uva__pool_class_publish_locked(workers, job->lane);
+    return true;
+}
+
 /* Once the lock is dropped the job may have run, and have freed its `jobs`. */
 static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
 {
@@ -123,8 +148,7 @@ static void lane_queue(struct uva__jobs *jobs, struct uva_job *job)
     const int lane = job->lane;
 
     uva__lock_take(&workers->locked.lock);
-    uva__fair_queue_push(&workers->locked.classes[lane].round,
-                         &jobs->locked.clients[lane], &job->link);
+    job_push_locked(jobs, job);
     uva__atomic64_add(&workers->waiting[lane], 1);
     uva__pool_class_drop_locked(workers, lane);
 }
@@ -160,15 +184,23 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
     lane_queue(jobs, job);
 }
 
+void uva__lane_raise(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+
+    uva__lock_take(&workers->locked.lock);
+    if (job->link.queued && job_remove_locked(jobs, job))
+        job_push_locked(jobs, job);
+    uva__lock_drop(&workers->locked.lock);
+}
+
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
     bool taken;
 
     uva__lock_take(&workers->locked.lock);
-    taken =
-        uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
-                               &jobs->locked.clients[job->lane], &job->link);
+    taken = job_remove_locked(jobs, job);
     if (taken)
         uva__atomic64_sub(&workers->waiting[job->lane], 1);
     uva__lock_drop(&workers->locked.lock);
@@ -181,6 +213,13 @@ bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
 {
     return jobs->workers->executor.submit != NULL ||
            uva__atomic64_load(&jobs->workers->waiting[lane]) > 0;
+}
+
+bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
+                          enum uva__place place)
+{
+    return uva__atomic64_peek(&jobs->workers->foremost[lane]) >
+           (uint64_t)(UVA__PLACES - (int)place);
 }
 
 /* Whether the calling thread counts against the cap. */

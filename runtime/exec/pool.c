@@ -208,6 +208,19 @@ static bool class_is_short_locked(const struct uva_workers *workers, int lane)
     return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
 }
 
+void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
+{
+    const unsigned places =
+        uva__fair_queue_places(&workers->locked.classes[lane].round);
+    uint64_t foremost = 0;
+
+    for (int place = UVA__PLACES - 1; place >= 0; place--)
+        if (places >> place & 1)
+            foremost = (uint64_t)(UVA__PLACES - place);
+    if (uva__atomic64_peek(&workers->foremost[lane]) != foremost)
+        uva__atomic64_store(&workers->foremost[lane], foremost);
+}
+
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
  * runs at once, and would wait for the lock. */
 void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
@@ -386,14 +399,21 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
-    struct uva__link *link = uva__fair_queue_pop(&pool_class->round);
+    struct uva__fair_queue_link *link = uva__fair_queue_pop(&pool_class->round);
+    struct uva_job *job;
 
     if (link == NULL)
         return NULL;
     uva__atomic64_sub(&workers->waiting[worker->lane], 1);
+    uva__pool_class_publish_locked(workers, worker->lane);
     pool_class->running++;
     worker->busy = true;
-    return uva__container_of(link, struct uva_job, link);
+    job = uva__container_of(link, struct uva_job, link);
+    if (link->place == UVA__PLACE_AHEAD)
+        uva__awaited_run(job->awaited);
+    if (job->turns < UVA__JOB_NEW_TURNS)
+        job->turns++;
+    return job;
 }
 
 /* How many free threads the lane keeps, with or without jobs. */
@@ -418,7 +438,7 @@ static bool worker_is_done_locked(const struct uva__worker *worker)
     if (workers->locked.ending ||
         threads - pool_class->blocked > pool_class->cap)
         return true;
-    return worker->timed_out && uva__list_is_empty(&pool_class->round) &&
+    return worker->timed_out && uva__fair_queue_is_empty(&pool_class->round) &&
            threads - pool_class->running >
                class_kept_locked(pool_class, worker->lane);
 }

@@ -27,7 +27,7 @@ struct uva__worker {
 
 /* The threads of one lane and the jobs that wait for them. */
 struct uva__pool_class {
-    struct uva__list round; /* queues with jobs, in turn: see fair_queue.h */
+    struct uva__fair_queue round; /* queues with jobs, in turn */
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
     int32_t cap;                /* most threads; blocked ones not counted */
@@ -50,6 +50,9 @@ struct uva_workers {
     pid_t process;                            /* maker: a fork has no threads */
     char name[16];                            /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
+    struct uva__atomic64
+        foremost[UVA__LANES]; /* UVA__PLACES less the first place in which a
+                                 job is queued, or 0; written locked */
     struct uva__atomic64
         threads_started[UVA__LANES]; /* threads ever begun, for names */
     struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
@@ -81,6 +84,10 @@ bool uva__pool_is_forked(const struct uva_workers *workers);
  * if too few threads are awake and free, it wakes one, or starts one if none
  * sleeps and the cap allows it. Thread: any. */
 void uva__pool_class_drop_locked(struct uva_workers *workers, int lane);
+
+/* Publishes the first place of `lane` in which a job is queued, after a change
+ * of the queue. Thread: any. */
+void uva__pool_class_publish_locked(struct uva_workers *workers, int lane);
 
 /* Counts a thread that the caller will start at once. Thread: any. */
 void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane);
