@@ -37,6 +37,7 @@ static void reader_start(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
 
     r->loop.started = true;
+    r->job.priority = source->producer->priority;
     uva__reader_credit_run(&r->credit);
     uva__reader_worker_start(r);
 }

@@ -181,6 +181,15 @@ int uva_stream_set_name(struct uva_stream *stream, const char *name)
     return 0;
 }
 
+int uva_stream_set_priority(struct uva_stream *stream, int32_t priority)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code == 0)
+        stream->priority = priority;
+    return code;
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
@@ -230,6 +239,7 @@ static void stream_begin(struct uva_stream *s)
         uva__loop_ref(s->rt);
     s->loop.keeps_loop = true;
     uva__loop_track(s->rt, &s->loop.object);
+    s->tail->priority = s->priority;
     s->sink->ops->begin(s);
 }
 
