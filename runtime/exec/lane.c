@@ -33,6 +33,11 @@ int uva__jobs_init(struct uva__jobs *jobs, struct uva_workers *workers,
     return uva_workers_new(&own, &jobs->workers, NULL);
 }
 
+bool uva__jobs_nice_refused(const struct uva__jobs *jobs)
+{
+    return jobs->workers->nice_refused;
+}
+
 void uva__jobs_fini(struct uva__jobs *jobs)
 {
     struct uva_workers *workers = jobs->workers;

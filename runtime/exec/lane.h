@@ -76,6 +76,10 @@ UVA_MUST_CHECK int uva__jobs_init(struct uva__jobs *jobs,
                                   const struct uva_allocator *allocator,
                                   const char *name);
 
+/* Whether the system has refused the nice value that the options of the workers
+ * asked for. Thread: any. */
+bool uva__jobs_nice_refused(const struct uva__jobs *jobs);
+
 /* Releases the reference to the workers. No job may be queued or be submitted
  * any more; some may still be running. The last reference ends the threads, and
  * they have ended when this returns. Two kinds of threads are left out and end

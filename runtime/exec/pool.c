@@ -30,6 +30,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -37,7 +38,7 @@
 #include "base/time_limits.h"
 #include "exec/fair_queue.h"
 
-enum { IDLE_MS = 10000, BLOCKING_CAP = 64 };
+enum { IDLE_MS = 10000, BLOCKING_CAP = 64, NICE_LEAST = -20, NICE_MOST = 19 };
 
 static _Thread_local struct uva__worker *here; /* NULL: no worker thread */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
@@ -50,6 +51,16 @@ struct uva__worker *uva__pool_class_here(void)
 }
 
 /* ---- making them -------------------------------------------------------- */
+
+static int nice_check(const char *name, int32_t nice, struct uva_error *error)
+{
+    return nice >= NICE_LEAST && nice <= NICE_MOST
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "struct uva_workers_options: `%s` must be from "
+                               "%d to %d",
+                               name, NICE_LEAST, NICE_MOST);
+}
 
 static int options_check(const struct uva_workers_options *options,
                          struct uva_error *error)
@@ -66,7 +77,10 @@ static int options_check(const struct uva_workers_options *options,
                              "struct uva_workers_options: `compute_threads`, "
                              "`blocking_threads` and `idle_ms` must not be "
                              "negative");
-    return 0;
+    return nice_check("blocking_nice", options->blocking_nice, error) ||
+                   nice_check("compute_nice", options->compute_nice, error)
+               ? EINVAL
+               : 0;
 }
 
 int32_t uva__lane_cores(void)
@@ -94,6 +108,25 @@ static void caps_init(struct uva_workers *workers,
     classes[UVA__LANE_UNCAPPED].cap = INT32_MAX;
 }
 
+/* Tries on the calling thread whether threads may have the lower of the nice
+ * values, and sets that thread's back: a higher value is always allowed. */
+static void nice_init(struct uva_workers *workers,
+                      const struct uva_workers_options *options)
+{
+    const int32_t blocking = options->blocking_nice,
+                  compute = options->compute_nice,
+                  least = blocking < compute ? blocking : compute;
+
+    workers->nice[UVA_LANE_BLOCKING] = blocking;
+    workers->nice[UVA_LANE_COMPUTE] = compute;
+    workers->nice_base = getpriority(PRIO_PROCESS, 0);
+    if (least >= 0)
+        return;
+    workers->nice_refused =
+        setpriority(PRIO_PROCESS, 0, workers->nice_base + least) != 0;
+    (void)setpriority(PRIO_PROCESS, 0, workers->nice_base);
+}
+
 static void pool_init(struct uva_workers *workers,
                       const struct uva_workers_options *options)
 {
@@ -103,6 +136,7 @@ static void pool_init(struct uva_workers *workers,
     workers->ctx = options->ctx;
     workers->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
     workers->process = getpid();
+    nice_init(workers, options);
     if (options->name != NULL)
         (void)snprintf(workers->name, sizeof(workers->name), "%s",
                        options->name);
@@ -374,6 +408,20 @@ static enum uva_lane worker_lane(const struct uva__worker *worker)
                                             : UVA_LANE_BLOCKING;
 }
 
+/* A thread inherits the nice value of the one that started it. If that is a
+ * worker of the other lane with a higher one, it keeps that, unless the system
+ * allows it to have a lower one. Affects only this thread. */
+static void worker_nice(const struct uva__worker *worker)
+{
+    const struct uva_workers *workers = worker->workers;
+
+    if (workers->nice[UVA_LANE_BLOCKING] != 0 ||
+        workers->nice[UVA_LANE_COMPUTE] != 0)
+        (void)setpriority(PRIO_PROCESS, 0,
+                          workers->nice_base +
+                              workers->nice[worker_lane(worker)]);
+}
+
 static void worker_begin(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
@@ -383,6 +431,7 @@ static void worker_begin(struct uva__worker *worker)
     worker->number =
         (uint32_t)uva__atomic64_add(&workers->threads_started[worker->lane], 1);
     worker_name(worker);
+    worker_nice(worker);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }

@@ -46,9 +46,12 @@ struct uva_workers {
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
-    int32_t idle_ms;                          /* sleep so long, then exit */
-    pid_t process;                            /* maker: a fork has no threads */
-    char name[16];                            /* cut to a thread name's size */
+    int32_t idle_ms;                     /* sleep so long, then exit */
+    int32_t nice[UVA_LANE_BLOCKING + 1]; /* added to `nice_base` */
+    int32_t nice_base;                   /* nice value of the maker */
+    bool nice_refused; /* the system allows no lower nice value */
+    pid_t process;     /* maker: a fork has no threads */
+    char name[16];     /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__atomic64
         foremost[UVA__LANES]; /* UVA__PLACES less the first place in which a

@@ -35,9 +35,16 @@ START_TEST(options_that_make_no_sense_are_refused)
     struct lane_memory memory = {0};
     const struct uva_allocator whole = lane_allocator(&memory);
     const struct uva_workers_options bad[] = {
-        {.reserved = {[3] = &lane_order}}, {.compute_threads = -1},
-        {.blocking_threads = -1},          {.idle_ms = -1},
-        {.allocator.alloc = whole.alloc},  {.allocator.dealloc = whole.dealloc},
+        {.reserved = {[3] = &lane_order}},
+        {.compute_threads = -1},
+        {.blocking_threads = -1},
+        {.idle_ms = -1},
+        {.blocking_nice = -21},
+        {.blocking_nice = 20},
+        {.compute_nice = INT32_MIN},
+        {.compute_nice = INT32_MAX},
+        {.allocator.alloc = whole.alloc},
+        {.allocator.dealloc = whole.dealloc},
     };
     struct uva_workers *workers = NULL;
     struct uva_error error;
