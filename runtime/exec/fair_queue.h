@@ -53,6 +53,7 @@ struct uva__fair_queue_client {
 struct uva__fair_queue {
     struct uva__list rounds[UVA__PLACES]; /* clients with elements, in turn */
     uint8_t passed[UVA__PLACES];          /* how often each was passed over */
+    int32_t ahead;                        /* elements in the last place */
 };
 
 /* ---- lines --------------------------------------------------------------- */
@@ -158,13 +159,16 @@ static inline void uva__fair_queue_push(struct uva__fair_queue *queue,
     if (uva__fair_queue_ranks(turn) == 0)
         uva__list_push(&queue->rounds[place], &turn->link);
     uva__fair_queue_append(&turn->lines[link->rank], link);
+    queue->ahead += place == UVA__PLACE_AHEAD;
 }
 
-/* Takes the next element in turn; NULL if none is queued. */
+/* Takes the next element in turn, of the last place only if `ahead`; NULL if
+ * there is none. */
 static inline struct uva__fair_queue_link *
-uva__fair_queue_pop(struct uva__fair_queue *queue)
+uva__fair_queue_pop(struct uva__fair_queue *queue, bool ahead)
 {
-    const unsigned places = uva__fair_queue_places(queue);
+    const unsigned places =
+        uva__fair_queue_places(queue) & ~((unsigned)!ahead << UVA__PLACE_AHEAD);
     struct uva__fair_queue_turn *turn;
     struct uva__fair_queue_link *link;
     int place, rank;
@@ -178,6 +182,7 @@ uva__fair_queue_pop(struct uva__fair_queue *queue)
                                   UVA__FAIR_QUEUE_RANKS);
     link = turn->lines[rank].head;
     uva__fair_queue_unlink(&turn->lines[rank], link);
+    queue->ahead -= place == UVA__PLACE_AHEAD;
     if (uva__fair_queue_ranks(turn) != 0)
         uva__list_push(&queue->rounds[place], &turn->link);
     return link;
@@ -193,6 +198,7 @@ static inline bool uva__fair_queue_remove(struct uva__fair_queue *queue,
     if (!link->queued)
         return false;
     uva__fair_queue_unlink(&turn->lines[link->rank], link);
+    queue->ahead -= link->place == UVA__PLACE_AHEAD;
     if (uva__fair_queue_ranks(turn) == 0)
         (void)uva__list_remove(&queue->rounds[link->place], &turn->link);
     return true;

@@ -131,7 +131,7 @@ static void job_push_locked(struct uva__jobs *jobs, struct uva_job *job)
 
     uva__fair_queue_push(&workers->locked.classes[job->lane].round,
                          &jobs->locked.clients[job->lane], &job->link,
-                         uva__job_place(job, ahead), job->priority);
+                         uva__place_of_job(job, ahead), job->priority);
     uva__pool_class_publish_locked(workers, job->lane);
 }
 
@@ -189,14 +189,15 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
     lane_queue(jobs, job);
 }
 
-void uva__lane_raise(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
 
     uva__lock_take(&workers->locked.lock);
     if (job->link.queued && job_remove_locked(jobs, job))
         job_push_locked(jobs, job);
-    uva__lock_drop(&workers->locked.lock);
+    uva__pool_class_drop_locked(workers, lane);
 }
 
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)

@@ -44,8 +44,8 @@ enum { UVA__JOB_NEW_TURNS = 4 };
 
 /* The place of `job`, which is running or about to be queued, depending on
  * whether it is read-ahead. Thread: the one that runs or queues it. */
-static inline enum uva__place uva__job_place(const struct uva_job *job,
-                                             bool ahead)
+static inline enum uva__place uva__place_of_job(const struct uva_job *job,
+                                                bool ahead)
 {
     if (ahead)
         return UVA__PLACE_AHEAD;
@@ -103,10 +103,11 @@ UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
                       struct uva_job *job);
 
-/* Moves `job`, if it is queued as read-ahead, to the place that it has now that
- * a consumer waits for it: uva__awaited_want() has returned true. Thread: any.
- */
-void uva__lane_raise(struct uva__jobs *jobs, struct uva_job *job);
+/* Moves `job`, if it is queued in `lane` as read-ahead, to the place that it
+ * has now that a consumer waits for it: uva__awaited_want() has returned true.
+ * Thread: any. */
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job);
 
 /* Takes back a job that was submitted and is not running (or is, but has not
  * been freed). True: the job is the caller's again and will not run. Always

@@ -19,9 +19,9 @@
  *              So does the thread of the last owner, if it is one of ours.
  *
  * One rule keeps jobs from being forgotten: while a thread sleeps, at least as
- * many threads are awake and without a job as jobs are queued. A function that
- * adds a job or takes away such a thread restores that before it drops the
- * lock. */
+ * many threads are awake and without a job as jobs are queued that may be
+ * taken. A function that adds such a job or takes away such a thread restores
+ * that before it drops the lock. */
 #define _GNU_SOURCE
 #include "exec/pool.h"
 
@@ -38,7 +38,13 @@
 #include "base/time_limits.h"
 #include "exec/fair_queue.h"
 
-enum { IDLE_MS = 10000, BLOCKING_CAP = 64, NICE_LEAST = -20, NICE_MOST = 19 };
+enum {
+    IDLE_MS = 10000,
+    BLOCKING_CAP = 64,
+    NICE_LEAST = -20,
+    NICE_MOST = 19,
+    KEPT_SHARE = 8
+};
 
 static _Thread_local struct uva__worker *here; /* NULL: no worker thread */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
@@ -106,6 +112,10 @@ static void caps_init(struct uva_workers *workers,
                                          ? options->blocking_threads
                                          : BLOCKING_CAP;
     classes[UVA__LANE_UNCAPPED].cap = INT32_MAX;
+    for (int lane = 0; lane < UVA__LANES; lane++)
+        classes[lane].ahead_cap = classes[lane].cap;
+    classes[UVA_LANE_BLOCKING].ahead_cap -=
+        classes[UVA_LANE_BLOCKING].cap / KEPT_SHARE;
 }
 
 /* Tries on the calling thread whether threads may have the lower of the nice
@@ -232,14 +242,30 @@ void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
         uva__futex_wake(class_call_locked(&workers->locked.classes[lane]));
 }
 
-/* Whether more jobs are queued than threads are about to take one. */
+/* How many more threads may take read-ahead. The last threads of the blocking
+ * lane take none, so that a job that a consumer waits for finds one free, even
+ * if all read-ahead blocks. */
+static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
+{
+    const int32_t room =
+        pool_class->ahead_cap - (pool_class->running - pool_class->blocked);
+
+    return room > 0 ? room : 0;
+}
+
+/* Whether more jobs are queued that a thread may take than threads are about to
+ * take one. */
 static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     const int32_t coming =
         pool_class->threads - pool_class->running - pool_class->sleeping;
+    const int32_t excess =
+        pool_class->round.ahead - class_ahead_room_locked(pool_class);
 
-    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
+    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) -
+               (excess > 0 ? excess : 0) >
+           coming;
 }
 
 void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
@@ -448,7 +474,8 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
-    struct uva__fair_queue_link *link = uva__fair_queue_pop(&pool_class->round);
+    struct uva__fair_queue_link *link = uva__fair_queue_pop(
+        &pool_class->round, class_ahead_room_locked(pool_class) > 0);
     struct uva_job *job;
 
     if (link == NULL)

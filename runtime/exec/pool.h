@@ -31,6 +31,7 @@ struct uva__pool_class {
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
     int32_t cap;                /* most threads; blocked ones not counted */
+    int32_t ahead_cap;          /* read-ahead begins while fewer are running */
     int32_t threads;            /* running, sleeping and being started */
     int32_t starting;           /* calls of pthread_create() in progress */
     int32_t sleeping;           /* threads in the stack */

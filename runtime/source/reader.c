@@ -88,7 +88,7 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
 static void reader_want(struct uva__reader *r, uint64_t count)
 {
     if (!r->on_loop && uva__awaited_want(&r->awaited, count))
-        uva__lane_raise(&r->source.rt->jobs, &r->job);
+        uva__lane_raise(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
 }
 
 /* A worker that has paused goes on when half of its bytes were consumed. */

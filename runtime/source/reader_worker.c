@@ -276,7 +276,7 @@ static bool worker_must_yield(struct uva__reader *r)
         return false;
     if (r->worker.count > 0 &&
         uva__lane_must_yield(&r->source.rt->jobs, UVA_LANE_BLOCKING,
-                             uva__job_place(&r->job, worker_reads_ahead(r))))
+                             uva__place_of_job(&r->job, worker_reads_ahead(r))))
         return true;
     return r->worker.count >= YIELD_BATCHES ||
            uva__clock_ns() - r->worker.since_ns > YIELD_NS;

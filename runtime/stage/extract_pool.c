@@ -124,7 +124,7 @@ static void extract_pool_run(struct uva_job *job)
         uva__container_of(job, struct uva__extractor, job);
     struct uva__extract_pool *pool = worker->pool;
     struct uva__rt *rt = pool->stage->source.rt;
-    const enum uva__place waited = uva__job_place(job, false);
+    const enum uva__place waited = uva__place_of_job(job, false);
     struct uva__extract_entry *entry;
 
     uva__lock_take(&pool->lock); /* the job is not queued any more */
@@ -173,7 +173,7 @@ void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count)
     if (!uva__awaited_want(&pool->awaited, count))
         return;
     for (int32_t i = 0; i < pool->workers; i++)
-        uva__lane_raise(&pool->stage->source.rt->jobs,
+        uva__lane_raise(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
                         &pool->extractors[i].job);
 }
 

@@ -88,9 +88,11 @@ bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
     return yields && uva__atomic64_exchange(&world.yielded, 1) == 0;
 }
 
-void uva__lane_raise(struct uva__jobs *jobs, struct uva_job *job)
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job)
 {
     (void)jobs;
+    (void)lane;
     (void)job;
 }
 

@@ -263,11 +263,12 @@ START_TEST(read_ahead_that_a_consumer_begins_to_wait_for_is_raised)
     order_submit(&lanes, &works[2], "a2", &awaited[2]);
     order_submit(&lanes, &works[3], "a3", &awaited[3]);
     ck_assert(uva__awaited_want(&awaited[2], 1));
-    uva__lane_raise(&lanes.jobs, &works[2].job);
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &works[2].job);
     ck_assert(!uva__awaited_want(&awaited[2], 1)); /* once */
     order_run(&lanes, 4);
     ck_assert_str_eq(lane_order, "w1 a3 a2 a1");
-    uva__lane_raise(&lanes.jobs, &works[2].job); /* it has run: no effect */
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING,
+                    &works[2].job); /* it has run: no effect */
     ck_assert(!uva__lane_is_wanted(&lanes.jobs, UVA_LANE_BLOCKING));
     ck_assert(!uva__awaited_want(&awaited[0], 1)); /* not queued any more */
     lane_close(&lanes);
@@ -358,6 +359,38 @@ START_TEST(queues_take_turns_within_a_place)
     ck_assert_str_eq(lane_order, "x1 y1 x2 y2 y3 x3");
     lane_close(&y);
     lane_close(&x);
+}
+END_TEST
+
+START_TEST(read_ahead_leaves_an_eighth_of_the_blocking_threads_free)
+{
+    struct uva__atomic64 awaited[9] = {{0}};
+    struct lane_fixture lanes;
+    struct lane_work aheads[9], waited;
+
+    lane_open(&lanes, &(struct uva_workers_options){.blocking_threads = 8});
+    for (int i = 0; i < 9; i++) {
+        aheads[i] = lane_work(&lanes, true, NULL);
+        aheads[i].job.awaited = &awaited[i];
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &aheads[i].job);
+    }
+    lane_take_n(&lanes.entered, 7);
+    lane_await_threads(&lanes, UVA_LANE_BLOCKING, 7);
+    ck_assert_int_eq(lane_value(&lanes.entered), 0);
+    waited = lane_work(&lanes, false, NULL); /* finds a thread at once */
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &waited.job);
+    lane_take(&lanes.done);
+    lane_await_sleepers(&lanes, UVA_LANE_BLOCKING, 1);
+    ck_assert_int_eq(aheads[7].runs, 0);
+    ck_assert(uva__awaited_want(&awaited[8], 1)); /* and so does this one */
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &aheads[8].job);
+    lane_take_n(&lanes.entered, 2);
+    ck_assert_int_eq(aheads[8].runs, 1);
+    ck_assert_int_eq(aheads[7].runs, 0);
+    lane_post_n(&lanes.leave, 9);
+    lane_take_n(&lanes.done, 9);
+    ck_assert_int_eq(aheads[7].runs, 1);
+    lane_close(&lanes);
 }
 END_TEST
 
@@ -677,6 +710,8 @@ int main(void)
     tcase_add_test(order, no_priority_is_starved);
     tcase_add_test(order, queues_take_turns_within_a_place);
     tcase_add_test(order, a_job_yields_to_those_before_it);
+    tcase_add_test(order,
+                   read_ahead_leaves_an_eighth_of_the_blocking_threads_free);
 
     TCase *waiting_inside_a_job = tcase_create("waiting inside a job");
     tcase_add_test(waiting_inside_a_job,
