@@ -195,8 +195,10 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
     struct uva_workers *workers = jobs->workers;
 
     uva__lock_take(&workers->locked.lock);
-    if (job->link.queued && job_remove_locked(jobs, job))
+    if (job->link.queued && job->link.place == UVA__PLACE_AHEAD) {
+        (void)job_remove_locked(jobs, job);
         job_push_locked(jobs, job);
+    }
     uva__pool_class_drop_locked(workers, lane);
 }
 

@@ -173,6 +173,8 @@ static void loop_run(void *arg)
     uint64_t back = 0;
 
     loop_grant(ROOM);
+    if (yields)
+        uva__extract_pool_want(&world.extract_pool, 2);
     if (!stops) {
         sim_wait(first_is_done, arg);
         loop_grant(1);

@@ -265,6 +265,7 @@ START_TEST(read_ahead_that_a_consumer_begins_to_wait_for_is_raised)
     ck_assert(uva__awaited_want(&awaited[2], 1));
     uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &works[2].job);
     ck_assert(!uva__awaited_want(&awaited[2], 1)); /* once */
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &works[1].job);
     order_run(&lanes, 4);
     ck_assert_str_eq(lane_order, "w1 a3 a2 a1");
     uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING,

@@ -325,6 +325,12 @@ START_TEST(nice_values_are_added_to_the_makers)
     ck_assert_int_eq(jobs[1].nice, own + 2);
     ck_assert_int_eq(jobs[2].nice, own + 2);
     ck_assert_int_eq(getpriority(PRIO_PROCESS, 0), own);
+    lane_open(&lanes, &(struct uva_workers_options){.compute_nice = 3});
+    jobs[0] = (struct niceness){.job.run = niceness_run, .lanes = &lanes};
+    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &jobs[0].job);
+    lane_take(&lanes.done);
+    lane_close(&lanes);
+    ck_assert_int_eq(jobs[0].nice, own + 3);
 }
 END_TEST
 
