@@ -41,6 +41,7 @@ struct uva__fair_queue_line {
 struct uva__fair_queue_turn {
     struct uva__link link; /* in the round, while elements are queued */
     struct uva__fair_queue_line lines[UVA__FAIR_QUEUE_RANKS];
+    uint8_t ranks; /* a bit for each rank in which an element is queued */
     uint8_t passed[UVA__FAIR_QUEUE_RANKS]; /* how often each was passed over */
 };
 
@@ -52,8 +53,9 @@ struct uva__fair_queue_client {
 /* All zeroes is empty. */
 struct uva__fair_queue {
     struct uva__list rounds[UVA__PLACES]; /* clients with elements, in turn */
-    uint8_t passed[UVA__PLACES];          /* how often each was passed over */
-    int32_t ahead;                        /* elements in the last place */
+    uint8_t places; /* a bit for each place in which an element is queued */
+    uint8_t passed[UVA__PLACES]; /* how often each was passed over */
+    int32_t ahead;               /* elements in the last place */
 };
 
 /* ---- lines --------------------------------------------------------------- */
@@ -85,43 +87,32 @@ static inline void uva__fair_queue_unlink(struct uva__fair_queue_line *line,
     link->queued = false;
 }
 
-/* A bit for each rank in which the client has an element. */
-static inline unsigned
-uva__fair_queue_ranks(const struct uva__fair_queue_turn *turn)
-{
-    unsigned bits = 0;
-
-    for (int rank = 0; rank < UVA__FAIR_QUEUE_RANKS; rank++)
-        bits |= (unsigned)(turn->lines[rank].head != NULL) << rank;
-    return bits;
-}
-
 static inline bool
 uva__fair_queue_client_is_empty(const struct uva__fair_queue_client *client)
 {
     unsigned bits = 0;
 
     for (int place = 0; place < UVA__PLACES; place++)
-        bits |= uva__fair_queue_ranks(&client->turns[place]);
+        bits |= client->turns[place].ranks;
     return bits == 0;
 }
 
 /* ---- turns --------------------------------------------------------------- */
 
-/* A bit for each place in which an element is queued. */
-static inline unsigned
-uva__fair_queue_places(const struct uva__fair_queue *queue)
-{
-    unsigned bits = 0;
-
-    for (int place = 0; place < UVA__PLACES; place++)
-        bits |= (unsigned)!uva__list_is_empty(&queue->rounds[place]) << place;
-    return bits;
-}
-
 static inline bool uva__fair_queue_is_empty(const struct uva__fair_queue *queue)
 {
-    return uva__fair_queue_places(queue) == 0;
+    return queue->places == 0;
+}
+
+/* The first place in which an element is queued; UVA__PLACES if there is none.
+ */
+static inline int uva__fair_queue_first(const struct uva__fair_queue *queue)
+{
+    int place = 0;
+
+    while (place < UVA__PLACES && (queue->places >> place & 1) == 0)
+        place++;
+    return place;
 }
 
 /* Returns the first of `count` alternatives that has its bit set, unless a
@@ -156,10 +147,32 @@ static inline void uva__fair_queue_push(struct uva__fair_queue *queue,
 
     link->place = (uint8_t)place;
     link->rank = (uint8_t)(1 - (priority > 0) + (priority < 0));
-    if (uva__fair_queue_ranks(turn) == 0)
+    if (turn->ranks == 0)
         uva__list_push(&queue->rounds[place], &turn->link);
-    uva__fair_queue_append(&turn->lines[link->rank], link);
+    turn->ranks |= (uint8_t)(1U << link->rank);
+    queue->places |= (uint8_t)(1U << place);
     queue->ahead += place == UVA__PLACE_AHEAD;
+    uva__fair_queue_append(&turn->lines[link->rank], link);
+}
+
+/* Takes `link` out of its line. The caller updates the round of its place. */
+static inline void uva__fair_queue_take(struct uva__fair_queue *queue,
+                                        struct uva__fair_queue_turn *turn,
+                                        struct uva__fair_queue_link *link)
+{
+    struct uva__fair_queue_line *line = &turn->lines[link->rank];
+
+    uva__fair_queue_unlink(line, link);
+    if (line->head == NULL)
+        turn->ranks &= (uint8_t) ~(1U << link->rank);
+    queue->ahead -= link->place == UVA__PLACE_AHEAD;
+}
+
+static inline void uva__fair_queue_update(struct uva__fair_queue *queue,
+                                          int place)
+{
+    if (uva__list_is_empty(&queue->rounds[place]))
+        queue->places &= (uint8_t) ~(1U << place);
 }
 
 /* Takes the next element in turn, of the last place only if `ahead`; NULL if
@@ -168,7 +181,7 @@ static inline struct uva__fair_queue_link *
 uva__fair_queue_pop(struct uva__fair_queue *queue, bool ahead)
 {
     const unsigned places =
-        uva__fair_queue_places(queue) & ~((unsigned)!ahead << UVA__PLACE_AHEAD);
+        queue->places & ~((unsigned)!ahead << UVA__PLACE_AHEAD);
     struct uva__fair_queue_turn *turn;
     struct uva__fair_queue_link *link;
     int place, rank;
@@ -178,13 +191,13 @@ uva__fair_queue_pop(struct uva__fair_queue *queue, bool ahead)
     place = uva__fair_queue_choose(places, queue->passed, UVA__PLACES);
     turn = uva__container_of(uva__list_pop(&queue->rounds[place]),
                              struct uva__fair_queue_turn, link);
-    rank = uva__fair_queue_choose(uva__fair_queue_ranks(turn), turn->passed,
+    rank = uva__fair_queue_choose(turn->ranks, turn->passed,
                                   UVA__FAIR_QUEUE_RANKS);
     link = turn->lines[rank].head;
-    uva__fair_queue_unlink(&turn->lines[rank], link);
-    queue->ahead -= place == UVA__PLACE_AHEAD;
-    if (uva__fair_queue_ranks(turn) != 0)
+    uva__fair_queue_take(queue, turn, link);
+    if (turn->ranks != 0)
         uva__list_push(&queue->rounds[place], &turn->link);
+    uva__fair_queue_update(queue, place);
     return link;
 }
 
@@ -197,10 +210,10 @@ static inline bool uva__fair_queue_remove(struct uva__fair_queue *queue,
 
     if (!link->queued)
         return false;
-    uva__fair_queue_unlink(&turn->lines[link->rank], link);
-    queue->ahead -= link->place == UVA__PLACE_AHEAD;
-    if (uva__fair_queue_ranks(turn) == 0)
+    uva__fair_queue_take(queue, turn, link);
+    if (turn->ranks == 0)
         (void)uva__list_remove(&queue->rounds[link->place], &turn->link);
+    uva__fair_queue_update(queue, link->place);
     return true;
 }
 

@@ -270,13 +270,10 @@ static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 
 void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
 {
-    const unsigned places =
-        uva__fair_queue_places(&workers->locked.classes[lane].round);
-    uint64_t foremost = 0;
+    const uint64_t foremost =
+        (uint64_t)(UVA__PLACES -
+                   uva__fair_queue_first(&workers->locked.classes[lane].round));
 
-    for (int place = UVA__PLACES - 1; place >= 0; place--)
-        if (places >> place & 1)
-            foremost = (uint64_t)(UVA__PLACES - place);
     if (uva__atomic64_peek(&workers->foremost[lane]) != foremost)
         uva__atomic64_store(&workers->foremost[lane], foremost);
 }
