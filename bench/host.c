@@ -28,13 +28,21 @@ static void host_thread_begin(void *ctx, enum uva_lane lane)
 void host_open_on(struct host *host, const struct bench_how *how,
                   int compute_threads, const struct uva_allocator *allocator)
 {
-    const struct uva_workers_options workers = {
-        .compute_threads = compute_threads,
-        .allocator = *allocator,
-        .thread_begin = host_thread_begin,
-        .ctx = host};
-    struct uva_runtime_options options = {.check = -1, .allocator = *allocator};
+    host_open_for(
+        host, how,
+        &(struct uva_workers_options){.compute_threads = compute_threads,
+                                      .allocator = *allocator});
+}
 
+void host_open_for(struct host *host, const struct bench_how *how,
+                   const struct uva_workers_options *given)
+{
+    struct uva_workers_options workers = *given;
+    struct uva_runtime_options options = {.check = -1,
+                                          .allocator = given->allocator};
+
+    workers.thread_begin = host_thread_begin;
+    workers.ctx = host;
     *host = (struct host){.how = how};
     bench_stay_on(how, 0);
     bench_check(uv_loop_init(&host->loop) == 0, "loop");

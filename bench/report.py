@@ -50,6 +50,7 @@ PROGRAMS = {
     "check_hop": "One hop without the protocol checker and with it",
     "installed": "Programs linked with the installed static library, against "
                  "those of the bench: instructions",
+    "beside": "A small query beside 200 sources that compute for 20 ms a batch",
 }
 
 
@@ -184,6 +185,16 @@ def other_targets():
                  ratio("many/10000/uvarrow", "many/1/uvarrow"), 1.5, " x")
     yield Target("10 million batches: growth after the first", "one",
                  lambda get: get("steady/growth"), 256, " KiB")
+    for what in ("ahead", "taking"):
+        yield Target(f"A small query beside 200 sources ({what}), two workers: "
+                     "p99 more than beside none, in calls of `get_next`", "two",
+                     lambda get, name=f"beside/2/{what}":
+                     (get(f"{name}/p99") - get("beside/2/none/p99"))
+                     / get(f"{name}/get_next"), 3, "")
+    yield Target("A small query beside 200 sources (ahead), 64 workers, nice "
+                 "10: p50 against that beside none", "two",
+                 ratio("beside/64/ahead-nice-10/p50", "beside/64/none/p50"), 3,
+                 " x")
     yield Target("Timer of 1 ms beside a source that blocks: later than on an "
                  "empty loop, p99", "two",
                  difference("heartbeat/uvarrow", "heartbeat/empty"), 200,

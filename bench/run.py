@@ -34,7 +34,7 @@ PROGRAMS = {
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"),
-    "cuda": ("two",),
+    "cuda": ("two",), "beside": ("two",),
 }
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length

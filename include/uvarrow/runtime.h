@@ -62,6 +62,13 @@ struct uva_workers_options {
      * goes on or exits. Threads of an executor cannot be replaced: if such a
      * call has not returned after a second, one warning is logged. */
     int32_t stuck_threads;
+    /* added to the nice value that the caller of uva_workers_new() has, for
+     * threads of each lane, from -20 to 19: positive values leave the
+     * processors to other threads, such as the loop's. A negative value that
+     * the system does not allow has no effect but a warning in the log of each
+     * runtime that uses the workers */
+    int32_t blocking_nice;
+    int32_t compute_nice;
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_executor executor;   /* zeroes: the library's own threads */
     /* the first call on each new thread of the library; NULL: none */

@@ -386,6 +386,17 @@ uva_stream_get_info(const struct uva_stream *stream);
  * Thread: builder. */
 UVA_API int uva_stream_set_name(struct uva_stream *stream, const char *name);
 
+/** Puts the stream's work on its workers before (positive `priority`) or behind
+ * (negative) that of other streams of its runtime; 0 at first. Only the sign
+ * counts. It orders work of one kind: what a consumer waits for goes before
+ * read-ahead whatever its priority, and runtimes that share workers take turns
+ * whatever theirs. Work behind is delayed and never stops: at least one turn in
+ * nine is its. No effect on threads of an executor. Returns the first error so
+ * far, or 0.
+ * Thread: builder. */
+UVA_API int uva_stream_set_priority(struct uva_stream *stream,
+                                    int32_t priority);
+
 #ifdef __cplusplus
 }
 #endif

@@ -48,6 +48,11 @@ void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
     jobs->workers->freed_ctx = ctx;
 }
 
+bool uva__jobs_nice_refused(const struct uva__jobs *jobs)
+{
+    return jobs->workers->nice_refused;
+}
+
 void uva__jobs_fini(struct uva__jobs *jobs)
 {
     struct uva_workers *workers = jobs->workers;
@@ -56,7 +61,7 @@ void uva__jobs_fini(struct uva__jobs *jobs)
         return;
     uva__lock_take(&workers->locked.lock);
     for (int lane = 0; lane < UVA__LANES; lane++) {
-        assert(uva__list_is_empty(&jobs->locked.clients[lane].waiting));
+        assert(uva__fair_queue_client_is_empty(&jobs->locked.clients[lane]));
         if (!jobs->locked.reserved[lane])
             continue;
         workers->locked.classes[lane].reserved--;
@@ -132,6 +137,31 @@ int uva__lane_ensure_uncapped(struct uva__jobs *jobs)
 
 /* ---- handing jobs over -------------------------------------------------- */
 
+/* Decides under the lock whether the job is read-ahead: so a consumer that
+ * begins to wait after that finds it queued. */
+static void job_push_locked(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+    const bool ahead =
+        job->awaited != NULL && uva__awaited_submit(job->awaited, job->done);
+
+    uva__fair_queue_push(&workers->locked.classes[job->lane].round,
+                         &jobs->locked.clients[job->lane], &job->link,
+                         uva__place_of_job(job, ahead), job->priority);
+    uva__pool_class_publish_locked(workers, job->lane);
+}
+
+static bool job_remove_locked(struct uva__jobs *jobs, struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+
+    if (!uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
+                                &jobs->locked.clients[job->lane], &job->link))
+        return false;
+    uva__pool_class_publish_locked(workers, job->lane);
+    return true;
+}
+
 /* Once the lock is dropped the job may have run, and have freed its `jobs`. */
 static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job)
 {
@@ -140,9 +170,7 @@ static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job)
     uva__lock_take(&workers->locked.lock);
     job->jobs = jobs;
     job->lane = lane;
-    job->queued = true;
-    uva__fair_queue_push(&workers->locked.classes[lane].round,
-                         &jobs->locked.clients[lane], &job->link);
+    job_push_locked(jobs, job);
     uva__atomic64_add(&workers->waiting[lane], 1);
     uva__pool_class_drop_locked(workers, lane);
 }
@@ -181,20 +209,28 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
     lane_queue(jobs, UVA__LANE_UNCAPPED, job);
 }
 
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job)
+{
+    struct uva_workers *workers = jobs->workers;
+
+    uva__lock_take(&workers->locked.lock);
+    if (job->link.queued && job->link.place == UVA__PLACE_AHEAD) {
+        (void)job_remove_locked(jobs, job);
+        job_push_locked(jobs, job);
+    }
+    uva__pool_class_drop_locked(workers, lane);
+}
+
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 {
     struct uva_workers *workers = jobs->workers;
     bool taken;
 
     uva__lock_take(&workers->locked.lock);
-    taken = job->queued;
-    if (taken) {
-        (void)uva__fair_queue_remove(&workers->locked.classes[job->lane].round,
-                                     &jobs->locked.clients[job->lane],
-                                     &job->link);
+    taken = job_remove_locked(jobs, job);
+    if (taken)
         uva__atomic64_sub(&workers->waiting[job->lane], 1);
-        job->queued = false;
-    }
     uva__lock_drop(&workers->locked.lock);
     return taken;
 }
@@ -222,7 +258,7 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
     if (worker != NULL) {
         uva__write_off_begin_locked(worker);
         place = UVA__JOB_RUNNING;
-    } else if (job->queued && lane_is_full_locked(workers, (int)lane)) {
+    } else if (job->link.queued && lane_is_full_locked(workers, (int)lane)) {
         place = UVA__JOB_WAITING;
     } else if (workers->executor.submit != NULL) {
         uva__write_off_report_locked(jobs, UVA__NEWS_EXECUTOR);
@@ -261,6 +297,13 @@ bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane)
 {
     return jobs->workers->executor.submit != NULL ||
            uva__atomic64_load(&jobs->workers->waiting[lane]) > 0;
+}
+
+bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
+                          enum uva__place place)
+{
+    return uva__atomic64_peek(&jobs->workers->foremost[lane]) >
+           (uint64_t)(UVA__PLACES - (int)place);
 }
 
 /* Whether the calling thread counts against the cap. */

@@ -13,6 +13,7 @@
 #define UVA_EXEC_LANE_H
 
 #include "base/list.h"
+#include "exec/awaited.h"
 #include "exec/fair_queue.h"
 #include "uvarrow/runtime.h"
 
@@ -25,11 +26,16 @@ enum { UVA__LANE_UNCAPPED = UVA_LANE_BLOCKING + 1, UVA__LANES };
  * submitted when all fields but `run` are zero; it may be submitted again once
  * `run` was entered. */
 struct uva_job {
-    struct uva__link link;            /* in the queue of its lane */
+    struct uva__fair_queue_link link; /* in the queue of its lane */
     void (*run)(struct uva_job *job); /* the work; may free the job */
     struct uva__jobs *jobs;           /* borrows: the queue it came from */
     int lane;                         /* the lane it was submitted to */
-    bool queued;                      /* waits for a thread; locked */
+    struct uva__atomic64 *awaited;    /* borrows: the results that a consumer
+                                         waits for; NULL: this job is one */
+    uint64_t done;    /* results that there are; set before a submit */
+    int32_t priority; /* its sign: before or behind others of its queue */
+    uint8_t turns;    /* a thread has taken it so often, at most
+                         UVA__JOB_NEW_TURNS; locked */
 };
 
 /* Where a job is. */
@@ -46,6 +52,20 @@ enum uva__news {
     UVA__NEWS_FULL = 4,        /* no more threads may be written off */
     UVA__NEWS_EXECUTOR = 8     /* an executor has a job that was given up */
 };
+
+/* A job goes before others in its first turns: the few calls of a small query
+ * then do not queue behind those of long ones. */
+enum { UVA__JOB_NEW_TURNS = 4 };
+
+/* The place of `job`, which is running or about to be queued, depending on
+ * whether it is read-ahead. Thread: the one that runs or queues it. */
+static inline enum uva__place uva__place_of_job(const struct uva_job *job,
+                                                bool ahead)
+{
+    if (ahead)
+        return UVA__PLACE_AHEAD;
+    return job->turns < UVA__JOB_NEW_TURNS ? UVA__PLACE_NEW : UVA__PLACE_WAITED;
+}
 
 /* An object that a higher layer keeps with the workers: its first member. */
 struct uva__pool_data {
@@ -82,6 +102,10 @@ UVA_MUST_CHECK int uva__jobs_init(struct uva__jobs *jobs,
 void uva__jobs_on_freed(struct uva__jobs *jobs, void (*freed)(void *ctx),
                         void *ctx);
 
+/* Whether the system has refused the nice value that the options of the workers
+ * asked for. Thread: any. */
+bool uva__jobs_nice_refused(const struct uva__jobs *jobs);
+
 /* Releases the reference to the workers. No job may be queued or be submitted
  * any more; some may still be running. The last reference ends the threads, and
  * they have ended when this returns. Two kinds of threads are left out and end
@@ -105,10 +129,15 @@ UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
                       struct uva_job *job);
 
+/* Moves `job`, if it is queued in `lane` as read-ahead, to the place that it
+ * has now that a consumer waits for it: uva__awaited_want() has returned true.
+ * Thread: any. */
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job);
+
 /* Takes back a job that was submitted and is not running (or is, but has not
  * been freed). True: the job is the caller's again and will not run. Always
- * false for one that an executor accepted. Steps through the jobs queued before
- * it. Thread: any. */
+ * false for one that an executor accepted. Thread: any. */
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
 
 /* Gives up a job that was submitted to `lane`: nothing waits for it any more.
@@ -131,6 +160,11 @@ void uva__lane_retry(struct uva__jobs *jobs);
  * thread back by submitting itself again. Always true with an executor, as we
  * cannot see the executor's queue. Thread: any. */
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane);
+
+/* Whether a job of `lane` waits that goes before those of `place`: a job there
+ * then gives its thread back after each step. Thread: any. */
+bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
+                          enum uva__place place);
 
 /* Makes sure that one uncapped thread exists and is free, for a later
  * uva__lane_run_uncapped() that must not fail, and keeps it until

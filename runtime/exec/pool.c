@@ -22,9 +22,9 @@
  *              So does the thread of the last owner, if it is one of ours.
  *
  * One rule keeps jobs from being forgotten: while a thread sleeps, at least as
- * many threads are awake and without a job as jobs are queued. A function that
- * adds a job or takes away such a thread restores that before it drops the
- * lock. */
+ * many threads are awake and without a job as jobs are queued that may be
+ * taken. A function that adds such a job or takes away such a thread restores
+ * that before it drops the lock. */
 #define _GNU_SOURCE
 #include "exec/pool.h"
 
@@ -33,6 +33,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -41,7 +42,14 @@
 #include "exec/fair_queue.h"
 #include "exec/write_off.h"
 
-enum { IDLE_MS = 10000, BLOCKING_CAP = 64, STUCK_THREADS = 256 };
+enum {
+    IDLE_MS = 10000,
+    BLOCKING_CAP = 64,
+    STUCK_THREADS = 256,
+    NICE_LEAST = -20,
+    NICE_MOST = 19,
+    KEPT_SHARE = 8
+};
 
 static _Thread_local struct uva__worker *here; /* NULL: no worker thread */
 static _Thread_local bool in_compute; /* inside a job of the compute lane */
@@ -54,6 +62,16 @@ struct uva__worker *uva__pool_class_here(void)
 }
 
 /* ---- making them -------------------------------------------------------- */
+
+static int nice_check(const char *name, int32_t nice, struct uva_error *error)
+{
+    return nice >= NICE_LEAST && nice <= NICE_MOST
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "struct uva_workers_options: `%s` must be from "
+                               "%d to %d",
+                               name, NICE_LEAST, NICE_MOST);
+}
 
 static int options_check(const struct uva_workers_options *options,
                          struct uva_error *error)
@@ -74,7 +92,10 @@ static int options_check(const struct uva_workers_options *options,
         return uva_error_set(error, EINVAL,
                              "struct uva_workers_options: `stuck_threads` must "
                              "not be negative");
-    return 0;
+    return nice_check("blocking_nice", options->blocking_nice, error) ||
+                   nice_check("compute_nice", options->compute_nice, error)
+               ? EINVAL
+               : 0;
 }
 
 int32_t uva__lane_cores(void)
@@ -100,6 +121,29 @@ static void caps_init(struct uva_workers *workers,
                                          ? options->blocking_threads
                                          : BLOCKING_CAP;
     classes[UVA__LANE_UNCAPPED].cap = INT32_MAX;
+    for (int lane = 0; lane < UVA__LANES; lane++)
+        classes[lane].ahead_cap = classes[lane].cap;
+    classes[UVA_LANE_BLOCKING].ahead_cap -=
+        classes[UVA_LANE_BLOCKING].cap / KEPT_SHARE;
+}
+
+/* Tries on the calling thread whether threads may have the lower of the nice
+ * values, and sets that thread's back: a higher value is always allowed. */
+static void nice_init(struct uva_workers *workers,
+                      const struct uva_workers_options *options)
+{
+    const int32_t blocking = options->blocking_nice,
+                  compute = options->compute_nice,
+                  least = blocking < compute ? blocking : compute;
+
+    workers->nice[UVA_LANE_BLOCKING] = blocking;
+    workers->nice[UVA_LANE_COMPUTE] = compute;
+    workers->nice_base = getpriority(PRIO_PROCESS, 0);
+    if (least >= 0)
+        return;
+    workers->nice_refused =
+        setpriority(PRIO_PROCESS, 0, workers->nice_base + least) != 0;
+    (void)setpriority(PRIO_PROCESS, 0, workers->nice_base);
 }
 
 static void pool_init(struct uva_workers *workers,
@@ -113,6 +157,7 @@ static void pool_init(struct uva_workers *workers,
     workers->stuck_threads =
         options->stuck_threads > 0 ? options->stuck_threads : STUCK_THREADS;
     workers->process = getpid();
+    nice_init(workers, options);
     if (options->name != NULL)
         (void)snprintf(workers->name, sizeof(workers->name), "%s",
                        options->name);
@@ -208,14 +253,42 @@ void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
         uva__futex_wake(class_call_locked(&workers->locked.classes[lane]));
 }
 
-/* Whether more jobs are queued than threads are about to take one. */
+/* How many more threads may take read-ahead. The last threads of the blocking
+ * lane take none, so that a job that a consumer waits for finds one free, even
+ * if all read-ahead blocks. Threads that were given up do not count: read-ahead
+ * has to find the lane at its cap for them to be written off. */
+static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
+{
+    const int32_t busy = pool_class->running - pool_class->blocked -
+                         pool_class->written_off - pool_class->may_return;
+    const int32_t room = pool_class->ahead_cap - busy;
+
+    return room > 0 ? room : 0;
+}
+
+/* Whether more jobs are queued that a thread may take than threads are about to
+ * take one. */
 static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     const int32_t coming =
         pool_class->threads - pool_class->running - pool_class->sleeping;
+    const int32_t excess =
+        pool_class->round.ahead - class_ahead_room_locked(pool_class);
 
-    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) > coming;
+    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) -
+               (excess > 0 ? excess : 0) >
+           coming;
+}
+
+void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
+{
+    const uint64_t foremost =
+        (uint64_t)(UVA__PLACES -
+                   uva__fair_queue_first(&workers->locked.classes[lane].round));
+
+    if (uva__atomic64_peek(&workers->foremost[lane]) != foremost)
+        uva__atomic64_store(&workers->foremost[lane], foremost);
 }
 
 /* Whether one more thread may be started; threads that do not return are
@@ -391,6 +464,20 @@ static enum uva_lane worker_lane(const struct uva__worker *worker)
                                             : UVA_LANE_BLOCKING;
 }
 
+/* A thread inherits the nice value of the one that started it. If that is a
+ * worker of the other lane with a higher one, it keeps that, unless the system
+ * allows it to have a lower one. Affects only this thread. */
+static void worker_nice(const struct uva__worker *worker)
+{
+    const struct uva_workers *workers = worker->workers;
+
+    if (workers->nice[UVA_LANE_BLOCKING] != 0 ||
+        workers->nice[UVA_LANE_COMPUTE] != 0)
+        (void)setpriority(PRIO_PROCESS, 0,
+                          workers->nice_base +
+                              workers->nice[worker_lane(worker)]);
+}
+
 static void worker_begin(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
@@ -404,6 +491,7 @@ static void worker_begin(struct uva__worker *worker)
     uva__list_push(&workers->locked.classes[worker->lane].workers,
                    &worker->link);
     uva__lock_drop(&workers->locked.lock);
+    worker_nice(worker);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }
@@ -422,17 +510,22 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
-    struct uva__link *link = uva__fair_queue_pop(&pool_class->round);
+    struct uva__fair_queue_link *link = uva__fair_queue_pop(
+        &pool_class->round, class_ahead_room_locked(pool_class) > 0);
     struct uva_job *job;
 
     if (link == NULL)
         return NULL;
     job = uva__container_of(link, struct uva_job, link);
-    job->queued = false;
     worker->job = job;
     uva__atomic64_sub(&workers->waiting[worker->lane], 1);
+    uva__pool_class_publish_locked(workers, worker->lane);
     pool_class->running++;
     worker->busy = true;
+    if (link->place == UVA__PLACE_AHEAD)
+        uva__awaited_run(job->awaited);
+    if (job->turns < UVA__JOB_NEW_TURNS)
+        job->turns++;
     return job;
 }
 
@@ -460,7 +553,7 @@ static bool worker_is_done_locked(const struct uva__worker *worker)
         threads - pool_class->blocked - pool_class->written_off >
             pool_class->cap)
         return true;
-    return worker->timed_out && uva__list_is_empty(&pool_class->round) &&
+    return worker->timed_out && uva__fair_queue_is_empty(&pool_class->round) &&
            threads - pool_class->running >
                class_kept_locked(pool_class, worker->lane);
 }

@@ -34,7 +34,7 @@ struct uva__worker {
 
 /* The threads of one lane and the jobs that wait for them. */
 struct uva__pool_class {
-    struct uva__list round; /* queues with jobs, in turn: see fair_queue.h */
+    struct uva__fair_queue round; /* queues with jobs, in turn */
     struct uva__worker *asleep; /* a stack: the thread that slept least is woken
                                    first, so that the rest may time out */
     struct uva__list workers;   /* the threads that have begun */
@@ -42,12 +42,14 @@ struct uva__pool_class {
                                    off, the oldest first */
     int32_t cap;                /* most threads; those blocked and those written
                                    off are not counted */
+    int32_t ahead_cap;          /* read-ahead begins while fewer are running */
     int32_t threads;            /* running, sleeping and being started */
     int32_t starting;           /* calls of pthread_create() in progress */
     int32_t sleeping;           /* threads in the stack */
     int32_t running;            /* threads inside a job */
     int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
     int32_t written_off;        /* of these, written off; not blocked */
+    int32_t may_return;         /* threads in `given_up` */
     int32_t reserved;           /* job queues for which a free thread is kept */
 };
 
@@ -58,13 +60,19 @@ struct uva_workers {
     void (*thread_begin)(void *ctx, enum uva_lane lane); /* or NULL */
     void (*thread_end)(void *ctx, enum uva_lane lane);   /* or NULL */
     void *ctx;                                           /* borrows, for both */
-    void (*freed)(void *ctx); /* the last call of all; or NULL */
-    void *freed_ctx;          /* borrows */
-    int32_t idle_ms;          /* sleep so long, then exit */
-    int32_t stuck_threads;    /* most of a lane written off */
-    pid_t process;            /* maker: a fork has no threads */
-    char name[16];            /* cut to a thread name's size */
+    void (*freed)(void *ctx);            /* the last call of all; or NULL */
+    void *freed_ctx;                     /* borrows */
+    int32_t idle_ms;                     /* sleep so long, then exit */
+    int32_t stuck_threads;               /* most of a lane written off */
+    int32_t nice[UVA_LANE_BLOCKING + 1]; /* added to `nice_base` */
+    int32_t nice_base;                   /* nice value of the maker */
+    bool nice_refused; /* the system allows no lower nice value */
+    pid_t process;     /* maker: a fork has no threads */
+    char name[16];     /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
+    struct uva__atomic64
+        foremost[UVA__LANES]; /* UVA__PLACES less the first place in which a
+                                 job is queued, or 0; written locked */
     struct uva__atomic64
         threads_started[UVA__LANES]; /* threads ever begun, for names */
     struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
@@ -97,6 +105,10 @@ bool uva__pool_is_forked(const struct uva_workers *workers);
  * if too few threads are awake and free, it wakes one, or starts one if none
  * sleeps and the cap allows it. Thread: any. */
 void uva__pool_class_drop_locked(struct uva_workers *workers, int lane);
+
+/* Publishes the first place of `lane` in which a job is queued, after a change
+ * of the queue. Thread: any. */
+void uva__pool_class_publish_locked(struct uva_workers *workers, int lane);
 
 /* Counts a thread that the caller will start at once. Thread: any. */
 void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane);

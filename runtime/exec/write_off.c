@@ -18,11 +18,13 @@
 
 /* ---- what runtimes are notified of -------------------------------------- */
 
-/* The queue around its link in the round of a lane. */
-static struct uva__jobs *jobs_of(struct uva__link *link, int lane)
+/* The queue of which a turn in `place` is linked into the rounds of a lane. */
+static struct uva__jobs *jobs_of(struct uva__link *link, int lane, int place)
 {
+    struct uva__fair_queue_turn *turn =
+        uva__container_of(link, struct uva__fair_queue_turn, link);
     struct uva__fair_queue_client *client =
-        uva__container_of(link, struct uva__fair_queue_client, link);
+        uva__container_of(turn - place, struct uva__fair_queue_client, turns);
 
     return uva__container_of(client - lane, struct uva__jobs, locked.clients);
 }
@@ -38,19 +40,24 @@ void uva__write_off_report_locked(struct uva__jobs *jobs, enum uva__news news)
 
 void uva__write_off_retry_locked(struct uva_workers *workers, int lane)
 {
-    struct uva__link *link = workers->locked.classes[lane].round.head;
+    const struct uva__fair_queue *round = &workers->locked.classes[lane].round;
 
-    for (; link != NULL; link = link->next)
-        uva__write_off_report_locked(jobs_of(link, lane), UVA__NEWS_RETRY);
+    for (int place = 0; place < UVA__PLACES; place++)
+        for (struct uva__link *link = round->rounds[place].head; link != NULL;
+             link = link->next)
+            uva__write_off_report_locked(jobs_of(link, lane, place),
+                                         UVA__NEWS_RETRY);
 }
 
 /* Reports to the queue of the job that is next. */
 static void report_locked(struct uva_workers *workers, int lane,
                           enum uva__news news)
 {
-    struct uva__link *link = workers->locked.classes[lane].round.head;
+    const struct uva__fair_queue *round = &workers->locked.classes[lane].round;
+    const int place = uva__fair_queue_first(round);
 
-    uva__write_off_report_locked(jobs_of(link, lane), news);
+    uva__write_off_report_locked(
+        jobs_of(round->rounds[place].head, lane, place), news);
 }
 
 /* ---- jobs that were given up -------------------------------------------- */
@@ -82,16 +89,19 @@ void uva__write_off_begin_locked(struct uva__worker *worker)
     worker->given_up = true;
     worker->given_up_ns = uva__clock_ns();
     uva__list_push(&class_of(worker)->given_up, &worker->given);
+    class_of(worker)->may_return++;
 }
 
 void uva__write_off_end_locked(struct uva__worker *worker)
 {
     if (!worker->given_up)
         return;
-    if (worker->written_off)
+    if (worker->written_off) {
         class_of(worker)->written_off--;
-    else
+    } else {
         (void)uva__list_remove(&class_of(worker)->given_up, &worker->given);
+        class_of(worker)->may_return--;
+    }
     worker->given_up = worker->written_off = false;
 }
 
@@ -130,6 +140,7 @@ bool uva__write_off_next_locked(struct uva_workers *workers, int lane)
         return false;
     }
     (void)uva__list_remove(&pool_class->given_up, &worker->given);
+    pool_class->may_return--;
     worker->written_off = true;
     pool_class->written_off++;
     report_locked(workers, lane, UVA__NEWS_WRITTEN_OFF);

@@ -136,6 +136,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
         uva__jobs_on_freed(&rt->jobs, workers_freed, rt);
     }
     rt->jobs.notify = rt_on_news;
+    if (uva__jobs_nice_refused(&rt->jobs))
+        uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
+                    "the system does not allow the negative nice value of the "
+                    "workers; their threads run without it");
     *out = rt;
     return 0;
 

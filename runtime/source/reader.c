@@ -39,6 +39,7 @@ static void reader_start(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
 
     r->loop.started = true;
+    r->job.priority = source->producer->priority;
     uva__reader_credit_run(&r->credit);
     uva__reader_worker_start(r);
 }
@@ -84,6 +85,14 @@ static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
     return i;
 }
 
+/* The consumer waits for batch number `count`, or for the source to be closed:
+ * a job that is queued to read ahead goes before others now. */
+static void reader_want(struct uva__reader *r, uint64_t count)
+{
+    if (!r->on_loop && uva__awaited_want(&r->awaited, count))
+        uva__lane_raise(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
+}
+
 /* A worker that has paused goes on when half of its bytes were consumed. */
 static void reader_unpause(struct uva__reader *r)
 {
@@ -126,6 +135,8 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     r->loop.requested = r->loop.requested || demand > 0;
     if (!r->loop.requested)
         return;
+    if (demand > 0 && source->ready == 0)
+        reader_want(r, r->loop.taken + 1);
     reader_unpause(r);
     if (r->on_loop)
         reader_absorb(r);
@@ -185,6 +196,7 @@ static void reader_stop(struct uva__source *source)
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
+    reader_want(r, UVA__AWAITED_ALL);
     if (word & CREDIT_CLOSED) {
         reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
@@ -284,7 +296,9 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->ops = ops;
     r->on_loop = on_loop;
     r->can_interrupt = can_interrupt;
+    (void)uva__awaited_want(&r->awaited, 1); /* for the schema */
     r->job.run = uva__reader_worker_run;
+    r->job.awaited = &r->awaited;
     r->interrupter.run = uva__reader_worker_interrupt;
     uva__wakeup_init(&r->wakeup, &reader_wakeup_ops, 2); /* stream, worker */
     return 0;

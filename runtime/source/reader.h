@@ -71,6 +71,7 @@ struct uva__reader {
     } loop;
 
     struct uva__atomic64 credit;     /* see source/reader_credit.h */
+    struct uva__atomic64 awaited;    /* batches; see exec/awaited.h */
     struct uva__interrupt interrupt; /* whether the worker is in a call */
     struct uva__atomic64 tail;       /* slots filled, in all; by the worker */
     struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */

@@ -255,19 +255,37 @@ static bool worker_read(struct uva__reader *r)
 
 /* ---- pace ---------------------------------------------------------------- */
 
+static bool worker_reads_ahead(const struct uva__reader *r)
+{
+    return !uva__awaited_is(&r->awaited, uva__atomic64_peek(&r->tail));
+}
+
 static bool worker_is_full(const struct uva__reader *r)
 {
     return r->worker.bytes - uva__atomic64_load(&r->consumed) >=
            (uint64_t)r->window.bytes;
 }
 
+/* To a job that goes before this one it yields after each batch, but not before
+ * the first: it may have its turn because it was passed over for long. To other
+ * jobs it yields after a while. */
 static bool worker_must_yield(struct uva__reader *r)
 {
     if (r->on_loop ||
         !uva__lane_is_wanted(&r->source.rt->jobs, UVA_LANE_BLOCKING))
         return false;
+    if (r->worker.count > 0 &&
+        uva__lane_must_yield(&r->source.rt->jobs, UVA_LANE_BLOCKING,
+                             uva__place_of_job(&r->job, worker_reads_ahead(r))))
+        return true;
     return r->worker.count >= YIELD_BATCHES ||
            uva__clock_ns() - r->worker.since_ns > YIELD_NS;
+}
+
+static void worker_submit(struct uva__reader *r)
+{
+    r->job.done = uva__atomic64_peek(&r->tail);
+    uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
 }
 
 /* Gives up RUNNING while the window is full of bytes, and wakes the loop, which
@@ -372,7 +390,7 @@ void uva__reader_worker_run(struct uva_job *job)
     r->worker.since_ns = uva__clock_ns();
     switch (worker_work(r)) {
     case WORKER_AGAIN:
-        uva__lane_submit(&rt->jobs, UVA_LANE_BLOCKING, &r->job);
+        worker_submit(r);
         return;
     case WORKER_CLOSE:
         worker_close(r);
@@ -387,7 +405,7 @@ void uva__reader_worker_run(struct uva_job *job)
 void uva__reader_worker_start(struct uva__reader *r)
 {
     if (!r->on_loop && uva__rt_job_begin(r->source.rt))
-        uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
+        worker_submit(r);
     else if (worker_work(r) == WORKER_CLOSE)
         worker_close(r);
 }

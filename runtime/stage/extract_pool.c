@@ -86,12 +86,44 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
             BYTES_MAX; /* as it claims; sums must not overflow */
 }
 
+/* Between two entries an extractor yields to jobs that go before its next one.
+ * `waited` is its place if a consumer waits for that. */
+static bool extract_pool_must_yield(const struct uva__extract_pool *pool,
+                                    enum uva__place waited)
+{
+    const struct uva__jobs *jobs = &pool->stage->source.rt->jobs;
+
+    if (!uva__lane_must_yield(jobs, UVA_LANE_COMPUTE, UVA__PLACE_AHEAD) ||
+        uva__atomic64_load(&pool->work) >> WORK_SHIFT == 0)
+        return false;
+    return !uva__awaited_is(&pool->awaited,
+                            uva__atomic64_load(&pool->claimed)) ||
+           uva__lane_must_yield(jobs, UVA_LANE_COMPUTE, waited);
+}
+
+/* Submits the job of an idle extractor, of which there is one: no more jobs are
+ * queued than workers are counted, and the caller has counted one that is not.
+ */
+static void extract_pool_submit(struct uva__extract_pool *pool)
+{
+    struct uva__extractor *worker;
+
+    uva__lock_take(&pool->lock);
+    worker = uva__container_of(uva__list_pop(&pool->locked.idle),
+                               struct uva__extractor, link);
+    uva__lock_drop(&pool->lock);
+    worker->job.done = uva__atomic64_load(&pool->claimed);
+    uva__lane_submit(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
+                     &worker->job);
+}
+
 static void extract_pool_run(struct uva_job *job)
 {
     struct uva__extractor *worker =
         uva__container_of(job, struct uva__extractor, job);
     struct uva__extract_pool *pool = worker->pool;
     struct uva__rt *rt = pool->stage->source.rt;
+    const enum uva__place waited = uva__place_of_job(job, false);
     struct uva__extract_entry *entry;
 
     uva__lock_take(&pool->lock); /* the job is not queued any more */
@@ -101,6 +133,10 @@ static void extract_pool_run(struct uva_job *job)
         extract_pool_extract(pool, entry);
         uva__atomic64_store(&entry->done, 1);
         uva__rt_wake(rt, pool->wakeup);
+        if (extract_pool_must_yield(pool, waited)) {
+            extract_pool_submit(pool);
+            return;
+        }
     }
     uva__stage_release(pool->stage);
     uva__rt_job_end(rt);
@@ -110,21 +146,11 @@ static void extract_pool_run(struct uva_job *job)
  * threads were released: then it is counted no more. */
 static bool extract_pool_launch(struct uva__extract_pool *pool)
 {
-    struct uva__rt *rt = pool->stage->source.rt;
-    struct uva__extractor *worker;
-
-    uva__lock_take(&pool->lock);
-    worker = uva__container_of(uva__list_pop(&pool->locked.idle),
-                               struct uva__extractor, link);
-    uva__lock_drop(&pool->lock);
     uva__stage_acquire(pool->stage);
-    if (uva__rt_job_begin(rt)) {
-        uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &worker->job);
+    if (uva__rt_job_begin(pool->stage->source.rt)) {
+        extract_pool_submit(pool);
         return true;
     }
-    uva__lock_take(&pool->lock);
-    uva__list_push(&pool->locked.idle, &worker->link);
-    uva__lock_drop(&pool->lock);
     uva__atomic64_sub(&pool->work, 1);
     uva__stage_release(pool->stage);
     return false;
@@ -158,6 +184,15 @@ static void extract_pool_give_up(struct uva__extract_pool *pool)
         (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE,
                                 &pool->extractors[i].job);
     uva__rt_job_end(rt);
+}
+
+void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count)
+{
+    if (!uva__awaited_want(&pool->awaited, count))
+        return;
+    for (int32_t i = 0; i < pool->workers; i++)
+        uva__lane_raise(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
+                        &pool->extractors[i].job);
 }
 
 uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool)
@@ -210,6 +245,8 @@ int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t entries,
     }
     for (i = 0; i < pool->workers; i++) {
         pool->extractors[i].job.run = extract_pool_run;
+        pool->extractors[i].job.awaited = &pool->awaited;
+        pool->extractors[i].job.priority = pool->priority;
         pool->extractors[i].pool = pool;
         uva__list_push(&pool->locked.idle, &pool->extractors[i].link);
     }

@@ -24,6 +24,7 @@ struct uva__extract_pool {
     struct uva__stage *stage;   /* borrows: every active worker counts it */
     struct uva__wakeup *wakeup; /* borrows: posted when an entry is done */
     int32_t workers;            /* that may be active at once */
+    int32_t priority;           /* of their jobs; set before the room is made */
 
     struct ArrowSchema schema;       /* owns: to measure with */
     struct uva__atomic_ptr *granted; /* owns: a ring of entries to be claimed */
@@ -32,6 +33,7 @@ struct uva__extract_pool {
     uint64_t put;                      /* entries granted, in all; loop only */
     struct uva__atomic64 work; /* entries to be claimed << 8 | active workers */
     struct uva__atomic64 claimed; /* entries claimed, in all */
+    struct uva__atomic64 awaited; /* entries; see exec/awaited.h */
     struct uva__atomic64 stopped; /* 1: workers discard what they extract */
     struct uva__lock lock;
     struct {
@@ -53,6 +55,11 @@ void uva__extract_pool_fini(struct uva__extract_pool *pool);
 void uva__extract_pool_grant(struct uva__extract_pool *pool,
                              struct uva__extract_entry *entry);
 void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count);
+
+/* The consumer waits for entry number `count`, counted from 1 in the order in
+ * which they were granted: it is extracted before what no consumer waits for.
+ * Thread: loop. */
+void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count);
 
 /* From now on results are discarded. Returns how many entries were not claimed;
  * uva__extract_pool_ungrant() returns each of them, the last one first.

@@ -39,6 +39,7 @@ struct parallel {
         struct uva__list order;   /* entries in use, in order of arrival */
         struct uva__list waiting; /* of these, not granted */
         int64_t used;             /* number of entries in use */
+        uint64_t taken;           /* entries passed on, in all */
         int64_t requested; /* batches requested above that have not come */
         int64_t working;   /* entries granted and not counted as done */
         int64_t bytes;     /* in entries that were counted as done */
@@ -232,6 +233,8 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
         return;
     }
     parallel_conclude(p, entries_poll(p));
+    if (demand > 0 && source->ready == 0)
+        uva__extract_pool_want(&p->pool, p->loop.taken + 1);
     entries_grant(p);
     parallel_request(p, demand);
 }
@@ -256,6 +259,7 @@ static struct uva__task *parallel_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     entry = entry_next(p);
+    p->loop.taken++;
     source->ready--;
     p->loop.bytes -= entry->batch.info.bytes;
     uva__task_fill_entry(task, &entry->batch, NULL);
@@ -341,6 +345,7 @@ static bool parallel_prepare(struct parallel *p)
     int64_t count = p->window.batches, i;
 
     assert(p->entries == NULL);
+    p->pool.priority = p->stage.source.producer->priority;
     p->entries = uva__memory_new(&p->stage.source.rt->allocator,
                                  sizeof(*p->entries) * (size_t)count);
     if (p->entries == NULL ||

@@ -109,6 +109,7 @@ void uva__stage_start(struct uva__source *source)
     const struct uva__producer_hooks hooks = {0};
 
     stage->started = true;
+    stage->above->priority = source->producer->priority;
     uva__stage_acquire(stage); /* the handler's */
     uva__producer_begin_driving(stage->above, &stage->handler, &hooks);
 }

@@ -50,9 +50,10 @@ struct uva__producer {
     struct uva__source *source;               /* counts, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
-    int64_t limit;  /* batches at most; negative: no limit */
-    bool expensive; /* extraction may be expensive */
-    bool lazy;      /* extraction may fail */
+    int64_t limit;    /* batches at most; negative: no limit */
+    int32_t priority; /* of its source's jobs, set before it begins */
+    bool expensive;   /* extraction may be expensive */
+    bool lazy;        /* extraction may fail */
 
     struct { /* the loop thread's alone */
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */

@@ -185,6 +185,15 @@ int uva_stream_set_name(struct uva_stream *stream, const char *name)
                : uva__stream_fail(stream, ENOMEM, "no memory for the name");
 }
 
+int uva_stream_set_priority(struct uva_stream *stream, int32_t priority)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code == 0)
+        stream->priority = priority;
+    return code;
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 void uva__stream_name_error(const struct uva_stream *s, struct uva_error *error)
@@ -258,6 +267,7 @@ static void stream_begin(struct uva_stream *s)
         uva__loop_ref(s->rt);
     s->loop.keeps_loop = true;
     uva__loop_track(s->rt, &s->loop.object);
+    s->tail->priority = s->priority;
     s->sink->ops->begin(s);
 }
 

@@ -53,6 +53,7 @@ struct uva_stream {
     struct uva__failure why;    /* of the cancel; behind the latch */
     struct uva__failure result; /* of the run; behind the verdict */
     struct uva__label *label;   /* counts: the name; NULL: it has failed */
+    int32_t priority;           /* of its jobs; builder */
     bool device_data; /* batches may be ones the host cannot read; builder */
     struct uva__producer *tail; /* owns until begun; until released */
     struct uva__sink *sink;     /* owns, once started */

@@ -10,7 +10,7 @@
 #include "model/explore.h"
 #include "uvarrow/arrow.h"
 
-enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 1024 };
+enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 2048, JOBS = ENTRIES + 1 };
 
 static struct {
     struct uva__rt rt;
@@ -21,14 +21,17 @@ static struct {
     uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back;         /* entries granted and taken back */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
-    struct uva_job *jobs[ENTRIES];
-    uint64_t run; /* jobs run */
+    struct uva_job *jobs[JOBS];
+    uint64_t put;                 /* jobs in the array */
+    uint64_t run;                 /* jobs run */
+    struct uva__atomic64 yielded; /* 1: a worker has yielded */
     int64_t refs, begun;
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
 
-static bool stops; /* the loop stops at once */
+static bool stops;  /* the loop stops at once */
+static bool yields; /* one worker yields after its first entry */
 
 /* ---- what surrounds it -------------------------------------------------- */
 
@@ -66,11 +69,11 @@ void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
                       struct uva_job *job)
 {
-    const uint64_t at = world.submitted.value;
+    const uint64_t at = world.put++;
 
     (void)jobs;
     (void)lane;
-    if (at == ENTRIES)
+    if (at == (uint64_t)(yields ? JOBS : ENTRIES))
         sim_fail("more jobs than cells");
     world.jobs[at] = job;
     uva__atomic64_add(&world.submitted, 1);
@@ -83,6 +86,23 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
     (void)lane;
     (void)job;
     return UVA__JOB_GONE;
+}
+
+bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
+                          enum uva__place place)
+{
+    (void)jobs;
+    (void)lane;
+    (void)place;
+    return yields && uva__atomic64_exchange(&world.yielded, 1) == 0;
+}
+
+void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                     struct uva_job *job)
+{
+    (void)jobs;
+    (void)lane;
+    (void)job;
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -162,6 +182,8 @@ static void loop_run(void *arg)
     uint64_t back = 0;
 
     loop_grant(ROOM);
+    if (yields)
+        uva__extract_pool_want(&world.extract_pool, 2);
     if (!stops) {
         sim_wait(first_is_done, arg);
         loop_grant(1);
@@ -237,10 +259,20 @@ static const struct explore_kernel *kernel_of(bool with_stop)
     return &kernel;
 }
 
+static const struct explore_kernel *kernel_that_yields(void)
+{
+    (void)kernel_of(true);
+    kernel.name = "extract pool, a yield and a stop";
+    return &kernel;
+}
+
 START_TEST(every_cell_is_extracted_or_taken_back_once)
 {
     explore_holds(kernel_of(false));
     explore_holds(kernel_of(true));
+    yields = true;
+    explore_holds(kernel_that_yields());
+    yields = false;
 }
 END_TEST
 

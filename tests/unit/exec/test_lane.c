@@ -187,6 +187,242 @@ START_TEST(taking_back_the_only_job_leaves_the_round)
 }
 END_TEST
 
+/* ---- the order ---------------------------------------------------------- */
+
+/* A queue with one blocking thread, which a job holds. */
+static void order_open(struct lane_fixture *lanes, struct lane_work *holder)
+{
+    lane_open(lanes, &(struct uva_workers_options){.blocking_threads = 1});
+    *holder = lane_work(lanes, true, NULL);
+    uva__lane_submit(&lanes->jobs, UVA_LANE_BLOCKING, &holder->job);
+    lane_take(&lanes->entered);
+}
+
+/* Runs the `n` jobs that are queued, one after the other. */
+static void order_run(struct lane_fixture *lanes, int n)
+{
+    lane_order[0] = '\0';
+    sem_post(&lanes->leave);
+    lane_take_n(&lanes->done, n + 1);
+}
+
+/* The places by their first letter: new, waited for, read-ahead. */
+static void order_submit(struct lane_fixture *lanes, struct lane_work *work,
+                         const char *name, struct uva__atomic64 *awaited)
+{
+    *work = lane_work(lanes, false, name);
+    work->job.turns = name[0] == 'n' ? 0 : UVA__JOB_NEW_TURNS;
+    work->job.awaited = name[0] == 'a' ? awaited : NULL;
+    uva__lane_submit(&lanes->jobs, UVA_LANE_BLOCKING, &work->job);
+}
+
+START_TEST(what_a_consumer_waits_for_goes_before_read_ahead)
+{
+    static const char *const names[] = {"a1", "w1", "a2", "n1", "w2", "n2"};
+    struct uva__atomic64 awaited = {0};
+    struct lane_fixture lanes;
+    struct lane_work holder, works[6];
+
+    order_open(&lanes, &holder);
+    for (int i = 0; i < 6; i++)
+        order_submit(&lanes, &works[i], names[i], &awaited);
+    order_run(&lanes, 6);
+    ck_assert_str_eq(lane_order, "n1 n2 w1 w2 a1 a2");
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(read_ahead_has_one_turn_in_nine)
+{
+    struct uva__atomic64 awaited = {0};
+    struct lane_fixture lanes;
+    struct lane_work holder, works[22];
+
+    order_open(&lanes, &holder);
+    order_submit(&lanes, &works[0], "a1", &awaited);
+    order_submit(&lanes, &works[1], "a2", &awaited);
+    for (int i = 2; i < 22; i++)
+        order_submit(&lanes, &works[i], i % 2 == 0 ? "w" : "n", &awaited);
+    order_run(&lanes, 22);
+    ck_assert_str_eq(lane_order,
+                     "n n n n n n n n a1 w n n w w w w w a2 w w w w");
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(read_ahead_that_a_consumer_begins_to_wait_for_is_raised)
+{
+    struct uva__atomic64 awaited[4] = {{0}};
+    struct lane_fixture lanes;
+    struct lane_work holder, works[4];
+
+    order_open(&lanes, &holder);
+    ck_assert(!uva__awaited_want(&awaited[3], 1)); /* not queued */
+    order_submit(&lanes, &works[0], "a1", &awaited[0]);
+    order_submit(&lanes, &works[1], "w1", NULL);
+    order_submit(&lanes, &works[2], "a2", &awaited[2]);
+    order_submit(&lanes, &works[3], "a3", &awaited[3]);
+    ck_assert(uva__awaited_want(&awaited[2], 1));
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &works[2].job);
+    ck_assert(!uva__awaited_want(&awaited[2], 1)); /* once */
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &works[1].job);
+    order_run(&lanes, 4);
+    ck_assert_str_eq(lane_order, "w1 a3 a2 a1");
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING,
+                    &works[2].job); /* it has run: no effect */
+    ck_assert(!uva__lane_is_wanted(&lanes.jobs, UVA_LANE_BLOCKING));
+    ck_assert(!uva__awaited_want(&awaited[0], 1)); /* not queued any more */
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(a_job_is_new_for_its_first_turns)
+{
+    struct lane_fixture lanes;
+    struct lane_work holder, again, old;
+
+    order_open(&lanes, &holder);
+    again = lane_work(&lanes, false, "n");
+    for (int i = 0; i <= UVA__JOB_NEW_TURNS; i++) {
+        order_submit(&lanes, &old, "w", NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &again.job);
+        order_run(&lanes, 2);
+        ck_assert_str_eq(lane_order, i < UVA__JOB_NEW_TURNS ? "n w" : "w n");
+        lane_take_n(&lanes.entered, 2);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &holder.job);
+        lane_take(&lanes.entered);
+    }
+    order_run(&lanes, 0);
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(priorities_order_the_jobs_of_one_queue)
+{
+    static const int32_t priorities[] = {-7, 0, INT32_MAX, INT32_MIN, 1, 0};
+    static const char *const names[] = {"w1", "w2", "w3", "w4", "w5", "w6"};
+    struct lane_fixture lanes;
+    struct lane_work holder, works[6], ahead;
+    struct uva__atomic64 awaited = {0};
+
+    order_open(&lanes, &holder);
+    ahead = lane_work(&lanes, false, "a1");
+    ahead.job.awaited = &awaited;
+    ahead.job.priority = 1;
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &ahead.job);
+    for (int i = 0; i < 6; i++) {
+        works[i] = lane_work(&lanes, false, names[i]);
+        works[i].job.priority = priorities[i];
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
+    }
+    order_run(&lanes, 7);
+    ck_assert_str_eq(lane_order, "w3 w5 w2 w6 w1 w4 a1");
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(no_priority_is_starved)
+{
+    struct lane_fixture lanes;
+    struct lane_work holder, works[11];
+
+    order_open(&lanes, &holder);
+    for (int i = 0; i < 11; i++) {
+        works[i] = lane_work(&lanes, false, i == 0 ? "low" : "-");
+        works[i].job.priority = i == 0 ? -1 : 1;
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
+    }
+    order_run(&lanes, 11);
+    ck_assert_str_eq(lane_order, "- - - - - - - - low - -");
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(queues_take_turns_within_a_place)
+{
+    static const char *const names[] = {"x1", "x2", "y1", "y2", "y3", "x3"};
+    struct uva__atomic64 awaited = {0};
+    struct lane_fixture x, y;
+    struct lane_work holder, works[6];
+
+    order_open(&x, &holder);
+    lane_share(&y, x.jobs.workers);
+    for (int i = 0; i < 6; i++) {
+        works[i] = lane_work(names[i][0] == 'x' ? &x : &y, false, names[i]);
+        works[i].job.priority = names[i][0] == 'x';
+        works[i].job.awaited = i == 4 || i == 5 ? &awaited : NULL;
+        uva__lane_submit(&works[i].lanes->jobs, UVA_LANE_BLOCKING,
+                         &works[i].job);
+    }
+    sem_post(&x.leave);
+    lane_take_n(&x.done, 4);
+    lane_take_n(&y.done, 3);
+    ck_assert_str_eq(lane_order, "x1 y1 x2 y2 y3 x3");
+    lane_close(&y);
+    lane_close(&x);
+}
+END_TEST
+
+START_TEST(read_ahead_leaves_an_eighth_of_the_blocking_threads_free)
+{
+    struct uva__atomic64 awaited[9] = {{0}};
+    struct lane_fixture lanes;
+    struct lane_work aheads[9], waited;
+
+    lane_open(&lanes, &(struct uva_workers_options){.blocking_threads = 8});
+    for (int i = 0; i < 9; i++) {
+        aheads[i] = lane_work(&lanes, true, NULL);
+        aheads[i].job.awaited = &awaited[i];
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &aheads[i].job);
+    }
+    lane_take_n(&lanes.entered, 7);
+    lane_await_threads(&lanes, UVA_LANE_BLOCKING, 7);
+    ck_assert_int_eq(lane_value(&lanes.entered), 0);
+    waited = lane_work(&lanes, false, NULL); /* finds a thread at once */
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &waited.job);
+    lane_take(&lanes.done);
+    lane_await_sleepers(&lanes, UVA_LANE_BLOCKING, 1);
+    ck_assert_int_eq(aheads[7].runs, 0);
+    ck_assert(uva__awaited_want(&awaited[8], 1)); /* and so does this one */
+    uva__lane_raise(&lanes.jobs, UVA_LANE_BLOCKING, &aheads[8].job);
+    lane_take_n(&lanes.entered, 2);
+    ck_assert_int_eq(aheads[8].runs, 1);
+    ck_assert_int_eq(aheads[7].runs, 0);
+    lane_post_n(&lanes.leave, 9);
+    lane_take_n(&lanes.done, 9);
+    ck_assert_int_eq(aheads[7].runs, 1);
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(a_job_yields_to_those_before_it)
+{
+    struct uva__atomic64 awaited = {0};
+    struct lane_fixture lanes;
+    struct lane_work holder, works[3];
+    const struct uva__jobs *jobs = &lanes.jobs;
+
+    order_open(&lanes, &holder);
+    ck_assert(!uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_AHEAD));
+    order_submit(&lanes, &works[0], "a1", &awaited);
+    ck_assert(!uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_AHEAD));
+    order_submit(&lanes, &works[1], "w1", NULL);
+    ck_assert(uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_AHEAD));
+    ck_assert(
+        !uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_WAITED));
+    order_submit(&lanes, &works[2], "n1", NULL);
+    ck_assert(uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_WAITED));
+    ck_assert(!uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_NEW));
+    ck_assert(!uva__lane_must_yield(jobs, UVA_LANE_COMPUTE, UVA__PLACE_AHEAD));
+    ck_assert(uva__lane_take_back(&lanes.jobs, &works[2].job));
+    ck_assert(uva__lane_take_back(&lanes.jobs, &works[1].job));
+    ck_assert(!uva__lane_must_yield(jobs, UVA_LANE_BLOCKING, UVA__PLACE_AHEAD));
+    order_run(&lanes, 1);
+    ck_assert_str_eq(lane_order, "a1");
+    lane_close(&lanes);
+}
+END_TEST
+
 /* ---- waiting inside a job ----------------------------------------------- */
 
 static void waiter_run(struct uva_job *job)
@@ -465,6 +701,19 @@ int main(void)
     tcase_add_test(jobs, a_job_that_has_not_begun_can_be_taken_back);
     tcase_add_test(jobs, taking_back_the_only_job_leaves_the_round);
 
+    TCase *order = tcase_create("the order");
+    tcase_add_test(order, what_a_consumer_waits_for_goes_before_read_ahead);
+    tcase_add_test(order, read_ahead_has_one_turn_in_nine);
+    tcase_add_test(order,
+                   read_ahead_that_a_consumer_begins_to_wait_for_is_raised);
+    tcase_add_test(order, a_job_is_new_for_its_first_turns);
+    tcase_add_test(order, priorities_order_the_jobs_of_one_queue);
+    tcase_add_test(order, no_priority_is_starved);
+    tcase_add_test(order, queues_take_turns_within_a_place);
+    tcase_add_test(order, a_job_yields_to_those_before_it);
+    tcase_add_test(order,
+                   read_ahead_leaves_an_eighth_of_the_blocking_threads_free);
+
     TCase *waiting_inside_a_job = tcase_create("waiting inside a job");
     tcase_add_test(waiting_inside_a_job,
                    a_wait_lets_one_more_thread_in_while_it_lasts);
@@ -483,6 +732,6 @@ int main(void)
     tcase_add_test(executors, what_nobody_takes_waits_for_a_later_submit);
     tcase_add_test(executors, a_refused_job_waits_for_the_thread_that_is_busy);
 
-    return suite_main("lane", NULL, NULL, jobs, waiting_inside_a_job, extras,
-                      executors, NULL);
+    return suite_main("lane", NULL, NULL, jobs, order, waiting_inside_a_job,
+                      extras, executors, NULL);
 }

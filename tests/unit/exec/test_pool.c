@@ -40,6 +40,10 @@ START_TEST(options_that_make_no_sense_are_refused)
         {.blocking_threads = -1},
         {.idle_ms = -1},
         {.stuck_threads = -1},
+        {.blocking_nice = -21},
+        {.blocking_nice = 20},
+        {.compute_nice = INT32_MIN},
+        {.compute_nice = INT32_MAX},
         {.allocator.alloc = whole.alloc},
         {.allocator.dealloc = whole.dealloc},
     };

@@ -10,6 +10,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "exec/lane.h"
 #include "support/check_suite.h"
@@ -285,6 +286,54 @@ START_TEST(threads_take_no_signals_and_no_cancel)
 }
 END_TEST
 
+struct niceness {
+    struct uva_job job;
+    struct lane_fixture *lanes;
+    struct uva_job *next; /* submitted to the blocking lane; or NULL */
+    int nice;             /* of the thread that ran the job */
+};
+
+static void niceness_run(struct uva_job *job)
+{
+    struct niceness *niceness = uva__container_of(job, struct niceness, job);
+    struct lane_fixture *lanes = niceness->lanes;
+
+    niceness->nice = getpriority(PRIO_PROCESS, 0);
+    if (niceness->next != NULL)
+        uva__lane_submit(&lanes->jobs, UVA_LANE_BLOCKING, niceness->next);
+    sem_post(&lanes->done);
+}
+
+/* A thread that another one starts does not add to that one's value. */
+START_TEST(nice_values_are_added_to_the_makers)
+{
+    const int own = getpriority(PRIO_PROCESS, 0);
+    struct lane_fixture lanes;
+    struct niceness jobs[3];
+
+    lane_open(&lanes, &(struct uva_workers_options){.compute_nice = 1,
+                                                    .blocking_nice = 2});
+    for (int i = 0; i < 3; i++)
+        jobs[i] = (struct niceness){.job.run = niceness_run, .lanes = &lanes};
+    jobs[0].next = &jobs[1].job;
+    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &jobs[0].job);
+    lane_take_n(&lanes.done, 2);
+    uva__lane_run_uncapped(&lanes.jobs, &jobs[2].job);
+    lane_take(&lanes.done);
+    lane_close(&lanes);
+    ck_assert_int_eq(jobs[0].nice, own + 1);
+    ck_assert_int_eq(jobs[1].nice, own + 2);
+    ck_assert_int_eq(jobs[2].nice, own + 2);
+    ck_assert_int_eq(getpriority(PRIO_PROCESS, 0), own);
+    lane_open(&lanes, &(struct uva_workers_options){.compute_nice = 3});
+    jobs[0] = (struct niceness){.job.run = niceness_run, .lanes = &lanes};
+    uva__lane_submit(&lanes.jobs, UVA_LANE_COMPUTE, &jobs[0].job);
+    lane_take(&lanes.done);
+    lane_close(&lanes);
+    ck_assert_int_eq(jobs[0].nice, own + 3);
+}
+END_TEST
+
 static void hooked_run(struct uva_job *job)
 {
     struct lane_work *work = uva__container_of(job, struct lane_work, job);
@@ -342,6 +391,7 @@ int main(void)
                    threads_take_no_signals_and_no_cancel);
     tcase_add_test(what_a_thread_is_like,
                    hooks_are_a_threads_first_and_last_act);
+    tcase_add_test(what_a_thread_is_like, nice_values_are_added_to_the_makers);
 
     return suite_main("crew", NULL, NULL, no_thread_to_be_had, idle_threads,
                       what_a_thread_is_like, NULL);
