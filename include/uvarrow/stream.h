@@ -168,9 +168,12 @@ struct uva_async_source {
 
 /** Creates a stream of the batches that a foreign producer sends, and tolerates
  * the deviations listed in the clauses below. Copies `source`, takes its ctx.
- * Returns the stream, never NULL, with one reference for the caller.
+ * Callbacks that come after the producer's release have no effect, are reported
+ * as a breach, and counted in `late_calls`; not so once the runtime is closed,
+ * as the handler is freed then. Returns the stream, never NULL, with one
+ * reference for the caller.
  * Thread: any.
- * Clauses: Q-01 to Q-24. */
+ * Clauses: AH-22, Q-01 to Q-24. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_async(struct uva_runtime *runtime,
                       const struct uva_async_source *source);

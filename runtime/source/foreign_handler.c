@@ -38,6 +38,8 @@ enum { PRINTED_METADATA = 32 };
 struct call {
     struct uva__consumer_verdict verdict;
     int failure; /* the code with which it makes the stream fail; or 0 */
+    bool late;   /* the producer has released the handler: the object may be in
+                    quarantine, and is not used any more */
 };
 
 static void foreign_report_call(struct uva__foreign *f, const struct call *call)
@@ -54,6 +56,13 @@ static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 
 /* ---- a callback's begin and end ----------------------------------------- */
 
+/* Uses nothing of the object, which may be in quarantine. */
+static void foreign_report_late(struct uva__rt *rt, const struct call *call)
+{
+    uva__atomic64_add(&rt->stats.late_calls, 1);
+    uva__foreign_clauses_count(rt, call->verdict.clause);
+}
+
 static struct uva__foreign *
 foreign_at(const struct ArrowAsyncDeviceStreamHandler *self)
 {
@@ -69,9 +78,12 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     const uint64_t thread = uva__thread_self();
     enum uva__consumer_end before;
     struct call call = {.failure = 0};
+    struct uva__rt *rt;
     bool in_cancel;
 
     uva__lock_take(&f->lock);
+    rt = f->source.rt;
+    call.late = state->released;
     f->locked.touched = true;
     what.in_request = f->locked.requesting == thread;
     in_cancel = f->locked.cancelling == thread;
@@ -79,7 +91,13 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     call.verdict = uva__consumer_state_enter(state, &what);
     if (before != UVA__CONSUMER_FAILED && state->end == UVA__CONSUMER_FAILED)
         call.failure = state->code;
+    if (call.late)
+        uva__consumer_state_leave(state);
     uva__lock_drop(&f->lock);
+    if (call.late) {
+        foreign_report_late(rt, &call);
+        return call;
+    }
     uva__foreign_report_breach(f, call.verdict.clause);
     if (self != &f->handler)
         uva__foreign_report_breach(f, "AH-24");
@@ -277,7 +295,8 @@ static int foreign_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
         code = foreign_take_schema(f, self->producer, schema);
     if (schema != NULL)
         uva_schema_release(schema); /* unless it was moved out */
-    foreign_leave(f, NULL);
+    if (!call.late)
+        foreign_leave(f, NULL);
     return code;
 }
 
@@ -310,6 +329,8 @@ static void foreign_on_end(struct ArrowAsyncDeviceStreamHandler *self)
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_END});
 
+    if (call.late)
+        return;
     uva__foreign_await_calls(f);
     foreign_report_call(f, &call);
     foreign_leave(f, NULL);
@@ -338,7 +359,8 @@ static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
         pending_task = foreign_add_task(f, task, metadata);
     else if (call.verdict.action == UVA__ACTION_DISCARD)
         uva__pending_tasks_extract_unwanted(task);
-    foreign_leave(f, pending_task);
+    if (!call.late)
+        foreign_leave(f, pending_task);
     return 0;
 }
 
@@ -355,6 +377,8 @@ static void foreign_on_error(struct ArrowAsyncDeviceStreamHandler *self,
     struct uva_error error;
     size_t size;
 
+    if (call.late)
+        return;
     uva__foreign_await_calls(f);
     if (call.failure != 0) {
         code = uva__error_set_foreign(&error, code, message);
@@ -386,6 +410,8 @@ static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
 
+    if (call.late)
+        return;
     if (call.verdict.action == UVA__ACTION_TAKE) {
         uva__handler_base_mark_released(self);
         uva__foreign_await_calls(f);

@@ -15,6 +15,7 @@
 
 #include "protocol/consumer_state.h"
 #include "source/pending_tasks.h"
+#include "stream/slots.h"
 #include "stream/source.h"
 #include "uvarrow/stream.h"
 
@@ -30,7 +31,9 @@ struct uva__foreign_events {
 };
 
 struct uva__foreign {
-    struct uva__source source;                    /* first */
+    struct uva__handler_slot slot; /* first: its memory, which stays valid for
+                                      calls that come after release */
+    struct uva__source source;
     struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
     struct uva_async_source options;              /* owns its ctx */
     struct uva__pending_tasks pending_tasks;      /* owns: pending tasks */
@@ -57,9 +60,9 @@ struct uva__foreign {
         bool draining;          /* a close waits a while for the producer */
     } loop;
 
-    struct uva__lock lock;
+    struct uva__lock lock; /* valid in quarantine, too */
     struct {
-        struct uva__consumer_state state;    /* the rules */
+        struct uva__consumer_state state;    /* the rules; valid as the lock */
         struct uva__foreign_events events;   /* not collected by the loop */
         struct ArrowAsyncProducer *producer; /* borrows, until a terminal
                                                 callback; or NULL */
@@ -86,7 +89,12 @@ struct uva__foreign {
  * filled in. The source holds the only reference. Thread: any. */
 void uva__foreign_init_state(struct uva__foreign *foreign);
 
-/* For uva__wakeup_ops: frees it. Thread: any. */
+/* Gives its memory, cleared; NULL without memory, and unless
+ * uva__slots_ensure() has succeeded. Thread: any. */
+struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt);
+
+/* For uva__wakeup_ops: frees what it owns, and puts its memory into quarantine,
+ * as the producer may still call the handler. Thread: any. */
 void uva__foreign_free(struct uva__wakeup *wakeup);
 
 /* Counts references; the last release frees the object. Thread: any. */

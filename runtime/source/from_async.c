@@ -291,7 +291,7 @@ static int async_check(const struct uva_async_source *options,
 static struct uva__foreign *async_new(struct uva__rt *rt,
                                       const struct uva_async_source *options)
 {
-    struct uva__foreign *f = uva__memory_new(&rt->allocator, sizeof(*f));
+    struct uva__foreign *f = uva__foreign_alloc(rt);
 
     if (f == NULL)
         return NULL;

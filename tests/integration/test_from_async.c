@@ -181,7 +181,7 @@ START_TEST(AH11_what_comes_behind_the_end_is_discarded)
 }
 END_TEST
 
-/* While start runs, the handler's memory is still valid. */
+/* While start runs; test_late_callbacks.c has calls that come later. */
 START_TEST(AH22_what_comes_behind_release_is_discarded)
 {
     static const struct scripted expected[] = {

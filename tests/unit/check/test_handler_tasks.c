@@ -403,7 +403,8 @@ static void add_all(TCase *all)
     tcase_add_test(all, a_stale_copy_does_not_reach_the_task_that_has_its_slot);
     tcase_add_test(all, a_discard_that_fails_is_AT_04);
     tcase_add_loop_test(all, success_without_an_array_is_AT_05, 0, 2);
-    tcase_add_test(all, an_array_of_a_failed_extraction_is_AT_07_and_not_released);
+    tcase_add_test(all,
+                   an_array_of_a_failed_extraction_is_AT_07_and_not_released);
     tcase_add_test(all, out_released_after_a_failure_is_AT_22);
     tcase_add_test(all,
                    of_two_checks_neither_takes_the_others_trap_for_an_array);
