@@ -297,12 +297,13 @@ UVA_API void uva_stream_cancel(struct uva_stream *stream, int code,
 /** Cancels the stream, makes no further callback to the consumer, not even
  * on_done, and drops one reference of the caller: for a caller about to free
  * the ctx of its callbacks. Also frees the items of tasks that a foreign
- * handler has taken and not extracted; until the runtime is closed, extracting
- * such a task returns ECANCELED. Safe inside any callback, including those of
- * this stream. On another thread it is uva_stream_cancel() followed by
- * uva_stream_release(), and a callback may still run. NULL is allowed.
- * Thread: loop.
- * Clauses: G-16. */
+ * handler has taken and not extracted. Until the runtime is closed, extracting
+ * such a task fails: it returns ECANCELED and marks the output released; or,
+ * once its memory serves a later task, EINVAL, and the output is not written.
+ * uva_task_extract() leaves it released in both cases. Safe inside any
+ * callback, including those of this stream. On another thread it is
+ * uva_stream_cancel() followed by uva_stream_release(), and a callback may
+ * still run. NULL is allowed. Thread: loop. Clauses: G-16. */
 UVA_API void uva_stream_drop(struct uva_stream *stream);
 
 /** Continues delivery after on_batch has returned EAGAIN. A call made on any
