@@ -162,7 +162,9 @@ struct uva_async_source {
     bool on_loop; /* extraction only moves an array, as in Arrow C++: may run on
                      the loop thread */
     bool printed_layout; /* the producer object has the layout printed in the
-                            document, with a `release` function */
+                            document, with a `release` function. Set by itself
+                            where struct ArrowAsyncProducer has it, because the
+                            header that defines it so was included first */
     void *reserved[4];
 };
 
@@ -177,6 +179,27 @@ struct uva_async_source {
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_async(struct uva_runtime *runtime,
                       const struct uva_async_source *source);
+
+#ifdef UVA_ABI_IS_PRINTED
+/** As uva_stream_from_async(), which calls this behind another header that
+ * defines ArrowAsyncProducer: sets printed_layout if that is the printed one.
+ * Takes the ctx of `source`, and returns a stream, as that function does.
+ * Thread: any.
+ * Clauses: G-03. */
+UVA_MUST_CHECK static inline struct uva_stream *
+uva_stream_from_async_adopted(struct uva_runtime *runtime,
+                              const struct uva_async_source *source)
+{
+    struct uva_async_source printed;
+
+    if (source == NULL || !UVA_ABI_IS_PRINTED)
+        return uva_stream_from_async(runtime, source);
+    printed = *source;
+    printed.printed_layout = true;
+    return uva_stream_from_async(runtime, &printed);
+}
+#define uva_stream_from_async(...) uva_stream_from_async_adopted(__VA_ARGS__)
+#endif
 
 /* ---- start --------------------------------------------------------------- */
 

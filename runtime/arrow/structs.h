@@ -36,6 +36,12 @@ uva__structs_check_handler(const struct ArrowAsyncDeviceStreamHandler *handler,
 UVA_MUST_CHECK int uva__structs_check_schema(const struct ArrowSchema *schema,
                                              struct uva_error *error);
 
+/* Gives the metadata of a producer (borrowed from it) by the released layout or
+ * the one that the document prints. Thread: any. Clauses: G-03. */
+const char *
+uva__structs_producer_metadata(const struct ArrowAsyncProducer *producer,
+                               bool printed_layout);
+
 /* Whether `n_children` and the vector `children` are consistent. Thread: any.
  * Clauses: DA-25. */
 static inline bool uva__structs_children_are_sound(int64_t n_children,

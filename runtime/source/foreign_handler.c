@@ -32,8 +32,6 @@
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
-enum { PRINTED_METADATA = 32 };
-
 /* One call of a callback. */
 struct call {
     struct uva__consumer_verdict verdict;
@@ -185,18 +183,6 @@ static void foreign_leave(struct uva__foreign *f,
 
 /* ---- on_schema ---------------------------------------------------------- */
 
-static const char *metadata_of(const struct uva__foreign *f,
-                               const struct ArrowAsyncProducer *producer)
-{
-    const char *metadata;
-
-    if (!f->options.printed_layout)
-        return producer->additional_metadata;
-    memcpy(&metadata, (const char *)producer + PRINTED_METADATA,
-           sizeof(metadata));
-    return metadata;
-}
-
 /* Gives schema, device type and metadata to the pending tasks and, in `events`,
  * to the loop. */
 static int foreign_describe(struct uva__foreign *f,
@@ -206,8 +192,10 @@ static int foreign_describe(struct uva__foreign *f,
 {
     const struct uva_allocator *allocator = &f->source.rt->allocator;
     struct ArrowSchema copy;
-    int code = uva__metadata_copy(allocator, metadata_of(f, producer),
-                                  &events->metadata);
+    int code = uva__metadata_copy(
+        allocator,
+        uva__structs_producer_metadata(producer, f->options.printed_layout),
+        &events->metadata);
 
     if (code == ENOMEM)
         return code;

@@ -85,7 +85,10 @@ static int starter_call(struct uva__foreign *f, struct uva_error *error)
     if (code != 0)
         return uva_error_set(error, code,
                              "from_async: no thread to start the producer on");
-    handler = uva__check_hop_handler(f->source.rt, "from_async", &f->handler);
+    handler = uva__check_hop_foreign(f->source.rt, "from_async", &f->handler,
+                                     f->options.printed_layout);
+    if (handler != &f->handler)
+        f->options.printed_layout = false;
     code = f->options.start(f->options.ctx, handler, error);
     if (code != 0 && handler != &f->handler)
         starter_withdraw_checker(f, handler);

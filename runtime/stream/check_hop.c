@@ -142,6 +142,14 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__rt *rt, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler)
 {
+    return uva__check_hop_foreign(rt, name, handler, false);
+}
+
+struct ArrowAsyncDeviceStreamHandler *
+uva__check_hop_foreign(struct uva__rt *rt, const char *name,
+                       struct ArrowAsyncDeviceStreamHandler *handler,
+                       bool printed_layout)
+{
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_error error = {0};
     struct uva_check options;
@@ -149,6 +157,7 @@ uva__check_hop_handler(struct uva__rt *rt, const char *name,
     if (!rt->checked)
         return handler;
     options = check_of(rt, name);
+    options.printed_layout = printed_layout;
     if (uva__handler_check(quarantine_of(rt), handler, &options, &checked,
                            &error) == 0)
         return checked;
