@@ -165,7 +165,16 @@ struct uva_async_source {
                             document, with a `release` function. Set by itself
                             where struct ArrowAsyncProducer has it, because the
                             header that defines it so was included first */
-    void *reserved[4];
+    /* makes a blocked start, or a blocked request of the producer, return soon,
+     * because no more batches are wanted: the cancel function of a driver. A
+     * start that lasts as long as the stream counts as blocked. NULL: the call
+     * returns when it is ready, on its thread. Called on another thread while
+     * that call runs, or just before or after it, and again until that call
+     * returns, so data that both use needs synchronisation. The producer's
+     * cancel may run beside it; free_ctx is not called before all of them have
+     * returned. */
+    void (*interrupt)(void *ctx);
+    void *reserved[3];
 };
 
 /** Creates a stream of the batches that a foreign producer sends, and tolerates

@@ -261,6 +261,22 @@ static bool foreign_wait_locked(struct uva__foreign *f, uint64_t until_ns)
     return true;
 }
 
+bool uva__foreign_is_blocked_locked(const struct uva__foreign *f)
+{
+    return f->locked.starting || f->locked.requesting != 0;
+}
+
+void uva__foreign_await_blocked(struct uva__foreign *f, int64_t limit_ms)
+{
+    const uint64_t until_ns = uva__clock_ns() + (uint64_t)limit_ms * MS_NS;
+
+    uva__lock_take(&f->lock);
+    while (uva__foreign_is_blocked_locked(f) &&
+           foreign_wait_locked(f, until_ns))
+        ;
+    uva__lock_drop(&f->lock);
+}
+
 /* The rules let no call begin after a terminal callback. */
 void uva__foreign_await_calls(struct uva__foreign *f)
 {

@@ -45,6 +45,7 @@ struct uva__foreign {
     struct uva_job starter;      /* extra threads, one per job: calls start */
     struct uva_job requester;    /* calls request when no callback will do so */
     struct uva_job canceller;    /* calls cancel */
+    struct uva_job interrupter;  /* calls interrupt */
     struct uva_job discarder;    /* discards tasks that were not handed on */
     struct uva_job free_ctx_job; /* calls free_ctx */
     struct uva__futex left;      /* raised when a method returns for which a
@@ -73,6 +74,7 @@ struct uva__foreign {
         bool calls_abandoned;  /* such a wait took longer than limit_ms */
         bool requester_out;    /* the requester job is in flight */
         bool canceller_out;    /* the canceller job was submitted */
+        bool starting;         /* a thread is inside start */
         bool start_returned;   /* start was called, and has returned */
         bool touched;          /* the producer has called the handler */
         bool ended_silently;   /* released without an end or error: what start
@@ -141,6 +143,13 @@ void uva__foreign_extracted(struct uva__foreign *foreign);
  * is no end to note. `_end`: request has returned. Thread: any. */
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 void uva__foreign_request_end_locked(struct uva__foreign *foreign);
+
+/* Returns whether a thread is inside a call that interrupt is for. Thread: any.
+ */
+bool uva__foreign_is_blocked_locked(const struct uva__foreign *foreign);
+
+/* Waits for those calls, `limit_ms` at most. Thread: an extra thread. */
+void uva__foreign_await_blocked(struct uva__foreign *foreign, int64_t limit_ms);
 
 /* In a terminal callback, after which no thread may be inside the producer's
  * methods: waits for those that are. Thread: the producer's. */

@@ -10,9 +10,10 @@
  * - the producer, or start: reported behind the batches before it;
  * - an extraction: reported at once, and the producer is cancelled.
  *
- * On stop:     (extra threads) cancel; tasks that were not handed on are
- *              discarded. Neither is waited for, nor a start that does not
- *              return: each of them holds a reference. A close waits a second
+ * On stop:     (extra threads) cancel; interrupt, while start or request is in
+ *              progress; tasks that were not handed on are discarded. None of
+ *              them is waited for, nor a start that does not return: each of
+ *              them holds a reference. A close waits a second
  *              for producers that have not released.
  *
  * The window limits the batches that are requested and not handed on. A task
@@ -127,6 +128,15 @@ static void canceller_run(struct uva_job *job)
     foreign_end_job(f);
 }
 
+static void interrupter_run(struct uva_job *job)
+{
+    struct uva__foreign *f =
+        uva__container_of(job, struct uva__foreign, interrupter);
+
+    uva__foreign_interrupt(f);
+    foreign_end_job(f);
+}
+
 static struct uva__pending_task *pending_task_pop(struct uva__list *list)
 {
     struct uva__link *link = uva__list_pop(list);
@@ -237,16 +247,18 @@ static struct uva__task *async_take(struct uva__source *source)
 static void async_stop(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
-    bool cancel;
+    bool cancel, interrupt;
 
     if (uva__atomic64_load(&f->closed) == 0) {
         f->loop.draining = true;
         source->rt->loop.draining++;
     }
     source->ready = 0;
-    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
+    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready, &interrupt);
     if (cancel)
         foreign_submit(f, &f->canceller);
+    if (interrupt)
+        foreign_submit(f, &f->interrupter);
     if (!uva__list_is_empty(&f->loop.ready))
         foreign_submit(f, &f->discarder);
 }
@@ -279,7 +291,7 @@ static int async_check(const struct uva_async_source *options,
     if (options->start == NULL)
         return uva_error_set(error, EINVAL,
                              "uva_async_source: start is mandatory");
-    if (!uva__memory_is_clear(options->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 3))
         return uva_error_set(error, EINVAL,
                              "uva_async_source: reserved members must be "
                              "NULL; clear the struct before filling it in");
@@ -309,6 +321,7 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     f->starter.run = starter_run;
     f->requester.run = requester_run;
     f->canceller.run = canceller_run;
+    f->interrupter.run = interrupter_run;
     f->discarder.run = discarder_run;
     uva__foreign_init(f);
     return f;
