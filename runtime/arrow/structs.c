@@ -98,19 +98,6 @@ int uva__structs_check_handler(
         error);
 }
 
-const char *
-uva__structs_producer_metadata(const struct ArrowAsyncProducer *producer,
-                               bool printed_layout)
-{
-    const size_t printed = offsetof(struct ArrowAsyncProducer, private_data);
-    const char *metadata;
-
-    if (!printed_layout)
-        return producer->additional_metadata;
-    memcpy(&metadata, (const char *)producer + printed, sizeof(metadata));
-    return metadata;
-}
-
 int uva__structs_check_schema(const struct ArrowSchema *schema,
                               struct uva_error *error)
 {
