@@ -129,9 +129,8 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
     bool last;
 
     uva__consumer_state_leave(&f->locked.state);
-    last = f->locked.state.released && f->locked.state.calls == 0 &&
-           !f->locked.peer_released;
-    f->locked.peer_released = f->locked.peer_released || last;
+    last = f->locked.state.released && f->locked.state.calls == 0;
+    f->locked.peer_released = last;
     *closed = uva__foreign_is_closed_locked(f);
     return last;
 }
@@ -400,12 +399,10 @@ static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
 
     if (call.late)
         return;
-    if (call.verdict.action == UVA__ACTION_TAKE) {
-        uva__handler_base_mark_released(self);
-        uva__foreign_await_calls(f);
-        if (uva__pending_tasks_close(&f->pending_tasks))
-            uva__foreign_release_below(f);
-    }
+    uva__handler_base_mark_released(self);
+    uva__foreign_await_calls(f);
+    if (uva__pending_tasks_close(&f->pending_tasks))
+        uva__foreign_release_below(f);
     if (call.failure != 0)
         foreign_end_silently(f);
     foreign_leave(f, NULL);
