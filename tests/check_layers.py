@@ -86,7 +86,7 @@ MAY = {
     "tests/fuzz/": ["uvarrow/", *LAYERS, "support/", "fuzz/", "<uv.h>"],
     "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",
-                        "<uv.h>"],
+                        "adbc_draft.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *LAYERS, "sim/", "support/", "<uv.h>",
                    "<check.h>"],
     "tests/model/": ["uvarrow/", *LAYERS, "sim/", "model/", "<check.h>"],

@@ -288,7 +288,8 @@ struct uva_runtime_stats {
                                  for jobs that must not wait for a thread */
     int64_t calls_stuck;      /* foreign calls abandoned and still running */
     int64_t peer_breaches;    /* rules that peers broke, and we tolerated */
-    int64_t late_calls;       /* calls to request or cancel after release */
+    int64_t late_calls;       /* calls after release: request and cancel of a
+                                 driven handler, callbacks of a producer */
     int64_t hold_max_ns;      /* the longest time that one turn took, with the
                                  time in which the system ran other threads */
     int64_t turns;            /* turns of the loop that ran this runtime */

@@ -163,18 +163,53 @@ struct uva_async_source {
                      the loop thread. Otherwise the tasks of a producer that
                      releases on a loop thread are extracted after that */
     bool printed_layout; /* the producer object has the layout printed in the
-                            document, with a `release` function */
-    void *reserved[4];
+                            document, with a `release` function. Set by itself
+                            where struct ArrowAsyncProducer has it, because the
+                            header that defines it so was included first */
+    /* makes a blocked start, or a blocked request of the producer, return soon,
+     * because no more batches are wanted: the cancel function of a driver. A
+     * start that lasts as long as the stream counts as blocked. NULL: the call
+     * returns when it is ready, on its thread. Called on another thread while
+     * that call runs, or just before or after it, and again until that call
+     * returns, so data that both use needs synchronisation. The producer's
+     * cancel may run beside it; free_ctx is not called before all of them have
+     * returned. */
+    void (*interrupt)(void *ctx);
+    void *reserved[3];
 };
 
 /** Creates a stream of the batches that a foreign producer sends, and tolerates
  * the deviations listed in the clauses below. Copies `source`, takes its ctx.
- * Returns the stream, never NULL, with one reference for the caller.
+ * Callbacks that come after the producer's release have no effect, are reported
+ * as a breach, and counted in `late_calls`; not so once the runtime is closed,
+ * as the handler is freed then. Returns the stream, never NULL, with one
+ * reference for the caller.
  * Thread: any.
- * Clauses: Q-01 to Q-24. */
+ * Clauses: AH-22, Q-01 to Q-24. */
 UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_async(struct uva_runtime *runtime,
                       const struct uva_async_source *source);
+
+#ifdef UVA_ABI_IS_PRINTED
+/** As uva_stream_from_async(), which calls this behind another header that
+ * defines ArrowAsyncProducer: sets printed_layout if that is the printed one.
+ * Takes the ctx of `source`, and returns a stream, as that function does.
+ * Thread: any.
+ * Clauses: G-03. */
+UVA_MUST_CHECK static inline struct uva_stream *
+uva_stream_from_async_adopted(struct uva_runtime *runtime,
+                              const struct uva_async_source *source)
+{
+    struct uva_async_source printed;
+
+    if (source == NULL || !UVA_ABI_IS_PRINTED)
+        return uva_stream_from_async(runtime, source);
+    printed = *source;
+    printed.printed_layout = true;
+    return uva_stream_from_async(runtime, &printed);
+}
+#define uva_stream_from_async(...) uva_stream_from_async_adopted(__VA_ARGS__)
+#endif
 
 /* ---- start --------------------------------------------------------------- */
 
@@ -349,12 +384,13 @@ UVA_API void uva_stream_cancel(struct uva_stream *stream, int code,
 /** Cancels the stream, makes no further callback to the consumer, not even
  * on_done, and drops one reference of the caller: for a caller about to free
  * the ctx of its callbacks. Also frees the items of tasks that a foreign
- * handler has taken and not extracted; until the runtime is closed, extracting
- * such a task returns ECANCELED. Safe inside any callback, including those of
- * this stream. On another thread it is uva_stream_cancel() followed by
- * uva_stream_release(), and a callback may still run. NULL is allowed.
- * Thread: loop.
- * Clauses: G-16. */
+ * handler has taken and not extracted. Until the runtime is closed, extracting
+ * such a task fails: it returns ECANCELED and marks the output released; or,
+ * once its memory serves a later task, EINVAL, and the output is not written.
+ * uva_task_extract() leaves it released in both cases. Safe inside any
+ * callback, including those of this stream. On another thread it is
+ * uva_stream_cancel() followed by uva_stream_release(), and a callback may
+ * still run. NULL is allowed. Thread: loop. Clauses: G-16. */
 UVA_API void uva_stream_drop(struct uva_stream *stream);
 
 /** Continues delivery after on_batch has returned EAGAIN. A call made on any

@@ -5,6 +5,9 @@
 #ifndef UVA_ARROW_STRUCTS_H
 #define UVA_ARROW_STRUCTS_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
@@ -35,6 +38,20 @@ uva__structs_check_handler(const struct ArrowAsyncDeviceStreamHandler *handler,
  * Thread: any. */
 UVA_MUST_CHECK int uva__structs_check_schema(const struct ArrowSchema *schema,
                                              struct uva_error *error);
+
+/* Gives the metadata of a producer (borrowed from it) by the released layout or
+ * the one that the document prints. Thread: any. Clauses: G-03. */
+static inline const char *
+uva__structs_producer_metadata(const struct ArrowAsyncProducer *producer,
+                               bool printed_layout)
+{
+    const size_t printed = offsetof(struct ArrowAsyncProducer, private_data);
+    const char *metadata = producer->additional_metadata;
+
+    if (printed_layout)
+        memcpy(&metadata, (const char *)producer + printed, sizeof(metadata));
+    return metadata;
+}
 
 /* Whether `n_children` and the vector `children` are consistent. Thread: any.
  * Clauses: DA-25. */

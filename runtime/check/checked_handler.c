@@ -273,11 +273,17 @@ static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- on_error ----------------------------------------------------------- */
 
+/* Before on_schema the consumer may read the device type, and nothing else.
+ * Clauses: AP-01. */
 static void observe_producer_late(struct uva__callback *cb)
 {
-    if (uva__atomic_ptr_load(&cb->stream->peer.producer) != NULL)
+    struct uva__checked *c = cb->stream;
+
+    if (uva__atomic_ptr_load(&c->peer.producer) != NULL)
         uva__callback_check_producer(cb);
-    else if (cb->self->producer == NULL)
+    else if (cb->self->producer != NULL)
+        c->producer.device_type = cb->self->producer->device_type;
+    else
         uva__findings_add(&cb->seen, UVA__RULE_AH_03_EARLY, 0);
 }
 

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "arrow/structs.h"
 #include "check/layout_probe.h"
 #include "uvarrow/arrow.h"
 
@@ -46,6 +47,12 @@ static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
 
     memcpy(&first, real, sizeof(first));
     return (uint32_t)first > UINT16_MAX && first >> 32 != 0 && first >> 47 == 0;
+}
+
+static const char *metadata_of(const struct uva__checked *c,
+                               const struct ArrowAsyncProducer *real)
+{
+    return uva__structs_producer_metadata(real, c->printed_layout);
 }
 
 /* Shows `size` bytes of metadata also to consumers that look for them where the
@@ -94,8 +101,7 @@ void uva__checked_producer_adopt(struct uva__checked *c,
     struct uva__checked_peer *peer = &c->peer;
 
     peer->device_type = c->producer.device_type = real->device_type;
-    peer->metadata = c->producer.additional_metadata =
-        real->additional_metadata;
+    peer->metadata = c->producer.additional_metadata = metadata_of(c, real);
     uva__atomic_ptr_store(&peer->producer, real);
     if (is_of_old_layout(real)) {
         uva__findings_add(seen, UVA__RULE_AB_19, 0);
@@ -105,7 +111,7 @@ void uva__checked_producer_adopt(struct uva__checked *c,
         uva__findings_add(seen, UVA__RULE_AB_17, 0);
     if (real->device_type == 0)
         uva__findings_add(seen, UVA__RULE_AP_01, 0);
-    adopt_metadata(c, real->additional_metadata, seen);
+    adopt_metadata(c, peer->metadata, seen);
 }
 
 /* Whether the bytes of its metadata are to be compared again: large ones only
@@ -133,7 +139,7 @@ void uva__checked_producer_compare(struct uva__checked *c,
         return;
     if (real->device_type != peer->device_type)
         uva__findings_add(seen, UVA__RULE_AP_01, real->device_type);
-    if (real->additional_metadata != peer->metadata)
+    if (metadata_of(c, real) != peer->metadata)
         uva__findings_add(seen, UVA__RULE_AP_20, 0);
     else if (metadata_is_due(peer) &&
              sum_of(peer->metadata, peer->size) != peer->sum)

@@ -194,6 +194,7 @@ static void checked_configure(struct uva__checked *c,
     c->slow_call_ms = options->slow_call_ms;
     c->slow_extract_ms = options->slow_extract_ms;
     c->keep = options->keep;
+    c->printed_layout = options->printed_layout;
     c->fine_clock = options->slow_call_ms < FINE_BELOW_MS ||
                     options->slow_extract_ms < FINE_BELOW_MS;
     uva__atomic64_store(&c->chance, options->perturb_seed);

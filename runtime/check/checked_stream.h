@@ -42,6 +42,7 @@ struct uva__checked {
     void (*on_idle)(struct uva__checked *c);
     int64_t slow_call_ms, slow_extract_ms; /* limits for warnings */
     bool keep;                             /* it is kept until conclude */
+    bool printed_layout;                   /* the producer's */
     bool fine_clock;                       /* the limits need an exact clock */
     struct uva__atomic64 chance; /* random state of the perturbation; 0: none */
     struct uva__checked_peer peer; /* the producer */

@@ -305,21 +305,20 @@ static void array_of_none(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* Gives no array. A consumer that marked `out` as released finds it unchanged;
- * one that did not finds a trap, or the mark.
+/* Gives no array. What a failed extraction left is reported, and neither
+ * released nor passed on: it may be stale. A consumer that marked `out` as
+ * released finds it unchanged; one that did not finds a trap, or the mark.
  * Clauses: AT-22. */
 static void extraction_give_none(struct extraction *e, int code,
-                                 struct ArrowDeviceArray *array,
+                                 const struct ArrowDeviceArray *array,
                                  struct ArrowDeviceArray *out)
 {
     e->failed = code != 0;
     if (code == 0)
         uva__findings_add(&e->seen, UVA__RULE_AT_05, e->task->ordinal);
     else if (gives_array(array) &&
-             !uva__release_hook_array_is_trap(&array->array)) {
+             !uva__release_hook_array_is_trap(&array->array))
         uva__findings_add(&e->seen, UVA__RULE_AT_07, e->task->ordinal);
-        uva_array_release(array);
-    }
     if (out->array.release == NULL)
         return;
     out->array.release = NULL;

@@ -4,11 +4,11 @@
 #define _GNU_SOURCE
 #include "check/thread_util.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 struct call {
     void (*fn)(void *arg); /* to run */
@@ -28,7 +28,7 @@ void uva__thread_util_run(void (*fn)(void *arg), void *arg)
     struct call call = {fn, arg};
     pthread_t thread;
 
-    if (pthread_create(&thread, NULL, thread_util_main, &call) != 0) {
+    if (uva__thread_start(&thread, thread_util_main, &call) != 0) {
         fn(arg);
         return;
     }

@@ -22,9 +22,10 @@ bool uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
                        struct uva__foreign_events *events, bool *cancel);
 
 /* Wants no more batches; appends to `queued` the tasks that were queued.
- * Returns whether the canceller is to be submitted. Thread: loop. */
+ * Returns whether the canceller is to be submitted, and in `interrupt` whether
+ * the interrupter is. Thread: loop. */
 bool uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
-                       struct uva__list *queued);
+                       struct uva__list *queued, bool *interrupt);
 
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
 void uva__foreign_fault(struct uva__foreign *foreign, int code);
@@ -42,5 +43,9 @@ void uva__foreign_request(struct uva__foreign *foreign);
 
 /* Calls cancel, if that may still be called. Thread: an extra thread. */
 void uva__foreign_cancel(struct uva__foreign *foreign);
+
+/* Calls interrupt until no call that it is for is running, after a stop.
+ * Thread: an extra thread. */
+void uva__foreign_interrupt(struct uva__foreign *foreign);
 
 #endif

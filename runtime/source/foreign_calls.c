@@ -19,6 +19,7 @@
 #include <errno.h>
 
 #include "source/foreign_handler.h"
+#include "source/interrupt.h"
 #include "stream/producer.h"
 
 /* ---- request, cancel ---------------------------------------------------- */
@@ -83,6 +84,42 @@ void uva__foreign_cancel(struct uva__foreign *f)
         uva__foreign_free_ctx(f);
 }
 
+/* ---- interrupt ---------------------------------------------------------- */
+
+/* Counts as a call, so that free_ctx comes later; but not as one that is stuck.
+ * False: no call is blocked any more. */
+static bool foreign_interrupt_once(struct uva__foreign *f)
+{
+    bool blocked, closed;
+
+    uva__lock_take(&f->lock);
+    blocked = uva__foreign_is_blocked_locked(f);
+    f->locked.inside += blocked;
+    uva__lock_drop(&f->lock);
+    if (!blocked)
+        return false;
+    f->options.interrupt(f->options.ctx);
+    uva__lock_take(&f->lock);
+    f->locked.inside--;
+    closed = uva__foreign_is_closed_locked(f);
+    uva__lock_drop(&f->lock);
+    if (closed)
+        uva__foreign_free_ctx(f);
+    return true;
+}
+
+/* Interrupts repeatedly, as a reader does: drivers forget an interrupt that
+ * came just before the call. No call begins after a stop, so it ends. */
+void uva__foreign_interrupt(struct uva__foreign *f)
+{
+    int64_t pause_ms = INTERRUPT_PAUSE_MS;
+
+    while (foreign_interrupt_once(f)) {
+        uva__foreign_await_blocked(f, pause_ms);
+        pause_ms = uva__interrupt_next_pause(pause_ms);
+    }
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 bool uva__foreign_may_start(struct uva__foreign *f)
@@ -91,6 +128,7 @@ bool uva__foreign_may_start(struct uva__foreign *f)
 
     uva__lock_take(&f->lock);
     due = !f->locked.stopped;
+    f->locked.starting = due;
     if (due)
         uva__foreign_frame_begin_locked(f);
     f->locked.peer_released = !due;
@@ -124,6 +162,7 @@ void uva__foreign_started(struct uva__foreign *f, int code,
     bool untouched, counts, ended_silently, closed;
 
     uva__lock_take(&f->lock);
+    f->locked.starting = false;
     uva__foreign_frame_end_locked(f);
     f->locked.start_returned = true;
     ended_silently = f->locked.ended_silently;
@@ -201,7 +240,7 @@ bool uva__foreign_poll(struct uva__foreign *f, int64_t taken,
 }
 
 bool uva__foreign_stop(struct uva__foreign *f, int64_t taken,
-                       struct uva__list *queued)
+                       struct uva__list *queued, bool *interrupt)
 {
     bool cancel;
 
@@ -216,6 +255,8 @@ bool uva__foreign_stop(struct uva__foreign *f, int64_t taken,
                           (uint64_t)f->locked.inside);
     }
     cancel = canceller_is_due_locked(f);
+    *interrupt = f->options.interrupt != NULL && f->locked.abandoned &&
+                 uva__foreign_is_blocked_locked(f);
     uva__lock_drop(&f->lock);
     return cancel;
 }

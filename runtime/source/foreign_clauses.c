@@ -13,9 +13,15 @@ const char *uva__foreign_clauses_text(const char *clause)
 void uva__foreign_clauses_count(const struct uva__source *source,
                                 const char *clause)
 {
-    if (!uva__rt_is_closed(source->rt))
-        uva__rt_breach(source->rt, uva__label_text(source->label), clause,
-                       uva__foreign_clauses_text(clause));
+    uva__foreign_clauses_count_late(source->rt, uva__label_text(source->label),
+                                    clause);
+}
+
+void uva__foreign_clauses_count_late(struct uva__rt *rt, const char *stream,
+                                     const char *clause)
+{
+    if (!uva__rt_is_closed(rt))
+        uva__rt_breach(rt, stream, clause, uva__foreign_clauses_text(clause));
     else
-        uva__atomic64_add(&source->rt->stats.peer_breaches, 1);
+        uva__atomic64_add(&rt->stats.peer_breaches, 1);
 }

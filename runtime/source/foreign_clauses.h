@@ -14,4 +14,9 @@ const char *uva__foreign_clauses_text(const char *clause);
 void uva__foreign_clauses_count(const struct uva__source *source,
                                 const char *clause);
 
+/* For a source that may be gone; `stream` is its name, or NULL.
+ * Thread: any. */
+void uva__foreign_clauses_count_late(struct uva__rt *rt, const char *stream,
+                                     const char *clause);
+
 #endif

@@ -34,12 +34,12 @@
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 
-enum { PRINTED_METADATA = 32 };
-
 /* One call of a callback. */
 struct call {
     struct uva__consumer_verdict verdict;
     int failure; /* the code with which it makes the stream fail; or 0 */
+    bool late;   /* the producer has released the handler: the object may be in
+                    quarantine, and is not used any more */
 };
 
 static void foreign_report_call(struct uva__foreign *f, const struct call *call)
@@ -55,6 +55,13 @@ static void foreign_report_call(struct uva__foreign *f, const struct call *call)
 }
 
 /* ---- a callback's begin and end ----------------------------------------- */
+
+/* Uses nothing of the object, which may be in quarantine. */
+static void foreign_report_late(struct uva__rt *rt, const struct call *call)
+{
+    uva__atomic64_add(&rt->stats.late_calls, 1);
+    uva__foreign_clauses_count_late(rt, NULL, call->verdict.clause);
+}
 
 static struct uva__foreign *
 foreign_at(const struct ArrowAsyncDeviceStreamHandler *self)
@@ -80,10 +87,12 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     const uint64_t thread = uva__thread_self();
     enum uva__consumer_end before;
     struct call call = {.failure = 0};
+    struct uva__rt *rt;
     bool in_cancel;
 
-    uva__foreign_log(f, callbacks[what.event], -1);
     uva__lock_take(&f->lock);
+    rt = f->source.rt;
+    call.late = state->released;
     f->locked.touched = true;
     what.in_request = f->locked.requesting == thread;
     in_cancel = f->locked.cancelling == thread;
@@ -91,7 +100,14 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     call.verdict = uva__consumer_state_enter(state, &what);
     if (before != UVA__CONSUMER_FAILED && state->end == UVA__CONSUMER_FAILED)
         call.failure = state->code;
+    if (call.late)
+        uva__consumer_state_leave(state);
     uva__lock_drop(&f->lock);
+    if (call.late) {
+        foreign_report_late(rt, &call);
+        return call;
+    }
+    uva__foreign_log(f, callbacks[what.event], -1);
     uva__foreign_report_breach(f, call.verdict.clause);
     if (self != &f->handler)
         uva__foreign_report_breach(f, "AH-24");
@@ -143,9 +159,8 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
     bool last;
 
     uva__consumer_state_leave(&f->locked.state);
-    last = f->locked.state.released && f->locked.state.calls == 0 &&
-           !f->locked.peer_released;
-    f->locked.peer_released = f->locked.peer_released || last;
+    last = f->locked.state.released && f->locked.state.calls == 0;
+    f->locked.peer_released = last;
     *closed = uva__foreign_is_closed_locked(f);
     return last;
 }
@@ -199,18 +214,6 @@ static void foreign_leave(struct uva__foreign *f,
 
 /* ---- on_schema ---------------------------------------------------------- */
 
-static const char *metadata_of(const struct uva__foreign *f,
-                               const struct ArrowAsyncProducer *producer)
-{
-    const char *metadata;
-
-    if (!f->options.printed_layout)
-        return producer->additional_metadata;
-    memcpy(&metadata, (const char *)producer + PRINTED_METADATA,
-           sizeof(metadata));
-    return metadata;
-}
-
 /* Gives schema, device type and metadata to the pending tasks and, in `events`,
  * to the loop. */
 static int foreign_describe(struct uva__foreign *f,
@@ -220,8 +223,10 @@ static int foreign_describe(struct uva__foreign *f,
 {
     const struct uva_allocator *allocator = &f->source.rt->allocator;
     struct ArrowSchema copy;
-    int code = uva__metadata_copy(allocator, metadata_of(f, producer),
-                                  &events->metadata);
+    int code = uva__metadata_copy(
+        allocator,
+        uva__structs_producer_metadata(producer, f->options.printed_layout),
+        &events->metadata);
 
     if (code == ENOMEM)
         return code;
@@ -309,7 +314,8 @@ static int foreign_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
         code = foreign_take_schema(f, self->producer, schema);
     if (schema != NULL)
         uva_schema_release(schema); /* unless it was moved out */
-    foreign_leave(f, NULL);
+    if (!call.late)
+        foreign_leave(f, NULL);
     return code;
 }
 
@@ -351,12 +357,24 @@ static void foreign_discard_task(struct uva__foreign *f,
         foreign_discard(f, pending_task);
 }
 
+/* After the release only the task may be used. */
+static void foreign_discard_any(struct uva__foreign *f,
+                                const struct ArrowAsyncTask *task, bool late)
+{
+    if (late)
+        uva__pending_tasks_extract_unwanted(task, uva__task_kind(task));
+    else
+        foreign_discard_task(f, task);
+}
+
 static void foreign_on_end(struct ArrowAsyncDeviceStreamHandler *self)
 {
     struct uva__foreign *f = foreign_at(self);
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_END});
 
+    if (call.late)
+        return;
     uva__foreign_await_calls(f);
     foreign_report_call(f, &call);
     foreign_leave(f, NULL);
@@ -384,8 +402,9 @@ static int foreign_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
     if (call.verdict.action == UVA__ACTION_TAKE)
         pending_task = foreign_add_task(f, task, metadata);
     else if (call.verdict.action == UVA__ACTION_DISCARD)
-        foreign_discard_task(f, task);
-    foreign_leave(f, pending_task);
+        foreign_discard_any(f, task, call.late);
+    if (!call.late)
+        foreign_leave(f, pending_task);
     return 0;
 }
 
@@ -402,6 +421,8 @@ static void foreign_on_error(struct ArrowAsyncDeviceStreamHandler *self,
     struct uva_error error;
     size_t size;
 
+    if (call.late)
+        return;
     uva__foreign_await_calls(f);
     if (call.failure != 0) {
         code = uva__error_set_foreign(&error, code, message);
@@ -448,11 +469,11 @@ static void foreign_on_release(struct ArrowAsyncDeviceStreamHandler *self)
     const struct call call = foreign_enter(
         self, (struct uva__consumer_call){.event = UVA__EVENT_RELEASE});
 
-    if (call.verdict.action == UVA__ACTION_TAKE) {
-        uva__handler_base_mark_released(self);
-        uva__foreign_await_calls(f);
-        foreign_extract_all(f);
-    }
+    if (call.late)
+        return;
+    uva__handler_base_mark_released(self);
+    uva__foreign_await_calls(f);
+    foreign_extract_all(f);
     if (call.failure != 0)
         foreign_end_silently(f);
     foreign_leave(f, NULL);

@@ -33,6 +33,22 @@ enum { MS_NS = 1000000 };
 
 /* ---- life --------------------------------------------------------------- */
 
+/* The memory may be that of an old one, with a late call that holds the lock.
+ */
+struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt)
+{
+    struct uva__handler_slot *slot =
+        uva__slots_take_handler(rt, sizeof(struct uva__foreign));
+    struct uva__foreign *f;
+
+    if (slot == NULL)
+        return NULL;
+    f = uva__container_of(slot, struct uva__foreign, slot);
+    memset(f, 0, offsetof(struct uva__foreign, lock));
+    memset(&f->locked, 0, sizeof(f->locked));
+    return f;
+}
+
 void uva__foreign_free(struct uva__wakeup *wakeup)
 {
     struct uva__foreign *f =
@@ -46,7 +62,7 @@ void uva__foreign_free(struct uva__wakeup *wakeup)
     uva__failure_fini(&events->failure, allocator);
     uva__pending_tasks_fini(&f->pending_tasks);
     uva__source_fini(&f->source);
-    uva__memory_free(allocator, f, sizeof(*f));
+    uva__slots_put_handler(rt, &f->slot);
     uva__rt_release(rt);
 }
 
@@ -351,6 +367,22 @@ static bool foreign_wait_locked(struct uva__foreign *f, uint64_t until_ns)
     uva__lock_take(&f->lock);
     f->locked.waiting--;
     return true;
+}
+
+bool uva__foreign_is_blocked_locked(const struct uva__foreign *f)
+{
+    return f->locked.starting || f->locked.requesting != 0;
+}
+
+void uva__foreign_await_blocked(struct uva__foreign *f, int64_t limit_ms)
+{
+    const uint64_t until_ns = uva__clock_ns() + (uint64_t)limit_ms * MS_NS;
+
+    uva__lock_take(&f->lock);
+    while (uva__foreign_is_blocked_locked(f) &&
+           foreign_wait_locked(f, until_ns))
+        ;
+    uva__lock_drop(&f->lock);
 }
 
 /* The rules let no call begin after a terminal callback. */

@@ -15,6 +15,7 @@
 
 #include "protocol/consumer_state.h"
 #include "source/pending_tasks.h"
+#include "stream/slots.h"
 #include "stream/source.h"
 #include "uvarrow/stream.h"
 
@@ -30,7 +31,9 @@ struct uva__foreign_events {
 };
 
 struct uva__foreign {
-    struct uva__source source;                    /* first */
+    struct uva__handler_slot slot; /* first: its memory, which stays valid for
+                                      calls that come after release */
+    struct uva__source source;
     struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
     struct uva_async_source options;              /* owns its ctx */
     struct uva__pending_tasks pending_tasks;      /* owns: pending tasks */
@@ -42,6 +45,7 @@ struct uva__foreign {
     struct uva_job starter;      /* extra threads, one per job: calls start */
     struct uva_job requester;    /* calls request when no callback will do so */
     struct uva_job canceller;    /* calls cancel */
+    struct uva_job interrupter;  /* calls interrupt */
     struct uva_job discarder;    /* discards tasks that are not wanted */
     struct uva_job closer;       /* extracts what release has left */
     struct uva_job free_ctx_job; /* calls free_ctx */
@@ -57,9 +61,9 @@ struct uva__foreign {
         bool draining;          /* a close waits a while for the producer */
     } loop;
 
-    struct uva__lock lock;
+    struct uva__lock lock; /* valid in quarantine, too */
     struct {
-        struct uva__consumer_state state;    /* the rules */
+        struct uva__consumer_state state;    /* the rules; valid as the lock */
         struct uva__foreign_events events;   /* not collected by the loop */
         struct uva__list unwanted;           /* owns: pending tasks to be
                                                 discarded by `discarder` */
@@ -73,6 +77,7 @@ struct uva__foreign {
         bool requester_out;    /* the requester job is in flight */
         bool canceller_out;    /* the canceller job was submitted */
         bool discarder_out;    /* the discarder job is in flight */
+        bool starting;         /* a thread is inside start */
         bool start_returned;   /* start was called, and has returned */
         bool touched;          /* the producer has called the handler */
         bool ended_silently;   /* released without an end or error: what start
@@ -89,7 +94,12 @@ struct uva__foreign {
  * filled in. The source holds the only reference. Thread: any. */
 void uva__foreign_init_state(struct uva__foreign *foreign);
 
-/* For uva__wakeup_ops: frees it. Thread: any. */
+/* Gives its memory, cleared; NULL without memory, and unless
+ * uva__slots_ensure() has succeeded. Thread: any. */
+struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt);
+
+/* For uva__wakeup_ops: frees what it owns, and puts its memory into quarantine,
+ * as the producer may still call the handler. Thread: any. */
 void uva__foreign_free(struct uva__wakeup *wakeup);
 
 /* Counts references; the last release frees the object. Thread: any. */
@@ -165,6 +175,13 @@ void uva__foreign_extracted(struct uva__foreign *foreign);
  * is no end to note. `_end`: request has returned. Thread: any. */
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 void uva__foreign_request_end_locked(struct uva__foreign *foreign);
+
+/* Returns whether a thread is inside a call that interrupt is for. Thread: any.
+ */
+bool uva__foreign_is_blocked_locked(const struct uva__foreign *foreign);
+
+/* Waits for those calls, `limit_ms` at most. Thread: an extra thread. */
+void uva__foreign_await_blocked(struct uva__foreign *foreign, int64_t limit_ms);
 
 /* In a terminal callback, after which no thread may be inside the producer's
  * methods: waits for those that are. Thread: the producer's. */

@@ -10,9 +10,10 @@
  * - the producer, or start: reported behind the batches before it;
  * - an extraction: reported at once, and the producer is cancelled.
  *
- * On stop:     (extra threads) cancel; tasks that were not handed on are
- *              discarded. Neither is waited for, nor a start that does not
- *              return: each of them holds a reference. A close waits a second
+ * On stop:     (extra threads) cancel; interrupt, while start or request is in
+ *              progress; tasks that were not handed on are discarded. None of
+ *              them is waited for, nor a start that does not return: each of
+ *              them holds a reference. A close waits a second
  *              for producers that have not released.
  *
  * The window limits the batches that are requested and not handed on. A task
@@ -71,8 +72,10 @@ static int starter_call(struct uva__foreign *f, struct uva_error *error)
     if (code != 0)
         return uva_error_set(error, code,
                              "from_async: no thread to start the producer on");
-    handler =
-        uva__check_hop_handler(f->source.label, "from_async", &f->handler);
+    handler = uva__check_hop_foreign(f->source.label, "from_async", &f->handler,
+                                     f->options.printed_layout);
+    if (handler != &f->handler)
+        f->options.printed_layout = false;
     code = f->options.start(f->options.ctx, handler, error);
     if (code != 0 && handler != &f->handler)
         starter_withdraw_checker(f, handler);
@@ -108,6 +111,15 @@ static void canceller_run(struct uva_job *job)
         uva__container_of(job, struct uva__foreign, canceller);
 
     uva__foreign_cancel(f);
+    uva__foreign_end_job(f);
+}
+
+static void interrupter_run(struct uva_job *job)
+{
+    struct uva__foreign *f =
+        uva__container_of(job, struct uva__foreign, interrupter);
+
+    uva__foreign_interrupt(f);
     uva__foreign_end_job(f);
 }
 
@@ -199,16 +211,18 @@ static struct uva__task *async_take(struct uva__source *source)
 static void async_stop(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
-    bool cancel;
+    bool cancel, interrupt;
 
     if (uva__atomic64_load(&f->closed) == 0) {
         f->loop.draining = true;
         source->rt->loop.draining++;
     }
     source->ready = 0;
-    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
+    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready, &interrupt);
     if (cancel)
         foreign_submit(f, &f->canceller);
+    if (interrupt)
+        foreign_submit(f, &f->interrupter);
     uva__foreign_discard_async(f, &f->loop.ready);
 }
 
@@ -240,7 +254,7 @@ static int async_check(const struct uva_async_source *options,
     if (options->start == NULL)
         return uva_error_set(error, EINVAL,
                              "uva_async_source: start is mandatory");
-    if (!uva__memory_is_clear(options->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 3))
         return uva_error_set(error, EINVAL,
                              "uva_async_source: reserved members must be "
                              "NULL; clear the struct before filling it in");
@@ -255,7 +269,7 @@ static int async_check(const struct uva_async_source *options,
 static struct uva__foreign *async_new(struct uva__rt *rt,
                                       const struct uva_async_source *options)
 {
-    struct uva__foreign *f = uva__memory_new(&rt->allocator, sizeof(*f));
+    struct uva__foreign *f = uva__foreign_alloc(rt);
 
     if (f == NULL)
         return NULL;
@@ -270,6 +284,7 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     f->starter.run = starter_run;
     f->requester.run = requester_run;
     f->canceller.run = canceller_run;
+    f->interrupter.run = interrupter_run;
     uva__foreign_init(f);
     return f;
 }

@@ -14,6 +14,20 @@ enum {
     INTERRUPT_STUCK = 8    /* the call is counted as stuck */
 };
 
+enum {
+    /* Between two interrupts of one call; doubled each time. They are no time
+     * limits: the interrupts go on until the call returns. */
+    INTERRUPT_PAUSE_MS = 100,
+    INTERRUPT_PAUSE_MAX_MS = 5000
+};
+
+/* The pause after one of `pause_ms`. */
+static inline int64_t uva__interrupt_next_pause(int64_t pause_ms)
+{
+    return pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS ? pause_ms * 2
+                                                 : INTERRUPT_PAUSE_MAX_MS;
+}
+
 /* All zeroes: in no call. */
 struct uva__interrupt {
     struct uva__atomic64 word;

@@ -13,15 +13,7 @@
 #include "base/memory.h"
 #include "uvarrow/arrow.h"
 
-enum {
-    YIELD_BATCHES = 64,
-    YIELD_NS = 1000000,
-
-    /* Between two interrupts of one call; doubled each time. They are no time
-     * limits: the interrupts go on until the call returns. */
-    INTERRUPT_PAUSE_MS = 100,
-    INTERRUPT_PAUSE_MAX_MS = 5000
-};
+enum { YIELD_BATCHES = 64, YIELD_NS = 1000000 };
 
 /* How a job of the worker ends. */
 enum worker_end {
@@ -459,9 +451,7 @@ void uva__reader_worker_interrupt(struct uva_job *job)
         r->ops->interrupt(r);
         uva__interrupt_end(&r->interrupt);
         uva__interrupt_await(&r->interrupt, pause_ms);
-        pause_ms = pause_ms * 2 < INTERRUPT_PAUSE_MAX_MS
-                       ? pause_ms * 2
-                       : INTERRUPT_PAUSE_MAX_MS;
+        pause_ms = uva__interrupt_next_pause(pause_ms);
     }
     uva__reader_release(r);
     uva__rt_job_end(rt);

@@ -147,6 +147,14 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler)
 {
+    return uva__check_hop_foreign(label, name, handler, false);
+}
+
+struct ArrowAsyncDeviceStreamHandler *
+uva__check_hop_foreign(struct uva__label *label, const char *name,
+                       struct ArrowAsyncDeviceStreamHandler *handler,
+                       bool printed_layout)
+{
     struct ArrowAsyncDeviceStreamHandler *checked;
     struct uva_error error = {0};
     struct uva_check options;
@@ -154,6 +162,7 @@ uva__check_hop_handler(struct uva__label *label, const char *name,
     if (!label->rt->checked)
         return handler;
     options = check_of(label, name);
+    options.printed_layout = printed_layout;
     if (uva__handler_check(quarantine_of(label->rt), handler, &options,
                            &checked, &error) == 0)
         return checked;

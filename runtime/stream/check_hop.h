@@ -21,6 +21,13 @@ struct ArrowAsyncDeviceStreamHandler *
 uva__check_hop_handler(struct uva__label *label, const char *name,
                        struct ArrowAsyncDeviceStreamHandler *handler);
 
+/* As above, for a foreign producer with the layout that the document prints, or
+ * the released one. A check shows the released layout in place of both. */
+struct ArrowAsyncDeviceStreamHandler *
+uva__check_hop_foreign(struct uva__label *label, const char *name,
+                       struct ArrowAsyncDeviceStreamHandler *handler,
+                       bool printed_layout);
+
 /* Gives the task (borrows) behind the one that a check shows in its place; NULL
  * for a task that is not a check's. Thread: the one that holds it. */
 const struct ArrowAsyncTask *

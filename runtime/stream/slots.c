@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives and takes back the memory of tasks and producers. Only the loop thread
- * does so for tasks. Streams are built on any thread, so a lock guards the
- * slots of producers.
+/* Gives and takes back the memory of tasks, producers and handlers. Only the
+ * loop thread does so for tasks. Streams are built on any thread, so a lock
+ * guards the slots of producers and handlers.
  *
  * On close:    the memory stays until the rt is freed. */
 #include "stream/slots.h"
@@ -15,7 +15,9 @@ enum {
     TASKS_MOST = 512,       /* as many slots as stay in the cache */
     TASKS_STEP = 64,
     PRODUCERS_QUARANTINE = 4096, /* as a consumer may request late */
-    PRODUCERS_STEP = 8
+    PRODUCERS_STEP = 8,
+    HANDLERS_QUARANTINE = 1024, /* as a producer may call late */
+    HANDLERS_STEP = 4
 };
 
 static const uint64_t QUARANTINE_NS = 1000000000;
@@ -27,6 +29,7 @@ struct slots {
     struct uva__lock lock;
     struct {
         struct uva__slab producers;
+        struct uva__slab handlers; /* of the size of the first one taken */
     } locked;
 };
 
@@ -45,6 +48,7 @@ static void slots_free(struct uva__rt *rt, struct uva__rt_data *data)
     uva__slab_each(&slots->tasks, task_clear, &rt->allocator);
     uva__slab_fini(&slots->tasks);
     uva__slab_fini(&slots->locked.producers);
+    uva__slab_fini(&slots->locked.handlers);
     uva__memory_free(&rt->allocator, slots, sizeof(*slots));
 }
 
@@ -71,6 +75,13 @@ static struct uva__rt_data *slots_new(struct uva__rt *rt)
         .link_offset = offsetof(struct uva__producer, in_quarantine),
         .rest = PRODUCERS_QUARANTINE,
         .step = PRODUCERS_STEP,
+    };
+    slots->locked.handlers = (struct uva__slab){
+        .allocator = allocator,
+        .align = 64,
+        .link_offset = offsetof(struct uva__handler_slot, in_quarantine),
+        .rest = HANDLERS_QUARANTINE,
+        .step = HANDLERS_STEP,
     };
     return &slots->data;
 }
@@ -133,27 +144,54 @@ static bool producer_is_reusable(const void *block)
            uva__clock_ns() - p->retired_ns >= QUARANTINE_NS;
 }
 
-void *uva__slots_take_producer(struct uva__rt *rt)
+static bool handler_is_reusable(const void *block)
 {
-    struct slots *slots = slots_of(rt);
-    struct slab_chunk *chunk;
-    void *p;
+    const struct uva__handler_slot *handler = block;
 
-    if (slots == NULL)
-        return NULL;
+    return uva__clock_ns() - handler->retired_ns >= QUARANTINE_NS;
+}
+
+static void *slots_take(struct slots *slots, struct uva__slab *slab,
+                        bool (*reusable)(const void *block))
+{
+    struct slab_chunk *chunk;
+    void *block;
+
     uva__lock_take(&slots->lock);
-    p = uva__slab_take(&slots->locked.producers, producer_is_reusable);
+    block = uva__slab_take(slab, reusable);
     uva__lock_drop(&slots->lock);
-    if (p != NULL)
-        return p;
-    chunk = uva__slab_fetch(&slots->locked.producers);
+    if (block != NULL)
+        return block;
+    chunk = uva__slab_fetch(slab);
     if (chunk == NULL)
         return NULL;
     uva__lock_take(&slots->lock);
-    uva__slab_add(&slots->locked.producers, chunk);
-    p = uva__slab_take(&slots->locked.producers, producer_is_reusable);
+    uva__slab_add(slab, chunk);
+    block = uva__slab_take(slab, reusable);
     uva__lock_drop(&slots->lock);
-    return p;
+    return block;
+}
+
+void *uva__slots_take_producer(struct uva__rt *rt)
+{
+    struct slots *slots = slots_of(rt);
+
+    return slots != NULL ? slots_take(slots, &slots->locked.producers,
+                                      producer_is_reusable)
+                         : NULL;
+}
+
+struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
+                                                  size_t size)
+{
+    struct slots *slots = slots_existing(rt);
+    struct uva__slab *slab = &slots->locked.handlers;
+
+    uva__lock_take(&slots->lock);
+    if (slab->size == 0)
+        slab->size = (size + slab->align - 1) / slab->align * slab->align;
+    uva__lock_drop(&slots->lock);
+    return slots_take(slots, slab, handler_is_reusable);
 }
 
 void uva__slots_put_producer(struct uva__rt *rt, void *producer)
@@ -164,5 +202,16 @@ void uva__slots_put_producer(struct uva__rt *rt, void *producer)
     p->retired_ns = uva__clock_ns();
     uva__lock_take(&slots->lock);
     uva__slab_put(&slots->locked.producers, p);
+    uva__lock_drop(&slots->lock);
+}
+
+void uva__slots_put_handler(struct uva__rt *rt,
+                            struct uva__handler_slot *handler)
+{
+    struct slots *slots = slots_existing(rt);
+
+    handler->retired_ns = uva__clock_ns();
+    uva__lock_take(&slots->lock);
+    uva__slab_put(&slots->locked.handlers, handler);
     uva__lock_drop(&slots->lock);
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the tasks and the producers of one runtime: type-stable slots
- * that are attached to the rt, so that a late call finds a slot of the same
- * kind. */
+/* The memory of the tasks, the producers and the handlers of one runtime:
+ * type-stable slots that are attached to the rt, so that a late call finds a
+ * slot of the same kind. Handlers are those that foreign producers call. */
 #ifndef UVA_STREAM_SLOTS_H
 #define UVA_STREAM_SLOTS_H
 
 #include "base/slab.h"
 #include "loop/rt.h"
 #include "stream/task.h"
+
+/* The first member of what has a handler for foreign producers. */
+struct uva__handler_slot {
+    struct uva__link in_quarantine; /* or in the free list */
+    uint64_t retired_ns;            /* when it was put back */
+};
 
 /* Makes the slots of the runtime, unless they exist. 0 or ENOMEM.
  * Thread: any. */
@@ -30,5 +36,13 @@ void *uva__slots_take_producer(struct uva__rt *rt);
 /* Takes it back into a long quarantine: a consumer may still call the old
  * producer. Thread: any. */
 void uva__slots_put_producer(struct uva__rt *rt, void *producer);
+
+/* As for producers, for an object with a handler, always of the same `size`: a
+ * foreign producer may still call the old one. Thread: any, after
+ * uva__slots_ensure() has succeeded. */
+struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
+                                                  size_t size);
+void uva__slots_put_handler(struct uva__rt *rt,
+                            struct uva__handler_slot *handler);
 
 #endif

@@ -395,6 +395,57 @@ START_TEST(at03_what_is_no_task_is_not_extracted)
 }
 END_TEST
 
+/* Keeps two tasks of a stream that is then dropped. */
+static void keep_and_drop(struct recording_handler *handler)
+{
+    recording_handler_init(handler, 2, 0);
+    handler->hold = true;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(uva_stream_drive(f.stream, &handler->handler, NULL, NULL),
+                     0);
+    while (recording_handler_tasks(handler) < 2)
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    fixture_drop(&f);
+    while (!recording_handler_is_released(handler))
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    loop_settle(&f.loop);
+}
+
+/* Gives `out` a pattern first, and returns whether it is released or as it was.
+ */
+static bool extract_is_released(struct ArrowAsyncTask *task, int code)
+{
+    struct ArrowDeviceArray out, before;
+
+    memset(&out, 0xA5, sizeof(out));
+    before = out;
+    ck_assert_int_eq(task->extract_data(task, &out), code);
+    if (out.array.release == NULL)
+        return true;
+    ck_assert_mem_eq(&out, &before, sizeof(out));
+    return false;
+}
+
+START_TEST(g16_a_task_kept_past_a_drop_fails_with_one_of_two_codes)
+{
+    struct recording_handler handler;
+    struct ArrowDeviceArray out;
+    struct fixture other;
+
+    keep_and_drop(&handler);
+    ck_assert(extract_is_released(&handler.held[0], ECANCELED));
+    fixture_open_beside(&other, 2000, &f);
+    recording_consume(&other.got, fixture_blocking(&other));
+    recording_await_done(&other.got, &f.loop);
+    fixture_close(&other);
+    ck_assert(!extract_is_released(&handler.held[1], EINVAL));
+    ck_assert_int_eq(uva_task_extract(&handler.held[1], &out), EINVAL);
+    ck_assert(!uva_array_is_live(&out));
+    recording_handler_fini(&handler);
+    fixture_close_counted(&f, 1, 1);
+}
+END_TEST
+
 static TCase *streams(void)
 {
     TCase *tcase = tcase_create("streams");
@@ -409,7 +460,8 @@ static TCase *streams(void)
               a_stage_without_memory_fails_the_stream,
               a_stream_that_fails_without_memory_says_so,
               a_runtime_refuses_what_makes_no_sense,
-              at03_what_is_no_task_is_not_extracted, NULL);
+              at03_what_is_no_task_is_not_extracted,
+              g16_a_task_kept_past_a_drop_fails_with_one_of_two_codes, NULL);
     suite_add_loops(tcase, 0, 2, a_map_without_a_function_fails_the_stream,
                     late_calls_are_nothing_to_a_stream_that_has_not_begun,
                     batches_of_an_unheard_of_size_are_passed_on, NULL);

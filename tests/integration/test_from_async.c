@@ -181,7 +181,7 @@ START_TEST(AH11_what_comes_behind_the_end_is_discarded)
 }
 END_TEST
 
-/* While start runs, the handler's memory is still valid. */
+/* While start runs; test_late_callbacks.c has calls that come later. */
 START_TEST(AH22_what_comes_behind_release_is_discarded)
 {
     static const struct scripted expected[] = {
@@ -331,6 +331,58 @@ START_TEST(Q17_a_start_that_hangs_holds_nobody_up)
     ck_assert_str_eq(h.message, "too late");
     loop_close_runtime(&h.loop, 0);
     hostile_producer_open_gate(&h.peer);
+}
+END_TEST
+
+/* The interrupts before the one at `_i` have no effect. */
+START_TEST(a_start_that_hangs_is_interrupted_until_it_returns)
+{
+    static const struct {
+        const char *script;
+        int code;
+    } starts[] = {{"gate schema release", 0}, {"gate", EIO}};
+
+    for (int i = 0; i < 2; i++) {
+        hostile_open(&h, starts[i].script);
+        h.peer.start_code = starts[i].code;
+        h.peer.interrupt_at = _i;
+        hostile_begin(&h);
+        hostile_turn(&h);
+        hostile_producer_await_gate(&h.peer, 1);
+        ck_assert_int_eq(atomic_load(&h.peer.interrupts), 0);
+        uva_stream_cancel(h.stream, ETIMEDOUT, "too late");
+        hostile_finish(&h);
+        ck_assert_str_eq(h.transcript, "cancelled");
+        ck_assert_str_eq(h.message, "too late");
+        hostile_turn_until(&h, &h.peer.freed, 1);
+        ck_assert_int_ge(atomic_load(&h.peer.interrupts), _i);
+        hostile_close(&h);
+    }
+}
+END_TEST
+
+/* Each turn decides anew whether start has returned by then. */
+START_TEST(a_start_that_lasts_as_long_as_the_stream_may_be_interrupted)
+{
+    for (int i = 0; i < 50; i++) {
+        open_script(&h, "schema task*3 cancelled release", _i);
+        h.peer.interrupt_at = 1;
+        h.stop_at = 0;
+        hostile_play(&h, false);
+        ck_assert_str_eq(h.transcript, "schema 0 cancelled");
+        hostile_close(&h);
+    }
+}
+END_TEST
+
+START_TEST(a_stream_that_ends_by_itself_is_not_interrupted)
+{
+    open_script(&h, "schema task*3 end release", _i);
+    h.peer.interrupt_at = 1;
+    hostile_play(&h, false);
+    ck_assert_str_eq(h.transcript, "schema 0 1 2 complete");
+    loop_close_runtime(&h.loop, 0);
+    ck_assert_int_eq(atomic_load(&h.peer.interrupts), 0);
 }
 END_TEST
 
@@ -683,11 +735,11 @@ START_TEST(sources_that_make_no_sense_are_refused_and_freed)
                   "window");
     ck_assert_int_eq(freed, 2);
     source.window.batches = 0;
-    source.reserved[3] = &source;
+    source.reserved[2] = &source;
     check_refused(uva_stream_from_async(loop.runtime, &source), EINVAL,
                   "reserved");
     ck_assert_int_eq(freed, 3);
-    source.reserved[3] = NULL;
+    source.reserved[2] = NULL;
     source.start = NULL;
     check_refused(uva_stream_from_async(loop.runtime, &source), EINVAL,
                   "start");
@@ -781,6 +833,8 @@ static void add_from_either_thread(TCase *ways)
         R08_cancel_may_end_the_stream_on_its_own_stack,
         Q14_a_producer_freed_after_cancel_is_not_called,
         a_close_waits_for_peers_on_their_way_home,
+        a_start_that_lasts_as_long_as_the_stream_may_be_interrupted,
+        a_stream_that_ends_by_itself_is_not_interrupted,
         AH21_a_peer_that_never_releases_holds_nobody_up,
         Q16_a_request_stays_open_to_the_end, a_window_of_one_is_enough,
         a_producer_that_ignores_requests_can_be_cancelled,
@@ -807,6 +861,8 @@ static void add_once(TCase *once)
               AP01_a_producer_without_a_device_is_of_the_kind_it_was_said_to_be,
               sources_that_make_no_sense_are_refused_and_freed,
               a_stream_never_started_frees_its_source, NULL);
+    tcase_add_loop_test(
+        once, a_start_that_hangs_is_interrupted_until_it_returns, 1, 3);
     tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
 }
 

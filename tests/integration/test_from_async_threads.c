@@ -263,6 +263,30 @@ START_TEST(AP28_a_request_that_waits_for_the_end_is_left_behind)
 }
 END_TEST
 
+/* The release waits for the request, which only the interrupt ends. */
+START_TEST(a_request_that_hangs_is_interrupted)
+{
+    hostile_open(&h, "thread schema task cancelled release");
+    h.peer.request = HOSTILE_DAWDLES;
+    h.peer.request_at = 2;
+    h.peer.window = 1;
+    h.peer.on_loop = true;
+    h.peer.interrupt_at = 1;
+    hostile_make(&h);
+    foreign_of(&h)->limit_ms = 3600000;
+    hostile_start(&h);
+    while (h.batches < 1)
+        hostile_turn(&h);
+    hostile_producer_await_gate(&h.peer, 1);
+    uva_stream_cancel(h.stream, 0, NULL);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.transcript, "schema 0 cancelled");
+    hostile_turn_until(&h, &h.peer.freed, 1);
+    ck_assert_int_ge(atomic_load(&h.peer.interrupts), 1);
+    ck_assert_str_eq(h.clauses, "");
+}
+END_TEST
+
 /* The extra thread's request is held at the gate while the peer ends. */
 START_TEST(TH10_the_end_waits_for_a_request_of_ours)
 {
@@ -535,6 +559,7 @@ int main(void)
               AT21_a_discard_leaves_it_to_release,
               Q15_a_request_that_waits_for_a_callback_holds_nobody_up,
               AP28_a_request_that_waits_for_the_end_is_left_behind,
+              a_request_that_hangs_is_interrupted,
               TH10_the_end_waits_for_a_request_of_ours,
               R04_without_a_thread_the_stream_fails_when_it_is_made, NULL);
     suite_add_loops(

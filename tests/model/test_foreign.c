@@ -11,6 +11,7 @@
 #include "source/foreign.h"
 
 #include <check.h>
+#include <errno.h>
 #include <string.h>
 
 #include "model/explore.h"
@@ -37,14 +38,16 @@ static const struct {
     int64_t window;   /* window of our side */
     bool cancels;     /* the loop cancels after the first batch */
     bool on_loop;     /* the peer's thread is that of another loop */
+    bool late;        /* the peer makes a call after its release */
 } cases[] = {
-    {"foreign producer", 2, 1, false, false},
-    {"foreign producer, a cancel", 1, 1, true, false},
-    {"foreign producer on a loop", 1, 1, false, true},
-    {"foreign producer on a loop, a cancel", 1, 1, true, true},
+    {"foreign producer", 2, 1, false, false, false},
+    {"foreign producer, a cancel", 1, 1, true, false, false},
+    {"foreign producer on a loop", 1, 1, false, true, false},
+    {"foreign producer on a loop, a cancel", 1, 1, true, true, false},
+    {"foreign producer, a late call", 1, 1, false, false, true},
 };
 
-enum { PLAIN, CANCEL, ON_LOOP, CANCEL_ON_LOOP, CASES };
+enum { PLAIN, CANCEL, ON_LOOP, CANCEL_ON_LOOP, LATE, CASES };
 
 struct peer {
     struct ArrowAsyncProducer abi;
@@ -72,12 +75,21 @@ static int now;            /* index of the case */
 
 /* ---- what surrounds it -------------------------------------------------- */
 
-static void foreign_dealloc(void *ctx, void *block, size_t size)
+struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
+                                                  size_t size)
 {
-    if (block == &world.foreign)
+    (void)rt;
+    (void)size;
+    sim_fail("there is one handler");
+    return NULL;
+}
+
+void uva__slots_put_handler(struct uva__rt *rt,
+                            struct uva__handler_slot *handler)
+{
+    (void)rt;
+    if (handler == &world.foreign.slot)
         world.freed++;
-    else
-        explore_dealloc(ctx, block, size);
 }
 
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
@@ -320,6 +332,8 @@ static void peer_run(void *arg)
         world.peer.over = true;
     }
     handler->release(handler);
+    if (cases[now].late)
+        handler->on_error(handler, EIO, "late", NULL);
 }
 
 static void peer_leave(void *ctx)
@@ -370,8 +384,9 @@ static int64_t loop_take(struct uva__list *queue)
 static void loop_stop(int64_t taken)
 {
     struct uva__list rest = {0};
+    bool interrupt;
 
-    if (uva__foreign_stop(&world.foreign, taken, &rest))
+    if (uva__foreign_stop(&world.foreign, taken, &rest, &interrupt))
         loop_send(uncapped_cancel);
     uva__foreign_discard_async(&world.foreign, &rest);
 }
@@ -423,7 +438,7 @@ static void prepare(void)
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
     world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
-                                                .dealloc = foreign_dealloc,
+                                                .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
     world.peer.abi = (struct ArrowAsyncProducer){
         .device_type = ARROW_DEVICE_CPU,
@@ -455,7 +470,12 @@ static const char *wrong(void)
         return "cancel is called twice";
     if (world.rt.stats.calls_stuck.value != 0)
         return "a call counts as stuck for ever";
-    return world.breaches == 0 ? NULL : "a lawful peer is blamed";
+    if (world.foreign.wakeup.refs.value != 0)
+        return "a late call holds what is freed";
+    if (world.breaches != cases[now].late)
+        return cases[now].late ? "a late call is not reported"
+                               : "a lawful peer is blamed";
+    return NULL;
 }
 
 static struct explore_kernel kernel = {

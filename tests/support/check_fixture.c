@@ -155,7 +155,7 @@ int check_fixture_extract(struct ArrowAsyncTask *self,
         return task->code;
     }
     atomic_fetch_add(&task->fixture->extracted, 1);
-    if (task->code == 0 ? !task->empty : task->full)
+    if (task->code == 0 && !task->empty)
         check_fixture_fill_array(out);
     if (task->fixture->on_extract != NULL)
         task->fixture->on_extract(task->fixture, out);

@@ -19,7 +19,6 @@ struct check_fixture;
 struct check_fixture_task {
     struct check_fixture *fixture; /* borrows */
     int code;                      /* what extraction returns */
-    bool full;  /* extraction gives an array although it fails */
     bool empty; /* extraction gives no array although it succeeds */
 };
 

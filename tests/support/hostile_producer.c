@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -699,6 +700,21 @@ static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                : p->start_code;
 }
 
+/* The one that opens the gate returns after all other calls. */
+static void interrupt(void *ctx)
+{
+    struct hostile_producer *p = ctx;
+
+    note_thread(p);
+    function_begin(p);
+    if (atomic_fetch_add(&p->interrupts, 1) + 1 == p->interrupt_at) {
+        hostile_producer_open_gate(p);
+        while (atomic_load(&p->running) > 1)
+            (void)sched_yield();
+    }
+    function_end(p);
+}
+
 static void free_ctx(void *ctx)
 {
     struct hostile_producer *p = ctx;
@@ -717,6 +733,7 @@ struct uva_async_source hostile_producer_source(struct hostile_producer *p)
         .window = {.batches = p->window},
         .on_loop = p->on_loop,
         .printed_layout = p->printed,
+        .interrupt = p->interrupt_at > 0 ? interrupt : NULL,
     };
 }
 

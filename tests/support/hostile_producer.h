@@ -71,6 +71,8 @@ struct hostile_producer {
     const char *about;           /* additional_metadata; or NULL */
     ArrowDeviceType device_type; /* device type of the object */
     bool printed;                /* uses the layout printed in the document */
+    int interrupt_at; /* the interrupt that opens the gate, from 1; 0: the
+                         source has no interrupt */
 
     /* what happened; any thread */
     struct fake_source data;  /* its schema and batches */
@@ -79,6 +81,7 @@ struct hostile_producer {
     atomic_long credits;      /* batches requested in total */
     atomic_long requests;     /* calls of request */
     atomic_long cancels;      /* calls of cancel */
+    atomic_long interrupts;   /* calls of interrupt */
     atomic_long most;         /* maximum of requests in one callback */
     atomic_long together;     /* maximum of threads in request */
     atomic_long refusals;     /* tasks that the handler refused (G-18) */

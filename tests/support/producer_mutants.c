@@ -459,16 +459,20 @@ static bool extract_gives(void *peer, void *at)
     return true;
 }
 
-/* Returns an error, although it has given an array. */
+/* Returns an error, although it has left an array, a stale one. */
 static bool extract_fails_and_fills(void *peer, void *at)
 {
     struct reference_producer *p = peer;
     struct reference_extraction *e = at;
+    struct ArrowArray freed;
 
     if (e->out == NULL || !first_time(p))
         return false;
     reference_item_settle(e->item);
     reference_array(&p->live_structs, e->item->ordinal, e->out);
+    reference_array_childless(&e->out->array);
+    freed = e->out->array;
+    freed.release(&freed);
     pthread_mutex_lock(&p->lock);
     p->now.view.spoilt = true;
     pthread_mutex_unlock(&p->lock);
