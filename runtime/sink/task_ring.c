@@ -109,8 +109,8 @@ static int task_ring_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 
 static bool task_ring_is_full(struct uva__task_ring *r)
 {
-    r->loop.taken = (int64_t)uva__atomic64_load(&r->consumed);
-    return r->loop.bytes - r->loop.taken >= r->window.bytes;
+    r->loop.taken = uva__atomic64_load(&r->consumed);
+    return r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes;
 }
 
 /* Sets `resume_wanted` for the reader, then checks the ring again: so either
@@ -143,13 +143,13 @@ static void task_ring_put(struct uva__task_ring *r,
     slot->task.extract_data = task->extract_data;
     slot->task.private_data = task->private_data;
     slot->bytes = uva__task_bytes(task);
-    r->loop.bytes += slot->bytes;
+    r->loop.bytes += (uint64_t)slot->bytes;
     uva__atomic64_store(&r->tail, tail + 1);
     if (tail + 1 == r->loop.requested)
         task_ring_wake(r); /* no other event can come */
     else
         task_ring_schedule_wake(r);
-    if (r->loop.bytes - r->loop.taken >= r->window.bytes)
+    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
         task_ring_pause(r);
 }
 
