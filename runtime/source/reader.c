@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop's side of a reader: grants slots, takes the filled ones, stops it.
+/* The loop's side of a reader: grants credits, takes filled slots, stops it.
  *
- * Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
- *              the worker fills them, and wakes the loop for each -> the loop
- *              takes them -> end -> (worker) source closed.
+ * Happy path:  started -> (worker) opened, schema -> the loop grants credits
+ *              -> the worker fills slots, and wakes the loop for each -> the
+ *              loop takes them -> end -> (worker) source closed.
  *
  * What can fail:
  * - open, schema or a read: reported behind the batches before it;
@@ -62,24 +62,12 @@ static void reader_absorb(struct uva__reader *r)
     }
 }
 
-/* Grants the worker up to `count` more slots. Returns how many there were. */
-static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
+/* Lets the worker read `count` more batches. */
+static void reader_grant(struct uva__reader *r, uint64_t count)
 {
-    struct uva__task *task;
-    uint64_t i;
-
-    for (i = 0; i < count; i++) {
-        task = uva__producer_take_task(r->source.producer);
-        if (task == NULL)
-            break;
-        r->ring[(r->loop.granted + i) & r->ring_mask] = task;
-    }
-    if (i == 0)
-        return 0;
-    r->loop.granted += i;
-    if (uva__reader_credit_grant(&r->credit, i))
+    r->loop.granted += count;
+    if (uva__reader_credit_grant(&r->credit, count))
         uva__reader_worker_start(r);
-    return i;
 }
 
 /* A worker that has paused goes on when half of its bytes were consumed. */
@@ -96,7 +84,7 @@ static void reader_unpause(struct uva__reader *r)
     uva__reader_worker_start(r);
 }
 
-/* Returns how many more slots the worker may have. A source on the loop thread
+/* Returns how many more batches the worker may read. A source on the loop thread
  * is read only when batches are requested, and only as many as one run of its
  * wake-up may deliver. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
@@ -130,9 +118,7 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     room = reader_room(r, demand);
     if (room == 0)
         return;
-    if (reader_grant(r, room) == 0 && r->loop.granted == r->loop.taken)
-        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
-                            "no memory for the next batch");
+    reader_grant(r, room);
     if (r->on_loop)
         reader_absorb(r);
 }
@@ -150,21 +136,27 @@ static struct uva__task *reader_take(struct uva__source *source)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
+static void reader_put_slot(struct uva__reader *r, struct uva__task *task)
+{
+    uva__task_clear(task, &r->source.rt->allocator);
+    uva__slots_put_task(r->source.rt, task);
+}
+
 /* The worker has closed the source: takes its slots back. */
 static void reader_empty(struct uva__reader *r)
 {
-    struct uva__task *task;
+    const uint64_t tail = uva__atomic64_load(&r->tail);
+    struct uva__link *link;
 
     if (r->loop.emptied)
         return;
     r->loop.emptied = true;
     if (r->loop.draining)
         r->source.rt->loop.draining--;
-    for (; r->loop.taken < r->loop.granted; r->loop.taken++) {
-        task = r->ring[r->loop.taken & r->ring_mask];
-        uva__task_clear(task, &r->source.rt->allocator);
-        uva__slots_put_task(r->source.rt, task);
-    }
+    for (; r->loop.taken < tail; r->loop.taken++)
+        reader_put_slot(r, r->ring[r->loop.taken & r->ring_mask]);
+    while ((link = uva__list_pop(&r->worker.slots)) != NULL)
+        reader_put_slot(r, uva__container_of(link, struct uva__task, link));
 }
 
 static void reader_discard_until(struct uva__reader *r, uint64_t tail)

@@ -345,12 +345,26 @@ void *__real_uva__slab_take(struct uva__slab *slab,
                             bool (*rested)(const void *block));
 
 /* Reuses slots soon, as long streams would. */
-void *__wrap_uva__slab_take(struct uva__slab *slab,
-                            bool (*rested)(const void *block))
+static void slab_hurry(struct uva__slab *slab)
 {
     slab->rest = slab->rest < 2 ? slab->rest : 2;
     slab->step = slab->step < 4 ? slab->step : 4;
+}
+
+void *__wrap_uva__slab_take(struct uva__slab *slab,
+                            bool (*rested)(const void *block))
+{
+    slab_hurry(slab);
     return __real_uva__slab_take(slab, rested);
+}
+
+void __wrap_uva__slab_put(struct uva__slab *slab, void *block);
+void __real_uva__slab_put(struct uva__slab *slab, void *block);
+
+void __wrap_uva__slab_put(struct uva__slab *slab, void *block)
+{
+    slab_hurry(slab);
+    __real_uva__slab_put(slab, block);
 }
 
 char *__wrap_getenv(const char *name);
