@@ -87,6 +87,8 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->late_calls = (int64_t)uva__atomic64_load(&stats->late_calls);
     out->hold_max_ns = (int64_t)uva__atomic64_load(&stats->hold_max_ns);
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
+    out->memory_held = (int64_t)uva__atomic64_load(&stats->memory_held);
+    out->memory_excess = (int64_t)uva__atomic64_load(&stats->memory_excess);
     uva__rt_count_threads(runtime->rt, &out->threads_compute,
                           &out->threads_blocking);
 }

@@ -48,6 +48,8 @@ struct uva__rt {
     struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
+    int64_t memory_bytes;           /* limit of all windows; 0: none */
+    int32_t sources_limit;          /* blocking sources open; 0: no limit */
 
     struct uva__atomic64 refs;      /* the runtime, streams, late callers */
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
@@ -71,6 +73,8 @@ struct uva__rt {
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
         int64_t draining;            /* sources being closed by a worker */
+        int32_t sources_open;        /* blocking sources, if they are limited */
+        struct uva__list sources_waiting; /* those that wait for their turn */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };

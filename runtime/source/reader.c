@@ -32,13 +32,52 @@ static struct uva__reader *reader_of(struct uva__source *source)
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
+static void reader_open(struct uva__reader *r)
+{
+    r->loop.waiting = false;
+    uva__reader_credit_run(&r->credit);
+    uva__reader_worker_start(r);
+}
+
+/* A runtime may limit how many sources are open at one time: then the others
+ * wait for their turn. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
+    struct uva__rt *rt = source->rt;
 
     r->loop.started = true;
-    uva__reader_credit_run(&r->credit);
-    uva__reader_worker_start(r);
+    r->loop.counted = rt->sources_limit > 0 && !r->on_loop;
+    r->loop.waiting =
+        r->loop.counted && rt->loop.sources_open == rt->sources_limit;
+    if (r->loop.waiting) {
+        uva__list_push(&rt->loop.sources_waiting, &r->loop.turn);
+        return;
+    }
+    rt->loop.sources_open += r->loop.counted;
+    reader_open(r);
+}
+
+/* The source is closed, or stuck in a call of a stream that has ended: it is
+ * the next one's turn. */
+static void reader_end_turn(struct uva__reader *r)
+{
+    struct uva__rt *rt = r->source.rt;
+    struct uva__link *next;
+
+    if (!r->loop.counted)
+        return;
+    r->loop.counted = false;
+    if (r->loop.waiting) {
+        (void)uva__list_remove(&rt->loop.sources_waiting, &r->loop.turn);
+        r->loop.waiting = false;
+        return;
+    }
+    next = uva__list_pop(&rt->loop.sources_waiting);
+    if (next != NULL)
+        reader_open(uva__container_of(next, struct uva__reader, loop.turn));
+    else
+        rt->loop.sources_open--;
 }
 
 /* Reads `events` before `tail`: so with the end, all batches before it are
@@ -60,6 +99,29 @@ static void reader_absorb(struct uva__reader *r)
                           &source->rt->allocator);
         source->ended = source->failure.code == 0;
     }
+}
+
+/* States what the window holds, and has asked for at the size of the largest
+ * batch, if the runtime limits its memory. */
+static void reader_account(struct uva__reader *r)
+{
+    const uint64_t tail = r->loop.taken + (uint64_t)r->source.ready;
+    const int64_t asked = (int64_t)(r->loop.granted - tail);
+    int64_t bytes;
+
+    if (r->source.share.account == NULL)
+        return;
+    for (; r->loop.measured < tail; r->loop.measured++) {
+        bytes = r->ring[r->loop.measured & r->ring_mask]->info.bytes;
+        r->loop.bytes += (uint64_t)bytes;
+        if (bytes > r->loop.largest)
+            r->loop.largest = bytes;
+    }
+    bytes = (int64_t)(r->loop.bytes - uva__atomic64_peek(&r->consumed));
+    if (r->loop.largest > 0)
+        bytes += asked * r->loop.largest;
+    uva__share_hold(&r->source.share,
+                    (int64_t)(r->loop.granted - r->loop.taken), bytes);
 }
 
 /* Lets the worker read `count` more batches. */
@@ -84,9 +146,9 @@ static void reader_unpause(struct uva__reader *r)
     uva__reader_worker_start(r);
 }
 
-/* Returns how many more batches the worker may read. A source on the loop thread
- * is read only when batches are requested, and only as many as one run of its
- * wake-up may deliver. */
+/* Returns how many more batches the worker may read. A source on the loop
+ * thread is read only when batches are requested, and only as many as one run
+ * of its wake-up may deliver. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -106,7 +168,10 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     struct uva__reader *r = reader_of(source);
     uint64_t room;
 
+    if (r->loop.waiting)
+        return;
     reader_absorb(r);
+    reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
     r->loop.requested = r->loop.requested || demand > 0;
@@ -115,12 +180,15 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_unpause(r);
     if (r->on_loop)
         reader_absorb(r);
-    room = reader_room(r, demand);
+    room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
+                                     (int64_t)reader_room(r, demand),
+                                     r->loop.largest);
     if (room == 0)
         return;
     reader_grant(r, room);
     if (r->on_loop)
         reader_absorb(r);
+    reader_account(r);
 }
 
 static struct uva__task *reader_take(struct uva__source *source)
@@ -172,15 +240,20 @@ static void reader_stop(struct uva__source *source)
     uint64_t tail = uva__atomic64_load(&r->tail), word;
 
     source->ready = 0;
+    uva__share_stop(&source->share);
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
+    if (r->loop.waiting || (word & CREDIT_CLOSED))
+        reader_end_turn(r);
     if (word & CREDIT_CLOSED) {
         reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
         return;
     }
-    if (!uva__reader_worker_cancel(r)) {
+    if (uva__reader_worker_cancel(r)) {
+        reader_end_turn(r);
+    } else {
         r->loop.draining = true;
         source->rt->loop.draining++;
     }
@@ -195,9 +268,13 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__reader *r =
         uva__container_of(wakeup, struct uva__reader, wakeup);
 
+    const bool closed = (uva__atomic64_load(&r->credit) & CREDIT_CLOSED) != 0;
+
+    if (closed)
+        reader_end_turn(r);
     if (!r->source.stopped)
         uva__producer_run(r->source.producer);
-    else if (uva__atomic64_load(&r->credit) & CREDIT_CLOSED)
+    else if (closed)
         reader_empty(r);
     return false;
 }
@@ -264,6 +341,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     if (r->ring == NULL)
         return ENOMEM;
     r->ring_mask = size - 1;
+    r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.pulls_inline = on_loop;
     r->ops = ops;

@@ -61,13 +61,19 @@ struct uva__reader {
     struct uva__task **ring;    /* owns: slots filled, a power of two */
     uint64_t ring_mask;         /* size of `ring` less one */
 
-    struct {              /* the loop thread's alone */
-        uint64_t granted; /* batches that the worker may read, in all */
-        uint64_t taken;   /* slots taken full, in all */
-        bool started;     /* the worker was started */
-        bool requested;   /* a batch has been requested */
-        bool draining;    /* a close waits a while for the source */
-        bool emptied;     /* the slots were taken back */
+    struct {               /* the loop thread's alone */
+        uint64_t granted;  /* batches that the worker may read, in all */
+        uint64_t taken;    /* slots taken full, in all */
+        uint64_t measured; /* slots filled whose bytes were counted, in all */
+        uint64_t bytes;    /* of those slots, in all */
+        int64_t largest;   /* size of the largest of them; -1: none so far */
+        bool started;      /* the worker was started */
+        bool requested;    /* a batch has been requested */
+        bool draining;     /* a close waits a while for the source */
+        bool emptied;      /* the slots were taken back */
+        bool waiting;      /* in turn to be opened, as sources are limited */
+        bool counted;      /* as an open source */
+        struct uva__link turn; /* among sources that wait for their turn */
     } loop;
 
     struct uva__atomic64 credit;     /* see source/reader_credit.h */

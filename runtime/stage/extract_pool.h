@@ -14,6 +14,7 @@ struct uva__extract_entry {
     struct uva__link wait;      /* the stage's, until granted; then in `done` */
     struct ArrowAsyncTask task; /* until claimed; then the worker's */
     struct uva__entry batch;    /* array, bytes and code: once done */
+    int64_t before;             /* bytes of its data before that, as known */
     bool seen;                  /* the loop has taken it from `done` */
 };
 

@@ -160,6 +160,12 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
     wait->batch.array.sync_event = NULL;
 }
 
+static void ordered_waits_account(struct uva__ordered_waits *w)
+{
+    uva__share_hold(&w->stage.source.share,
+                    (int64_t)(w->loop.last - w->loop.first), w->loop.bytes);
+}
+
 /* Doubles the ring. */
 static bool ordered_waits_grow(struct uva__ordered_waits *w)
 {
@@ -207,6 +213,7 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     w->loop.requested--;
     if (!w->loop.lost)
         wait = ordered_waits_put(w, task);
+    ordered_waits_account(w);
     if (wait == NULL) {
         w->loop.lost = true;
         uva__failure_set(&stage->failure, &stage->source.rt->allocator, ENOMEM,
@@ -390,6 +397,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     }
     ordered_waits_conclude(w, ordered_waits_poll(w));
     ordered_waits_set_timer(w);
+    ordered_waits_account(w);
     ordered_waits_request(w, demand);
 }
 
@@ -459,6 +467,7 @@ void uva__ordered_waits_stop(struct uva__source *source)
     struct uva__pending_batch *wait;
 
     uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
     uva__timer_stop(source->rt, &w->loop.timer);
     for (; w->loop.first != w->loop.last; w->loop.first++) {
         wait = wait_at(w, w->loop.first);

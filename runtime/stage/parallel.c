@@ -45,6 +45,7 @@ struct parallel {
         int64_t working;   /* entries granted and not counted as done */
         int64_t done;      /* entries in use that were counted as done */
         int64_t bytes;     /* in entries that were counted as done */
+        int64_t undone;    /* bytes in the other entries, as far as known */
         int64_t largest;   /* size of the largest batch; -1: none so far */
         int failed_code;   /* of the extraction that failed, or 0 */
         bool started;      /* a batch has been requested */
@@ -102,15 +103,22 @@ static int64_t parallel_fit(const struct parallel *p, int64_t room,
     return room < p->pool.workers - asked ? room : p->pool.workers - asked;
 }
 
-/* The window's bytes are reserved in order, before extraction, at the size of
- * the largest batch so far. */
+/* Whether the next entry may be extracted. The window's bytes are reserved in
+ * order, before extraction, at the size of the largest batch so far. While the
+ * budget of the runtime is full, one at a time is. */
+static bool entry_may_start(const struct parallel *p)
+{
+    return parallel_fit(p, 1, p->loop.working) > 0 &&
+           (p->loop.working + p->loop.done == 0 ||
+            uva__share_is_free(&p->stage.source.share));
+}
+
 static void entries_grant(struct parallel *p)
 {
     uint64_t count = 0;
     struct uva__link *wait;
 
-    while (!uva__list_is_empty(&p->loop.waiting) &&
-           parallel_fit(p, 1, p->loop.working) > 0) {
+    while (!uva__list_is_empty(&p->loop.waiting) && entry_may_start(p)) {
         wait = uva__list_pop(&p->loop.waiting);
         uva__extract_pool_grant(
             &p->pool, uva__container_of(wait, struct uva__extract_entry, wait));
@@ -159,6 +167,18 @@ static struct uva__extract_entry *entry_fill(struct parallel *p,
     return entry;
 }
 
+/* States what the window holds: batches that are done, and the others, which
+ * extraction may make as large as the largest. */
+static void parallel_account(struct parallel *p)
+{
+    int64_t undone = p->loop.working * p->loop.largest;
+
+    if (undone < p->loop.undone)
+        undone = p->loop.undone;
+    uva__share_hold(&p->stage.source.share, p->loop.used,
+                    p->loop.bytes + undone);
+}
+
 /* Without memory for a batch it is lost, and the error takes its place. */
 static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
@@ -176,11 +196,14 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
         uva__task_drop(task);
         return;
     }
-    if (uva__task_bytes(task) > 0)
-        parallel_note_size(p, uva__task_bytes(task));
+    entry->before = uva__task_bytes(task);
+    p->loop.undone += entry->before;
+    if (entry->before > 0)
+        parallel_note_size(p, entry->before);
     if (!p->unordered)
         uva__list_push(&p->loop.order, &entry->link);
     uva__list_push(&p->loop.waiting, &entry->wait);
+    parallel_account(p);
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
@@ -191,6 +214,7 @@ static void entry_note_done(struct parallel *p,
     entry->seen = true;
     p->loop.working--;
     p->loop.done++;
+    p->loop.undone -= entry->before;
     if (entry->batch.code != 0) {
         p->loop.failed_code = entry->batch.code;
     } else {
@@ -282,6 +306,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     }
     parallel_conclude(p, entries_poll(p));
     entries_grant(p);
+    parallel_account(p);
     parallel_request(p, demand);
 }
 
@@ -312,8 +337,8 @@ static void entries_clear(struct parallel *p)
 
     for (; link != NULL; link = next) {
         next = link->next;
-        entry_discard(
-            p, uva__container_of(link, struct uva__extract_entry, wait));
+        entry_discard(p,
+                      uva__container_of(link, struct uva__extract_entry, wait));
     }
 }
 
@@ -326,6 +351,7 @@ static void parallel_stop(struct uva__source *source)
     uint64_t unclaimed;
 
     uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
     for (unclaimed = uva__extract_pool_stop(&p->pool); unclaimed > 0;
          unclaimed--)
         uva__list_push(&p->loop.waiting,

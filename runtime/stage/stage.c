@@ -147,6 +147,7 @@ void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
                      struct uva__producer *above)
 {
     uva__source_init(&stage->source, &ops->source, above->rt);
+    uva__share_join(&stage->source.share, &above->source->share);
     stage->ops = ops;
     stage->above = above;
     stage->handler.on_schema = stage_on_schema;

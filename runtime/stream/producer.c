@@ -133,7 +133,8 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     struct uva__producer *p;
 
     if (uva__check_hop_ensure(source->rt) != 0 ||
-        uva__discard_ensure(source->rt) != 0)
+        uva__discard_ensure(source->rt) != 0 ||
+        uva__share_open(&source->share, source->rt) != 0)
         return NULL;
     p = uva__slots_take_producer(source->rt);
     if (p == NULL)

@@ -21,5 +21,6 @@ void uva__source_fini(struct uva__source *source)
     uva_schema_release(&source->schema);
     uva__metadata_fini(&source->metadata, allocator, NULL);
     uva__failure_fini(&source->failure, allocator);
+    uva__share_close(&source->share);
     uva__rt_release(source->rt);
 }
