@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two hundred slow readers: streams with 100 batches of 128 KiB each, whose
+/* Two hundred slow readers: streams with 100 batches of 128 KiB each. Their
  * consumers take one batch and return EAGAIN at the next. Prints how much more
  * memory the process has resident than without streams; `window` is the number
  * of streams, `more` the budget of the runtime in MiB. */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +154,6 @@ static double run_readers(const struct bench_case *self,
             uva_runtime_open(&host.loop, &options, &host.runtime, NULL) == 0,
         "open");
     stopped = 0;
-    (void)malloc_trim(0);
     before = resident_mib();
     for (int32_t i = 0; i < self->window; i++) {
         readers[i].stream = source_open(host.runtime);

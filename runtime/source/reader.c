@@ -39,8 +39,8 @@ static void reader_open(struct uva__reader *r)
     uva__reader_worker_start(r);
 }
 
-/* A runtime may limit how many sources are open at one time: then the others
- * wait for their turn. */
+/* A runtime may limit how many sources are open at one time: then other
+ * sources wait for their turn. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);

@@ -64,7 +64,7 @@ struct uva__reader {
     struct {               /* the loop thread's alone */
         uint64_t granted;  /* batches that the worker may read, in all */
         uint64_t taken;    /* slots taken full, in all */
-        uint64_t measured; /* slots filled whose bytes were counted, in all */
+        uint64_t measured; /* slots filled and measured, in all */
         uint64_t bytes;    /* of those slots, in all */
         int64_t largest;   /* size of the largest of them; -1: none so far */
         bool started;      /* the worker was started */

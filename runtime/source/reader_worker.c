@@ -246,10 +246,9 @@ static bool worker_read(struct uva__reader *r)
 
     uva__error_begin(&error);
     if (task == NULL) {
-        worker_finish(r,
-                      uva_error_set(&error, ENOMEM,
-                                    "no memory for the next batch"),
-                      &error);
+        worker_finish(
+            r, uva_error_set(&error, ENOMEM, "no memory for the next batch"),
+            &error);
         return false;
     }
     if (!worker_enter(r))

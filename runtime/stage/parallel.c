@@ -92,7 +92,7 @@ static void parallel_note_size(struct parallel *p, int64_t bytes)
 }
 
 /* How many of `room` more batches the window's bytes allow, with `asked`
- * batches whose size is not known. Until one size is known, as many as there
+ * batches of unknown size. Until one size is known, as many as there
  * are workers. */
 static int64_t parallel_fit(const struct parallel *p, int64_t room,
                             int64_t asked)
@@ -167,7 +167,7 @@ static struct uva__extract_entry *entry_fill(struct parallel *p,
     return entry;
 }
 
-/* States what the window holds: batches that are done, and the others, which
+/* States what the window holds: batches that are done, and the rest, which
  * extraction may make as large as the largest. */
 static void parallel_account(struct parallel *p)
 {

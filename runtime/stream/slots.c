@@ -22,7 +22,7 @@ static const uint64_t QUARANTINE_NS = 1000000000;
 
 struct slots {
     struct uva__rt_data data; /* first: how the rt frees it */
-    struct uva__slab tasks;   /* loop only; the chunks belong to the one below */
+    struct uva__slab tasks; /* loop only; the chunks belong to the one below */
 
     struct uva__lock lock;
     struct {

@@ -191,7 +191,8 @@ int main(void)
     tcase_add_test(tcase, who_has_rested_longest_goes_first);
     tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
     tcase_add_test(tcase, of_many_blocks_few_go_round);
-    tcase_add_test(tcase, what_rests_no_more_is_taken_by_others_the_oldest_first);
+    tcase_add_test(tcase,
+                   what_rests_no_more_is_taken_by_others_the_oldest_first);
     tcase_add_test(tcase, a_slab_with_few_at_rest_has_no_surplus);
     tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
     tcase_add_test(tcase, without_memory_there_is_no_block);
