@@ -120,6 +120,13 @@ struct uva_runtime_options {
      * NULL: watch uva_runtime_fd(). */
     void (*post)(void *post_ctx);
     void *post_ctx; /* borrows, until the runtime is closed */
+    /* what all windows of the runtime may hold together; 0: no limit. It never
+     * stops a stream that has no batch ready for its consumer: such a stream
+     * may take in one at a time, however full the budget is; the excess is
+     * counted. */
+    int64_t memory_bytes;
+    int32_t sources_open; /* blocking sources and task sources open at one time;
+                             0: no limit; others wait, in order */
     void *reserved[2];
 };
 
@@ -298,7 +305,10 @@ struct uva_runtime_stats {
     int64_t threads_stuck;    /* threads of the workers, also of those that are
                                  shared, that are written off: see the option
                                  stuck_threads */
-    int64_t reserved[8];
+    int64_t memory_held;      /* bytes that windows hold or have asked for;
+                                 counted with memory_bytes only */
+    int64_t memory_excess; /* the most by which that was above memory_bytes */
+    int64_t reserved[6];
 };
 
 /** Takes a snapshot of the counters. All are 0 when nothing is open.

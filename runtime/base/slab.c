@@ -68,16 +68,36 @@ void uva__slab_put(struct uva__slab *slab, void *block)
     slab->resting++;
 }
 
-void uva__slab_trim(struct uva__slab *slab, size_t most)
+/* Moves up to `count` links, 1 or more, from the begin of a list to `out`. */
+static void slab_cut(struct uva__list *list, struct uva__list *out,
+                     size_t count)
 {
-    struct uva__list oldest = {0};
+    struct uva__link *last = list->head;
 
-    for (; slab->resting > most; slab->resting--) {
-        uva__list_push(&oldest, uva__list_pop(&slab->used));
-        uva__list_append(&oldest, &slab->fresh);
-        slab->fresh = oldest;
-        oldest.head = NULL;
-    }
+    *out = *list;
+    if (last == NULL)
+        return;
+    while (--count > 0 && last->next != NULL)
+        last = last->next;
+    out->tail = last;
+    list->head = last->next;
+    last->next = NULL;
+}
+
+void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,
+                          size_t count)
+{
+    slab_cut(&slab->fresh, out, count);
+}
+
+void uva__slab_move_surplus(struct uva__slab *slab, struct uva__slab *to)
+{
+    struct uva__list surplus;
+
+    slab_cut(&slab->used, &surplus, slab->resting - slab->rest);
+    slab->resting = slab->rest;
+    uva__list_append(&surplus, &to->fresh);
+    to->fresh = surplus;
 }
 
 void uva__slab_each(const struct uva__slab *slab,

@@ -37,10 +37,21 @@ void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
 /* Puts a block into quarantine, behind all other blocks. */
 void uva__slab_put(struct uva__slab *slab, void *block);
 
-/* Leaves `most` blocks, at least `rest`, in quarantine; older blocks count as
- * fresh, the youngest of them first. So few blocks circulate, and these are in
- * the cache, even if many exist. */
-void uva__slab_trim(struct uva__slab *slab, size_t most);
+/* Moves up to `count` fresh blocks, 1 or more, by their links to `out`, which
+ * may be unspecified before that. */
+void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,
+                          size_t count);
+
+/* Whether `step` more blocks are in quarantine than have to be. */
+static inline bool uva__slab_has_surplus(const struct uva__slab *slab)
+{
+    return slab->resting >= slab->rest + slab->step;
+}
+
+/* Moves the surplus of `slab`, its oldest blocks, before the fresh ones of
+ * `to`. So few blocks circulate, and these are in the cache, even if many
+ * exist. */
+void uva__slab_move_surplus(struct uva__slab *slab, struct uva__slab *to);
 
 /* Calls `fn` with every block, in use or not. */
 void uva__slab_each(const struct uva__slab *slab,

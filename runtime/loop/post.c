@@ -90,6 +90,8 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     out->hold_max_ns = (int64_t)uva__atomic64_load(&stats->hold_max_ns);
     out->hold_max_cpu_ns = (int64_t)uva__atomic64_load(&stats->hold_max_cpu_ns);
     out->turns = (int64_t)uva__atomic64_load(&stats->turns);
+    out->memory_held = (int64_t)uva__atomic64_load(&stats->memory_held);
+    out->memory_excess = (int64_t)uva__atomic64_load(&stats->memory_excess);
     if (!uva__rt_try_acquire(rt))
         return;
     uva__rt_count_threads(rt, &out->threads_compute, &out->threads_blocking);

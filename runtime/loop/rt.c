@@ -120,6 +120,8 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     rt->log = options->log;
     log_init(&rt->log);
     rt->checked = check_init(options->check);
+    rt->memory_bytes = options->memory_bytes;
+    rt->sources_limit = options->sources_open;
     rt->loop.quantum = 1;
     uva__atomic64_store(&rt->refs, 1);
     uva__atomic64_store(&rt->holds, 1);

@@ -62,6 +62,8 @@ struct uva__rt {
     struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
+    int64_t memory_bytes;           /* limit of all windows; 0: none */
+    int32_t sources_limit;          /* blocking sources open; 0: no limit */
 
     struct uva__atomic64 refs;  /* what may call the host: the open runtime,
                                    streams, sources, jobs, private workers */
@@ -84,7 +86,7 @@ struct uva__rt {
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
     struct uva__wakeup drainer; /* posted by a drain, and by its last stream */
-    struct uva__wakeup lanes;         /* posted by `jobs`: loop/lane_news.c */
+    struct uva__wakeup lanes;   /* posted by `jobs`: loop/lane_news.c */
 
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
@@ -93,8 +95,10 @@ struct uva__rt {
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
-        int64_t draining; /* sources being closed by a worker, and producers
-                             with a task that is being extracted */
+        int64_t draining;     /* sources being closed by a worker, and producers
+                                 with a task that is being extracted */
+        int32_t sources_open; /* blocking sources, if they are limited */
+        struct uva__list sources_waiting; /* those that wait for their turn */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };

@@ -41,6 +41,14 @@ static int options_check(const struct uva_runtime_options *o, bool embedded,
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: turn_batches and turn_us "
                              "must not be negative");
+    if (o->memory_bytes < 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_runtime_options: memory_bytes must not be "
+                             "negative");
+    if (o->sources_open < 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_runtime_options: sources_open must not be "
+                             "negative");
     if ((o->allocator.alloc == NULL) != (o->allocator.dealloc == NULL))
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "

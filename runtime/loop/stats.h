@@ -15,6 +15,8 @@ struct uva__stats {
     struct uva__atomic64 hold_max_ns;
     struct uva__atomic64 hold_max_cpu_ns;
     struct uva__atomic64 turns;
+    struct uva__atomic64 memory_held;   /* by windows; by the loop alone */
+    struct uva__atomic64 memory_excess; /* the most beyond the limit so far */
 };
 
 #endif

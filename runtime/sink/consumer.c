@@ -46,6 +46,7 @@ void uva__consumer_begin(struct uva_stream *stream)
 {
     const struct uva__producer_hooks hooks = {0};
 
+    uva__share_join(&consumer_at(stream)->share, &stream->tail->source->share);
     uva__producer_begin_driving(stream->tail, &consumer_at(stream)->handler,
                                 &hooks);
 }
@@ -114,6 +115,8 @@ static bool consumer_extract(struct uva__consumer *c,
 
     c->batch.ordinal = uva__task_ordinal(task);
     c->batch.metadata = metadata;
+    if (c->share.account != NULL)
+        c->bytes = uva__task_bytes(task);
     code = uva__task_extract_first(task, &c->batch.data);
     if (code != 0) {
         c->extraction = code;
@@ -187,6 +190,7 @@ static void consumer_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     uva__handler_base_mark_released(handler);
     c->over = true;
     uva_array_release(&c->batch.data);
+    uva__share_hold(&c->share, 0, 0);
     consumer_decide(c);
     uva__consumer_outcome(c, &outcome);
     c->ops->done(c, &outcome);
@@ -223,5 +227,6 @@ void uva__consumer_init(struct uva__consumer *c,
 void uva__consumer_fini(struct uva__consumer *c)
 {
     uva_array_release(&c->batch.data);
+    uva__share_close(&c->share);
     uva__failure_fini(&c->failure, allocator_of(c));
 }

@@ -27,6 +27,8 @@ struct uva__consumer {
     const struct uva__consumer_ops *ops; /* static */
     struct uva_stream *stream;           /* borrows: it owns us */
     struct uva_batch batch;              /* owns what is live in it */
+    struct uva__share share;             /* of a batch that is kept */
+    int64_t bytes;                       /* of `batch`, if there is a share */
     int64_t delivered;                   /* batches that were accepted */
     bool decided;                        /* `end` is final */
     enum uva_end end;                    /* how the stream ends */

@@ -60,6 +60,7 @@ static void batch_accepted(struct for_each *f)
 {
     uva_array_release(&f->consumer.batch.data);
     metadata_drop(f);
+    uva__share_hold(&f->consumer.share, 0, 0);
     f->consumer.delivered++;
 }
 
@@ -82,10 +83,12 @@ static void batch_paused(struct for_each *f)
 
     f->paused = true;
     uva__producer_pause(stream->tail, true);
-    if (uva_array_is_live(&f->consumer.batch.data))
+    if (uva_array_is_live(&f->consumer.batch.data)) {
+        uva__share_hold(&f->consumer.share, 1, f->consumer.bytes);
         batch_kept(f);
-    else
+    } else {
         batch_accepted(f);
+    }
     if (uva__atomic64_load(&stream->resumed) != 0)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }

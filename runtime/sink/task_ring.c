@@ -110,8 +110,8 @@ static int task_ring_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 
 static bool task_ring_is_full(struct uva__task_ring *r)
 {
-    r->loop.taken = (int64_t)uva__atomic64_load(&r->consumed);
-    return r->loop.bytes - r->loop.taken >= r->window.bytes;
+    r->loop.taken = uva__atomic64_load(&r->consumed);
+    return r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes;
 }
 
 /* Sets `resume_wanted` for the reader, then checks the ring again: so either
@@ -132,6 +132,24 @@ static void task_ring_pause(struct uva__task_ring *r)
         uva__producer_pause(r->stream->tail, true);
 }
 
+/* States what is in the ring. The reader wakes the loop for the next time when
+ * it has taken all; that is set before a task is put in. */
+static void task_ring_account(struct uva__task_ring *r)
+{
+    const uint64_t head = uva__atomic64_load(&r->head);
+
+    if (r->loop.share.account == NULL)
+        return;
+    if (task_ring_is_cancelled(r) || r->loop.done) {
+        uva__share_hold(&r->loop.share, 0, 0);
+        return;
+    }
+    r->loop.taken = uva__atomic64_load(&r->consumed);
+    uva__share_hold(&r->loop.share,
+                    (int64_t)(uva__atomic64_peek(&r->tail) - head),
+                    (int64_t)(r->loop.bytes - r->loop.taken));
+}
+
 static void task_ring_put(struct uva__task_ring *r,
                           const struct ArrowAsyncTask *task)
 {
@@ -144,13 +162,16 @@ static void task_ring_put(struct uva__task_ring *r,
     slot->task.extract_data = task->extract_data;
     slot->task.private_data = task->private_data;
     slot->bytes = uva__task_bytes(task);
-    r->loop.bytes += slot->bytes;
+    r->loop.bytes += (uint64_t)slot->bytes;
+    if (r->loop.share.account != NULL)
+        uva__atomic64_exchange(&r->resume_wanted, 1);
     uva__atomic64_store(&r->tail, tail + 1);
     if (tail + 1 == r->loop.requested)
         task_ring_wake(r); /* no other event can come */
     else
         task_ring_schedule_wake(r);
-    if (r->loop.bytes - r->loop.taken >= r->window.bytes)
+    task_ring_account(r);
+    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
         task_ring_pause(r);
 }
 
@@ -194,6 +215,8 @@ static void task_ring_begin(struct uva_stream *stream)
 {
     const struct uva__producer_hooks hooks = {0};
 
+    uva__share_join(&task_ring_of(stream)->loop.share,
+                    &stream->tail->source->share);
     uva__producer_begin_driving(stream->tail, &task_ring_of(stream)->handler,
                                 &hooks);
 }
@@ -243,7 +266,7 @@ static void task_ring_request(struct uva__task_ring *r)
     if (!r->loop.paused || task_ring_stays_full(r))
         return;
     r->loop.paused = false;
-    uva__atomic64_exchange(&r->resume_wanted, 0);
+    uva__atomic64_exchange(&r->resume_wanted, r->loop.share.account != NULL);
     uva__producer_pause(r->stream->tail, false);
 }
 
@@ -273,6 +296,7 @@ static void task_ring_settle(struct uva__task_ring *r)
     if (!task_ring_is_cancelled(r) && uva__atomic64_load(&r->finished) == 0)
         return;
     r->loop.done = true;
+    task_ring_account(r);
     uva__stream_done(r->stream, r->failure.code,
                      uva__failure_error(&r->failure));
 }
@@ -282,6 +306,7 @@ static void task_ring_on_wakeup(struct uva_stream *stream)
     struct uva__task_ring *r = task_ring_of(stream);
 
     task_ring_handle_cancel(r);
+    task_ring_account(r);
     task_ring_request(r);
     if (r->loop.wake_due)
         task_ring_wake_soon(r);
@@ -293,6 +318,7 @@ static void task_ring_on_wakeup(struct uva_stream *stream)
 static void task_ring_free(struct uva__task_ring *r,
                            const struct uva_allocator *allocator)
 {
+    uva__share_close(&r->loop.share);
     uva__failure_fini(&r->failure, allocator);
     uva__failure_fini(&r->reader.named, allocator);
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));

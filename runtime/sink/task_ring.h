@@ -49,8 +49,9 @@ struct uva__task_ring {
     _Alignas(
         64) struct uva__atomic64 tail; /* tasks put in, in all; by the loop */
     struct {                           /* the loop thread's alone */
-        int64_t bytes;                 /* put in, in all */
-        int64_t taken;                 /* bytes taken, when last read */
+        struct uva__share share;       /* of what is in the ring */
+        uint64_t bytes;                /* put in, in all */
+        uint64_t taken;                /* bytes taken, when last read */
         uint64_t requested;            /* batches, in all */
         int delays;                    /* runs that have delayed the wake-up */
         bool wake_due;                 /* the reader has to be woken */

@@ -269,8 +269,14 @@ static int async_check(const struct uva_async_source *options,
 static struct uva__foreign *async_new(struct uva__rt *rt,
                                       const struct uva_async_source *options)
 {
-    struct uva__foreign *f = uva__foreign_alloc(rt);
+    struct uva_window window;
+    struct uva__foreign *f;
 
+    if (uva__window_complete(&options->window, &window) != 0) {
+        UVA__UNREACHABLE("the window was checked before");
+        return NULL;
+    }
+    f = uva__foreign_alloc(rt);
     if (f == NULL)
         return NULL;
     uva__source_init(&f->source, &async_ops, rt);
@@ -279,8 +285,7 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     if (options->device_type != 0)
         f->source.device_type = options->device_type;
     f->options = *options;
-    if (uva__window_complete(&options->window, &f->options.window) != 0)
-        UVA__UNREACHABLE("the window was checked before");
+    f->options.window = window;
     f->starter.run = starter_run;
     f->requester.run = requester_run;
     f->canceller.run = canceller_run;

@@ -216,7 +216,7 @@ static void pusher_pull(struct uva__source *source, int64_t demand)
     uint64_t facts = uva__atomic64_load(&p->facts);
 
     (void)demand; /* only the window limits the queue */
-    source->ready = uva__push_queue_absorb(&p->queue);
+    source->ready = uva__push_queue_absorb(&p->queue, &source->share);
     source->schema_known = (facts & FACT_DESCRIBED) != 0;
     if ((facts & FACT_CLOSED) && !source->ended && source->failure.code == 0)
         pusher_conclude(p, (facts & FACT_DESCRIBED) != 0);
@@ -250,6 +250,7 @@ static void pusher_stop(struct uva__source *source)
     struct uva_pusher *p = pusher_at(source);
 
     source->ready = 0;
+    uva__share_stop(&source->share);
     pusher_shut(p);
 }
 

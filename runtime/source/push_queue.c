@@ -107,10 +107,12 @@ struct queue_push {
     bool first;         /* the loop has to be woken */
 };
 
+/* While the budget of the runtime is full, the queue takes one at a time. */
 static bool queue_has_room(const struct uva__push_queue *q)
 {
     return q->locked.count < q->window.batches &&
-           q->locked.bytes < q->window.bytes;
+           q->locked.bytes < q->window.bytes &&
+           (q->locked.count == 0 || !uva__budget_is_full(q->rt));
 }
 
 /* Moves the array into the queue, if there is room for it now. */
@@ -234,9 +236,10 @@ static bool queue_admit_locked(struct uva__push_queue *q)
     return some;
 }
 
-int64_t uva__push_queue_absorb(struct uva__push_queue *q)
+int64_t uva__push_queue_absorb(struct uva__push_queue *q,
+                               struct uva__share *share)
 {
-    int64_t ready;
+    int64_t ready, bytes;
     bool call;
 
     uva__lock_take(&q->lock);
@@ -246,7 +249,9 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q)
     uva__list_append(&q->loop.ready, &q->locked.fresh);
     call = queue_admit_locked(q);
     ready = q->locked.count;
+    bytes = q->locked.bytes;
     uva__lock_drop(&q->lock);
+    uva__share_hold(share, ready, uva__window_size(bytes));
     q->loop.taken_count = q->loop.taken_bytes = 0;
     if (call)
         uva__futex_raise(&q->admitted);

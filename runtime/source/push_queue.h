@@ -12,6 +12,7 @@
 #include "base/atomic.h"
 #include "base/list.h"
 #include "loop/rt.h"
+#include "stream/budget.h"
 #include "stream/task.h"
 
 /* One batch in the queue; reused, so that a steady stream allocates nothing. */
@@ -77,8 +78,10 @@ UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
 void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
- * room. Returns how many batches can be taken. Thread: loop. */
-int64_t uva__push_queue_absorb(struct uva__push_queue *queue);
+ * room. States in `share` what the queue holds. Returns how
+ * many batches can be taken. Thread: loop. */
+int64_t uva__push_queue_absorb(struct uva__push_queue *queue,
+                               struct uva__share *share);
 
 /* Moves the first batch of an absorb to a free slot. Thread: loop. */
 void uva__push_queue_take(struct uva__push_queue *queue,

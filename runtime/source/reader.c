@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop's side of a reader: grants slots, takes the filled ones, stops it.
+/* The loop's side of a reader: grants credits, takes filled slots, stops it.
  *
- * Happy path:  started -> (worker) opened, schema -> the loop grants slots ->
- *              the worker fills them, and wakes the loop for each -> the loop
- *              takes them -> end -> (worker) source closed.
+ * Happy path:  started -> (worker) opened, schema -> the loop grants credits
+ *              -> the worker fills slots, and wakes the loop for each -> the
+ *              loop takes them -> end -> (worker) source closed.
  *
  * What can fail:
  * - open, schema or a read: reported behind the batches before it;
@@ -34,14 +34,53 @@ static struct uva__reader *reader_of(struct uva__source *source)
 
 /* ---- the loop: as a source ----------------------------------------------- */
 
+static void reader_open(struct uva__reader *r)
+{
+    r->loop.waiting = false;
+    r->job.priority = r->source.producer->priority;
+    uva__reader_credit_run(&r->credit);
+    uva__reader_worker_start(r);
+}
+
+/* A runtime may limit how many sources are open at one time: then other
+ * sources wait for their turn. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
+    struct uva__rt *rt = source->rt;
 
     r->loop.started = true;
-    r->job.priority = source->producer->priority;
-    uva__reader_credit_run(&r->credit);
-    uva__reader_worker_start(r);
+    r->loop.counted = rt->sources_limit > 0 && !r->on_loop;
+    r->loop.waiting =
+        r->loop.counted && rt->loop.sources_open == rt->sources_limit;
+    if (r->loop.waiting) {
+        uva__list_push(&rt->loop.sources_waiting, &r->loop.turn);
+        return;
+    }
+    rt->loop.sources_open += r->loop.counted;
+    reader_open(r);
+}
+
+/* The source is closed, or stuck in a call of a stream that has ended: it is
+ * the next one's turn. */
+static void reader_end_turn(struct uva__reader *r)
+{
+    struct uva__rt *rt = r->source.rt;
+    struct uva__link *next;
+
+    if (!r->loop.counted)
+        return;
+    r->loop.counted = false;
+    if (r->loop.waiting) {
+        (void)uva__list_remove(&rt->loop.sources_waiting, &r->loop.turn);
+        r->loop.waiting = false;
+        return;
+    }
+    next = uva__list_pop(&rt->loop.sources_waiting);
+    if (next != NULL)
+        reader_open(uva__container_of(next, struct uva__reader, loop.turn));
+    else
+        rt->loop.sources_open--;
 }
 
 /* Reads `events` before `tail`: so with the end, all batches before it are
@@ -65,24 +104,35 @@ static void reader_absorb(struct uva__reader *r)
     }
 }
 
-/* Grants the worker up to `count` more slots. Returns how many there were. */
-static uint64_t reader_grant(struct uva__reader *r, uint64_t count)
+/* States what the window holds, and has asked for at the size of the largest
+ * batch, if the runtime limits its memory. */
+static void reader_account(struct uva__reader *r)
 {
-    struct uva__task *task;
-    uint64_t i;
+    const uint64_t tail = r->loop.taken + (uint64_t)r->source.ready;
+    const int64_t asked = (int64_t)(r->loop.granted - tail);
+    int64_t bytes;
 
-    for (i = 0; i < count; i++) {
-        task = uva__producer_take_task(r->source.producer);
-        if (task == NULL)
-            break;
-        r->ring[(r->loop.granted + i) & r->ring_mask] = task;
+    if (r->source.share.account == NULL)
+        return;
+    for (; r->loop.measured < tail; r->loop.measured++) {
+        bytes = r->ring[r->loop.measured & r->ring_mask]->info.bytes;
+        r->loop.bytes += (uint64_t)bytes;
+        if (bytes > r->loop.largest)
+            r->loop.largest = bytes;
     }
-    if (i == 0)
-        return 0;
-    r->loop.granted += i;
-    if (uva__reader_credit_grant(&r->credit, i))
+    bytes = (int64_t)(r->loop.bytes - uva__atomic64_peek(&r->consumed));
+    if (r->loop.largest > 0)
+        bytes += asked * r->loop.largest;
+    uva__share_hold(&r->source.share,
+                    (int64_t)(r->loop.granted - r->loop.taken), bytes);
+}
+
+/* Lets the worker read `count` more batches. */
+static void reader_grant(struct uva__reader *r, uint64_t count)
+{
+    r->loop.granted += count;
+    if (uva__reader_credit_grant(&r->credit, count))
         uva__reader_worker_start(r);
-    return i;
 }
 
 /* The consumer waits for batch number `count`, or for the source to be closed:
@@ -107,9 +157,9 @@ static void reader_unpause(struct uva__reader *r)
     uva__reader_worker_start(r);
 }
 
-/* Returns how many more slots the worker may have. A source on the loop thread
- * is read only when batches are requested, and only as many as one run of its
- * wake-up may deliver. */
+/* Returns how many more batches the worker may read. A source on the loop
+ * thread is read only when batches are requested, and only as many as one run
+ * of its wake-up may deliver. */
 static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 {
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
@@ -129,7 +179,10 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     struct uva__reader *r = reader_of(source);
     uint64_t room;
 
+    if (r->loop.waiting)
+        return;
     reader_absorb(r);
+    reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
     r->loop.requested = r->loop.requested || demand > 0;
@@ -140,14 +193,15 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_unpause(r);
     if (r->on_loop)
         reader_absorb(r);
-    room = reader_room(r, demand);
+    room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
+                                     (int64_t)reader_room(r, demand),
+                                     r->loop.largest);
     if (room == 0)
         return;
-    if (reader_grant(r, room) == 0 && r->loop.granted == r->loop.taken)
-        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
-                            "no memory for the next batch");
+    reader_grant(r, room);
     if (r->on_loop)
         reader_absorb(r);
+    reader_account(r);
 }
 
 static struct uva__task *reader_take(struct uva__source *source)
@@ -163,21 +217,27 @@ static struct uva__task *reader_take(struct uva__source *source)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
+static void reader_put_slot(struct uva__reader *r, struct uva__task *task)
+{
+    uva__task_clear(task, &r->source.rt->allocator);
+    uva__slots_put_task(r->source.rt, task);
+}
+
 /* The worker has closed the source: takes its slots back. */
 static void reader_empty(struct uva__reader *r)
 {
-    struct uva__task *task;
+    const uint64_t tail = uva__atomic64_load(&r->tail);
+    struct uva__link *link;
 
     if (r->loop.emptied)
         return;
     r->loop.emptied = true;
     if (r->loop.draining)
         r->source.rt->loop.draining--;
-    for (; r->loop.taken < r->loop.granted; r->loop.taken++) {
-        task = r->ring[r->loop.taken & r->ring_mask];
-        uva__task_clear(task, &r->source.rt->allocator);
-        uva__slots_put_task(r->source.rt, task);
-    }
+    for (; r->loop.taken < tail; r->loop.taken++)
+        reader_put_slot(r, r->ring[r->loop.taken & r->ring_mask]);
+    while ((link = uva__list_pop(&r->worker.slots)) != NULL)
+        reader_put_slot(r, uva__container_of(link, struct uva__task, link));
 }
 
 static void reader_discard_until(struct uva__reader *r, uint64_t tail)
@@ -193,16 +253,21 @@ static void reader_stop(struct uva__source *source)
     uint64_t tail = uva__atomic64_load(&r->tail), word;
 
     source->ready = 0;
+    uva__share_stop(&source->share);
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
     reader_want(r, UVA__AWAITED_ALL);
+    if (r->loop.waiting || (word & CREDIT_CLOSED))
+        reader_end_turn(r);
     if (word & CREDIT_CLOSED) {
         reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
         return;
     }
-    if (!uva__reader_worker_cancel(r)) {
+    if (uva__reader_worker_cancel(r)) {
+        reader_end_turn(r);
+    } else {
         r->loop.draining = true;
         source->rt->loop.draining++;
     }
@@ -218,9 +283,13 @@ static bool reader_on_wakeup(struct uva__wakeup *wakeup)
     struct uva__reader *r =
         uva__container_of(wakeup, struct uva__reader, wakeup);
 
+    const bool closed = (uva__atomic64_load(&r->credit) & CREDIT_CLOSED) != 0;
+
+    if (closed)
+        reader_end_turn(r);
     if (!r->source.stopped)
         uva__producer_run(r->source.producer);
-    else if (uva__atomic64_load(&r->credit) & CREDIT_CLOSED)
+    else if (closed)
         reader_empty(r);
     return false;
 }
@@ -290,6 +359,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     if (r->ring == NULL)
         return ENOMEM;
     r->ring_mask = size - 1;
+    r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;
     r->source.pulls_inline = on_loop;

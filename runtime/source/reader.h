@@ -3,7 +3,9 @@
  * at a time, as far ahead of demand as a window allows. The kinds of source are
  * in from_blocking and from_tasks.
  *
- * The loop grants slots; the worker fills them in order. The thread that holds
+ * The loop grants credits; the worker fills a slot for each, in order. It takes
+ * the slots a few at a time, so that a stream that waits for its source does
+ * not hold those of a whole window. The thread that holds
  * the RUNNING bit of `credit` owns the source and everything under `worker`. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
@@ -58,16 +60,22 @@ struct uva__reader {
     struct uva_job job;         /* the worker's: reads */
     struct uva_job interrupter; /* the extra thread's: interrupts */
     struct uva__discard rescue; /* closes the source if its job waits */
-    struct uva__task **ring;    /* owns: slots granted, a power of two */
+    struct uva__task **ring;    /* owns: slots filled, a power of two */
     uint64_t ring_mask;         /* size of `ring` less one */
 
-    struct {              /* the loop thread's alone */
-        uint64_t granted; /* slots granted to the worker, in all */
-        uint64_t taken;   /* slots taken back full, in all */
-        bool started;     /* the worker was started */
-        bool requested;   /* a batch has been requested */
-        bool draining;    /* a close waits a while for the source */
-        bool emptied;     /* the slots were taken back */
+    struct {               /* the loop thread's alone */
+        uint64_t granted;  /* batches that the worker may read, in all */
+        uint64_t taken;    /* slots taken full, in all */
+        uint64_t measured; /* slots filled and measured, in all */
+        uint64_t bytes;    /* of those slots, in all */
+        int64_t largest;   /* size of the largest of them; -1: none so far */
+        bool started;      /* the worker was started */
+        bool requested;    /* a batch has been requested */
+        bool draining;     /* a close waits a while for the source */
+        bool emptied;      /* the slots were taken back */
+        bool waiting;      /* in turn to be opened, as sources are limited */
+        bool counted;      /* as an open source */
+        struct uva__link turn; /* among sources that wait for their turn */
     } loop;
 
     struct uva__atomic64 credit;     /* see source/reader_credit.h */
@@ -86,7 +94,8 @@ struct uva__reader {
         struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
         struct uva__failure failure;   /* gives to the loop, with END */
         ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
-        uint64_t credits;              /* slots that may be filled now */
+        uint64_t credits;              /* batches that may be read now */
+        struct uva__list slots;        /* empty slots, taken in advance */
         uint64_t bytes;                /* read, in all */
         uint64_t since_ns;             /* the job's begin */
         int32_t count;                 /* batches in this job */

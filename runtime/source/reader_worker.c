@@ -11,9 +11,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "stream/slots.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-enum { YIELD_BATCHES = 64, YIELD_NS = 1000000 };
+enum {
+    SLOTS_STEP = 4, /* empty slots that the worker takes at once */
+    YIELD_BATCHES = 64,
+    YIELD_NS = 1000000
+};
 
 /* How a job of the worker ends. */
 enum worker_end {
@@ -170,8 +176,10 @@ static int worker_measure(struct uva__reader *r, struct uva__task *task,
                                  &task->info.bytes))
         return 0;
     if (uva__layout_measure(&r->worker.schema, &task->array, &task->info.bytes,
-                            &detail) != EINVAL)
+                            &detail) != EINVAL) {
+        task->info.bytes = uva__window_size(task->info.bytes);
         return 0; /* the size of an unknown format is not known */
+    }
     return uva_error_set(
         error, EPROTO, "batch %llu does not fit the schema: %s",
         (unsigned long long)uva__atomic64_peek(&r->tail), detail.message);
@@ -203,6 +211,9 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
         return code;
     }
     task->info.ordinal = (int64_t)tail;
+    task->producer = r->source.producer;
+    r->ring[tail & r->ring_mask] = task;
+    (void)uva__list_pop(&r->worker.slots);
     r->worker.bytes += (uint64_t)task->info.bytes;
     r->worker.credits--;
     r->worker.count++;
@@ -210,19 +221,34 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     return 0;
 }
 
+/* Gives the next empty slot, which stays in the list; NULL without memory. */
+static inline struct uva__task *worker_slot(struct uva__reader *r)
+{
+    if (uva__list_is_empty(&r->worker.slots) &&
+        !uva__slots_fetch_tasks(r->source.rt, &r->worker.slots, SLOTS_STEP))
+        return NULL;
+    return uva__container_of(r->worker.slots.head, struct uva__task, link);
+}
+
 /* Reads into the next slot, which the loop takes back only when it is filled or
  * the source is closed. False if the source has ended, or was cancelled. */
 static bool worker_read(struct uva__reader *r)
 {
-    struct uva__task *task =
-        r->ring[uva__atomic64_peek(&r->tail) & r->ring_mask];
-    struct uva__read read = {.array = &task->array};
+    struct uva__task *task = worker_slot(r);
+    struct uva__read read;
     struct uva_error error;
     int code;
 
+    uva__error_begin(&error);
+    if (task == NULL) {
+        worker_finish(
+            r, uva_error_set(&error, ENOMEM, "no memory for the next batch"),
+            &error);
+        return false;
+    }
     if (!worker_enter(r))
         return false;
-    uva__error_begin(&error);
+    read = (struct uva__read){.array = &task->array};
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
     code = r->ops->next(r, &read, &error);

@@ -23,8 +23,6 @@
 
 enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 
-static const int64_t BYTES_MAX = (int64_t)1 << 40;
-
 struct uva__extractor {
     struct uva__link link; /* among those with a job that is not queued */
     struct uva_job job;    /* submitted when there is work */
@@ -81,9 +79,8 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
                                  &entry->batch.info.bytes, NULL) != 0)
         entry->batch.info.bytes =
             0; /* the size of an unknown format is not known */
-    else if (entry->batch.info.bytes > BYTES_MAX)
-        entry->batch.info.bytes =
-            BYTES_MAX; /* as it claims; sums must not overflow */
+    else
+        entry->batch.info.bytes = uva__window_size(entry->batch.info.bytes);
 }
 
 /* Between two entries an extractor yields to jobs that go before its next one.
@@ -131,7 +128,7 @@ static void extract_pool_run(struct uva_job *job)
     uva__lock_drop(&pool->lock);
     while ((entry = extract_pool_claim(pool)) != NULL) {
         extract_pool_extract(pool, entry);
-        uva__atomic64_store(&entry->done, 1);
+        uva__mpsc_push(&pool->done, &entry->wait);
         uva__rt_wake(rt, pool->wakeup);
         if (extract_pool_must_yield(pool, waited)) {
             extract_pool_submit(pool);

@@ -5,16 +5,17 @@
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 
+#include "base/mpsc.h"
 #include "stage/stage.h"
 
 /* One batch that is extracted. */
 struct uva__extract_entry {
-    struct uva__link link;      /* in order of arrival, or among free ones */
-    struct uva__link wait;      /* among entries that are not granted */
+    struct uva__link link;      /* the stage's: where it stands there */
+    struct uva__link wait;      /* the stage's, until granted; then in `done` */
     struct ArrowAsyncTask task; /* until claimed; then the worker's */
     struct uva__entry batch;    /* array, bytes and code: once done */
-    bool seen;                  /* the loop has counted it as done */
-    struct uva__atomic64 done;  /* 1: the worker has left it */
+    int64_t before;             /* bytes of its data before that, as known */
+    bool seen;                  /* the loop has taken it from `done` */
 };
 
 struct uva__extractor;
@@ -35,6 +36,7 @@ struct uva__extract_pool {
     struct uva__atomic64 claimed; /* entries claimed, in all */
     struct uva__atomic64 awaited; /* entries; see exec/awaited.h */
     struct uva__atomic64 stopped; /* 1: workers discard what they extract */
+    struct uva__mpsc done; /* by `wait`: entries that the workers have left */
     struct uva__lock lock;
     struct {
         struct uva__list idle; /* extractors with a job that is not queued */

@@ -24,6 +24,8 @@
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
+enum { RING_FIRST = 4 };
+
 static struct uva__ordered_waits *ordered_waits_of(struct uva__stage *stage)
 {
     return uva__container_of(stage, struct uva__ordered_waits, stage);
@@ -158,17 +160,67 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
     wait->batch.array.sync_event = NULL;
 }
 
-void uva__ordered_waits_task(struct uva__stage *stage,
-                             struct ArrowAsyncTask *task, const char *metadata)
+static void ordered_waits_account(struct uva__ordered_waits *w)
 {
-    struct uva__ordered_waits *w = ordered_waits_of(stage);
-    struct uva__pending_batch *wait = wait_at(w, w->loop.last++);
+    uva__share_hold(&w->stage.source.share,
+                    (int64_t)(w->loop.last - w->loop.first), w->loop.bytes);
+}
 
-    w->loop.requested--;
+/* Doubles the ring. */
+static bool ordered_waits_grow(struct uva__ordered_waits *w)
+{
+    const struct uva_allocator *allocator = &w->stage.source.rt->allocator;
+    const uint64_t size = w->loop.size == 0 ? RING_FIRST : 2 * w->loop.size;
+    struct uva__pending_batch *ring =
+        uva__memory_new(allocator, sizeof(*ring) * size);
+
+    if (ring == NULL)
+        return false;
+    for (uint64_t i = w->loop.first; i != w->loop.last; i++)
+        ring[i & (size - 1)] = *wait_at(w, i);
+    uva__memory_free(allocator, w->loop.ring,
+                     sizeof(*w->loop.ring) * w->loop.size);
+    w->loop.ring = ring;
+    w->loop.size = size;
+    return true;
+}
+
+/* Gives the next place in the ring; NULL without memory. */
+static struct uva__pending_batch *
+ordered_waits_put(struct uva__ordered_waits *w,
+                  const struct ArrowAsyncTask *task)
+{
+    struct uva__pending_batch *wait;
+
+    if (w->loop.last - w->loop.first == w->loop.size && !ordered_waits_grow(w))
+        return NULL;
+    wait = wait_at(w, w->loop.last++);
     *wait = (struct uva__pending_batch){
         .batch.info = {.ordinal = uva__task_ordinal(task),
                        .bytes = uva__task_bytes(task)}};
     w->loop.bytes += wait->batch.info.bytes;
+    if (wait->batch.info.bytes > w->loop.largest)
+        w->loop.largest = wait->batch.info.bytes;
+    return wait;
+}
+
+void uva__ordered_waits_task(struct uva__stage *stage,
+                             struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct uva__ordered_waits *w = ordered_waits_of(stage);
+    struct uva__pending_batch *wait = NULL;
+
+    w->loop.requested--;
+    if (!w->loop.lost)
+        wait = ordered_waits_put(w, task);
+    ordered_waits_account(w);
+    if (wait == NULL) {
+        w->loop.lost = true;
+        uva__failure_set(&stage->failure, &stage->source.rt->allocator, ENOMEM,
+                         NULL, NULL);
+        uva__task_drop(task);
+        return;
+    }
     wait->batch.code = task->extract_data(task, &wait->batch.array);
     if (wait->batch.code != 0)
         return; /* the producer above reports why */
@@ -255,23 +307,37 @@ static int64_t larger_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* How many of `room` more batches may come, with `bytes` held. A window accepts
+ * another batch while it holds fewer bytes than its limit. */
+static int64_t ordered_waits_fit(const struct uva__ordered_waits *w,
+                                 int64_t room, int64_t bytes)
+{
+    int64_t fits;
+
+    if (w->loop.largest < 0) /* the first batch shows a size */
+        return w->loop.requested == 0 && room > 0;
+    fits = uva__window_fit(&w->window, room, bytes, w->loop.requested,
+                           w->loop.largest);
+    return fits == 0 && w->loop.requested == 0 && bytes < w->window.bytes
+               ? room > 0
+               : fits;
+}
+
 /* The batches in the ring take room of the window, or those with work that goes
  * on, whichever are more: some are in both. The bit in `full` is set before the
  * counts are read, so work that ends after that wakes the loop. */
 static int64_t ordered_waits_room(struct uva__ordered_waits *w, int64_t demand)
 {
     const int64_t used = (int64_t)(w->loop.last - w->loop.first);
-    int64_t working, bytes;
+    int64_t working, bytes, room;
 
     if (uva__atomic64_load(&w->working) != 0)
         uva__atomic64_exchange(&w->full, 1);
     working = (int64_t)uva__atomic64_load(&w->working);
     bytes = (int64_t)uva__atomic64_load(&w->working_bytes);
-    if ((used > 0 || working > 0) &&
-        larger_of(w->loop.bytes, bytes) >= w->window.bytes)
-        return 0;
-    return uva__window_room(&w->window, demand,
+    room = uva__window_room(&w->window, demand,
                             larger_of(used, working) + w->loop.requested);
+    return ordered_waits_fit(w, room, larger_of(w->loop.bytes, bytes));
 }
 
 static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
@@ -288,13 +354,9 @@ static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
 
 static bool ordered_waits_prepare(struct uva__ordered_waits *w)
 {
-    if (w->loop.ring != NULL)
-        return true;
-    w->loop.size = uva__window_ring(w->window.batches);
-    w->loop.ring = uva__memory_new(&w->stage.source.rt->allocator,
-                                   sizeof(*w->loop.ring) * w->loop.size);
-    return w->loop.ring != NULL &&
-           (w->ops->prepare == NULL || w->ops->prepare(w));
+    return w->loop.ring != NULL ||
+           (ordered_waits_grow(w) &&
+            (w->ops->prepare == NULL || w->ops->prepare(w)));
 }
 
 /* Starts the timer for the time limit of the oldest wait. */
@@ -335,6 +397,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     }
     ordered_waits_conclude(w, ordered_waits_poll(w));
     ordered_waits_set_timer(w);
+    ordered_waits_account(w);
     ordered_waits_request(w, demand);
 }
 
@@ -404,6 +467,7 @@ void uva__ordered_waits_stop(struct uva__source *source)
     struct uva__pending_batch *wait;
 
     uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
     uva__timer_stop(source->rt, &w->loop.timer);
     for (; w->loop.first != w->loop.last; w->loop.first++) {
         wait = wait_at(w, w->loop.first);
@@ -436,6 +500,7 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     w->ops = ops;
     w->devices = uva__devices_acquire(devices);
     w->loop.timer.fire = ordered_waits_expire;
+    w->loop.largest = -1;
     uva__stage_init(&w->stage, stage_ops, &wakeup_ops, above);
 }
 

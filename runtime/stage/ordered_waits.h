@@ -47,14 +47,16 @@ struct uva__ordered_waits {
 
     struct {                             /* the loop thread's alone */
         struct uva__pending_batch *ring; /* owns; NULL before the schema */
-        uint64_t size;                   /* of the ring, a power of two */
-        uint64_t first, last;            /* entries in use: [first, last) */
-        int64_t requested; /* batches requested above that have not come */
-        int64_t bytes;     /* in the batches of the ring */
+        uint64_t size; /* of the ring, a power of two; doubled when full */
+        uint64_t first, last; /* entries in use: [first, last) */
+        int64_t requested;    /* batches requested above that have not come */
+        int64_t bytes;        /* in the batches of the ring */
+        int64_t largest;      /* size of the largest batch; -1: none so far */
         struct uva__timer timer;   /* for the oldest batch that is pending */
         uint64_t timed;            /* the index of that batch, while it runs */
         struct uva__failure fault; /* of the first wait that failed */
         bool started;              /* a batch has been requested */
+        bool lost; /* a batch was lost: none behind it is wanted */
     } loop;
 };
 

@@ -18,6 +18,7 @@
 
 #include "arrow/metadata.h"
 #include "base/memory.h"
+#include "base/slab.h"
 #include "base/unreachable.h"
 #include "stage/extract_pool.h"
 #include "stream/stream_impl.h"
@@ -25,27 +26,31 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-enum { WORKERS_MAX = 128 };
+enum { WORKERS_MAX = 128, ENTRIES_STEP = 4 };
 
 struct parallel {
     struct uva__stage stage;       /* first */
     struct uva_window window;      /* with its defaults filled in */
     bool unordered;                /* batches are passed on as they finish */
     struct uva__extract_pool pool; /* the workers that extract */
-    struct uva__extract_entry *entries; /* owns: as many as the window */
 
     struct {                      /* the loop thread's alone */
-        struct uva__list free;    /* entries */
-        struct uva__list order;   /* entries in use, in order of arrival */
-        struct uva__list waiting; /* of these, not granted */
+        struct uva__slab entries; /* as many as were in use at once */
+        struct uva__list order;   /* entries in use that cannot be passed on,
+                                     in order; unordered: those that failed */
+        struct uva__list waiting; /* of those in use, not granted */
+        struct uva__list ready;   /* entries to be passed on */
         int64_t used;             /* number of entries in use */
         uint64_t taken;           /* entries passed on, in all */
         int64_t requested; /* batches requested above that have not come */
         int64_t working;   /* entries granted and not counted as done */
+        int64_t done;      /* entries in use that were counted as done */
         int64_t bytes;     /* in entries that were counted as done */
+        int64_t undone;    /* bytes in the other entries, as far as known */
         int64_t largest;   /* size of the largest batch; -1: none so far */
         int failed_code;   /* of the extraction that failed, or 0 */
         bool started;      /* a batch has been requested */
+        bool lost;         /* a batch was lost: none behind it is wanted */
     } loop;
 };
 
@@ -71,7 +76,7 @@ static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
     uva__metadata_fini(&entry->batch.info.metadata,
                        &p->stage.source.rt->allocator, NULL);
     p->loop.used--;
-    uva__list_push(&p->loop.free, &entry->link);
+    uva__slab_put(&p->loop.entries, entry);
 }
 
 static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
@@ -81,17 +86,32 @@ static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
     entry_put(p, entry);
 }
 
-/* The window's bytes are reserved in order, before extraction, at the size of
- * the largest batch so far. With none in use, the first entry may always start,
- * or a batch larger than the window would never be extracted. */
+static void parallel_note_size(struct parallel *p, int64_t bytes)
+{
+    if (bytes > p->loop.largest)
+        p->loop.largest = bytes;
+}
+
+/* How many of `room` more batches the window's bytes allow, with `asked`
+ * batches of unknown size. Until one size is known, as many as there
+ * are workers. */
+static int64_t parallel_fit(const struct parallel *p, int64_t room,
+                            int64_t asked)
+{
+    if (p->loop.largest >= 0)
+        return uva__window_fit(&p->window, room, p->loop.bytes, asked,
+                               p->loop.largest);
+    return room < p->pool.workers - asked ? room : p->pool.workers - asked;
+}
+
+/* Whether the next entry may be extracted. The window's bytes are reserved in
+ * order, before extraction, at the size of the largest batch so far. While the
+ * budget of the runtime is full, one at a time is. */
 static bool entry_may_start(const struct parallel *p)
 {
-    if (p->loop.working == 0 && p->loop.bytes == 0)
-        return true;
-    if (p->loop.largest < 0)
-        return p->loop.working < p->pool.workers;
-    return p->loop.bytes + (p->loop.working + 1) * p->loop.largest <=
-           p->window.bytes;
+    return parallel_fit(p, 1, p->loop.working) > 0 &&
+           (p->loop.working + p->loop.done == 0 ||
+            uva__share_is_free(&p->stage.source.share));
 }
 
 static void entries_grant(struct parallel *p)
@@ -110,39 +130,81 @@ static void entries_grant(struct parallel *p)
         uva__extract_pool_publish(&p->pool, count);
 }
 
-/* There is no memory for the metadata of the batch: the batch is lost, and the
- * error takes its place. */
-static void entry_fail(struct parallel *p, struct uva__extract_entry *entry)
+/* Gives a free entry; NULL without memory. */
+static struct uva__extract_entry *entry_get(struct parallel *p)
 {
-    uva__task_drop(&entry->task);
-    entry->batch.code = p->loop.failed_code = ENOMEM;
-    entry->seen = true;
-    uva__atomic64_store(&entry->done, 1);
-    uva__failure_set(&p->stage.failure, &p->stage.source.rt->allocator, ENOMEM,
-                     NULL, NULL);
+    struct uva__extract_entry *entry = uva__slab_take(&p->loop.entries, NULL);
+    struct slab_chunk *chunk;
+
+    if (entry != NULL)
+        return entry;
+    chunk = uva__slab_fetch(&p->loop.entries);
+    if (chunk == NULL)
+        return NULL;
+    uva__slab_add(&p->loop.entries, chunk);
+    return uva__slab_take(&p->loop.entries, NULL);
 }
 
-static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
-                          const char *metadata)
+/* Gives an entry with the task and a copy of its metadata; NULL without memory.
+ */
+static struct uva__extract_entry *entry_fill(struct parallel *p,
+                                             const struct ArrowAsyncTask *task,
+                                             const char *metadata)
 {
-    struct parallel *p = parallel_of(stage);
-    struct uva__link *link = uva__list_pop(&p->loop.free);
-    struct uva__extract_entry *entry = entry_of(link);
+    struct uva__extract_entry *entry = entry_get(p);
 
-    p->loop.requested--;
-    assert(link != NULL); /* no more was requested than there are entries */
+    if (entry == NULL)
+        return NULL;
+    p->loop.used++;
+    if (uva__metadata_copy(&p->stage.source.rt->allocator, metadata,
+                           &entry->batch.info.metadata) == ENOMEM) {
+        entry_put(p, entry);
+        return NULL;
+    }
     entry->task = *task;
     entry->batch.info.ordinal = uva__task_ordinal(task);
     entry->batch.code = 0;
     entry->seen = false;
-    uva__atomic64_store(&entry->done, 0);
-    p->loop.used++;
-    uva__list_push(&p->loop.order, &entry->link);
-    if (uva__metadata_copy(&stage->source.rt->allocator, metadata,
-                           &entry->batch.info.metadata) == ENOMEM)
-        entry_fail(p, entry);
-    else
-        uva__list_push(&p->loop.waiting, &entry->wait);
+    return entry;
+}
+
+/* States what the window holds: batches that are done, and the rest, which
+ * extraction may make as large as the largest. */
+static void parallel_account(struct parallel *p)
+{
+    int64_t undone = p->loop.working * p->loop.largest;
+
+    if (undone < p->loop.undone)
+        undone = p->loop.undone;
+    uva__share_hold(&p->stage.source.share, p->loop.used,
+                    p->loop.bytes + undone);
+}
+
+/* Without memory for a batch it is lost, and the error takes its place. */
+static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
+                          const char *metadata)
+{
+    struct parallel *p = parallel_of(stage);
+    struct uva__extract_entry *entry = NULL;
+
+    p->loop.requested--;
+    if (!p->loop.lost)
+        entry = entry_fill(p, task, metadata);
+    if (entry == NULL) {
+        p->loop.lost = true;
+        uva__failure_set(&stage->failure, &stage->source.rt->allocator, ENOMEM,
+                         NULL, NULL);
+        uva__task_drop(task);
+        return;
+    }
+    entry->before = uva__task_bytes(task);
+    p->loop.undone += entry->before;
+    if (entry->before > 0)
+        parallel_note_size(p, entry->before);
+    if (!p->unordered)
+        uva__list_push(&p->loop.order, &entry->link);
+    uva__list_push(&p->loop.waiting, &entry->wait);
+    parallel_account(p);
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
@@ -152,39 +214,48 @@ static void entry_note_done(struct parallel *p,
 {
     entry->seen = true;
     p->loop.working--;
+    p->loop.done++;
+    p->loop.undone -= entry->before;
     if (entry->batch.code != 0) {
         p->loop.failed_code = entry->batch.code;
-        return;
+    } else {
+        p->loop.bytes += entry->batch.info.bytes;
+        parallel_note_size(p, entry->batch.info.bytes);
     }
-    p->loop.bytes += entry->batch.info.bytes;
-    if (entry->batch.info.bytes > p->loop.largest)
-        p->loop.largest = entry->batch.info.bytes;
+    if (!p->unordered)
+        return;
+    if (entry->batch.code != 0)
+        uva__list_push(&p->loop.order, &entry->link);
+    else
+        uva__list_push(&p->loop.ready, &entry->link);
+    p->stage.source.ready += entry->batch.code == 0;
+}
+
+/* Gives the entries that workers have left since the last call: the first one,
+ * which leads to the rest. */
+static struct uva__link *entries_take_done(struct parallel *p)
+{
+    return uva__mpsc_is_empty(&p->pool.done) ? NULL
+                                             : uva__mpsc_take(&p->pool.done);
 }
 
 /* Counts the entries that are done and those that can be passed on. Returns
  * whether one that failed stands behind these. */
 static bool entries_poll(struct parallel *p)
 {
-    struct uva__link *link;
-    struct uva__extract_entry *entry;
-    int64_t ready = 0;
-    bool gap = false, failed = false;
+    struct uva__link *link = entries_take_done(p), *next;
 
-    for (link = p->loop.order.head; link != NULL; link = link->next) {
-        entry = entry_of(link);
-        if (uva__atomic64_load(&entry->done) == 0) {
-            gap = true;
-            continue;
-        }
-        if (!entry->seen)
-            entry_note_done(p, entry);
-        if (entry->batch.code != 0 && (p->unordered || !gap))
-            failed = true;
-        else if (!failed && entry->batch.code == 0 && (p->unordered || !gap))
-            ready++;
+    for (; link != NULL; link = next) {
+        next = link->next;
+        entry_note_done(
+            p, uva__container_of(link, struct uva__extract_entry, wait));
     }
-    p->stage.source.ready = ready;
-    return failed;
+    while ((link = p->loop.order.head) != NULL && entry_of(link)->seen &&
+           entry_of(link)->batch.code == 0) {
+        uva__list_push(&p->loop.ready, uva__list_pop(&p->loop.order));
+        p->stage.source.ready++;
+    }
+    return link != NULL && entry_of(link)->seen;
 }
 
 /* The end or error of the producer above follows when all batches before it
@@ -208,17 +279,18 @@ static void parallel_conclude(struct parallel *p, bool failed)
 
 static void parallel_request(struct parallel *p, int64_t demand)
 {
-    int64_t room =
-        uva__window_room(&p->window, demand, p->loop.used + p->loop.requested);
+    const int64_t used = p->loop.used + p->loop.requested;
+    int64_t room = uva__window_room(&p->window, demand, used);
 
     p->loop.started = p->loop.started || demand > 0;
     if (!p->loop.started || room == 0)
         return;
+    room = parallel_fit(p, room, used - p->loop.done);
+    if (room <= 0)
+        return;
     p->loop.requested += room;
     uva__stage_request(&p->stage, room);
 }
-
-static bool parallel_prepare(struct parallel *p);
 
 static void parallel_pull(struct uva__source *source, int64_t demand)
 {
@@ -226,8 +298,10 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
 
     if (!source->schema_known && p->stage.failure.code == 0)
         return;
+    p->pool.priority = source->producer->priority;
     if (p->pool.extractors == NULL && source->schema_known &&
-        !parallel_prepare(p)) {
+        uva__extract_pool_prepare(&p->pool, p->window.batches,
+                                  &source->schema) != 0) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
         return;
@@ -236,18 +310,8 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     if (demand > 0 && source->ready == 0)
         uva__extract_pool_want(&p->pool, p->loop.taken + 1);
     entries_grant(p);
+    parallel_account(p);
     parallel_request(p, demand);
-}
-
-static struct uva__extract_entry *entry_next(struct parallel *p)
-{
-    struct uva__link *link = p->loop.order.head;
-
-    while (p->unordered && !entry_of(link)->seen) /* not counted as done */
-        link = link->next;
-    assert(entry_of(link)->batch.code == 0);
-    (void)uva__list_remove(&p->loop.order, link);
-    return entry_of(link);
 }
 
 static struct uva__task *parallel_take(struct uva__source *source)
@@ -258,9 +322,11 @@ static struct uva__task *parallel_take(struct uva__source *source)
 
     if (task == NULL)
         return NULL;
-    entry = entry_next(p);
+    entry = entry_of(uva__list_pop(&p->loop.ready));
     p->loop.taken++;
+    assert(entry->batch.code == 0);
     source->ready--;
+    p->loop.done--;
     p->loop.bytes -= entry->batch.info.bytes;
     uva__task_fill_entry(task, &entry->batch, NULL);
     entry_put(p, entry);
@@ -269,37 +335,41 @@ static struct uva__task *parallel_take(struct uva__source *source)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-/* Discards the batches that workers have left after a stop. */
+/* Discards the batches that workers leave after a stop. */
 static void entries_clear(struct parallel *p)
 {
-    struct uva__list still = {0};
-    struct uva__link *link;
+    struct uva__link *link = entries_take_done(p), *next;
 
-    while ((link = uva__list_pop(&p->loop.order)) != NULL)
-        if (uva__atomic64_load(&entry_of(link)->done) != 0)
-            entry_discard(p, entry_of(link));
-        else
-            uva__list_push(&still, link);
-    p->loop.order = still;
+    for (; link != NULL; link = next) {
+        next = link->next;
+        entry_discard(p,
+                      uva__container_of(link, struct uva__extract_entry, wait));
+    }
 }
 
+/* An entry that is not done stands in `waiting`, or a worker has it. */
 static void parallel_stop(struct uva__source *source)
 {
     struct parallel *p = parallel_at(source);
-    struct uva__link *wait;
+    struct uva__link *link;
     struct uva__extract_entry *entry;
     uint64_t unclaimed;
 
     uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
     for (unclaimed = uva__extract_pool_stop(&p->pool); unclaimed > 0;
          unclaimed--)
         uva__list_push(&p->loop.waiting,
                        &uva__extract_pool_ungrant(&p->pool)->wait);
-    while ((wait = uva__list_pop(&p->loop.waiting)) != NULL) {
-        entry = uva__container_of(wait, struct uva__extract_entry, wait);
+    while ((link = uva__list_pop(&p->loop.order)) != NULL)
+        if (entry_of(link)->seen)
+            uva__list_push(&p->loop.ready, link);
+    while ((link = uva__list_pop(&p->loop.ready)) != NULL)
+        entry_discard(p, entry_of(link));
+    while ((link = uva__list_pop(&p->loop.waiting)) != NULL) {
+        entry = uva__container_of(link, struct uva__extract_entry, wait);
         uva__task_drop(&entry->task);
-        entry->batch.code = ECANCELED;
-        uva__atomic64_store(&entry->done, 1);
+        entry_put(p, entry);
     }
     entries_clear(p);
 }
@@ -325,36 +395,11 @@ static void parallel_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
 {
     struct parallel *p = parallel_of(stage);
-    struct uva__link *link;
 
-    while ((link = uva__list_pop(&p->loop.order)) != NULL) {
-        if (entry_of(link)->batch.code == 0)
-            uva_array_release(&entry_of(link)->batch.array);
-        uva__metadata_fini(&entry_of(link)->batch.info.metadata, allocator,
-                           NULL);
-    }
+    entries_clear(p);
+    uva__slab_fini(&p->loop.entries);
     uva__extract_pool_fini(&p->pool);
-    uva__memory_free(allocator, p->entries,
-                     sizeof(*p->entries) * (size_t)p->window.batches);
     uva__memory_free(allocator, p, sizeof(*p));
-}
-
-/* Makes room for a window's batches, once it is known that any will come. */
-static bool parallel_prepare(struct parallel *p)
-{
-    int64_t count = p->window.batches, i;
-
-    assert(p->entries == NULL);
-    p->pool.priority = p->stage.source.producer->priority;
-    p->entries = uva__memory_new(&p->stage.source.rt->allocator,
-                                 sizeof(*p->entries) * (size_t)count);
-    if (p->entries == NULL ||
-        uva__extract_pool_prepare(&p->pool, count, &p->stage.source.schema) !=
-            0)
-        return false;
-    for (i = 0; i < count; i++)
-        uva__list_push(&p->loop.free, &p->entries[i].link);
-    return true;
 }
 
 static const struct uva__stage_ops parallel_ops = {
@@ -379,15 +424,27 @@ static struct uva__source *parallel_make(struct uva__producer *above,
                                          const void *given)
 {
     const struct uva_parallel *options = given;
-    struct parallel *p = uva__memory_new(&above->rt->allocator, sizeof(*p));
+    struct uva_window window;
+    struct parallel *p;
 
+    if (uva__window_complete(&options->window, &window) != 0) {
+        UVA__UNREACHABLE("the window was checked before");
+        return NULL;
+    }
+    p = uva__memory_new(&above->rt->allocator, sizeof(*p));
     if (p == NULL)
         return NULL;
-    if (uva__window_complete(&options->window, &p->window) != 0)
-        UVA__UNREACHABLE("the window was checked before");
+    p->window = window;
     p->pool.workers =
         options->workers != 0 ? options->workers : parallel_cores();
     p->unordered = options->unordered;
+    p->loop.entries = (struct uva__slab){
+        .allocator = &above->rt->allocator,
+        .size = sizeof(struct uva__extract_entry),
+        .align = _Alignof(struct uva__extract_entry),
+        .link_offset = offsetof(struct uva__extract_entry, link),
+        .step = ENTRIES_STEP,
+    };
     p->loop.largest = -1;
     p->pool.stage = &p->stage;
     p->pool.wakeup = &p->stage.wakeup;

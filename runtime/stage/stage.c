@@ -154,6 +154,7 @@ void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
 {
     uva__source_init(&stage->source, &ops->source, above->rt);
     stage->source.label = uva__label_acquire(above->source->label);
+    uva__share_join(&stage->source.share, &above->source->share);
     stage->ops = ops;
     stage->above = above;
     stage->handler.on_schema = stage_on_schema;

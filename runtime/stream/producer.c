@@ -142,7 +142,8 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     struct uva__producer *p;
 
     if (uva__check_hop_ensure(source->rt) != 0 ||
-        uva__discard_ensure(source->rt) != 0)
+        uva__discard_ensure(source->rt) != 0 ||
+        uva__share_open(&source->share, source->rt) != 0)
         return NULL;
     p = uva__slots_take_producer(source->rt);
     if (p == NULL)
@@ -153,8 +154,9 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->abi.cancel = producer_cancel;
     p->loop.asleep = true;
     uva__atomic64_store(&p->demand, 0);
-    uva__wakeup_init(&p->wakeup, &producer_wakeup_ops, 1);
-    p->rt = source->rt; /* its source has a reference */
+    p->wakeup.ops = &producer_wakeup_ops;
+    uva__wakeup_acquire(&p->wakeup); /* a late caller may hold one just now */
+    p->rt = source->rt;              /* its source has a reference */
     uva__rt_hold(p->rt);
     p->source = source;
     p->task_owner = &producer_task_owner;
@@ -825,8 +827,7 @@ static void producer_linger(struct uva__producer *p)
  * instead, so that they are still in the cache when they are offered. */
 static bool producer_fetch(struct uva__producer *p, int64_t offered)
 {
-    if (offered > 1)
-        uva__slots_trim_tasks(p->rt);
+    uva__slots_trim_tasks(p->rt);
     if (offered > 0 && p->source->pulls_inline && p->loop.state.demand > 0 &&
         p->loop.state.ready == 0)
         return true;

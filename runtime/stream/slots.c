@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gives and takes back the memory of tasks, producers and handlers. Only the
- * loop thread does so for tasks. Streams are built on any thread, so a lock
- * guards the slots of producers and handlers.
+/* Gives and takes back the memory of tasks, producers and handlers. Any thread
+ * takes slots, under a lock. The loop thread has slots of tasks of its own,
+ * which it uses in turn without a lock; all tasks come back to it, and what it
+ * does not need goes to the other threads.
  *
  * On close:    the memory stays until the rt is freed. */
 #include "stream/slots.h"
@@ -12,7 +13,6 @@
 
 enum {
     TASKS_QUARANTINE = 256, /* before a stale token meets its slot in use */
-    TASKS_MOST = 512,       /* as many slots as stay in the cache */
     TASKS_STEP = 64,
     PRODUCERS_QUARANTINE = 4096, /* as a consumer may request late */
     PRODUCERS_STEP = 8,
@@ -24,10 +24,11 @@ static const uint64_t QUARANTINE_NS = 1000000000;
 
 struct slots {
     struct uva__rt_data data; /* first: how the rt frees it */
-    struct uva__slab tasks;   /* loop only */
+    struct uva__slab tasks; /* loop only; the chunks belong to the one below */
 
     struct uva__lock lock;
     struct {
+        struct uva__slab tasks; /* for all threads */
         struct uva__slab producers;
         struct uva__slab handlers; /* of the size of the first one taken */
     } locked;
@@ -45,8 +46,8 @@ static void slots_free(struct uva__rt *rt, struct uva__rt_data *data)
 {
     struct slots *slots = uva__container_of(data, struct slots, data);
 
-    uva__slab_each(&slots->tasks, task_clear, &rt->allocator);
-    uva__slab_fini(&slots->tasks);
+    uva__slab_each(&slots->locked.tasks, task_clear, &rt->allocator);
+    uva__slab_fini(&slots->locked.tasks);
     uva__slab_fini(&slots->locked.producers);
     uva__slab_fini(&slots->locked.handlers);
     uva__memory_free(&rt->allocator, slots, sizeof(*slots));
@@ -68,6 +69,7 @@ static struct uva__rt_data *slots_new(struct uva__rt *rt)
         .rest = TASKS_QUARANTINE,
         .step = TASKS_STEP,
     };
+    slots->locked.tasks = slots->tasks;
     slots->locked.producers = (struct uva__slab){
         .allocator = allocator,
         .size = (sizeof(struct uva__producer) + 63) / 64 * 64,
@@ -109,19 +111,43 @@ int uva__slots_ensure(struct uva__rt *rt)
 
 /* ---- memory ------------------------------------------------------------- */
 
+bool uva__slots_fetch_tasks(struct uva__rt *rt, struct uva__list *out,
+                            size_t count)
+{
+    struct slots *slots = slots_existing(rt);
+    struct slab_chunk *chunk;
+
+    uva__lock_take(&slots->lock);
+    uva__slab_take_fresh(&slots->locked.tasks, out, count);
+    uva__lock_drop(&slots->lock);
+    if (!uva__list_is_empty(out))
+        return true;
+    chunk = uva__slab_fetch(&slots->locked.tasks);
+    if (chunk == NULL)
+        return false;
+    uva__lock_take(&slots->lock);
+    uva__slab_add(&slots->locked.tasks, chunk);
+    uva__slab_take_fresh(&slots->locked.tasks, out, count);
+    uva__lock_drop(&slots->lock);
+    return true;
+}
+
+/* Not inline, nor is the other one: the path of every batch would have to save
+ * registers for them. */
+__attribute__((noinline)) static struct uva__task *
+slots_fetch_task(struct uva__rt *rt, struct uva__slab *slab)
+{
+    return uva__slots_fetch_tasks(rt, &slab->fresh, TASKS_STEP / 2)
+               ? uva__slab_take(slab, NULL)
+               : NULL;
+}
+
 struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 {
     struct uva__slab *slab = &slots_existing(rt)->tasks;
     struct uva__task *task = uva__slab_take(slab, NULL);
-    struct slab_chunk *chunk;
 
-    if (task != NULL)
-        return task;
-    chunk = uva__slab_fetch(slab);
-    if (chunk == NULL)
-        return NULL;
-    uva__slab_add(slab, chunk);
-    return uva__slab_take(slab, NULL);
+    return task != NULL ? task : slots_fetch_task(rt, slab);
 }
 
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
@@ -129,9 +155,19 @@ void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
     uva__slab_put(&slots_existing(rt)->tasks, task);
 }
 
+__attribute__((noinline)) static void slots_spill(struct slots *slots)
+{
+    uva__lock_take(&slots->lock);
+    uva__slab_move_surplus(&slots->tasks, &slots->locked.tasks);
+    uva__lock_drop(&slots->lock);
+}
+
 void uva__slots_trim_tasks(struct uva__rt *rt)
 {
-    uva__slab_trim(&slots_existing(rt)->tasks, TASKS_MOST);
+    struct slots *slots = slots_existing(rt);
+
+    if (uva__slab_has_surplus(&slots->tasks))
+        slots_spill(slots);
 }
 
 /* Whether the quarantine has elapsed for late calls to the old producer. */

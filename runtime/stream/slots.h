@@ -22,11 +22,17 @@ UVA_MUST_CHECK int uva__slots_ensure(struct uva__rt *rt);
 /* Gives a free slot for a task; NULL without memory. Thread: loop. */
 struct uva__task *uva__slots_take_task(struct uva__rt *rt);
 
+/* Gives 1 to `count` free slots, by their `link`, to the empty list `out`;
+ * false without memory. Thread: any. */
+UVA_MUST_CHECK bool uva__slots_fetch_tasks(struct uva__rt *rt,
+                                           struct uva__list *out, size_t count);
+
 /* Takes a cleared slot back. Thread: loop. */
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 
-/* Called after every few slots that were put back: limits how many are reused
- * in turn, so that they stay in the cache. Thread: loop. */
+/* Called after slots were put back: limits how many the loop uses in turn, so
+ * that they stay in the cache, and gives the rest to other threads.
+ * Thread: loop. */
 void uva__slots_trim_tasks(struct uva__rt *rt);
 
 /* Gives the memory of a producer, an old one's or cleared; NULL without memory.

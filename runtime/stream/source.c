@@ -23,5 +23,6 @@ void uva__source_fini(struct uva__source *source)
     uva__metadata_fini(&source->metadata, allocator, NULL);
     uva__failure_fini(&source->failure, allocator);
     uva__label_release(source->label);
+    uva__share_close(&source->share);
     uva__rt_release(source->rt);
 }

@@ -7,6 +7,7 @@
 #define UVA_STREAM_SOURCE_H
 
 #include "loop/rt.h"
+#include "stream/budget.h"
 #include "stream/failure.h"
 #include "stream/label.h"
 #include "stream/task.h"
@@ -54,6 +55,7 @@ struct uva__source {
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
     struct uva__failure failure;   /* follows those batches; code 0: none */
+    struct uva__share share;       /* of what its window holds */
 };
 
 /* Sets up the common part, which holds a reference to the rt. */

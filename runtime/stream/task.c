@@ -21,6 +21,7 @@
 #include "loop/rt.h"
 #include "stream/check_hop.h"
 #include "stream/producer.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 enum { TOKEN_LOW_BITS = 8, TOKEN_HIGH_SHIFT = 48 };
@@ -321,7 +322,7 @@ int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
     assert(task_behind(task) != NULL);
-    return task_behind(task)->info.bytes;
+    return uva__window_size(task_behind(task)->info.bytes);
 }
 
 /* ---- settle ------------------------------------------------------------- */

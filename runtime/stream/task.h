@@ -169,8 +169,8 @@ enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
-/* The size of the data of a task of ours, as far as known. Thread: loop, while
- * it is being offered. */
+/* The size of the data of a task of ours, as far as known, as windows count it.
+ * Thread: loop, while it is being offered. */
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task);
 
 #endif

@@ -9,16 +9,18 @@ enum { DEFAULT_BATCHES = 64, DEFAULT_BYTES = 32 << 20, MAX_BATCHES = 1 << 20 };
 
 int uva__window_complete(const struct uva_window *given, struct uva_window *out)
 {
-    *out = *given;
-    if (out->batches < 0 || out->batches > MAX_BATCHES || out->refill < 0 ||
-        out->bytes < 0 || !uva__memory_is_clear(given->reserved, 2))
+    struct uva_window whole = *given;
+
+    if (whole.batches < 0 || whole.batches > MAX_BATCHES || whole.refill < 0 ||
+        whole.bytes < 0 || !uva__memory_is_clear(given->reserved, 2))
         return EINVAL;
-    if (out->batches == 0)
-        out->batches = DEFAULT_BATCHES;
-    if (out->bytes == 0)
-        out->bytes = DEFAULT_BYTES;
-    if (out->refill == 0 || out->refill >= out->batches)
-        out->refill = out->batches / 2;
+    if (whole.batches == 0)
+        whole.batches = DEFAULT_BATCHES;
+    if (whole.bytes == 0)
+        whole.bytes = DEFAULT_BYTES;
+    if (whole.refill == 0 || whole.refill >= whole.batches)
+        whole.refill = whole.batches / 2;
+    *out = whole;
     return 0;
 }
 
@@ -33,6 +35,19 @@ int64_t uva__window_room(const struct uva_window *window, int64_t demand,
     int64_t allowed = uva__window_allowed(window, demand);
 
     return used >= allowed || used > window->refill ? 0 : allowed - used;
+}
+
+int64_t uva__window_fit(const struct uva_window *window, int64_t room,
+                        int64_t bytes, int64_t asked, int64_t largest)
+{
+    int64_t fits;
+
+    if (largest <= 0)
+        return room;
+    fits = (window->bytes - bytes) / largest - asked;
+    if (fits < 1)
+        fits = bytes == 0 && asked == 0;
+    return fits < room ? fits : room;
 }
 
 uint64_t uva__window_ring(int64_t n)

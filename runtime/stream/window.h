@@ -6,9 +6,19 @@
 #include "uvarrow/base.h"
 #include "uvarrow/stream.h"
 
+/* The most that one batch counts in a window, whatever size it claims, so that
+ * the sum over the batches of a window cannot overflow. */
+#define UVA__WINDOW_SIZE_MAX ((int64_t)1 << 40)
+
+/* The size at which a window counts a batch of `bytes`. Thread: any. */
+static inline int64_t uva__window_size(int64_t bytes)
+{
+    return bytes < UVA__WINDOW_SIZE_MAX ? bytes : UVA__WINDOW_SIZE_MAX;
+}
+
 /* A window with its defaults in place: 64 batches, 32 MiB, refill at half.
  * EINVAL for a negative member, more than 1 Mi batches, or a reserved member
- * that is not NULL. Thread: any. */
+ * that is not NULL: then `out` is as it was. Thread: any. */
 UVA_MUST_CHECK int uva__window_complete(const struct uva_window *given,
                                         struct uva_window *out);
 
@@ -21,6 +31,13 @@ int64_t uva__window_allowed(const struct uva_window *window, int64_t demand);
  * fetching is worth it. Thread: any. */
 int64_t uva__window_room(const struct uva_window *window, int64_t demand,
                          int64_t used);
+
+/* How many of `room` more batches fit, by their size, into a window that holds
+ * `bytes` and in which `asked` more batches are expected: each of them counts
+ * as much as the `largest` batch seen; 0: no size is known, and all fit. One
+ * batch always fits into a window that holds nothing. Thread: any. */
+int64_t uva__window_fit(const struct uva_window *window, int64_t room,
+                        int64_t bytes, int64_t asked, int64_t largest);
 
 /* The smallest power of two that is not below `n`. Thread: any. */
 uint64_t uva__window_ring(int64_t n);

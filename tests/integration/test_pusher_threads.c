@@ -496,6 +496,8 @@ static int queue_push(int64_t length)
     return w.code;
 }
 
+static struct uva__share no_share; /* of no limited memory */
+
 /* Takes `n` batches, as one look of the loop does. */
 static void queue_take(int n)
 {
@@ -506,7 +508,7 @@ static void queue_take(int n)
         uva_array_release(&task.array);
         uva__task_clear(&task, &queue.rt->allocator);
     }
-    (void)uva__push_queue_absorb(&queue);
+    (void)uva__push_queue_absorb(&queue, &no_share);
 }
 
 static int64_t queue_waiting(void)
@@ -536,7 +538,7 @@ static void fill(int n)
 {
     while (n-- > 0)
         ck_assert_int_eq(queue_push(1), 0);
-    (void)uva__push_queue_absorb(&queue);
+    (void)uva__push_queue_absorb(&queue, &no_share);
 }
 
 START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
@@ -553,7 +555,7 @@ START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
     ck_assert_int_eq(queue_waiting(), 0);
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
-    ck_assert_int_eq(uva__push_queue_absorb(&queue), 3);
+    ck_assert_int_eq(uva__push_queue_absorb(&queue, &no_share), 3);
     queue_close();
 }
 END_TEST

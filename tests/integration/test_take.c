@@ -180,8 +180,10 @@ START_TEST(a_cancel_discards_what_waits)
 {
     struct uva_outcome outcome;
 
-    f.stream = fixture_tasks(&f);
+    f.fake.gate_at = 5;
+    f.stream = fixture_blocking(&f);
     start(NULL);
+    fixture_await_gate(&f);
     loop_settle(&f.loop);
     uva_stream_cancel(f.stream, ECANCELED, "enough");
     loop_settle(&f.loop);

@@ -171,10 +171,10 @@ static void loop_grant(uint64_t count)
     uva__extract_pool_publish(&world.extract_pool, count);
 }
 
-static bool first_is_done(void *arg)
+static bool one_is_done(void *arg)
 {
     (void)arg;
-    return uva__atomic64_load(&world.entries[0].done) != 0;
+    return !uva__mpsc_is_empty(&world.extract_pool.done);
 }
 
 static void loop_run(void *arg)
@@ -185,7 +185,7 @@ static void loop_run(void *arg)
     if (yields)
         uva__extract_pool_want(&world.extract_pool, 2);
     if (!stops) {
-        sim_wait(first_is_done, arg);
+        sim_wait(one_is_done, arg);
         loop_grant(1);
     } else {
         back = uva__extract_pool_stop(&world.extract_pool);
@@ -230,13 +230,14 @@ static void prepare(void)
 
 static const char *wrong(void)
 {
+    const struct uva__link *link = uva__mpsc_take(&world.extract_pool.done);
     uint64_t done = 0;
 
-    for (uint64_t i = 0; i < world.granted; i++) {
+    for (uint64_t i = 0; i < world.granted; i++)
         if (world.spent[i] != 1)
             return "a cell is left lying";
-        done += world.entries[i].done.value;
-    }
+    for (; link != NULL; link = link->next)
+        done++;
     if (done + world.taken_back != world.granted)
         return "a cell is not done";
     if (world.extract_pool.work.value != 0)

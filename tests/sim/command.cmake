@@ -12,10 +12,10 @@ set(sim_wrapped
     pthread_mutex_lock pthread_cond_wait pthread_cond_broadcast
     sched_getaffinity getpid getenv clock_gettime nanosleep sched_yield
     __assert_fail)
-# One function of the library is replaced, too: slots stay in quarantine for
+# Two functions of the library are replaced, too: slots stay in quarantine for
 # less than 256 other allocations, or no stream here would be long enough to see
 # one reused.
-list(APPEND sim_wrapped uva__slab_take)
+list(APPEND sim_wrapped uva__slab_take uva__slab_put)
 # Two more, which must not be called on a loop.
 list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
 

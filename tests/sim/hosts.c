@@ -203,6 +203,8 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .check = -1,
         .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
         .turn_batches = (int32_t)sim_choose(5)};
+    if (sim_choose(4) == 0) /* a budget that is full soon, or always */
+        host->options.memory_bytes = 1 + (int64_t)sim_choose(500);
     if (peers_chance(1, 2))
         host->options.log = monitor_log();
     if (may_check && peers_chance(1, 8))
@@ -418,12 +420,26 @@ void *__real_uva__slab_take(struct uva__slab *slab,
                             bool (*rested)(const void *block));
 
 /* Reuses slots soon, as long streams would. */
-void *__wrap_uva__slab_take(struct uva__slab *slab,
-                            bool (*rested)(const void *block))
+static void slab_hurry(struct uva__slab *slab)
 {
     slab->rest = slab->rest < 2 ? slab->rest : 2;
     slab->step = slab->step < 4 ? slab->step : 4;
+}
+
+void *__wrap_uva__slab_take(struct uva__slab *slab,
+                            bool (*rested)(const void *block))
+{
+    slab_hurry(slab);
     return __real_uva__slab_take(slab, rested);
+}
+
+void __wrap_uva__slab_put(struct uva__slab *slab, void *block);
+void __real_uva__slab_put(struct uva__slab *slab, void *block);
+
+void __wrap_uva__slab_put(struct uva__slab *slab, void *block)
+{
+    slab_hurry(slab);
+    __real_uva__slab_put(slab, block);
 }
 
 char *__wrap_getenv(const char *name);

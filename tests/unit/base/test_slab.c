@@ -90,23 +90,26 @@ START_TEST(of_many_blocks_few_go_round)
 {
     struct thing *things[6], *last;
 
-    slab.rest = 1;
+    slab.rest = slab.step = 1;
     for (int i = 0; i < 6; i++)
         things[i] = take(NULL);
     for (int i = 0; i < 6; i++)
         uva__slab_put(&slab, things[i]);
     for (int i = 0; i < 20; i++) {
-        uva__slab_trim(&slab, 2);
-        ck_assert_uint_eq(slab.resting, 2);
+        ck_assert(uva__slab_has_surplus(&slab));
+        uva__slab_move_surplus(&slab, &slab);
+        ck_assert_uint_eq(slab.resting, 1);
         last = take(NULL);
-        ck_assert(last == things[4] || last == things[5]);
+        ck_assert(last == things[0] || last == things[5]);
         uva__slab_put(&slab, last);
     }
 }
 END_TEST
 
-START_TEST(what_rests_no_more_is_used_last_the_youngest_first)
+START_TEST(what_rests_no_more_is_taken_by_others_the_oldest_first)
 {
+    struct uva__slab others = slab;
+    struct uva__list taken;
     struct thing *things[4];
 
     slab.rest = 1;
@@ -114,22 +117,29 @@ START_TEST(what_rests_no_more_is_used_last_the_youngest_first)
         things[i] = take(NULL);
     for (int i = 0; i < 4; i++)
         uva__slab_put(&slab, things[i]);
-    uva__slab_trim(&slab, 2);
-    ck_assert_ptr_eq(take(NULL), things[2]);
-    ck_assert_ptr_eq(take(NULL), things[1]);
-    ck_assert_ptr_eq(take(NULL), things[0]);
-    ck_assert_ptr_null(uva__slab_take(&slab, NULL));
+    uva__slab_move_surplus(&slab, &others);
+    uva__slab_take_fresh(&others, &taken, 2);
+    ck_assert_ptr_eq(taken.head, &things[0]->link);
+    ck_assert_ptr_eq(taken.head->next, &things[1]->link);
+    ck_assert_ptr_null(taken.head->next->next);
+    uva__slab_take_fresh(&others, &taken, 2);
+    ck_assert_ptr_eq(taken.head, &things[2]->link);
+    ck_assert_ptr_null(taken.head->next);
+    uva__slab_take_fresh(&others, &taken, 2);
+    ck_assert(uva__list_is_empty(&taken));
+    ck_assert_ptr_null(uva__slab_take(&others, NULL));
 }
 END_TEST
 
-START_TEST(a_slab_with_few_at_rest_is_left_as_it_is)
+START_TEST(a_slab_with_few_at_rest_has_no_surplus)
 {
     struct thing *first = take(NULL), *second = take(NULL);
 
+    slab.rest = 1;
+    slab.step = 2;
     uva__slab_put(&slab, first);
     uva__slab_put(&slab, second);
-    uva__slab_trim(&slab, 2);
-    ck_assert_uint_eq(slab.resting, 2);
+    ck_assert(!uva__slab_has_surplus(&slab));
     ck_assert_ptr_eq(take(NULL), first);
 }
 END_TEST
@@ -181,8 +191,9 @@ int main(void)
     tcase_add_test(tcase, who_has_rested_longest_goes_first);
     tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
     tcase_add_test(tcase, of_many_blocks_few_go_round);
-    tcase_add_test(tcase, what_rests_no_more_is_used_last_the_youngest_first);
-    tcase_add_test(tcase, a_slab_with_few_at_rest_is_left_as_it_is);
+    tcase_add_test(tcase,
+                   what_rests_no_more_is_taken_by_others_the_oldest_first);
+    tcase_add_test(tcase, a_slab_with_few_at_rest_has_no_surplus);
     tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
     tcase_add_test(tcase, without_memory_there_is_no_block);
     tcase_add_test(tcase, each_block_is_seen_in_use_or_not);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts what the windows of streams hold, against the limit of a runtime. */
+#include "stream/budget.h"
+
+#include <errno.h>
+
+#include "base/memory.h"
+
+struct uva__account {
+    struct uva__rt *rt;          /* counts */
+    struct uva__atomic64 refs;   /* shares */
+    int64_t batches;             /* held by all windows; loop only */
+    struct uva__wakeup *waiting; /* borrows: of the source, while it waits for
+                                    room, or NULL; loop only */
+    int64_t wanted;              /* bytes that it waits for; loop only */
+};
+
+/* ---- life --------------------------------------------------------------- */
+
+int uva__share_open(struct uva__share *share, struct uva__rt *rt)
+{
+    struct uva__account *account;
+
+    if (rt->memory_bytes == 0 || share->account != NULL)
+        return 0;
+    account = uva__memory_new(&rt->allocator, sizeof(*account));
+    if (account == NULL)
+        return ENOMEM;
+    account->rt = uva__rt_acquire(rt);
+    uva__atomic64_store(&account->refs, 1);
+    share->account = account;
+    return 0;
+}
+
+void uva__share_join(struct uva__share *share, const struct uva__share *other)
+{
+    if (other->account == NULL)
+        return;
+    uva__atomic64_add(&other->account->refs, 1);
+    share->account = other->account;
+}
+
+void uva__share_close(struct uva__share *share)
+{
+    struct uva__account *account = share->account;
+    struct uva__rt *rt;
+
+    share->account = NULL;
+    if (account == NULL || uva__atomic64_sub(&account->refs, 1) != 1)
+        return;
+    rt = account->rt;
+    uva__memory_free(&rt->allocator, account, sizeof(*account));
+    uva__rt_release(rt);
+}
+
+/* ---- counting ----------------------------------------------------------- */
+
+static int64_t budget_free(const struct uva__rt *rt)
+{
+    return rt->memory_bytes -
+           (int64_t)uva__atomic64_peek(&rt->stats.memory_held);
+}
+
+/* The loop alone writes these counters. */
+static void budget_add(struct uva__rt *rt, int64_t bytes)
+{
+    struct uva__atomic64 *held = &rt->stats.memory_held;
+    struct uva__atomic64 *excess = &rt->stats.memory_excess;
+
+    uva__atomic64_store(held, uva__atomic64_peek(held) + (uint64_t)bytes);
+    if (-budget_free(rt) > (int64_t)uva__atomic64_peek(excess))
+        uva__atomic64_store(excess, (uint64_t)-budget_free(rt));
+}
+
+/* Whether the stream may take in a batch of `bytes` (0 or less: not known). */
+static bool account_admits(const struct uva__account *account, int64_t bytes)
+{
+    return account->batches == 0 ||
+           (bytes > 0 && budget_free(account->rt) >= bytes);
+}
+
+void uva__share_set_held(struct uva__share *share, int64_t batches,
+                         int64_t bytes)
+{
+    struct uva__account *account = share->account;
+    struct uva__wakeup *waiting = account->waiting;
+    struct uva__rt *rt = account->rt;
+
+    account->batches += batches - share->batches;
+    budget_add(rt, bytes - share->bytes);
+    share->batches = batches;
+    share->bytes = bytes;
+    if (waiting == NULL || !account_admits(account, account->wanted))
+        return;
+    account->waiting = NULL;
+    uva__rt_wake(rt, waiting);
+}
+
+/* A part of what is free, so that no stream takes all of it; at least one batch
+ * if that fits, or if the stream holds none. */
+int64_t uva__share_get_room(struct uva__share *share,
+                            struct uva__wakeup *wakeup, int64_t room,
+                            int64_t largest)
+{
+    struct uva__account *account = share->account;
+    struct uva__rt *rt = account->rt;
+    const int64_t streams = uva__inflight_count(&rt->streams);
+    const int64_t left = budget_free(rt);
+    int64_t fits = largest == 0 ? room : 0;
+
+    if (largest > 0)
+        fits = left / (streams > 0 ? streams : 1) / largest;
+    if (fits < 1)
+        fits = account_admits(account, largest);
+    account->waiting = fits < 1 ? wakeup : NULL;
+    account->wanted = largest;
+    return fits < room ? fits : room;
+}
+
+bool uva__share_get_free(const struct uva__share *share)
+{
+    return budget_free(share->account->rt) > 0;
+}
+
+void uva__share_stop(struct uva__share *share)
+{
+    if (share->account == NULL)
+        return;
+    share->account->waiting = NULL;
+    uva__share_set_held(share, 0, 0);
+}

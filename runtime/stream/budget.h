@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that the windows of a runtime may hold together. Each window
+ * states what it holds when the loop runs it; a source that asks for batches is
+ * given a fair part of what is free. The batches of one stream have an account,
+ * so that each stream may take in one batch while it holds none, however full
+ * the budget is. Without a limit there are no accounts, and nothing is counted.
+ *
+ * Everything here runs on the loop thread, unless its comment states otherwise.
+ */
+#ifndef UVA_STREAM_BUDGET_H
+#define UVA_STREAM_BUDGET_H
+
+#include "loop/rt.h"
+
+/* What the windows of one stream hold. */
+struct uva__account;
+
+/* The part of one window. All zeroes: without an account. */
+struct uva__share {
+    struct uva__account *account; /* counts; NULL: nothing is counted */
+    int64_t batches;              /* as last stated */
+    int64_t bytes;                /* as last stated */
+};
+
+/* Opens an account for a stream of `rt`, if that has a limit and the window has
+ * no share so far. 0 or ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__share_open(struct uva__share *share,
+                                   struct uva__rt *rt);
+
+/* Gives another window a share of the same account. Thread: any. */
+void uva__share_join(struct uva__share *share, const struct uva__share *other);
+
+/* The last use; it may be later than the loop. Thread: any. */
+void uva__share_close(struct uva__share *share);
+
+/* For the three below, when there is an account. */
+void uva__share_set_held(struct uva__share *share, int64_t batches,
+                         int64_t bytes);
+int64_t uva__share_get_room(struct uva__share *share,
+                            struct uva__wakeup *wakeup, int64_t room,
+                            int64_t largest);
+bool uva__share_get_free(const struct uva__share *share);
+
+/* States that the window holds, or has asked for, `batches` of `bytes`. */
+static inline void uva__share_hold(struct uva__share *share, int64_t batches,
+                                   int64_t bytes)
+{
+    if (share->account != NULL)
+        uva__share_set_held(share, batches, bytes);
+}
+
+/* How many of `room` more batches the source may ask for, each of `largest`
+ * bytes (negative: not known). If there are none, `wakeup` (borrows, until
+ * uva__share_stop()) is posted when there may be some. */
+static inline int64_t uva__share_room(struct uva__share *share,
+                                      struct uva__wakeup *wakeup, int64_t room,
+                                      int64_t largest)
+{
+    return share->account != NULL && room > 0
+               ? uva__share_get_room(share, wakeup, room, largest)
+               : room;
+}
+
+/* Whether the budget is not full. */
+static inline bool uva__share_is_free(const struct uva__share *share)
+{
+    return share->account == NULL || uva__share_get_free(share);
+}
+
+/* The window of the source holds nothing any more, and asks for nothing. Its
+ * wake-up is not posted after this. */
+void uva__share_stop(struct uva__share *share);
+
+/* Whether the budget of a runtime is full. Thread: any. */
+static inline bool uva__budget_is_full(const struct uva__rt *rt)
+{
+    return rt->memory_bytes > 0 &&
+           (int64_t)uva__atomic64_peek(&rt->stats.memory_held) >=
+               rt->memory_bytes;
+}
+
+#endif
