@@ -37,6 +37,7 @@ static struct {
     struct uva__atomic64 alive;
     struct uva_stream stream;
     struct uva__producer producer;
+    struct uva__source source; /* with a share that counts nothing */
     struct uva__atomic64 posted;
     uint64_t spent[TASKS_MAX]; /* how often each task was extracted */
     uint64_t requested, ended_code_known; /* tasks requested and offered */
@@ -340,6 +341,7 @@ static void prepare(void)
         .cancel = producer_cancel,
     };
     world.stream.rt = &world.rt;
+    world.producer.source = &world.source;
     world.stream.tail = &world.producer;
 }
 
