@@ -63,11 +63,12 @@ struct uva_workers_options {
      * call has not returned after a second, one warning is logged. */
     int32_t stuck_threads;
     /* added to the nice value that the caller of uva_workers_new() has, for
-     * threads of each lane, from -20 to 19: positive values leave the
+     * threads of the blocking lane, from -20 to 19: positive values leave the
      * processors to other threads, such as the loop's. A negative value that
      * the system does not allow has no effect but a warning in the log of each
      * runtime that uses the workers */
     int32_t blocking_nice;
+    /* in the same way, for threads of the compute lane */
     int32_t compute_nice;
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_executor executor;   /* zeroes: the library's own threads */

@@ -188,6 +188,7 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__extract_entry *entry = NULL;
 
     p->loop.requested--;
+    assert(p->loop.requested >= 0); /* the ring of the pool has no more room */
     if (!p->loop.lost)
         entry = entry_fill(p, task, metadata);
     if (entry == NULL) {

@@ -443,6 +443,7 @@ static void transform_task(struct uva__stage *stage,
     struct item *item = item_new(t, metadata);
 
     t->loop.requested--;
+    assert(t->loop.requested >= 0);
     if (item == NULL) {
         transform_lose(t, task);
         return;
