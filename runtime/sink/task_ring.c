@@ -133,7 +133,7 @@ static void task_ring_pause(struct uva__task_ring *r)
 }
 
 /* States what is in the ring. The reader wakes the loop for the next time when
- * it has taken all; that is set before a task is put in. */
+ * it has taken all, if `resume_wanted` was set. */
 static void task_ring_account(struct uva__task_ring *r)
 {
     const uint64_t head = uva__atomic64_load(&r->head);
@@ -150,6 +150,16 @@ static void task_ring_account(struct uva__task_ring *r)
                     (int64_t)(r->loop.bytes - r->loop.taken));
 }
 
+/* A task is in the ring. A reader that has taken it before `resume_wanted` is
+ * set has moved `head` by now; any other one wakes the loop. */
+static void task_ring_account_put(struct uva__task_ring *r)
+{
+    if (r->loop.share.account == NULL)
+        return;
+    uva__atomic64_exchange(&r->resume_wanted, 1);
+    task_ring_account(r);
+}
+
 static void task_ring_put(struct uva__task_ring *r,
                           const struct ArrowAsyncTask *task)
 {
@@ -163,14 +173,12 @@ static void task_ring_put(struct uva__task_ring *r,
     slot->task.private_data = task->private_data;
     slot->bytes = uva__task_bytes(task);
     r->loop.bytes += (uint64_t)slot->bytes;
-    if (r->loop.share.account != NULL)
-        uva__atomic64_exchange(&r->resume_wanted, 1);
     uva__atomic64_store(&r->tail, tail + 1);
     if (tail + 1 == r->loop.requested)
         task_ring_wake(r); /* no other event can come */
     else
         task_ring_schedule_wake(r);
-    task_ring_account(r);
+    task_ring_account_put(r);
     if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
         task_ring_pause(r);
 }
