@@ -219,14 +219,14 @@ void uva__push_queue_start(struct uva__push_queue *q)
     uva__lock_drop(&q->lock);
 }
 
-/* Admits all pushes that wait, once the queue has run down. Returns whether any
- * do. */
+/* Admits all pushes that wait, once the queue has run down and the budget lets
+ * it take one in. Returns whether any do. */
 static bool queue_admit_locked(struct uva__push_queue *q)
 {
     bool some = q->locked.waiting > 0;
 
     if (q->locked.count > q->window.refill ||
-        q->locked.bytes > q->window.bytes / 2)
+        q->locked.bytes > q->window.bytes / 2 || !queue_has_room(q))
         return false;
     if (q->locked.room_wanted)
         q->loop.room_due = true;
