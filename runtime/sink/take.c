@@ -94,6 +94,14 @@ static struct item *item_new(struct take *t, const struct uva_batch *batch)
     return item;
 }
 
+/* States what waits, for the budget of the runtime. What is left when the
+ * stream is over does not count. */
+static void take_account(struct take *t)
+{
+    if (!t->consumer.over)
+        uva__share_hold(&t->consumer.share, t->count, t->bytes);
+}
+
 static void take_clear(struct take *t)
 {
     struct item *item;
@@ -154,6 +162,7 @@ static void take_batch(struct uva__consumer *consumer)
     uva__list_push(&t->items, &item->link);
     t->count++;
     t->bytes += item->batch.info.bytes;
+    take_account(t);
     take_notify(t);
 }
 
@@ -258,6 +267,7 @@ static int take_next(struct take *t, struct uva_batch *batch,
         return take_nothing(t, outcome);
     t->count--;
     t->bytes -= item->batch.info.bytes;
+    take_account(t);
     t->consumer.delivered++;
     *batch = (struct uva_batch){
         .schema = t->consumer.stream->loop.info.schema,

@@ -523,6 +523,7 @@ static void transform_launch(struct transform *t)
         return;
     }
     uva__stage_acquire(&t->stage);
+    t->job.priority = t->stage.source.producer->priority;
     if (uva__rt_job_begin(rt))
         uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
     else
@@ -532,6 +533,7 @@ static void transform_launch(struct transform *t)
 /* What the loop sees of the runs. */
 struct progress {
     int64_t used, ready;         /* inputs; results */
+    int64_t bytes;               /* in results */
     bool room;                   /* for results */
     bool over;                   /* no run follows */
     uint64_t since_ns;           /* when the oldest row came; 0: none is kept */
@@ -547,6 +549,7 @@ static struct progress transform_look(struct transform *t)
     now = (struct progress){
         .used = t->locked.used,
         .ready = t->locked.ready,
+        .bytes = t->locked.bytes,
         .room = has_room_locked(t),
         .over = t->locked.over,
         .since_ns = t->locked.since_ns,
@@ -633,6 +636,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         return;
     transform_launch(t);
     now = transform_look(t);
+    uva__share_hold(&source->share, now.used + now.ready, now.bytes);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
     if (!now.over)
@@ -660,6 +664,17 @@ static struct uva__task *transform_take(struct uva__source *source)
     return task;
 }
 
+/* Nothing waits for the run any more: its thread may be written off. */
+static void transform_give_up(struct transform *t)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+
+    if (!uva__rt_job_begin(rt))
+        return;
+    (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
+    uva__rt_job_end(rt);
+}
+
 static void transform_stop(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
@@ -667,6 +682,7 @@ static void transform_stop(struct uva__source *source)
     bool running;
 
     uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
     uva__timer_stop(source->rt, &t->loop.timer);
     transform_lock(t);
     t->locked.stopped = true;
@@ -676,7 +692,9 @@ static void transform_stop(struct uva__source *source)
     t->locked.inputs = t->locked.results = (struct uva__list){0};
     transform_unlock(t);
     items_drop(t, &inputs, &results);
-    if (!running)
+    if (running)
+        transform_give_up(t);
+    else
         run_drop_input(t);
 }
 
