@@ -152,6 +152,56 @@ UVA_API int uva_stream_limit(struct uva_stream *stream, int64_t batches);
  * Clauses: AP-14. */
 UVA_API int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows);
 
+/* ---- several streams ---------------------------------------------------- */
+
+/** How to merge. */
+struct uva_merge {
+    bool keep_going; /* when one stream fails, finish the other streams first */
+    int32_t open_at_once;     /* streams that run at one time; 0: all */
+    struct uva_window window; /* of each stream: limits of the batches requested
+                                 and not passed on. 0: the default, divided by
+                                 the number of streams, but at least 8 batches
+                                 and 1 MiB. A window of 1 batch requests nothing
+                                 ahead, and at most one batch of each stream */
+    void *reserved[4];
+};
+
+/** Adds the batches of other streams, as they come: streams that have batches
+ * take turns. Takes the references on `others`, one for each, also on failure;
+ * they must be of this runtime and not started, and from then on they can only
+ * be cancelled, dropped, released, and asked for their status. The schema that
+ * arrives first is passed on, with its metadata. A stream fails with EINVAL if
+ * its schema differs from that one in a format, name, flag, child or
+ * dictionary, and the text names the field; or if its device type differs.
+ * Metadata does not count, nor does the name of the root or, where that is a
+ * struct, whether it is nullable. A stream that is cancelled by itself fails
+ * too. The first failure ends the result FAILED behind the batches that had
+ * come, and cancels the other streams; with `keep_going` it follows their ends.
+ * Extraction that may be expensive runs on workers, as by
+ * uva_stream_parallel(). Ordinals count anew. `options` may be NULL. Returns
+ * the first error so far, or 0; EINVAL for an invalid member of `options`, for
+ * NULL or a stream of another runtime in `others`; EBUSY for a stream that was
+ * started, or is part of another one; the error of a stream that could not be
+ * built; EAGAIN if no thread can be started; ENOMEM.
+ * Thread: builder.
+ * Clauses: AP-14, AP-29. */
+UVA_API int uva_stream_merge(struct uva_stream *stream,
+                             struct uva_stream *const *others, size_t count,
+                             const struct uva_merge *options);
+
+/** Adds the batches of other streams behind those of this one, one stream after
+ * the other. A stream is opened when the one before it has ended, or `ahead`
+ * streams earlier, once the first schema is known; batches are requested of one
+ * stream at a time, as many as are requested here. References, schemas and
+ * failures are treated as in uva_stream_merge(), but a failure follows all
+ * batches of the streams before it. Returns the first error so far, or 0;
+ * EINVAL for a negative `ahead`; otherwise as uva_stream_merge().
+ * Thread: builder.
+ * Clauses: AP-14. */
+UVA_API int uva_stream_concat(struct uva_stream *stream,
+                              struct uva_stream *const *others, size_t count,
+                              int32_t ahead);
+
 /* ---- on the pace -------------------------------------------------------- */
 
 /** Where extraction happens, and how much of it at once. */

@@ -209,7 +209,7 @@ int uva_stream_next(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
     if (stream == NULL || fn == NULL)
         return uva_error_set(error, EINVAL, "the stream or fn is NULL");
     if (stream->rt == NULL || stream->sticky.code != 0 ||
-        uva__atomic64_load(&stream->state) == UVA__STREAM_BUILDING)
+        uva__atomic64_load(&stream->state) < UVA__STREAM_STARTED)
         return next_start(stream, fn, ctx, error);
     if (!uva__rt_is_alive(stream->rt) || stream->sink->ops != &next_ops.sink)
         return uva__stream_may_start(stream, error);

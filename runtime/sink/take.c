@@ -286,7 +286,7 @@ int uva_stream_take(struct uva_stream *stream, struct uva_batch *batch,
     struct take *t;
 
     if (stream == NULL || stream->rt == NULL ||
-        uva__atomic64_load(&stream->state) == UVA__STREAM_BUILDING ||
+        uva__atomic64_load(&stream->state) < UVA__STREAM_STARTED ||
         stream->sink->ops != &take_ops.sink)
         return EINVAL;
     if (!uva__rt_on_loop(stream->rt))

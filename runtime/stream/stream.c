@@ -12,6 +12,7 @@
  * On drop:     a cancel without callbacks. */
 #include "stream/stream_impl.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -275,12 +276,19 @@ static bool stream_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
 
-    if (uva__atomic64_load(&s->state) == UVA__STREAM_BUILDING)
+    if (!s->loop.begun && uva__atomic64_load(&s->state) != UVA__STREAM_STARTED)
         return false;
     if (!s->loop.begun)
         stream_begin(s);
     s->sink->ops->on_wakeup(s);
     return false;
+}
+
+void uva__stream_attach(struct uva_stream *s, struct uva__sink *sink)
+{
+    assert(uva__atomic64_load(&s->state) == UVA__STREAM_GIVEN);
+    s->sink = sink;
+    s->loop.begun = true;
 }
 
 /* ---- the run ------------------------------------------------------------ */
@@ -330,15 +338,21 @@ static void stream_log_end(struct uva_stream *s)
                     uva__failure_message(&s->result));
 }
 
+void uva__stream_settle(struct uva_stream *s, int code,
+                        const struct uva_error *error)
+{
+    if (code != 0)
+        uva__failure_set(&s->result, &s->rt->allocator, code, error, NULL);
+    uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
+}
+
 void uva__stream_done(struct uva_stream *s, int code,
                       const struct uva_error *error)
 {
     struct uva__rt *rt = s->rt;
 
-    if (code != 0)
-        uva__failure_set(&s->result, &rt->allocator, code, error, NULL);
+    uva__stream_settle(s, code, error);
     stream_log_end(s);
-    uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);

@@ -27,6 +27,7 @@ struct uva__sink_ops {
 
 enum uva__stream_state {
     UVA__STREAM_BUILDING, /* stages may be added */
+    UVA__STREAM_GIVEN,    /* it is an input of another stream's stage */
     UVA__STREAM_STARTED,  /* runs; counts itself */
     UVA__STREAM_DONE      /* the outcome was reported */
 };
@@ -123,6 +124,15 @@ UVA_MUST_CHECK int
 uva__stream_take_schema(struct uva_stream *stream,
                         const struct ArrowAsyncProducer *from,
                         struct ArrowSchema *schema);
+
+/* Makes `sink` the sink of a stream that is GIVEN, which from then on handles
+ * its wake-ups; frees it with the stream. Thread: loop. */
+void uva__stream_attach(struct uva_stream *stream, struct uva__sink *sink);
+
+/* Keeps the result of a stream, for uva_stream_status(); once. `code` and
+ * `error` as for uva__stream_done(). Thread: any. */
+void uva__stream_settle(struct uva_stream *stream, int code,
+                        const struct uva_error *error);
 
 /* The reason of its cancel; NULL while it is not cancelled. Thread: loop. */
 const struct uva__failure *

@@ -76,6 +76,32 @@ static void row_stages(void)
     maps = 1;
 }
 
+static struct uva_stream *empty_stream(void)
+{
+    return fixture_arrays(&f, NULL, 0);
+}
+
+/* An empty stream before the batches, and one behind them. */
+static void merge_stages(void)
+{
+    struct uva_stream *others[2] = {f.stream, empty_stream()};
+
+    f.stream = empty_stream();
+    (void)uva_stream_merge(f.stream, others, 2, NULL);
+    maps = 0;
+}
+
+static void concat_stages(void)
+{
+    struct uva_stream *others[2] = {f.stream, empty_stream()};
+
+    f.stream = empty_stream();
+    (void)uva_stream_map(
+        others[0], &(struct uva_map){.batch = pass, .free_ctx = pass_free});
+    (void)uva_stream_concat(f.stream, others, 2, 1);
+    maps = 1;
+}
+
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Every seventh batch is refused, and delivered again. */
@@ -185,6 +211,9 @@ static const struct scenario {
     {SOURCE_TASKS, all_stages, to_take},
     {SOURCE_TASKS, no_stage, to_collect},
     {SOURCE_TASKS, row_stages, to_next},
+    {SOURCE_BLOCKING, merge_stages, to_for_each},
+    {SOURCE_TASKS, merge_stages, to_next},
+    {SOURCE_TASKS, concat_stages, to_for_each},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

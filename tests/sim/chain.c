@@ -198,7 +198,32 @@ static void add_parallel(struct uva_stream *stream,
     (void)uva_stream_parallel(stream, &options);
 }
 
-static void add_stages(struct uva_stream *stream,
+/* Merges the stream with empty ones, or puts it before these. */
+static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
+                      struct expectation *expectation)
+{
+    const struct uva_merge options = {.keep_going = peers_chance(1, 2),
+                                      .open_at_once = (int32_t)sim_choose(3),
+                                      .window = peers_window()};
+    const size_t count = (size_t)sim_choose(3);
+    const bool concat = peers_chance(1, 3);
+    struct uva_stream *others[2];
+    struct ArrowSchema schema;
+
+    for (size_t i = 0; i < count; i++) {
+        batches_schema(&schema);
+        others[i] = uva_stream_from_arrays(runtime, &schema, NULL, 0);
+    }
+    expectation_note("chain %d: %s with %d empty streams, window %d",
+                     expectation->number, concat ? "concat" : "merge",
+                     (int)count, options.window.batches);
+    if (concat)
+        (void)uva_stream_concat(stream, others, count, (int32_t)sim_choose(2));
+    else
+        (void)uva_stream_merge(stream, others, count, &options);
+}
+
+static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
     for (uint64_t n = sim_choose(3); n > 0; n--) {
@@ -206,7 +231,7 @@ static void add_stages(struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 5)) {
+        switch (sim_choose(expectation->foreign ? 2 : 6)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -215,6 +240,10 @@ static void add_stages(struct uva_stream *stream,
             break;
         case 2:
             add_transform(stream, expectation);
+            break;
+        case 3:
+            if (!expectation->device) /* empty streams are of the CPU */
+                add_merge(runtime, stream, expectation);
             break;
         default:
             add_map(stream, expectation);
@@ -379,14 +408,14 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
                                   : peers_source(at, expectation);
     chain_add(chain, stream);
     if (!bare)
-        add_stages(stream, expectation, devices);
+        add_stages(at, stream, expectation, devices);
     for (int more = bare ? 0 : chain_length() - 1; more > 0; more--) {
         at = runtimes[sim_choose(n)];
         next = link_make(at, stream, expectation);
         uva_stream_release(stream);
         stream = next;
         chain_add(chain, stream);
-        add_stages(stream, expectation, devices);
+        add_stages(at, stream, expectation, devices);
     }
     chain->last = expectation->runtime = at;
     if (expectation->on_device)

@@ -3,7 +3,7 @@
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
- * thread, f filter, r limit_rows).
+ * thread, f filter, r limit_rows, g merge, c concat, both of one stream).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -87,6 +87,10 @@ static void chain_add(struct uva_stream *stream)
                                     &(struct uva_filter){.keep = keep_all});
         else if (*chain == 'r')
             (void)uva_stream_limit_rows(stream, INT64_MAX);
+        else if (*chain == 'g')
+            (void)uva_stream_merge(stream, NULL, 0, NULL);
+        else if (*chain == 'c')
+            (void)uva_stream_concat(stream, NULL, 0, 0);
     }
 }
 

@@ -1,0 +1,826 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_merge() and uva_stream_concat(): a source with a handler for each
+ * of several producers. The stream that the stage is added to is input 0.
+ *
+ * Happy path:  inputs are opened, as many at once as may run -> the first
+ * schema is passed on -> (request to an input, its task, which is extracted and
+ * queued at the input -> an input's turn: the producer below takes its oldest
+ * batch)* -> each input's producer releases its handler, and another input is
+ * opened -> the last one is over: the end. Inputs that hold batches wait for
+ * their turn in a queue, and so do those that want to request more: a batch
+ * costs as much whether there are two inputs or a thousand. concat opens inputs
+ * early, but requests only of one at a time.
+ *
+ * What can fail: an input: the failure follows the batches that are queued, and
+ *              the other inputs are cancelled; or, with keep_going, it follows
+ *              the ends of the other inputs. A schema that differs: its input
+ * fails.
+ *
+ * On cancel:   passed to all inputs at once; queued batches are released. A
+ *              cancel of an input's own stream aborts its producer, so that the
+ *              input fails. */
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/entry.h"
+#include "arrow/schema_compare.h"
+#include "arrow/structs.h"
+#include "base/memory.h"
+#include "base/unreachable.h"
+#include "stream/handler_base.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+/* The window of a stream is at least this part of the default: 8 batches, and
+ * 1 MiB. */
+enum { SHARE_MAX = 8, SHARE_MAX_BYTES = 32 };
+
+/* A batch. */
+struct item {
+    struct uva__link link;
+    struct uva__entry batch;
+};
+
+struct merge;
+
+struct input {
+    struct uva__sink sink; /* first: of `stream`, once opened */
+    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
+    struct merge *merge;         /* borrows; counted while it runs */
+    struct uva_stream *stream;   /* a user reference, until it is over; NULL:
+                                    that of the stage itself */
+    struct uva__producer *above; /* owns until opened; then until released */
+    struct uva__list items;      /* batches, in order */
+    struct uva__link turn;       /* in merge->turns, while it holds batches */
+    struct uva__link want;       /* in merge->wants, while `wants` */
+    int64_t held;                /* number of items */
+    int64_t bytes;               /* in them */
+    int64_t requested;           /* batches requested that have not come */
+    bool known;                  /* its schema has come, and fits */
+    bool wants;                  /* there is room to request more */
+    bool ended;                  /* its producer has reported the end */
+    bool quit;                   /* it was cancelled by the stage */
+    bool over;                   /* nothing more comes of it */
+    struct uva__failure failure; /* its error; code 0: none */
+};
+
+struct merge {
+    struct uva__source source;   /* first */
+    struct uva__atomic64 refs;   /* of the source, of inputs that run, and of
+                                    streams that have a sink here */
+    struct uva_window window;    /* with its defaults filled in */
+    bool ordered;                /* one input after the other: concat */
+    bool keep_going;             /* a failure waits for the other inputs */
+    size_t at_once;              /* inputs that run at one time */
+    struct ArrowSchema schema;   /* owns: the one passed on, to compare with */
+    ArrowDeviceType type;        /* of the batches; known with that */
+    struct uva__list turns;      /* inputs that hold batches */
+    struct uva__list wants;      /* inputs that have room */
+    struct uva__list free;       /* items that are not in use */
+    size_t opened;               /* inputs: those before this one */
+    size_t over;                 /* number of inputs that are over */
+    size_t current;              /* ordered: the input to take from */
+    bool started;                /* a batch has been requested */
+    bool quit;                   /* all inputs were cancelled */
+    int64_t ordinal;             /* of the next batch */
+    struct uva__failure failure; /* the first of an input; code 0: none */
+    size_t count;                /* of inputs */
+    struct input inputs[];
+};
+
+static struct merge *merge_at(struct uva__source *source)
+{
+    return uva__container_of(source, struct merge, source);
+}
+
+static struct input *input_at(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct input, handler);
+}
+
+static const struct uva_allocator *allocator_of(const struct merge *m)
+{
+    return &m->source.rt->allocator;
+}
+
+static size_t merge_size(size_t count)
+{
+    return sizeof(struct merge) + count * sizeof(struct input);
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static struct item *item_pop(struct uva__list *list)
+{
+    struct uva__link *link = uva__list_pop(list);
+
+    return link != NULL ? uva__container_of(link, struct item, link) : NULL;
+}
+
+static struct item *item_new(struct merge *m)
+{
+    struct item *item = item_pop(&m->free);
+
+    return item != NULL ? item
+                        : uva__memory_new(allocator_of(m), sizeof(*item));
+}
+
+static void item_put(struct merge *m, struct item *item)
+{
+    uva__metadata_fini(&item->batch.info.metadata, allocator_of(m), NULL);
+    uva__list_push(&m->free, &item->link);
+}
+
+/* How many batches may be requested of an input. concat requests what is
+ * requested of it. */
+static int64_t input_room(const struct input *input, int64_t demand)
+{
+    const struct merge *m = input->merge;
+    const int64_t used = input->held + input->requested;
+
+    if (!input->known || input->ended || input->over || input->quit ||
+        input->bytes >= m->window.bytes)
+        return 0;
+    if (!m->ordered)
+        return uva__window_room(&m->window, demand, used);
+    if (demand > m->window.batches)
+        demand = m->window.batches;
+    return demand > used ? demand - used : 0;
+}
+
+static void input_note_room(struct input *input)
+{
+    struct merge *m = input->merge;
+
+    if (m->ordered || input->wants || input_room(input, 1) == 0)
+        return;
+    input->wants = true;
+    uva__list_push(&m->wants, &input->want);
+}
+
+static void input_push(struct input *input, struct item *item)
+{
+    struct merge *m = input->merge;
+
+    if (uva__list_is_empty(&input->items))
+        uva__list_push(&m->turns, &input->turn);
+    uva__list_push(&input->items, &item->link);
+    input->held++;
+    input->bytes += item->batch.info.bytes;
+    m->source.ready++;
+}
+
+/* Takes the oldest batch of the input that has its turn, which then goes behind
+ * the other inputs. NULL: no input holds any. */
+static struct item *turn_pop(struct merge *m)
+{
+    struct uva__link *turn = uva__list_pop(&m->turns);
+    struct input *input;
+    struct item *item;
+
+    if (turn == NULL)
+        return NULL;
+    input = uva__container_of(turn, struct input, turn);
+    item = item_pop(&input->items);
+    if (!uva__list_is_empty(&input->items))
+        uva__list_push(&m->turns, turn);
+    input->held--;
+    input->bytes -= item->batch.info.bytes;
+    m->source.ready--;
+    input_note_room(input);
+    return item;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void merge_release(struct merge *m)
+{
+    struct uva__rt *rt = m->source.rt;
+    struct item *item;
+
+    if (uva__atomic64_sub(&m->refs, 1) != 1)
+        return;
+    uva__rt_acquire(rt);
+    while ((item = item_pop(&m->free)) != NULL)
+        uva__memory_free(&rt->allocator, item, sizeof(*item));
+    for (size_t i = 0; i < m->count; i++)
+        uva__failure_fini(&m->inputs[i].failure, &rt->allocator);
+    uva__failure_fini(&m->failure, &rt->allocator);
+    uva_schema_release(&m->schema);
+    uva__source_fini(&m->source);
+    uva__memory_free(&rt->allocator, m, merge_size(m->count));
+    uva__rt_release(rt);
+}
+
+/* Nothing more comes of the input: gives its stream the result. */
+static void input_over(struct input *input)
+{
+    struct merge *m = input->merge;
+    struct uva_stream *stream = input->stream;
+    int code = input->failure.code;
+
+    input->above = NULL;
+    input->stream = NULL;
+    input->over = true;
+    m->over++;
+    if (code == 0 && !input->ended)
+        code = ECANCELED; /* because of another input, or from below */
+    if (stream != NULL) {
+        uva__stream_settle(stream, code, uva__failure_error(&input->failure));
+        uva_stream_release(stream);
+    }
+    if (!m->ordered && m->failure.code == 0)
+        uva__failure_move(&input->failure, &m->failure, allocator_of(m));
+}
+
+static void input_quit(struct input *input)
+{
+    if (input->over)
+        return;
+    input->quit = true;
+    uva__producer_quit(input->above, input->handler.producer);
+}
+
+/* Gives up an input that was not opened. */
+static void input_skip(struct input *input)
+{
+    uva__producer_release(input->above);
+    input_over(input);
+}
+
+/* Cancels all inputs, once; no other one is opened. */
+static void inputs_quit(struct merge *m)
+{
+    if (m->quit)
+        return;
+    m->quit = true;
+    for (size_t i = 0; i < m->opened; i++)
+        input_quit(&m->inputs[i]);
+    while (m->opened < m->count)
+        input_skip(&m->inputs[m->opened++]);
+}
+
+/* ---- calls from the producers above ------------------------------------- */
+
+static void merge_wake(struct merge *m)
+{
+    if (!m->source.stopped)
+        uva__producer_wake(m->source.producer);
+}
+
+/* The first schema is passed on, and kept to compare others with. */
+static int merge_take_schema(struct merge *m, struct ArrowSchema *schema,
+                             const struct ArrowAsyncProducer *above)
+{
+    int code = uva__structs_copy_schema(allocator_of(m), schema, &m->schema);
+
+    if (code != 0)
+        return code;
+    if (uva__metadata_copy(allocator_of(m), above->additional_metadata,
+                           &m->source.metadata) == ENOMEM) {
+        uva_schema_release(&m->schema);
+        return ENOMEM;
+    }
+    uva_schema_move(schema, &m->source.schema);
+    m->type = m->source.device_type = above->device_type;
+    m->source.schema_known = true;
+    return 0;
+}
+
+static int input_compare(const struct input *input,
+                         const struct ArrowSchema *schema,
+                         struct uva_error *error)
+{
+    const struct merge *m = input->merge;
+    const ArrowDeviceType type = input->handler.producer->device_type;
+    struct uva_error detail = {0};
+
+    if (type != m->type)
+        (void)uva_error_set(&detail, EINVAL, "its device type is %d, not %d",
+                            (int)type, (int)m->type);
+    else if (uva__schema_compare(&m->schema, schema, &detail) == 0)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "%s: input %zu has another schema than the first one "
+                         "to arrive: %s",
+                         m->source.ops->name, (size_t)(input - m->inputs),
+                         detail.message);
+}
+
+static int input_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                           struct ArrowSchema *schema)
+{
+    struct input *input = input_at(handler);
+    struct merge *m = input->merge;
+    struct uva_error error = {0};
+    int code;
+
+    assert(!input->quit); /* or its producer was aborted */
+    code = m->source.schema_known
+               ? input_compare(input, schema, &error)
+               : merge_take_schema(m, schema, handler->producer);
+    uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
+    if (code != 0) {
+        uva__failure_set(&input->failure, allocator_of(m), code, &error, NULL);
+        return code;
+    }
+    input->known = true;
+    input_note_room(input);
+    merge_wake(m);
+    return 0;
+}
+
+/* There is no memory for the batch: it is lost, and so is its input. */
+static void input_lose(struct input *input, struct ArrowAsyncTask *task)
+{
+    uva__task_drop(task);
+    uva__failure_set(&input->failure, allocator_of(input->merge), ENOMEM, NULL,
+                     NULL);
+    input_quit(input);
+}
+
+static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
+                            const char *metadata)
+{
+    struct merge *m = input->merge;
+    struct item *item = item_new(m);
+    struct uva__entry *batch;
+
+    if (item == NULL) {
+        input_lose(input, task);
+        return;
+    }
+    batch = &item->batch;
+    batch->info.bytes = uva__task_bytes(task);
+    if (uva__metadata_copy(allocator_of(m), metadata, &batch->info.metadata) ==
+        ENOMEM) {
+        item_put(m, item);
+        input_lose(input, task);
+        return;
+    }
+    if (uva__task_extract_first(task, &batch->array) == 0)
+        input_push(input, item);
+    else
+        item_put(m, item); /* the producer above reports why */
+}
+
+static int input_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                         struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct input *input = input_at(handler);
+
+    assert(!input->quit);
+    if (task == NULL) {
+        input->ended = true;
+        return 0;
+    }
+    input->requested--;
+    input_take_task(input, task, metadata);
+    merge_wake(input->merge);
+    return 0;
+}
+
+static void input_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                           int code, const char *message, const char *metadata)
+{
+    struct input *input = input_at(handler);
+
+    uva__handler_base_keep_error(&input->failure, input->above, code, message,
+                                 metadata);
+}
+
+/* Producers of ours report an end or an error before they release a handler,
+ * unless it has cancelled, or has refused the schema. */
+static void input_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct input *input = input_at(handler);
+    struct merge *m = input->merge;
+
+    assert(input->ended || input->quit || input->failure.code != 0);
+    uva__handler_base_mark_released(handler);
+    input_over(input);
+    merge_wake(m);
+    merge_release(m);
+}
+
+/* ---- the stream of an input --------------------------------------------- */
+
+/* Its own cancel is a failure of the input. */
+static void input_on_wakeup(struct uva_stream *stream)
+{
+    struct input *input = uva__container_of(stream->sink, struct input, sink);
+    const struct uva__failure *why = uva__stream_cancelled(stream);
+    struct uva__failure copy = {0};
+
+    if (why == NULL || input->over || input->quit)
+        return;
+    uva__failure_set(&copy, &stream->rt->allocator, why->code,
+                     uva__failure_error(why), NULL);
+    uva__producer_abort(input->above, &copy);
+}
+
+static void input_free(struct uva_stream *stream)
+{
+    merge_release(uva__container_of(stream->sink, struct input, sink)->merge);
+}
+
+/* It is never begun as a sink: the merge opens its inputs. */
+static const struct uva__sink_ops input_sink_ops = {
+    .name = "merge",
+    .on_wakeup = input_on_wakeup,
+    .free = input_free,
+};
+
+/* ---- opening inputs ----------------------------------------------------- */
+
+/* Returns whether the stream of an input was cancelled before it was opened. */
+static bool input_is_cancelled(struct input *input)
+{
+    const struct uva__failure *why =
+        input->stream != NULL ? uva__stream_cancelled(input->stream) : NULL;
+
+    if (why != NULL)
+        uva__failure_set(&input->failure, allocator_of(input->merge), why->code,
+                         uva__failure_error(why), NULL);
+    return why != NULL;
+}
+
+static void input_open(struct input *input)
+{
+    const struct uva__producer_hooks hooks = {0};
+    struct merge *m = input->merge;
+
+    if (input_is_cancelled(input)) {
+        input_skip(input);
+        return;
+    }
+    if (input->stream != NULL) {
+        uva__atomic64_add(&m->refs, 1); /* of the stream's sink */
+        uva__stream_attach(input->stream, &input->sink);
+    }
+    uva__atomic64_add(&m->refs, 1); /* of the handler */
+    uva__producer_begin_driving(input->above, &input->handler, &hooks);
+}
+
+/* concat opens inputs early only once the schema is known, which is therefore
+ * that of its first input. */
+static bool merge_may_open(const struct merge *m)
+{
+    if (m->opened == m->count || (m->failure.code != 0 && !m->keep_going))
+        return false;
+    if (!m->ordered)
+        return m->opened - m->over < m->at_once;
+    return m->opened <= m->current ||
+           (m->source.schema_known && m->opened - m->current < m->at_once);
+}
+
+/* ---- as a source -------------------------------------------------------- */
+
+static void merge_start(struct uva__source *source)
+{
+    (void)source; /* pull opens the inputs */
+}
+
+/* concat: goes on to the next input once all of one was passed on. A failure
+ * counts when its input's turn has come. */
+static void merge_advance(struct merge *m)
+{
+    struct input *input;
+
+    while (m->ordered && m->current < m->opened) {
+        input = &m->inputs[m->current];
+        if (!input->over)
+            return;
+        uva__failure_move(&input->failure, &m->failure, allocator_of(m));
+        if (m->failure.code != 0 || input->held > 0)
+            return;
+        m->current++;
+    }
+}
+
+static void merge_conclude(struct merge *m)
+{
+    struct uva__source *source = &m->source;
+    const bool all_over = (m->ordered ? m->current : m->over) == m->count;
+
+    if (source->failure.code != 0 || source->ended)
+        return;
+    if (m->failure.code == 0) {
+        source->ended = all_over;
+    } else if (all_over || !m->keep_going) {
+        uva__failure_move(&m->failure, &source->failure, allocator_of(m));
+        inputs_quit(m);
+    }
+}
+
+static void input_request(struct input *input, int64_t n)
+{
+    struct ArrowAsyncProducer *producer = input->handler.producer;
+
+    if (n == 0)
+        return;
+    input->requested += n;
+    producer->request(producer, n);
+}
+
+/* Requests of the inputs that have room. Without demand below, a window of one
+ * has none, and its inputs keep their places. */
+static void merge_request(struct merge *m, int64_t demand)
+{
+    struct uva__link *want;
+    struct input *input;
+
+    m->started = m->started || demand > 0;
+    if (!m->started)
+        return;
+    if (m->ordered && m->current < m->opened)
+        input_request(&m->inputs[m->current],
+                      input_room(&m->inputs[m->current], demand));
+    while ((want = m->wants.head) != NULL) {
+        input = uva__container_of(want, struct input, want);
+        if (input_room(input, demand) == 0 && input_room(input, 1) != 0)
+            return;
+        (void)uva__list_pop(&m->wants);
+        input->wants = false;
+        input_request(input, input_room(input, demand));
+    }
+}
+
+static void merge_pull(struct uva__source *source, int64_t demand)
+{
+    struct merge *m = merge_at(source);
+
+    merge_advance(m);
+    while (merge_may_open(m)) {
+        input_open(&m->inputs[m->opened++]);
+        merge_advance(m); /* its stream may have been cancelled */
+    }
+    merge_conclude(m);
+    merge_request(m, demand);
+}
+
+static struct uva__task *merge_take(struct uva__source *source)
+{
+    struct merge *m = merge_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct item *item;
+
+    if (task == NULL)
+        return NULL;
+    item = turn_pop(m);
+    item->batch.info.ordinal = m->ordinal++;
+    uva__task_fill_entry(task, &item->batch, NULL);
+    item_put(m, item);
+    return task;
+}
+
+static void merge_stop(struct uva__source *source)
+{
+    struct merge *m = merge_at(source);
+    struct item *item;
+
+    inputs_quit(m);
+    while ((item = turn_pop(m)) != NULL) {
+        uva_array_release(&item->batch.array);
+        item_put(m, item);
+    }
+}
+
+/* Possibly without a start: then no input was opened. */
+static void merge_leave(struct uva__source *source)
+{
+    struct merge *m = merge_at(source);
+
+    inputs_quit(m);
+    merge_release(m);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static const struct uva__source_ops merge_ops = {
+    .name = "merge",
+    .start = merge_start,
+    .pull = merge_pull,
+    .take = merge_take,
+    .stop = merge_stop,
+    .leave = merge_leave,
+};
+
+static const struct uva__source_ops concat_ops = {
+    .name = "concat",
+    .start = merge_start,
+    .pull = merge_pull,
+    .take = merge_take,
+    .stop = merge_stop,
+    .leave = merge_leave,
+};
+
+/* The arguments of merge_make(). */
+struct setup {
+    const struct uva__source_ops *ops; /* static */
+    struct uva_stream *const *others;  /* takes their references ... */
+    size_t count;
+    bool *taken; /* ... and notes that here */
+    struct uva_window window;
+    size_t at_once;
+    bool keep_going;
+};
+
+static void input_init(struct input *input, struct merge *m,
+                       struct uva__producer *above, struct uva_stream *stream)
+{
+    input->sink.ops = &input_sink_ops;
+    input->handler.on_schema = input_on_schema;
+    input->handler.on_next_task = input_on_task;
+    input->handler.on_error = input_on_error;
+    input->handler.release = input_on_release;
+    input->merge = m;
+    input->above = above;
+    input->stream = stream;
+}
+
+static struct uva__source *merge_make(struct uva__producer *above,
+                                      const void *given)
+{
+    const struct setup *setup = given;
+    struct uva_stream *const *others = setup->others;
+    const size_t count = setup->count + 1;
+    struct merge *m = uva__memory_new(&above->rt->allocator, merge_size(count));
+
+    if (m == NULL)
+        return NULL;
+    uva__source_init(&m->source, setup->ops, above->rt);
+    m->source.label = uva__label_acquire(above->source->label);
+    uva__share_join(&m->source.share, &above->source->share);
+    uva__atomic64_store(&m->refs, 1);
+    m->window = setup->window;
+    m->ordered = setup->ops == &concat_ops;
+    m->keep_going = setup->keep_going;
+    m->at_once = setup->at_once;
+    m->count = count;
+    m->source.device_type = above->abi.device_type;
+    input_init(&m->inputs[0], m, above, NULL);
+    for (size_t i = 0; i < setup->count; i++) {
+        input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
+        others[i]->tail = NULL;
+    }
+    *setup->taken = true;
+    return &m->source;
+}
+
+/* Extraction that may be expensive is done by workers, before the merge. */
+static int input_add_workers(struct uva_stream *stream,
+                             const struct uva_window *window)
+{
+    return stream->tail->expensive
+               ? uva_stream_parallel(stream,
+                                     &(struct uva_parallel){.window = *window})
+               : 0;
+}
+
+static int other_check(struct uva_stream *stream, const struct setup *setup,
+                       size_t i)
+{
+    const char *name = setup->ops->name;
+    struct uva_stream *other = setup->others[i];
+    struct uva_error error = {0};
+    int code;
+
+    if (other == NULL)
+        return uva__stream_fail(stream, EINVAL, "%s: others[%zu] is NULL", name,
+                                i);
+    code = uva_stream_status(other, &error);
+    if (code != 0)
+        return uva__stream_fail(stream, code, "%s: others[%zu]: %s", name, i,
+                                error.message);
+    if (other->rt != stream->rt || other == stream)
+        return uva__stream_fail(stream, EINVAL,
+                                "%s: others[%zu] is %s; streams of one runtime "
+                                "are needed, each of them once",
+                                name, i,
+                                other == stream ? "the stream itself"
+                                                : "of another runtime");
+    code = uva__stream_building(other);
+    return code == 0 ? 0
+                     : uva__stream_fail(stream, code,
+                                        "%s: others[%zu] was started, or is "
+                                        "part of another stream",
+                                        name, i);
+}
+
+/* Marks the stream as given, so that nothing else can use it from now on. */
+static int other_take(struct uva_stream *stream, const struct setup *setup,
+                      size_t i)
+{
+    struct uva_stream *other = setup->others[i];
+    struct uva_error error = {0};
+    int code = other_check(stream, setup, i);
+
+    if (code != 0)
+        return code;
+    code = input_add_workers(other, &setup->window);
+    if (code != 0) {
+        (void)uva_stream_status(other, &error);
+        return uva__stream_fail(stream, code, "%s", error.message);
+    }
+    stream->device_data = stream->device_data && other->device_data;
+    uva__atomic64_exchange(&other->state, UVA__STREAM_GIVEN);
+    return 0;
+}
+
+/* Adds the stage, unless `code` is not 0. Takes the references on `others` in
+ * any case. */
+static int merge_add(struct uva_stream *stream, struct setup *setup, int code)
+{
+    bool taken = false;
+    size_t i;
+
+    setup->taken = &taken;
+    if (code == 0 && setup->others == NULL && setup->count > 0)
+        code =
+            uva__stream_fail(stream, EINVAL, "%s: others is NULL, count is %zu",
+                             setup->ops->name, setup->count);
+    if (code == 0)
+        code = input_add_workers(stream, &setup->window);
+    for (i = 0; code == 0 && i < setup->count; i++)
+        code = other_take(stream, setup, i);
+    if (code == 0)
+        code = uva__stream_wrap(stream, merge_make, setup);
+    for (i = 0; !taken && setup->others != NULL && i < setup->count; i++)
+        uva_stream_release(setup->others[i]);
+    return code;
+}
+
+/* Gives the window of each stream. The defaults are divided among the streams:
+ * a thousand times 32 MiB would be too much, and batches that wait in long
+ * queues leave the processor's caches. */
+static int merge_window(const struct uva_window *given, size_t streams,
+                        struct uva_window *out)
+{
+    struct uva_window share = *given;
+
+    if (uva__window_complete(given, out) != 0)
+        return EINVAL;
+    if (given->batches == 0 && streams > 1)
+        share.batches = streams < SHARE_MAX ? out->batches / (int32_t)streams
+                                            : out->batches / SHARE_MAX;
+    if (given->bytes == 0 && streams > 1)
+        share.bytes = streams < SHARE_MAX_BYTES ? out->bytes / (int64_t)streams
+                                                : out->bytes / SHARE_MAX_BYTES;
+    return uva__window_complete(&share, out);
+}
+
+static int merge_check(struct uva_stream *stream,
+                       const struct uva_merge *options, size_t count,
+                       struct uva_window *window)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code != 0)
+        return code;
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_merge: reserved members must be NULL; "
+                                "clear the struct before filling it in");
+    if (options->open_at_once < 0 ||
+        merge_window(&options->window, count + 1, window) != 0)
+        return uva__stream_fail(
+            stream, EINVAL,
+            "uva_merge: no negative open_at_once or window, "
+            "whose reserved members must be NULL");
+    return 0;
+}
+
+int uva_stream_merge(struct uva_stream *stream,
+                     struct uva_stream *const *others, size_t count,
+                     const struct uva_merge *options)
+{
+    const struct uva_merge none = {0};
+    struct setup setup = {.ops = &merge_ops, .others = others, .count = count};
+    int code;
+
+    options = options != NULL ? options : &none;
+    code = merge_check(stream, options, count, &setup.window);
+    setup.keep_going = options->keep_going;
+    setup.at_once =
+        options->open_at_once > 0 ? (size_t)options->open_at_once : SIZE_MAX;
+    return merge_add(stream, &setup, code);
+}
+
+int uva_stream_concat(struct uva_stream *stream,
+                      struct uva_stream *const *others, size_t count,
+                      int32_t ahead)
+{
+    struct setup setup = {.ops = &concat_ops, .others = others, .count = count};
+    int code = uva__stream_building(stream);
+
+    if (code == 0 && ahead < 0)
+        code = uva__stream_fail(stream, EINVAL,
+                                "concat: ahead must not be negative");
+    if (uva__window_complete(&(struct uva_window){0}, &setup.window) != 0)
+        UVA__UNREACHABLE("the default window is valid");
+    setup.at_once = (size_t)ahead + 1;
+    return merge_add(stream, &setup, code);
+}
