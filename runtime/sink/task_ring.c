@@ -133,10 +133,13 @@ static void task_ring_pause(struct uva__task_ring *r)
 }
 
 /* States what is in the ring. The reader wakes the loop for the next time when
- * it has taken all, if `resume_wanted` was set. */
+ * it has taken all. It may have used up `resume_wanted` before it saw a task,
+ * so that is set again as long as there is one, before the last look at `head`.
+ */
 static void task_ring_account(struct uva__task_ring *r)
 {
-    const uint64_t head = uva__atomic64_load(&r->head);
+    const uint64_t tail = uva__atomic64_peek(&r->tail);
+    int64_t batches;
 
     if (r->loop.share.account == NULL)
         return;
@@ -144,20 +147,13 @@ static void task_ring_account(struct uva__task_ring *r)
         uva__share_hold(&r->loop.share, 0, 0);
         return;
     }
+    if (uva__atomic64_load(&r->head) != tail)
+        uva__atomic64_exchange(&r->resume_wanted, 1);
+    batches = (int64_t)(tail - uva__atomic64_load(&r->head));
     r->loop.taken = uva__atomic64_load(&r->consumed);
-    uva__share_hold(&r->loop.share,
-                    (int64_t)(uva__atomic64_peek(&r->tail) - head),
-                    (int64_t)(r->loop.bytes - r->loop.taken));
-}
-
-/* A task is in the ring. A reader that has taken it before `resume_wanted` is
- * set has moved `head` by now; any other one wakes the loop. */
-static void task_ring_account_put(struct uva__task_ring *r)
-{
-    if (r->loop.share.account == NULL)
-        return;
-    uva__atomic64_exchange(&r->resume_wanted, 1);
-    task_ring_account(r);
+    uva__share_hold(&r->loop.share, batches,
+                    batches == 0 ? 0
+                                 : (int64_t)(r->loop.bytes - r->loop.taken));
 }
 
 static void task_ring_put(struct uva__task_ring *r,
@@ -178,7 +174,7 @@ static void task_ring_put(struct uva__task_ring *r,
         task_ring_wake(r); /* no other event can come */
     else
         task_ring_schedule_wake(r);
-    task_ring_account_put(r);
+    task_ring_account(r);
     if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
         task_ring_pause(r);
 }
