@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "exec/pool.h"
+#include "loop/loop.h"
 #include "support/check_suite.h"
 #include "support/loop_fixture.h"
 #include "support/recording_consumer.h"
@@ -72,8 +74,9 @@ static void order_begins(const char *expected)
 
 static void await_entered(void)
 {
-    while (sem_wait(&entered) != 0)
-        ;
+    while ((maps ? sem_trywait(&entered) : sem_wait(&entered)) != 0)
+        if (maps) /* extraction is granted by the loop */
+            (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
 }
 
 static void gate_wait(void)
@@ -342,7 +345,7 @@ START_TEST(a_cancelled_source_is_closed_before_read_ahead)
     uva_stream_cancel(readers[2].stream, 0, NULL);
     loop_turns();
     gate_pass();
-    order_begins("Cx B4");
+    order_begins("Cx"); /* by the worker, or by a thread of its own */
 }
 END_TEST
 
@@ -389,17 +392,29 @@ START_TEST(a_new_stream_is_extracted_before_read_ahead)
     loop_turns();
     order_clear();
     gate_pass();
-    order_begins("qm Bm");
+    order_begins("qm");
     recording_await_done(&query->got, &loop);
 }
 END_TEST
+
+/* Whether a job that a consumer waits for is queued. */
+static bool job_is_raised(void *ctx)
+{
+    const struct uva_workers *workers =
+        uva__loop_rt(loop.runtime)->jobs.workers;
+
+    (void)ctx;
+    return uva__atomic64_load(&workers->foremost[UVA_LANE_COMPUTE]) >
+           UVA__PLACES - UVA__PLACE_AHEAD;
+}
 
 START_TEST(extraction_is_raised_when_its_consumer_has_nothing)
 {
     maps_read_ahead(3);
     recording_feed(&readers[2].got, 2);
     recording_await(&readers[2].got, &loop, 4);
-    loop_turns();
+    while (!job_is_raised(NULL))
+        loop_turns();
     order_clear();
     gate_pass();
     order_begins("Cm");
