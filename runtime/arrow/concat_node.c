@@ -150,13 +150,12 @@ static void fill_fixed(struct uva__concat_node *node,
 
 /* ---- dictionaries ------------------------------------------------------- */
 
-/* Whether two arrays are shared or sliced from one, so that an index means the
- * same value in both. */
+/* Whether two arrays of one schema are shared or sliced from one, so that an
+ * index means the same value in both. */
 static bool is_same_data(const struct ArrowArray *a, const struct ArrowArray *b)
 {
     if (a->length != b->length || a->offset != b->offset ||
-        a->n_buffers != b->n_buffers || a->n_children != b->n_children ||
-        (a->dictionary == NULL) != (b->dictionary == NULL))
+        a->n_buffers != b->n_buffers)
         return false;
     for (int64_t i = 0; i < a->n_buffers; i++)
         if (a->buffers[i] != b->buffers[i])
@@ -611,7 +610,7 @@ static void fill_dense(struct uva__concat_node *node,
 /* ---- run ends ----------------------------------------------------------- */
 
 /* The first of the run ends that is behind row `at`; their number if none is.
- */
+ * Even of ends in disorder it finds none before that of an earlier row. */
 static int64_t ends_find(const struct ArrowArray *ends, int32_t width,
                          int64_t at)
 {
@@ -639,7 +638,7 @@ static int ends_span(const struct uva__concat_node *node,
     *first = ends_find(ends, node->width, run->at);
     last = ends_find(ends, node->width, run->at + run->count - 1);
     *count = last - *first + 1;
-    return last >= ends->length || last < *first ? EINVAL : 0;
+    return last >= ends->length ? EINVAL : 0;
 }
 
 static int measure_runs(struct uva__concat_node *node,

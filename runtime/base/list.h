@@ -63,23 +63,21 @@ static inline void uva__list_append(struct uva__list *to,
     from->head = NULL;
 }
 
-/* Removes `link`, wherever it is. False if it is not in the list. Steps through
- * all elements before it. */
-static inline bool uva__list_remove(struct uva__list *list,
+/* Removes `link`, which is in the list, wherever it is. Steps through all
+ * elements before it. */
+static inline void uva__list_remove(struct uva__list *list,
                                     struct uva__link *link)
 {
     struct uva__link **at = &list->head, *before = NULL;
 
-    while (*at != NULL && *at != link) {
+    while (*at != link) {
+        assert(*at != NULL);
         before = *at;
         at = &before->next;
     }
-    if (*at == NULL)
-        return false;
     *at = link->next;
     if (list->tail == link)
         list->tail = before;
-    return true;
 }
 
 #endif

@@ -212,7 +212,7 @@ static inline bool uva__fair_queue_remove(struct uva__fair_queue *queue,
         return false;
     uva__fair_queue_take(queue, turn, link);
     if (turn->ranks == 0)
-        (void)uva__list_remove(&queue->rounds[link->place], &turn->link);
+        uva__list_remove(&queue->rounds[link->place], &turn->link);
     uva__fair_queue_update(queue, link->place);
     return true;
 }

@@ -611,7 +611,7 @@ static void worker_exit_locked(struct uva__worker *worker)
     struct uva_workers *workers = worker->workers;
     struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
 
-    (void)uva__list_remove(&pool_class->workers, &worker->link);
+    uva__list_remove(&pool_class->workers, &worker->link);
     pool_class->threads--;
     workers->locked.exiting++;
 }

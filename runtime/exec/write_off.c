@@ -99,7 +99,7 @@ void uva__write_off_end_locked(struct uva__worker *worker)
     if (worker->written_off) {
         class_of(worker)->written_off--;
     } else {
-        (void)uva__list_remove(&class_of(worker)->given_up, &worker->given);
+        uva__list_remove(&class_of(worker)->given_up, &worker->given);
         class_of(worker)->may_return--;
     }
     worker->given_up = worker->written_off = false;
@@ -139,7 +139,7 @@ bool uva__write_off_next_locked(struct uva_workers *workers, int lane)
         uva__write_off_retry_locked(workers, lane);
         return false;
     }
-    (void)uva__list_remove(&pool_class->given_up, &worker->given);
+    uva__list_remove(&pool_class->given_up, &worker->given);
     pool_class->may_return--;
     worker->written_off = true;
     pool_class->written_off++;

@@ -262,8 +262,8 @@ static void pending_task_put(struct uva__pending_tasks *pending_tasks,
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     if (extracted) {
-        (void)uva__list_remove(&pending_tasks->locked.unextracted,
-                               &pending_task->unextracted);
+        uva__list_remove(&pending_tasks->locked.unextracted,
+                         &pending_task->unextracted);
         pending_tasks_changed_locked(pending_tasks);
     }
     uva__slab_put(&pending_tasks->locked.slab, pending_task);
@@ -354,8 +354,8 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
                          &pending_tasks->source->rt->allocator, code, &error,
                          NULL);
     uva__lock_take(&pending_tasks->lock);
-    (void)uva__list_remove(&pending_tasks->locked.unextracted,
-                           &pending_task->unextracted);
+    uva__list_remove(&pending_tasks->locked.unextracted,
+                     &pending_task->unextracted);
     pending_task->state = UVA__PENDING_TASK_EXTRACTED;
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
     unwanted = pending_task->unwanted;

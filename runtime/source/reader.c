@@ -72,7 +72,7 @@ static void reader_end_turn(struct uva__reader *r)
         return;
     r->loop.counted = false;
     if (r->loop.waiting) {
-        (void)uva__list_remove(&rt->loop.sources_waiting, &r->loop.turn);
+        uva__list_remove(&rt->loop.sources_waiting, &r->loop.turn);
         r->loop.waiting = false;
         return;
     }

@@ -92,7 +92,7 @@ static struct uva__discard *discards_take_locked(struct discards *d,
 /* The item has been run; its memory may be gone. */
 static void discards_end_locked(struct discards *d, struct discarding *now)
 {
-    (void)uva__list_remove(&d->locked.running, &now->link);
+    uva__list_remove(&d->locked.running, &now->link);
     uva__list_append(&now->behind, &d->locked.queue);
     d->locked.queue = now->behind;
 }

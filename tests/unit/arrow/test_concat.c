@@ -11,6 +11,7 @@
 
 #include "arrow/layout.h"
 #include "arrow/slice.h"
+#include "arrow/structs.h"
 #include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/faulty_allocator.h"
@@ -73,6 +74,7 @@ START_TEST(schemas_are_checked)
         {"+l", NULL, NULL, EINVAL},  {"+r", "i", "u", 0},
         {"+r", "u", "u", EINVAL},    {"+r", "tdD", "u", EINVAL},
         {"+ud:5,3", "i", "u", 0},    {"+ud:5", "i", "u", EINVAL},
+        {"+s", "?", "i", ENOTSUP},   {"+s", "i", "?", ENOTSUP},
     };
     struct ArrowSchema schema;
 
@@ -84,6 +86,46 @@ START_TEST(schemas_are_checked)
     schema = schema_of("u", NULL, NULL);
     plain_schema(plain_schema_dictionary(&schema), "i", "", 0);
     ck_assert_int_eq(new_code(&schema), EINVAL);
+}
+END_TEST
+
+/* Schemas that the test owns: nothing releases them. */
+static void schema_keep(struct ArrowSchema *schema)
+{
+    (void)schema;
+}
+
+static int children_code(int64_t n_children, struct ArrowSchema **children)
+{
+    const struct ArrowSchema schema = {.format = "+s",
+                                       .n_children = n_children,
+                                       .children = children,
+                                       .release = schema_keep};
+    struct uva__concat *concat;
+
+    return uva__concat_new(&allocator, &schema, &concat);
+}
+
+START_TEST(schemas_of_an_impossible_shape_are_refused)
+{
+    struct ArrowSchema leaf = {.format = "n", .release = schema_keep};
+    struct ArrowSchema endless = {
+        .format = "+s", .n_children = 1, .release = schema_keep};
+    struct ArrowSchema *none_first[] = {NULL, &leaf};
+    struct ArrowSchema *itself[] = {&endless};
+    struct ArrowSchema **many =
+        calloc(UVA__STRUCTS_MAX_NODES, sizeof(struct ArrowSchema *));
+
+    endless.children = itself;
+    ck_assert_ptr_nonnull(many);
+    for (int i = 0; i < UVA__STRUCTS_MAX_NODES; i++)
+        many[i] = &leaf;
+    ck_assert_int_eq(children_code(-1, NULL), EINVAL);
+    ck_assert_int_eq(children_code(1, NULL), EINVAL);
+    ck_assert_int_eq(children_code(2, none_first), EINVAL);
+    ck_assert_int_eq(children_code(1, itself), EINVAL); /* too deep */
+    ck_assert_int_eq(children_code(UVA__STRUCTS_MAX_NODES, many), EINVAL);
+    free(many);
 }
 END_TEST
 
@@ -226,6 +268,25 @@ START_TEST(views_of_lists_must_lie_in_the_items)
 }
 END_TEST
 
+START_TEST(views_of_large_lists_must_not_overflow)
+{
+    static const int64_t cases[][3] = {/* offset, size, code */
+                                       {0, 4, 0},
+                                       {INT64_MAX - 1, 1, EINVAL},
+                                       {INT64_MAX, 1, EINVAL}};
+    static const int32_t items[4];
+
+    for (int i = 0; i < 3; i++) {
+        const void *const buffers[] = {NULL, &cases[i][0], &cases[i][1]};
+        struct sample s;
+
+        sample_nested(&s, "+vL", "i", 1, 1, 3, buffers);
+        child_make(&s, 0, 4, items);
+        ck_assert_int_eq(sample_measure(&s, 0, 1, 1), cases[i][2]);
+    }
+}
+END_TEST
+
 START_TEST(items_of_dense_unions_must_exist)
 {
     static const struct {
@@ -279,6 +340,24 @@ START_TEST(children_must_be_long_enough)
         sample_nested(&s, formats[i / 2], "i", 1, 3, 1, buffers);
         child_make(&s, 0, needs[i / 2] - i % 2, items);
         ck_assert_int_eq(sample_measure(&s, 0, 3, 1), i % 2 == 0 ? 0 : EINVAL);
+    }
+}
+END_TEST
+
+START_TEST(lists_of_a_fixed_size_must_not_overflow)
+{
+    static const int64_t rows[] = {0, 1, INT64_C(1) << 40};
+
+    for (int i = 0; i < 6; i++) {
+        const void *const buffers[] = {NULL};
+        const bool has_items = i % 2 == 1;
+        struct sample s;
+
+        sample_nested(&s, has_items ? "+w:2147483647" : "+w:0", "n", 1,
+                      rows[i / 2], 1, buffers);
+        plain_array(s.array.children[0], INT32_MAX, 0, 0);
+        ck_assert_int_eq(sample_measure(&s, 0, rows[i / 2], 1),
+                         has_items && i / 2 == 2 ? EINVAL : 0);
     }
 }
 END_TEST
@@ -550,6 +629,160 @@ START_TEST(a_child_that_was_moved_out_outlives_the_rest)
 }
 END_TEST
 
+/* Joins all rows of `first` with all of `second`. */
+static struct ArrowArray join(const struct ArrowSchema *schema,
+                              const struct ArrowArray *first,
+                              const struct ArrowArray *second)
+{
+    struct uva__concat *concat;
+    struct ArrowArray out;
+
+    ck_assert_int_eq(uva__concat_new(&allocator, schema, &concat), 0);
+    uva__concat_reset(concat);
+    ck_assert_int_eq(uva__concat_measure(concat, first, 0, first->length), 0);
+    ck_assert_int_eq(uva__concat_measure(concat, second, 0, second->length), 0);
+    ck_assert_int_eq(uva__concat_begin(concat), 0);
+    uva__concat_fill(concat, first, 0, first->length);
+    uva__concat_fill(concat, second, 0, second->length);
+    uva__concat_finish(concat, &out);
+    uva__concat_free(concat);
+    return out;
+}
+
+/* Joins the array of a sample with itself; ends the sample. */
+static struct ArrowArray sample_join(struct sample *s)
+{
+    const struct ArrowArray out = join(&s->schema, &s->array, &s->array);
+
+    s->array.release(&s->array);
+    s->schema.release(&s->schema);
+    return out;
+}
+
+/* Two indices into the first three rows of rows_make(). */
+static void indices_make(struct ArrowArray *array)
+{
+    static const int8_t indices[] = {2, 0};
+
+    plain_array(array, 2, 2, 0);
+    array->buffers[1] = indices;
+    rows_make(plain_array_dictionary(array));
+    array->dictionary->length = 3;
+}
+
+START_TEST(dictionaries_are_joined_unless_they_are_the_same)
+{
+    static const int32_t other[] = {5, 6, 7, 8};
+    static const unsigned char bits = 7;
+    static const int8_t once[] = {2, 0, 2, 0}, twice[] = {2, 0, 5, 3};
+    struct ArrowSchema schema = schema_of("c", NULL, NULL);
+    struct ArrowArray first, second, out, *values;
+
+    *plain_schema_dictionary(&schema) = rows_schema();
+    for (int i = 0; i < 6; i++) {
+        const int64_t length = i == 0 ? 3 : i == 1 ? 7 : 6;
+
+        indices_make(&first);
+        indices_make(&second);
+        values = second.dictionary;
+        values->length += i == 1;
+        values->offset += i == 2;
+        values->buffers[0] = i == 3 ? &bits : NULL;
+        if (i == 4)
+            values->children[0]->buffers[1] = other;
+        if (i == 5)
+            values->children[1]->dictionary->buffers[1] = other;
+        out = join(&schema, &first, &second);
+        ck_assert_int_eq(out.dictionary->length, length);
+        ck_assert_mem_eq(out.buffers[1], i == 0 ? once : twice, 4);
+        out.release(&out);
+        first.release(&first);
+        second.release(&second);
+    }
+    schema.release(&schema);
+}
+END_TEST
+
+START_TEST(dictionaries_of_views_may_have_different_numbers_of_buffers)
+{
+    static const int64_t sizes[] = {1};
+    static const int8_t zero;
+    struct ArrowSchema schema = schema_of("c", NULL, NULL);
+    struct ArrowArray arrays[2], out;
+    int32_t view[4];
+
+    plain_schema(plain_schema_dictionary(&schema), "vu", "", 0);
+    (void)view_of(1, 'a', 0, view);
+    for (int i = 0; i < 2; i++) {
+        plain_array(&arrays[i], 1, 2, 0);
+        arrays[i].buffers[1] = &zero;
+        plain_array(plain_array_dictionary(&arrays[i]), 1, 4 - i, 0);
+        arrays[i].dictionary->buffers[1] = view;
+    }
+    arrays[0].dictionary->buffers[3] = sizes;
+    out = join(&schema, &arrays[0], &arrays[1]);
+    ck_assert_mem_eq(out.buffers[1], "\0\1", 2);
+    ck_assert_int_eq(out.dictionary->length, 2);
+    for (int i = 0; i < 2; i++)
+        arrays[i].release(&arrays[i]);
+    out.release(&out);
+    schema.release(&schema);
+}
+END_TEST
+
+START_TEST(values_without_bytes_are_joined)
+{
+    const void *const buffers[] = {NULL, NULL};
+    struct sample s = {.schema = {.release = NULL}};
+    struct ArrowArray out;
+
+    sample_make(&s, "w:0", 3, 2, buffers);
+    out = sample_join(&s);
+    ck_assert_int_eq(out.length, 6);
+    out.release(&out);
+}
+END_TEST
+
+START_TEST(without_a_bitmap_nothing_is_null)
+{
+    static const int32_t values[] = {1, 2}, joined[] = {1, 2, 1, 2};
+    const void *const buffers[] = {NULL, values};
+    struct sample s = {.schema = {.release = NULL}};
+    struct ArrowArray out;
+
+    sample_make(&s, "i", 2, 2, buffers);
+    s.array.null_count = -1;
+    out = sample_join(&s);
+    ck_assert_int_eq(out.null_count, 0);
+    ck_assert_ptr_null(out.buffers[0]);
+    ck_assert_mem_eq(out.buffers[1], joined, sizeof(joined));
+    out.release(&out);
+}
+END_TEST
+
+/* Of each member only the items that the rows refer to are copied. */
+START_TEST(rows_of_a_dense_union_may_refer_back)
+{
+    static const int8_t ids[] = {5, 3, 5, 5};
+    static const int32_t offsets[] = {2, 0, 1, 2}, items[] = {6, 7, 8, 9};
+    static const int32_t joined[] = {1, 0, 0, 1, 3, 1, 2, 3};
+    static const int32_t copied[] = {7, 8, 7, 8};
+    const void *const buffers[] = {ids, offsets};
+    struct ArrowArray out;
+    struct sample s;
+
+    sample_nested(&s, "+ud:5,3", "i", 2, 4, 2, buffers);
+    child_make(&s, 0, 4, items);
+    child_make(&s, 1, 4, items);
+    out = sample_join(&s);
+    ck_assert_mem_eq(out.buffers[1], joined, sizeof(joined));
+    ck_assert_int_eq(out.children[0]->length, 4);
+    ck_assert_mem_eq(out.children[0]->buffers[1], copied, sizeof(copied));
+    ck_assert_int_eq(out.children[1]->length, 2);
+    out.release(&out);
+}
+END_TEST
+
 /* ---- slices ------------------------------------------------------------- */
 
 START_TEST(the_offset_of_a_slice_goes_into_the_columns)
@@ -558,6 +791,7 @@ START_TEST(the_offset_of_a_slice_goes_into_the_columns)
     struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU}, out;
 
     rows_make(&array.array);
+    array.array.null_count = -1; /* without a bitmap: none */
     array.array.children[0]->null_count = 4;
     array.array.children[1]->null_count = 2;
     ck_assert_int_eq(uva__slice_array(&allocator, &schema, &array, 1, 2, &out),
@@ -612,15 +846,23 @@ int main(void)
                     every_type_is_joined_to_the_size_that_was_measured, NULL);
     suite_add(results, memory_may_run_out,
               a_child_that_was_moved_out_outlives_the_rest,
+              dictionaries_are_joined_unless_they_are_the_same,
+              dictionaries_of_views_may_have_different_numbers_of_buffers,
+              values_without_bytes_are_joined, without_a_bitmap_nothing_is_null,
+              rows_of_a_dense_union_may_refer_back,
               the_offset_of_a_slice_goes_into_the_columns,
               nullable_rows_keep_their_offset, NULL);
     return suite_main(
         "concat", set_up, tear_down,
-        suite_tests("wrong", schemas_are_checked, views_must_lie_in_a_buffer,
+        suite_tests("wrong", schemas_are_checked,
+                    schemas_of_an_impossible_shape_are_refused,
+                    views_must_lie_in_a_buffer,
                     offsets_of_lists_must_lie_in_the_items,
                     views_of_lists_must_lie_in_the_items,
+                    views_of_large_lists_must_not_overflow,
                     items_of_dense_unions_must_exist, runs_must_cover_the_rows,
                     children_must_be_long_enough,
+                    lists_of_a_fixed_size_must_not_overflow,
                     a_string_without_data_is_an_error, NULL),
         suite_tests("too many", more_than_the_offsets_can_count_does_not_fit,
                     more_items_than_offsets_can_count_do_not_fit,

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The queue: elements may be removed from any place, and others pushed behind
+ * what is left. */
+#include "base/list.h"
+#include "support/check_suite.h"
+
+#include <check.h>
+
+enum { LINKS = 3 };
+
+/* Removes one of three elements, and pushes it again. */
+START_TEST(any_element_may_be_removed)
+{
+    struct uva__list list = {NULL, NULL};
+    struct uva__link links[LINKS];
+
+    for (int i = 0; i < LINKS; i++)
+        uva__list_push(&list, &links[i]);
+    uva__list_remove(&list, &links[_i]);
+    uva__list_push(&list, &links[_i]);
+    for (int i = 0; i < LINKS; i++)
+        if (i != _i)
+            ck_assert_ptr_eq(uva__list_pop(&list), &links[i]);
+    ck_assert_ptr_eq(uva__list_pop(&list), &links[_i]);
+    ck_assert_ptr_null(uva__list_pop(&list));
+}
+END_TEST
+
+START_TEST(without_its_only_element_a_list_is_empty)
+{
+    struct uva__list list = {NULL, NULL};
+    struct uva__link link;
+
+    uva__list_push(&list, &link);
+    uva__list_remove(&list, &link);
+    ck_assert(uva__list_is_empty(&list));
+    uva__list_push(&list, &link);
+    ck_assert_ptr_eq(uva__list_pop(&list), &link);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *removal = tcase_create("removal");
+
+    suite_add_loops(removal, 0, LINKS, any_element_may_be_removed, NULL);
+    suite_add(removal, without_its_only_element_a_list_is_empty, NULL);
+    return suite_main("list", NULL, NULL, removal, NULL);
+}
