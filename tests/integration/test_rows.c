@@ -3,6 +3,7 @@
  * batches are compared with those of Arrow C++ in tests/interop. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/check_suite.h"
@@ -375,6 +376,73 @@ START_TEST(rows_that_need_not_wait_any_more_are_passed_on)
 }
 END_TEST
 
+static atomic_bool inside, passed;
+
+static int hold_up(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                   void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    atomic_store(&inside, true);
+    while (!atomic_load(&passed))
+        (void)sched_yield();
+    return emit(emitter, in);
+}
+
+/* Starts a stream that takes up the only worker until `passed`. */
+static struct uva_stream *occupy_worker(struct fixture *f)
+{
+    static const struct uva_transform options = {.batch = hold_up};
+    struct ArrowDeviceArray batch;
+    struct uva_stream *stream;
+
+    fake_source_batch(&f->fake, 0, &batch);
+    stream = fixture_arrays(f, &batch, 1);
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_start(&consumer, stream);
+    while (!atomic_load(&inside))
+        (void)uv_run(&f->loop.uv, UV_RUN_NOWAIT);
+    return stream;
+}
+
+/* A second batch has come, and waits for the only worker. */
+START_TEST(rows_do_not_wait_while_a_batch_is_at_hand)
+{
+    struct uva_workers_options few = {.compute_threads = 1};
+    struct uva_runtime_options on_them = {0};
+    struct uva_error error = {0};
+    struct uva_stream *other;
+    struct fixture f;
+    int64_t rows = 0;
+
+    ck_assert_int_eq(uva_workers_new(&few, &on_them.workers, &error), 0);
+    fixture_open_with(&f, 2, &on_them);
+    uva_workers_free(on_them.workers);
+    f.fake.gate_at = 1;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(
+            f.stream,
+            &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 1000000}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    fixture_await_gate(&f);
+    loop_until_timer(&f.loop);
+    consumer.transcribes = false;
+    other = occupy_worker(&f);
+    fake_source_open_gate(&f.fake);
+    while (loop_has_timer(&f.loop))
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(rows, 0);
+    atomic_store(&passed, true);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_eq(rows, 2 * f.fake.rows);
+    recording_await_done(&consumer, &f.loop);
+    uva_stream_release(other);
+    fixture_close(&f);
+}
+END_TEST
+
 /* A slice needs nothing of the device; a joined batch does. */
 START_TEST(data_of_a_device_is_split_and_not_joined)
 {
@@ -426,7 +494,9 @@ START_TEST(offsets_that_point_to_nothing_are_an_error)
         struct uva_rebatch options;
         struct texts texts[2];
         int batches; /* before the error */
-    } cases[] = {{{.rows = 3}, {{2, {0, 1, 2}}, {3, {0, 5, 2, 2}}}, 0},
+    } cases[] = {{{.rows = 3, .wait_ms = 1000000},
+                  {{2, {0, 1, 2}}, {3, {0, 5, 2, 2}}},
+                  0},
                  {{.rows = 2}, {{3, {0, 0, 5, 2}}, {3, {0, 1, 2, 2}}}, 1},
                  {{.bytes = 50}, {{5, {0, 0, 0, 0, -5, 100}}, {1, {0, 2}}}, 0}};
     struct uva_stream *stream = stream_of_texts(cases[_i].texts);
@@ -473,6 +543,7 @@ int main(void)
               a_negative_limit_is_refused, rows_that_have_waited_are_passed_on,
               rows_that_have_waited_before_the_request_are_passed_on_at_once,
               rows_that_need_not_wait_any_more_are_passed_on,
+              rows_do_not_wait_while_a_batch_is_at_hand,
               data_of_a_device_is_split_and_not_joined,
               what_cannot_be_joined_stays_apart, NULL);
     return suite_main("rows", set_up, tear_down, rows, NULL);

@@ -306,6 +306,29 @@ START_TEST(batches_of_an_unknown_size_count_nothing)
 }
 END_TEST
 
+/* Of a window of eight, four are left: they have more bytes than are wanted. */
+START_TEST(a_window_that_is_full_of_bytes_requests_nothing)
+{
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+
+    f.fake.gate_at = 8;
+    f.stream = fixture_blocking(&f);
+    start(&(struct uva_window){.batches = 8, .bytes = 1});
+    fixture_await_gate(&f);
+    loop_settle(&f.loop);
+    for (; did.taken < 5; did.taken++) {
+        ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), 0);
+        uva_array_release(&batch.data);
+    }
+    fake_source_open_gate(&f.fake);
+    loop_settle(&f.loop);
+    take_to_the_end(&outcome);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(did.taken, 10);
+}
+END_TEST
+
 /* ---- collecting --------------------------------------------------------- */
 
 static void on_collected(void *ctx, const struct uva_stream_info *info,
@@ -455,6 +478,7 @@ int main(void)
               bad_calls_of_take_are_refused, what_is_too_large_is_rejected,
               a_stream_that_fails_gives_no_batch,
               bad_calls_of_collect_are_refused,
+              a_window_that_is_full_of_bytes_requests_nothing,
               batches_of_an_unknown_size_count_nothing,
               what_has_an_unknown_size_is_collected, NULL);
     return suite_main("take", set_up, tear_down, tests, NULL);
