@@ -113,15 +113,15 @@ static void take_clear(struct take *t)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Requests more batches when few are left. With nothing queued, one may always
- * come, however large it is. */
+/* Requests more batches when few are left; the schema is known. With nothing
+ * queued, one may always come, however large it is. */
 static void take_request(struct take *t)
 {
     struct ArrowAsyncProducer *producer = t->consumer.handler.producer;
     const int64_t used = t->count + t->requested;
     const int64_t n = uva__window_room(&t->window, 1, used);
 
-    if (!t->known || t->consumer.decided || t->consumer.over || n == 0 ||
+    if (t->consumer.decided || n == 0 ||
         (used > 0 && t->bytes >= t->window.bytes))
         return;
     t->requested += n;

@@ -299,7 +299,7 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
                          wait_at(w, ordered_waits_head(w))->batch.code, NULL,
                          NULL);
     else
-        source->ended = stage->ended && !failed && used == source->ready;
+        source->ended = stage->ended && used == source->ready;
 }
 
 static int64_t larger_of(int64_t a, int64_t b)
@@ -314,8 +314,8 @@ static int64_t ordered_waits_fit(const struct uva__ordered_waits *w,
 {
     int64_t fits;
 
-    if (w->loop.largest < 0) /* the first batch shows a size */
-        return w->loop.requested == 0 && room > 0;
+    if (w->loop.largest < 0) /* the first batch has room, and shows a size */
+        return w->loop.requested == 0;
     fits = uva__window_fit(&w->window, room, bytes, w->loop.requested,
                            w->loop.largest);
     return fits == 0 && w->loop.requested == 0 && bytes < w->window.bytes

@@ -175,7 +175,8 @@ static bool rebatch_must_measure(const struct rebatch *r, int64_t count)
     return r->bytes_max > 0 || count > piece_rows(piece_first(r));
 }
 
-/* Gives the number of rows of the next batch; 0: there are not enough. */
+/* Gives the number of rows of the next batch; 0: there are not enough. EINVAL
+ * if offsets, views, ids or run ends point to nothing. */
 static int rebatch_next(struct rebatch *r, bool final, int64_t *count)
 {
     const int64_t most =
@@ -251,12 +252,12 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
 
     for (;;) {
         code = rebatch_next(r, final, &count);
-        if (code == EINVAL)
+        if (code != 0)
             return uva_error_set(error, EPROTO,
                                  "rebatch: offsets, views, type ids or run "
                                  "ends of a batch point to nothing");
-        if (code != 0 || count == 0)
-            return code;
+        if (count == 0)
+            return 0;
         code = rebatch_cut(r, count, &out.data, error);
         if (code != 0)
             return code;

@@ -280,13 +280,12 @@ static enum step step_peek_locked(const struct transform *t)
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
 }
 
+/* Between two steps, the current input has been extracted. */
 static void run_drop_input(struct transform *t)
 {
     if (t->run.item == NULL)
         return;
-    if (!t->run.extracted)
-        uva__task_drop(&t->run.item->task);
-    else if (uva_array_is_live(&t->run.batch.data))
+    if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
     item_free(t, t->run.item);
     t->run.item = NULL;

@@ -9,6 +9,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/recording_handler.h"
 #include "support/soft_copies.h"
 
 static struct fixture f, g;
@@ -170,6 +171,75 @@ START_TEST(a_stage_takes_its_memory_from_the_runtime)
             code = fixture_await(&f);
         failed = faulty_allocator_has_failed(&f.loop.memory);
         ck_assert(code == ENOMEM || code == _i * EIO);
+        loop_fail(&f.loop, 0);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+static bool is_held_up(void)
+{
+    return atomic_load(&f.device.arms) == 9 || f.got.done > 0 ||
+           faulty_allocator_has_failed(&f.loop.memory);
+}
+
+/* The events wait, so that all batches are held at once. */
+START_TEST(a_stage_may_lack_memory_for_what_waits)
+{
+    struct uva_error error;
+    bool failed = true;
+    int code;
+
+    for (long n = 1; failed; n++) {
+        fixture_open_device(&f, SOFT_CALLS, 9);
+        fixture_ready(&f, fixture_device_stream(&f), NULL);
+        loop_fail(&f.loop, n);
+        code = fixture_try(&f, &error);
+        if (code == 0) {
+            while (!is_held_up())
+                (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+            for (int k = 0; k < 9; k++)
+                soft_event_end(&f.device, k, 0);
+            code = fixture_await(&f);
+        }
+        failed = faulty_allocator_has_failed(&f.loop.memory);
+        ck_assert(code == 0 || (code == ENOMEM && failed));
+        loop_fail(&f.loop, 0);
+        fixture_close(&f);
+    }
+}
+END_TEST
+
+/* The handler keeps all tasks, so that more memory is taken for them; half of
+ * them are passed on at once, so that the stage needs it. */
+START_TEST(a_stage_may_lack_memory_for_what_it_passes_on)
+{
+    enum { MANY = 100, EARLY = 60 };
+    static struct recording_handler handler;
+    bool failed = true;
+
+    for (long n = 1; failed; n++) {
+        fixture_open_device(&f, SOFT_CALLS, MANY);
+        fixture_ready(&f, fixture_device_stream(&f),
+                      &(struct uva_ready){.window = {.batches = MANY}});
+        recording_handler_init(&handler, MANY, 0);
+        handler.hold = true;
+        ck_assert_int_eq(
+            uva_stream_drive(f.stream, &handler.handler, NULL, NULL), 0);
+        while (atomic_load(&f.device.arms) < MANY)
+            loop_settle(&f.loop);
+        loop_fail(&f.loop, n);
+        for (int k = EARLY; k < MANY; k++)
+            soft_event_end(&f.device, k, 0);
+        for (int k = 0; k < EARLY; k++)
+            soft_event_end(&f.device, k, 0);
+        while (!recording_handler_is_released(&handler))
+            (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        failed = faulty_allocator_has_failed(&f.loop.memory);
+        for (int64_t i = 0; i < handler.held_count; i++)
+            (void)recording_handler_extract(&handler, &handler.held[i]);
+        ck_assert(failed || recording_handler_tasks(&handler) == MANY);
+        recording_handler_fini(&handler);
         loop_fail(&f.loop, 0);
         fixture_close(&f);
     }
@@ -375,6 +445,8 @@ static void add_tests(TCase *tc)
               metadata_and_ordinals_stay_with_their_batches,
               tasks_that_are_dear_are_extracted_by_workers_first,
               a_batch_that_cannot_be_extracted_ends_the_stream_in_its_place,
+              a_stage_may_lack_memory_for_what_waits,
+              a_stage_may_lack_memory_for_what_it_passes_on,
               no_more_than_the_window_is_waited_for,
               data_that_the_host_cannot_read_needs_consent,
               a_burst_of_events_wakes_the_loop_a_few_times, NULL);

@@ -3,6 +3,7 @@
  * batches are compared with those of Arrow C++ in tests/interop. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/check_suite.h"
@@ -130,6 +131,81 @@ START_TEST(the_options_of_a_filter_are_checked)
 }
 END_TEST
 
+START_TEST(a_stream_that_has_started_takes_no_filter)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+    struct uva_filter other = EVEN;
+
+    recording_start(&consumer, stream);
+    ck_assert_int_eq(uva_stream_filter(stream, &other), EBUSY);
+    ck_assert_int_eq(filter.freed, 1);
+    other.free_ctx = NULL;
+    ck_assert_int_eq(uva_stream_filter(stream, &other), EBUSY);
+    other.reserved[0] = &other;
+    ck_assert_int_eq(uva_stream_filter(stream, &other), EBUSY);
+    uva_stream_release(stream);
+    recording_await_done(&consumer, &loop);
+}
+END_TEST
+
+/* ---- without memory ----------------------------------------------------- */
+
+static void add_filter(struct uva_stream *stream)
+{
+    struct uva_filter options = EVEN;
+
+    options.free_ctx = NULL;
+    (void)uva_stream_filter(stream, &options);
+}
+
+static void add_limit(struct uva_stream *stream)
+{
+    (void)uva_stream_limit_rows(stream, 2); /* a slice of the first batch */
+}
+
+static void add_rebatch(struct uva_stream *stream)
+{
+    (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 4});
+}
+
+/* Every allocation fails once. The array source makes none for a batch, so the
+ * stages make the last ones. */
+START_TEST(a_stage_of_rows_takes_its_memory_from_the_runtime)
+{
+    static void (*const adds[])(struct uva_stream *) = {add_filter, add_limit,
+                                                        add_rebatch};
+    static const char *const ends[] = {"3 2 1 complete", "2 complete",
+                                       "4 4 3 complete"};
+    struct uva_stream *stream;
+    struct uva_error error;
+    struct uva_consumer table;
+    bool failed = true;
+
+    for (long n = 1; failed; n++) {
+        recording_init(&consumer);
+        consumer.transcribes = true;
+        table = recording_table(&consumer);
+        stream = stream_of(LENGTHS);
+        loop_fail(&loop, n);
+        adds[_i](stream);
+        if (uva_stream_for_each(stream, &table, &error) == 0) {
+            recording_await_done(&consumer, &loop);
+            error = consumer.outcome.error;
+        }
+        uva_stream_release(stream);
+        failed = faulty_allocator_has_failed(&loop.memory);
+        loop_fail(&loop, 0);
+        if (error.code == 0)
+            text_contains(consumer.transcript, ends[_i]);
+        else
+            ck_assert_int_eq(error.code, ENOMEM);
+        ck_assert(failed || error.code == 0);
+        loop_close(&loop);
+        loop_open(&loop);
+    }
+}
+END_TEST
+
 /* ---- limit_rows --------------------------------------------------------- */
 
 START_TEST(rows_are_limited)
@@ -245,6 +321,128 @@ START_TEST(rows_that_have_waited_are_passed_on)
 }
 END_TEST
 
+/* Rows of two batches are joined. Those of the third have been kept for longer
+ * than the limit when they are asked for, so they are passed on at once. */
+START_TEST(rows_that_have_waited_before_the_request_are_passed_on_at_once)
+{
+    struct fixture f;
+    int64_t rows = 0;
+
+    fixture_open(&f, 4);
+    f.fake.gate_at = 3;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(
+            f.stream,
+            &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 20}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    loop_until(&f.loop, is_positive, &rows);
+    fixture_await_gate(&f);
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 25);
+    rows = 0;
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_eq(rows, f.fake.rows);
+    fake_source_open_gate(&f.fake);
+    fixture_close(&f);
+}
+END_TEST
+
+/* The timer runs until the second batch makes the rows enough. */
+START_TEST(rows_that_need_not_wait_any_more_are_passed_on)
+{
+    struct fixture f;
+    int64_t rows = 0;
+
+    fixture_open(&f, 2);
+    f.fake.gate_at = 1;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(
+            f.stream,
+            &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 1000000}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    fixture_await_gate(&f);
+    loop_until_timer(&f.loop);
+    fake_source_open_gate(&f.fake);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_eq(rows, 2 * f.fake.rows);
+    loop_settle(&f.loop);
+    ck_assert(!loop_has_timer(&f.loop));
+    fixture_close(&f);
+}
+END_TEST
+
+static atomic_bool inside, passed;
+
+static int hold_up(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                   void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    atomic_store(&inside, true);
+    while (!atomic_load(&passed))
+        (void)sched_yield();
+    return emit(emitter, in);
+}
+
+/* Starts a stream that takes up the only worker until `passed`. */
+static struct uva_stream *occupy_worker(struct fixture *f)
+{
+    static const struct uva_transform options = {.batch = hold_up};
+    struct ArrowDeviceArray batch;
+    struct uva_stream *stream;
+
+    fake_source_batch(&f->fake, 0, &batch);
+    stream = fixture_arrays(f, &batch, 1);
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_start(&consumer, stream);
+    while (!atomic_load(&inside))
+        (void)uv_run(&f->loop.uv, UV_RUN_NOWAIT);
+    return stream;
+}
+
+/* A second batch has come, and waits for the only worker. */
+START_TEST(rows_do_not_wait_while_a_batch_is_at_hand)
+{
+    struct uva_workers_options few = {.compute_threads = 1};
+    struct uva_runtime_options on_them = {0};
+    struct uva_error error = {0};
+    struct uva_stream *other;
+    struct fixture f;
+    int64_t rows = 0;
+
+    ck_assert_int_eq(uva_workers_new(&few, &on_them.workers, &error), 0);
+    fixture_open_with(&f, 2, &on_them);
+    uva_workers_free(on_them.workers);
+    f.fake.gate_at = 1;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(
+            f.stream,
+            &(struct uva_rebatch){.rows = 2 * f.fake.rows, .wait_ms = 1000000}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    fixture_await_gate(&f);
+    loop_until_timer(&f.loop);
+    consumer.transcribes = false;
+    other = occupy_worker(&f);
+    fake_source_open_gate(&f.fake);
+    while (loop_has_timer(&f.loop))
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(rows, 0);
+    atomic_store(&passed, true);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_eq(rows, 2 * f.fake.rows);
+    recording_await_done(&consumer, &f.loop);
+    uva_stream_release(other);
+    fixture_close(&f);
+}
+END_TEST
+
 /* A slice needs nothing of the device; a joined batch does. */
 START_TEST(data_of_a_device_is_split_and_not_joined)
 {
@@ -266,30 +464,66 @@ START_TEST(data_of_a_device_is_split_and_not_joined)
 }
 END_TEST
 
-/* Two batches of strings, the second of which lies about its offsets. */
-START_TEST(offsets_that_point_to_nothing_are_an_error)
+/* A batch of strings; the offsets need not make sense. */
+struct texts {
+    int64_t length;
+    int32_t offsets[6];
+};
+
+static struct uva_stream *stream_of_texts(const struct texts *texts)
 {
-    static const int32_t sound[] = {0, 1, 2}, crooked[] = {0, 5, 2, 2};
     static const char text[] = "ab";
     struct ArrowDeviceArray arrays[2];
     struct ArrowSchema schema;
     struct ArrowArray array;
-    struct uva_stream *stream;
 
     plain_schema(&schema, "u", "", 0);
     for (int i = 0; i < 2; i++) {
-        plain_array(&array, 2 + i, 3, 0);
-        array.buffers[1] = i == 0 ? sound : crooked;
+        plain_array(&array, texts[i].length, 3, 0);
+        array.buffers[1] = texts[i].offsets;
         array.buffers[2] = text;
         uva_array_from_cpu(&array, &arrays[i]);
     }
-    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, 2);
-    ck_assert_int_eq(
-        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 3}), 0);
+    return uva_stream_from_arrays(loop.runtime, &schema, arrays, 2);
+}
+
+/* They are found when rows are joined, or when a number of rows is sought. */
+START_TEST(offsets_that_point_to_nothing_are_an_error)
+{
+    static const struct {
+        struct uva_rebatch options;
+        struct texts texts[2];
+        int batches; /* before the error */
+    } cases[] = {{{.rows = 3, .wait_ms = 1000000},
+                  {{2, {0, 1, 2}}, {3, {0, 5, 2, 2}}},
+                  0},
+                 {{.rows = 2}, {{3, {0, 0, 5, 2}}, {3, {0, 1, 2, 2}}}, 1},
+                 {{.bytes = 50}, {{5, {0, 0, 0, 0, -5, 100}}, {1, {0, 2}}}, 0}};
+    struct uva_stream *stream = stream_of_texts(cases[_i].texts);
+
+    ck_assert_int_eq(uva_stream_rebatch(stream, &cases[_i].options), 0);
     consumer.transcribes = false;
     recording_consume(&consumer, stream);
     recording_await_done(&consumer, &loop);
     recording_ended(&consumer, UVA_END_FAILED, EPROTO, "point to nothing");
+    ck_assert_int_eq(atomic_load(&consumer.batches), cases[_i].batches);
+}
+END_TEST
+
+/* Offsets of 32 bits cannot count the characters of both. */
+START_TEST(what_cannot_be_joined_stays_apart)
+{
+    static const struct texts large[] = {{1, {0, INT32_MAX}},
+                                         {1, {0, INT32_MAX}}};
+    struct uva_stream *stream = stream_of_texts(large);
+
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 2}), 0);
+    consumer.transcribes = false;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&consumer.batches), 2);
 }
 END_TEST
 
@@ -298,12 +532,19 @@ int main(void)
     TCase *rows = tcase_create("rows");
 
     suite_add_loops(rows, 0, 2, a_filter_passes_on_what_it_keeps, NULL);
+    suite_add_loops(rows, 0, 3,
+                    a_stage_of_rows_takes_its_memory_from_the_runtime,
+                    offsets_that_point_to_nothing_are_an_error, NULL);
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
     suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);
     suite_add(rows, a_filter_may_fail, the_options_of_a_filter_are_checked,
+              a_stream_that_has_started_takes_no_filter,
               a_negative_limit_is_refused, rows_that_have_waited_are_passed_on,
+              rows_that_have_waited_before_the_request_are_passed_on_at_once,
+              rows_that_need_not_wait_any_more_are_passed_on,
+              rows_do_not_wait_while_a_batch_is_at_hand,
               data_of_a_device_is_split_and_not_joined,
-              offsets_that_point_to_nothing_are_an_error, NULL);
+              what_cannot_be_joined_stays_apart, NULL);
     return suite_main("rows", set_up, tear_down, rows, NULL);
 }

@@ -209,6 +209,7 @@ static const struct scenario {
     {SOURCE_BLOCKING, row_stages, to_for_each},
     {SOURCE_BLOCKING, no_stage, to_take},
     {SOURCE_TASKS, all_stages, to_take},
+    {SOURCE_TASKS, no_stage, to_take},
     {SOURCE_TASKS, no_stage, to_collect},
     {SOURCE_TASKS, row_stages, to_next},
     {SOURCE_BLOCKING, merge_stages, to_for_each},

@@ -242,6 +242,14 @@ START_TEST(bad_calls_of_take_are_refused)
     struct uva_batch batch;
 
     ck_assert_int_eq(uva_stream_take(NULL, &batch, NULL), EINVAL);
+    f.stream = uva_stream_from_blocking(NULL, NULL, NULL);
+    ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), EINVAL);
+    fixture_release(&f);
+    f.stream = fixture_tasks(&f);
+    fixture_start(&f);
+    ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), EINVAL);
+    ck_assert_int_eq(fixture_await(&f), 0);
+    fixture_release(&f);
     f.stream = fixture_tasks(&f);
     ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), EINVAL);
     ck_assert_int_eq(uva_stream_start_take(f.stream, NULL, NULL, NULL, &error),
@@ -255,6 +263,69 @@ START_TEST(bad_calls_of_take_are_refused)
     ck_assert_int_eq(
         uva_stream_start_take(f.stream, NULL, on_ready, &did, &error), EBUSY);
     take_to_the_end(NULL);
+}
+END_TEST
+
+START_TEST(a_stream_may_be_dropped_with_a_batch_in_hand)
+{
+    struct uva_batch batch;
+
+    f.stream = fixture_tasks(&f);
+    start(NULL);
+    while (uva_stream_take(f.stream, &batch, NULL) == EAGAIN)
+        loop_settle(&f.loop);
+    if (_i == 0)
+        fixture_drop(&f);
+    uva_array_release(&batch.data);
+}
+END_TEST
+
+/* Makes a stream of two batches of an unknown format. */
+static struct uva_stream *strange_stream(void)
+{
+    struct ArrowDeviceArray batches[2];
+    struct ArrowSchema schema;
+
+    fake_source_schema(&f.fake, &schema);
+    schema.children[0]->format = "?";
+    for (int i = 0; i < 2; i++)
+        fake_source_batch(&f.fake, i, &batches[i]);
+    return uva_stream_from_arrays(f.loop.runtime, &schema, batches, 2);
+}
+
+/* They fit into a window of one byte. */
+START_TEST(batches_of_an_unknown_size_count_nothing)
+{
+    struct uva_outcome outcome;
+
+    f.stream = strange_stream();
+    start(&(struct uva_window){.bytes = 1});
+    take_to_the_end(&outcome);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(did.taken, 2);
+}
+END_TEST
+
+/* Of a window of eight, four are left: they have more bytes than are wanted. */
+START_TEST(a_window_that_is_full_of_bytes_requests_nothing)
+{
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+
+    f.fake.gate_at = 8;
+    f.stream = fixture_blocking(&f);
+    start(&(struct uva_window){.batches = 8, .bytes = 1});
+    fixture_await_gate(&f);
+    loop_settle(&f.loop);
+    for (; did.taken < 5; did.taken++) {
+        ck_assert_int_eq(uva_stream_take(f.stream, &batch, NULL), 0);
+        uva_array_release(&batch.data);
+    }
+    fake_source_open_gate(&f.fake);
+    loop_settle(&f.loop);
+    take_to_the_end(&outcome);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(did.taken, 10);
 }
 END_TEST
 
@@ -316,6 +387,31 @@ START_TEST(what_is_too_large_is_rejected)
 }
 END_TEST
 
+START_TEST(what_has_an_unknown_size_is_collected)
+{
+    f.stream = strange_stream();
+    collect(1);
+    ck_assert_uint_eq(did.count, 2);
+    ck_assert_int_eq(did.outcome.end, UVA_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(a_runtime_that_drains_starts_neither)
+{
+    struct uva_error error = {0};
+    int code;
+
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_runtime_drain(f.loop.runtime, UVA_FOREVER, NULL, NULL),
+                     0);
+    code = _i == 0
+               ? uva_stream_start_take(f.stream, NULL, on_ready, &did, &error)
+               : uva_stream_collect(f.stream, 0, on_collected, &did, &error);
+    ck_assert_int_eq(code, ESHUTDOWN);
+    ck_assert_str_eq(error.message, "the runtime is draining");
+}
+END_TEST
+
 START_TEST(a_stream_that_fails_gives_no_batch)
 {
     f.fake.fail_at = 4;
@@ -372,6 +468,8 @@ int main(void)
                     every_batch_is_taken_and_then_the_outcome, NULL);
     suite_add_loops(tests, 0, FIXTURE_SOURCES, all_batches_are_collected, NULL);
     suite_add_loops(tests, 0, 2, the_last_release_cancels,
+                    a_stream_may_be_dropped_with_a_batch_in_hand,
+                    a_runtime_that_drains_starts_neither,
                     a_collected_stream_may_be_cancelled_or_dropped, NULL);
     suite_add(tests, the_ready_function_is_called_once_after_each_eagain,
               eagain_means_that_the_function_will_be_called,
@@ -379,6 +477,9 @@ int main(void)
               a_cancel_discards_what_waits, only_the_loop_thread_takes,
               bad_calls_of_take_are_refused, what_is_too_large_is_rejected,
               a_stream_that_fails_gives_no_batch,
-              bad_calls_of_collect_are_refused, NULL);
+              bad_calls_of_collect_are_refused,
+              a_window_that_is_full_of_bytes_requests_nothing,
+              batches_of_an_unknown_size_count_nothing,
+              what_has_an_unknown_size_is_collected, NULL);
     return suite_main("take", set_up, tear_down, tests, NULL);
 }

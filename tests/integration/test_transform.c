@@ -481,6 +481,8 @@ START_TEST(options_are_checked)
     refused(&bad, "reserved");
     refused(NULL, "batch");
     ck_assert_int_eq(atomic_load(&did.freed), 2); /* not of the third */
+    bad = (struct uva_transform){0};              /* with nothing to free */
+    refused(&bad, "batch");
     atomic_store(&did.freed, 1);
 }
 END_TEST
@@ -488,9 +490,14 @@ END_TEST
 START_TEST(a_stream_that_has_started_takes_no_stage)
 {
     struct uva_stream *stream = stream_of(LENGTHS);
+    struct uva_transform other = {.batch = script_batch};
 
     recording_start(&consumer, stream);
     ck_assert_int_eq(uva_stream_transform(stream, &options), EBUSY);
+    ck_assert_int_eq(uva_stream_transform(stream, &other), EBUSY);
+    other.reserved[0] = &other;
+    ck_assert_int_eq(uva_stream_transform(stream, &other), EBUSY);
+    ck_assert_int_eq(uva_stream_transform(stream, NULL), EBUSY);
     uva_stream_release(stream);
     recording_await_done(&consumer, &loop);
 }
