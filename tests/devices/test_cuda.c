@@ -327,11 +327,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("cuda");
-    TCase *tc = tcase_create("contexts");
+    Suite *suite;
+    TCase *tc;
 
     if (!vendor_driver_open(&cuda, &control))
         return 77;
+    suite = suite_create("cuda");
+    tc = tcase_create("contexts");
     cuda.spares_captures = lib.spares_captures;
     cuda.calls_back = lib.calls_back;
     cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;

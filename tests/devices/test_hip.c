@@ -201,11 +201,13 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("hip");
-    TCase *tc = tcase_create("thread");
+    Suite *suite;
+    TCase *tc;
 
     if (!vendor_driver_open(&hip, &control))
         return 77;
+    suite = suite_create("hip");
+    tc = tcase_create("thread");
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);

@@ -346,12 +346,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("opencl");
-    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
+    Suite *suite;
     cl_device_id device;
+    TCase *tc;
 
     if (!opencl_device_find(&device))
         return 77;
+    suite = suite_create("opencl");
+    tc = suite_case(suite, "platform", NULL, tear_down);
     tcase_set_timeout(tc, 60);
     suite_add_loops(tc, 0, 2, batches_come_when_their_events_are_complete,
                     a_failed_event_is_told_with_the_code_of_the_platform,

@@ -588,13 +588,15 @@ static void add_cases(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("opencl columns");
-    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
+    Suite *suite;
     cl_device_id device;
+    TCase *tc;
 
     setenv("POCL_DEVICES", "pthread pthread", 0);
     if (!opencl_device_find(&device))
         return 77;
+    suite = suite_create("opencl columns");
+    tc = suite_case(suite, "platform", NULL, tear_down);
     tcase_set_timeout(tc, 60);
     add_cases(tc);
     return suite_run_alone(suite);

@@ -374,12 +374,14 @@ static void add_cases(TCase *tc)
 
 int main(void)
 {
-    Suite *suite = suite_create("opencl faults");
-    TCase *tc = tcase_create("platform");
+    Suite *suite;
     cl_device_id device;
+    TCase *tc;
 
     if (!opencl_device_find(&device))
         return 77;
+    suite = suite_create("opencl faults");
+    tc = tcase_create("platform");
     tcase_set_timeout(tc, 60);
     add_cases(tc);
     suite_add_tcase(suite, tc);

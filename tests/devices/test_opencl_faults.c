@@ -441,12 +441,14 @@ static void control_open(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("opencl faults");
-    TCase *tc = suite_case(suite, "platform", NULL, tear_down);
+    Suite *suite;
     cl_device_id device;
+    TCase *tc;
 
     if (!opencl_device_find(&device))
         return 77;
+    suite = suite_create("opencl faults");
+    tc = suite_case(suite, "platform", NULL, tear_down);
     control_open();
     tcase_set_timeout(tc, 120);
     suite_add_loops(tc, 0, 4, any_call_may_fail, there_may_be_no_memory, NULL);

@@ -371,13 +371,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("vulkan");
-    TCase *tc = suite_case(suite, "driver", NULL, tear_down);
+    Suite *suite;
     VkPhysicalDevice physical;
     VkInstance instance = vulkan_instance_make(&physical);
+    TCase *tc;
 
     if (instance == VK_NULL_HANDLE)
         return 77;
+    suite = suite_create("vulkan");
+    tc = suite_case(suite, "driver", NULL, tear_down);
     vkDestroyInstance(instance, NULL);
     tcase_set_timeout(tc, 60);
     suite_add(tc, batches_come_when_the_host_has_set_their_events,

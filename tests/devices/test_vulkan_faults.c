@@ -147,13 +147,15 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("vulkan faults");
-    TCase *tc = suite_case(suite, "driver", NULL, vulkan_fixture_close);
+    Suite *suite;
     VkPhysicalDevice physical;
     VkInstance instance = vulkan_instance_make(&physical);
+    TCase *tc;
 
     if (instance == VK_NULL_HANDLE)
         return 77;
+    suite = suite_create("vulkan faults");
+    tc = suite_case(suite, "driver", NULL, vulkan_fixture_close);
     vkDestroyInstance(instance, NULL);
     tcase_set_timeout(tc, 60);
     suite_add(tc, a_device_that_nobody_attached_is_told_with_its_id,
