@@ -156,10 +156,17 @@ END_TEST
 START_TEST(broken_schemas_are_not_followed)
 {
     struct ArrowSchema *d = given.children[1], *const * children;
+    const struct ArrowSchema whole = *d;
 
     given.children[1] = NULL;
     differs("field 'd': its format is missing, not i");
     given.children[1] = d;
+    d->release = NULL;
+    differs("field 'd': its format is missing, not i");
+    *d = whole;
+    d->format = NULL;
+    differs("field 'd': its format is missing, not i");
+    *d = whole;
     children = given.children;
     given.children = NULL;
     differs("its vector of children is missing, not given");
