@@ -8,6 +8,7 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 /* Has the user's function replace the schema of the source. */
@@ -62,10 +63,13 @@ int uva__output_measure(const struct uva__output *output, const char *name,
 {
     struct uva_error detail;
 
-    if (uva__fixed_width_measure(&output->shape, &batch->array, bytes))
-        return 0;
+    int code = 0;
+
     *bytes = 0;
-    if (uva__layout_measure(&output->schema, batch, bytes, &detail) != EINVAL)
+    if (!uva__fixed_width_measure(&output->shape, &batch->array, bytes))
+        code = uva__layout_measure(&output->schema, batch, bytes, &detail);
+    *bytes = uva__window_size(*bytes);
+    if (code != EINVAL)
         return 0;
     return uva_error_set(error, EPROTO,
                          "%s: a batch does not fit the schema: %s", name,

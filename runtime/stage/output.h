@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes out of a stage whose batches are made by a function of the user's:
- * the schema, and the size of each batch. */
+/* What comes out of a stage in which a function of the user's makes the
+ * batches: the schema, and the size of each batch. */
 #ifndef UVA_STAGE_OUTPUT_H
 #define UVA_STAGE_OUTPUT_H
 
@@ -26,9 +26,9 @@ typedef int uva__output_schema_fn(void *ctx, const struct ArrowSchema *in,
 bool uva__output_prepare(struct uva__output *output, struct uva__source *source,
                          uva__output_schema_fn *make, void *ctx);
 
-/* Gives the size of a batch; 0 for an unknown format. Returns 0; EPROTO for a
- * batch that does not fit the schema, with an `error` that begins with `name`.
- * Thread: any, once it is known. */
+/* Gives the size of a batch, as windows count it; 0 for an unknown format.
+ * Returns 0; EPROTO for a batch that does not fit the schema, with an `error`
+ * that begins with `name`. Thread: any, once it is known. */
 UVA_MUST_CHECK int uva__output_measure(const struct uva__output *output,
                                        const char *name,
                                        const struct ArrowDeviceArray *batch,
