@@ -83,7 +83,6 @@ struct map_async {
                                      wanted */
         bool over;                /* a reply has failed: nothing is begun any
                                      more */
-        struct uva__failure failure; /* in its turn; code 0: none */
     } loop;
 };
 
@@ -270,13 +269,15 @@ static void map_async_task(struct uva__stage *stage,
 /* It is the turn of a reply that was given. */
 static void reply_settle(struct map_async *m, struct uva_reply *reply)
 {
+    struct uva__source *source = &m->stage.source;
+
     if (uva_array_is_live(&reply->batch.array)) {
         uva__list_push(&m->loop.ready, &reply->link);
-        m->stage.source.ready++;
+        source->ready++;
         return;
     }
-    if (m->loop.failure.code == 0)
-        uva__failure_move(&reply->failure, &m->loop.failure, allocator_of(m));
+    if (source->failure.code == 0)
+        uva__failure_move(&reply->failure, &source->failure, allocator_of(m));
     m->loop.done--;
     reply_put(m, reply);
 }
@@ -319,7 +320,8 @@ static void replies_settle_in_order(struct map_async *m)
 {
     struct uva_reply *reply;
 
-    while (m->loop.failure.code == 0 && !uva__list_is_empty(&m->loop.order)) {
+    while (m->stage.source.failure.code == 0 &&
+           !uva__list_is_empty(&m->loop.order)) {
         reply = uva__container_of(m->loop.order.head, struct uva_reply, link);
         if (!reply->seen)
             return;
@@ -422,9 +424,7 @@ static void map_async_conclude(struct map_async *m)
 
     if (source->failure.code != 0 || source->ended)
         return;
-    if (m->loop.failure.code != 0)
-        uva__failure_move(&m->loop.failure, &source->failure, allocator_of(m));
-    else if (stage->failure.code != 0 && alone)
+    if (stage->failure.code != 0 && alone)
         uva__failure_move(&stage->failure, &source->failure, allocator_of(m));
     else
         source->ended = stage->ended && alone;
@@ -568,7 +568,6 @@ static void map_async_free(struct uva__stage *stage,
     }
     if (m->options.free_ctx != NULL)
         m->options.free_ctx(m->options.ctx);
-    uva__failure_fini(&m->loop.failure, allocator);
     uva__output_fini(&m->output);
     uva__memory_free(allocator, m, sizeof(*m));
 }

@@ -604,6 +604,27 @@ START_TEST(an_error_takes_the_place_of_a_result)
 }
 END_TEST
 
+/* The consumer pauses, so the stage runs again before the error is delivered.
+ */
+START_TEST(results_behind_an_error_are_not_passed_on)
+{
+    consumer.appetite = 0;
+    start(_i, 5);
+    await_begun(5);
+    for (int i = 0; i < 5; i++)
+        if (i != 2)
+            give(i);
+    give_error(2, EDOM);
+    loop_settle(&loop);
+    recording_feed(&consumer, 1);
+    loop_settle(&loop);
+    recording_feed(&consumer, -1);
+    recording_await_done(&consumer, &loop);
+    failed_with(EDOM, "no answer");
+    transcript_is("schema 10 20 failed", "schema 10 20 40 50 failed");
+}
+END_TEST
+
 START_TEST(of_two_errors_the_first_counts)
 {
     start(_i, 5);
@@ -987,6 +1008,7 @@ int main(void)
                     a_full_budget_has_one_at_a_time_under_way,
                     ten_stages_move_one_batch_for_a_demand_of_one,
                     a_batch_without_a_result_requests_one_more,
+                    results_behind_an_error_are_not_passed_on,
                     of_two_errors_the_first_counts,
                     begin_that_fails_waits_for_results_before_it,
                     results_that_wait_for_their_turn_are_released,
