@@ -164,12 +164,14 @@ UVA_API int uva_stream_map_async(struct uva_stream *stream,
                                  const struct uva_async_map *options);
 
 /** Gives a result, and ends `reply`, which must not be used afterwards. Takes
- * `out`; NULL: there is no batch in place of this one. With `error` (copied)
- * the stream ends FAILED, behind the results of the batches before this one,
- * or, if unordered, behind those that have come; nothing more is begun. A batch
- * that does not fit the schema, or is released, fails with EPROTO. When the
- * stream has ended, what is given is released; also after its runtime has
- * closed. Thread: any. Clauses: ER-09. */
+ * `out` in any case; NULL: there is no batch in place of this one. With `error`
+ * (copied) the stream ends FAILED, behind the results of the batches before
+ * this one, or, if unordered, behind those that have come; nothing more is
+ * begun. A batch that does not fit the schema, or is released, fails with
+ * EPROTO. When the stream has ended, what is given is released; also after its
+ * runtime has closed.
+ * Thread: any.
+ * Clauses: ER-09. */
 UVA_API void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
                             const struct uva_error *error);
 
