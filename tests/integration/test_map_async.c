@@ -741,6 +741,59 @@ START_TEST(errors_of_the_source_wait_for_results)
 }
 END_TEST
 
+static int map_until_third(void *ctx, struct uva_batch *in,
+                           struct ArrowDeviceArray *out,
+                           struct uva_error *error)
+{
+    (void)ctx;
+    if (in->data.array.length == 3)
+        return uva_error_set(error, ERANGE, "no third");
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+/* The stage extracts, on the loop thread. */
+START_TEST(a_map_before_the_stage_may_fail)
+{
+    struct uva_stream *stream = stream_of(5);
+
+    options.unordered = _i == UNORDERED;
+    (void)uva_stream_map(
+        stream, &(struct uva_map){.batch = map_until_third, .on_loop = true});
+    ck_assert_int_eq(uva_stream_map_async(stream, &options), 0);
+    recording_consume(&consumer, stream);
+    await_begun(2);
+    ck_assert_int_eq(atomic_load(&consumer.done), 0);
+    give(1);
+    give(0);
+    recording_await_done(&consumer, &loop);
+    failed_with(ERANGE, "no third");
+    transcript_is("schema 10 20 failed", "schema 20 10 failed");
+}
+END_TEST
+
+/* They cannot be measured. */
+START_TEST(batches_of_an_unknown_format_are_passed_on)
+{
+    struct ArrowDeviceArray arrays[3];
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    consumer.transcribes = false;
+    script.way = WAY_INSIDE;
+    options.unordered = _i == UNORDERED;
+    plain_schema(&schema, "?", "", 0);
+    for (int i = 0; i < 3; i++)
+        batch_make(&arrays[i], 1);
+    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, 3);
+    ck_assert_int_eq(uva_stream_map_async(stream, &options), 0);
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_eq(consumer.taken, 3);
+}
+END_TEST
+
 /* ---- stopping ----------------------------------------------------------- */
 
 static void check_cancelled(int from, int to, int expected)
@@ -1008,6 +1061,8 @@ int main(void)
                     a_full_budget_has_one_at_a_time_under_way,
                     ten_stages_move_one_batch_for_a_demand_of_one,
                     a_batch_without_a_result_requests_one_more,
+                    a_map_before_the_stage_may_fail,
+                    batches_of_an_unknown_format_are_passed_on,
                     results_behind_an_error_are_not_passed_on,
                     of_two_errors_the_first_counts,
                     begin_that_fails_waits_for_results_before_it,
