@@ -741,6 +741,30 @@ START_TEST(errors_of_the_source_wait_for_results)
 }
 END_TEST
 
+/* The first result is waited for meanwhile. */
+START_TEST(an_error_cancels_the_source_at_once)
+{
+    struct fixture f;
+    int64_t n = 3;
+
+    fixture_open(&f, 1000);
+    f.stream = fixture_blocking(&f);
+    options.at_once = 3;
+    ck_assert_int_eq(uva_stream_map_async(f.stream, &options), 0);
+    fixture_start(&f);
+    loop_until(&f.loop, has_begun, &n);
+    give_error(2, EDOM);
+    while (atomic_load(&f.fake.released) == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(atomic_load(&f.got.done), 0);
+    ck_assert_int_eq(did.count, 3);
+    for (int i = 0; i < 2; i++)
+        uva_reply_give(reply_of(i), NULL, NULL);
+    ck_assert_int_eq(fixture_await(&f), EDOM);
+    fixture_close(&f);
+}
+END_TEST
+
 static int map_until_third(void *ctx, struct uva_batch *in,
                            struct ArrowDeviceArray *out,
                            struct uva_error *error)
@@ -1082,7 +1106,7 @@ int main(void)
                     threads_may_give_while_the_runtime_closes, NULL);
     suite_add_loops(tests, 0, 3, a_schema_that_is_made_is_that_of_the_results,
                     NULL);
-    suite_add(tests, options_are_checked,
+    suite_add(tests, an_error_cancels_the_source_at_once, options_are_checked,
               a_stream_that_has_started_takes_no_stage, NULL);
     return suite_main("map_async", set_up, tear_down, tests, NULL);
 }
