@@ -118,6 +118,63 @@ struct uva_filter {
 UVA_API int uva_stream_filter(struct uva_stream *stream,
                               const struct uva_filter *options);
 
+/** A batch that was begun by a function of struct uva_async_map, and the place
+ * for its result. */
+typedef struct uva_reply uva_reply;
+
+/** A function with a result that comes later: from a network, a timer, another
+ * stream. */
+struct uva_async_map {
+    /* begins with a batch, on the loop thread; must not block. Returns 0: the
+     * result is given by uva_reply_give(), once, here or later; or an errno: it
+     * is never given, and the stream ends FAILED. What is left in in->data is
+     * released after the call; to keep it, move it. Mandatory. */
+    int (*begin)(void *ctx, struct uva_batch *in, uva_reply *reply);
+    /* the result is not wanted any more, as the stream was cancelled, or ends:
+     * it should be given soon, with whatever content, here or later. Called on
+     * the loop thread, once for each reply that was not given; another thread
+     * may be giving it. NULL: nothing is called. The stream does not wait in
+     * either case */
+    void (*cancel)(void *ctx, uva_reply *reply);
+    /* gives the schema of the results; called before the first batch, on the
+     * loop thread. NULL: the schema does not change. */
+    int (*schema)(void *ctx, const struct ArrowSchema *in,
+                  struct ArrowSchema *out, struct uva_error *error);
+    void (*free_ctx)(void *ctx); /* the last call, when every result was given;
+                                    any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    int32_t at_once;             /* begun and not given, at most; 0: 1 */
+    bool unordered; /* pass results on as they come, not in order of arrival */
+    struct uva_window window; /* limits of the batches requested and not passed
+                                 on. 0 batches: 64, or twice `at_once` if that
+                                 is more. Room for results is reserved at the
+                                 size of the largest batch so far */
+    void *reserved[4];
+};
+
+/** Begins with every batch, and passes on the results. A result has the ordinal
+ * and the metadata of its batch. Copies `options`, takes its ctx. Extraction
+ * that may be expensive runs on workers, as by uva_stream_parallel(). A stream
+ * that was cancelled, or has failed, ends without waiting for results; until
+ * they are given, its runtime is not quiet: uva_runtime_on_quiet(). Returns the
+ * first error so far, or 0; EINVAL for an invalid member of `options`.
+ * Thread: builder.
+ * Clauses: AP-14, AP-29. */
+UVA_API int uva_stream_map_async(struct uva_stream *stream,
+                                 const struct uva_async_map *options);
+
+/** Gives a result, and ends `reply`, which must not be used afterwards. Takes
+ * `out` in any case; NULL: there is no batch in place of this one. With `error`
+ * (copied) the stream ends FAILED, behind the results of the batches before
+ * this one, or, if unordered, behind those that have come; nothing more is
+ * begun. A batch that does not fit the schema, or is released, fails with
+ * EPROTO. When the stream has ended, what is given is released; also after its
+ * runtime has closed.
+ * Thread: any.
+ * Clauses: ER-09. */
+UVA_API void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
+                            const struct uva_error *error);
+
 /** Sizes of batches. 0: no such limit, but not both of rows and bytes. */
 struct uva_rebatch {
     int64_t rows;    /* rows in each batch but the last */

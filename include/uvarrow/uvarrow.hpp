@@ -405,6 +405,49 @@ class pusher
     uva_pusher *pusher_ = nullptr; // owns, until closed
 };
 
+/** Owns the reply to one batch of stream::map_async(). The destructor of one
+ * that was not given ends the stream as failed with ECONNABORTED. Thread: any.
+ */
+class reply
+{
+  public:
+    reply() noexcept = default;
+    explicit reply(uva_reply *from) noexcept : reply_(from)
+    {
+    }
+    /** Gives the result; nullptr: there is no batch in place of this one. */
+    void give(ArrowDeviceArray *out) noexcept
+    {
+        uva_reply_give(reply_.release(), out, nullptr);
+    }
+    void fail(const uva_error &error) noexcept
+    {
+        uva_reply_give(reply_.release(), nullptr, &error);
+    }
+    /** Whether it was not given. */
+    explicit operator bool() const noexcept
+    {
+        return reply_ != nullptr;
+    }
+    /** Borrows. */
+    uva_reply *get() const noexcept
+    {
+        return reply_.get();
+    }
+
+  private:
+    struct lost {
+        void operator()(uva_reply *r) const noexcept
+        {
+            uva_error error;
+
+            (void)uva_error_set(&error, ECONNABORTED, "no result was given");
+            uva_reply_give(r, nullptr, &error);
+        }
+    };
+    std::unique_ptr<uva_reply, lost> reply_;
+};
+
 #if defined(__cpp_lib_coroutine)
 /** What stream::next() returns: one batch, to be awaited once. The coroutine
  * goes on inside the callback, on the loop thread. If it is destroyed while it
@@ -541,6 +584,32 @@ class stream
         m.on_loop = on_loop;
         return map(m);
     }
+    stream &map_async(const uva_async_map &options) noexcept
+    {
+        (void)uva_stream_map_async(get(), &options);
+        return *this;
+    }
+    /** As above, for a callable void(uva_batch &, reply), which is called on
+     * the loop thread and gives each reply, then or later. The stream owns it,
+     * until every reply was given. An exception is given as the error. */
+    template <class F, class = std::enable_if_t<
+                           !std::is_convertible_v<F, const uva_async_map &>>>
+    stream &map_async(F f, int32_t at_once = 1, bool unordered = false)
+    {
+        auto *const made = new (std::nothrow) F(std::move(f));
+        uva_async_map m{};
+
+        if (made == nullptr) { // makes the start fail
+            uva_stream_cancel(get(), ENOMEM, "out of memory");
+            return *this;
+        }
+        m.begin = begin_call<F>;
+        m.free_ctx = delete_ctx<F>;
+        m.ctx = made;
+        m.at_once = at_once;
+        m.unordered = unordered;
+        return map_async(m);
+    }
     stream &limit(int64_t batches) noexcept
     {
         (void)uva_stream_limit(get(), batches);
@@ -669,6 +738,22 @@ class stream
             else
                 return f(*in, *out);
         });
+    }
+
+    template <class F>
+    static int begin_call(void *ctx, uva_batch *in, uva_reply *from) noexcept
+    {
+        F &f = *static_cast<F *>(ctx);
+        uva_error error{};
+        reply r(from);
+        const int code = guard(&error, [&] {
+            f(*in, std::move(r));
+            return 0;
+        });
+
+        if (code != 0 && r)
+            r.fail(error);
+        return 0;
     }
 
     struct released {

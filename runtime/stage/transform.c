@@ -20,14 +20,12 @@
 #include <errno.h>
 
 #include "arrow/entry.h"
-#include "arrow/fixed_width.h"
-#include "arrow/layout.h"
-#include "arrow/structs.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
 #include "loop/loop.h"
+#include "stage/output.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
@@ -49,13 +47,11 @@ enum step {
 };
 
 struct transform {
-    struct uva__stage stage;      /* first */
-    struct uva__stage_ops ops;    /* of this stage, with its name */
-    struct uva_transform options; /* owns its ctx */
-    struct uva_window window;     /* with its defaults filled in */
-    struct ArrowSchema input;     /* owns: the schema of what goes in */
-    struct ArrowSchema output;    /* owns: of what comes out, to measure with */
-    struct uva__fixed_width shape;   /* of that, if it is a simple one */
+    struct uva__stage stage;         /* first */
+    struct uva__stage_ops ops;       /* of this stage, with its name */
+    struct uva_transform options;    /* owns its ctx */
+    struct uva_window window;        /* with its defaults filled in */
+    struct uva__output output;       /* the schemas */
     struct uva__transform_hold hold; /* zeroes: nothing is kept back */
     struct uva_job job;              /* a run on a worker */
 
@@ -71,7 +67,6 @@ struct transform {
     struct {               /* the loop thread's alone */
         int64_t requested; /* batches requested above that have not come */
         bool started;      /* a batch has been requested */
-        bool prepared;     /* the schemas are known */
         struct uva__timer timer; /* for rows that are kept back */
     } loop;
 
@@ -204,16 +199,8 @@ static int result_push(struct transform *t, struct item *item)
 static int result_measure(struct transform *t,
                           const struct ArrowDeviceArray *array, int64_t *bytes)
 {
-    struct uva_error detail;
-
-    if (uva__fixed_width_measure(&t->shape, &array->array, bytes))
-        return 0;
-    *bytes = 0;
-    if (uva__layout_measure(&t->output, array, bytes, &detail) != EINVAL)
-        return 0;
-    return uva_error_set(&t->run.error, EPROTO,
-                         "%s: a batch does not fit the schema: %s",
-                         t->ops.source.name, detail.message);
+    return uva__output_measure(&t->output, t->ops.source.name, array, bytes,
+                               &t->run.error);
 }
 
 static int result_check(struct transform *t, const struct uva_batch *out,
@@ -319,7 +306,7 @@ static int run_extract(struct transform *t)
     if (t->run.extracted)
         return 0;
     *batch = (struct uva_batch){
-        .schema = &t->input,
+        .schema = &t->output.input,
         .metadata = t->run.item->batch.info.metadata.block,
         .ordinal = t->run.item->batch.info.ordinal,
     };
@@ -457,53 +444,6 @@ static void transform_task(struct uva__stage *stage,
 
 /* ---- the loop: as a source ---------------------------------------------- */
 
-/* Gives the source the schema of the results. */
-static int schema_make(struct transform *t, struct uva_error *error)
-{
-    struct uva__source *source = &t->stage.source;
-    struct ArrowSchema out = {0};
-    int code =
-        uva__structs_copy_schema(allocator_of(t), &source->schema, &t->input);
-
-    if (code == 0 && t->options.schema != NULL) {
-        code = uva__error_positive(
-            t->options.schema(t->options.ctx, &t->input, &out, error));
-        if (code == 0 && uva__structs_check_schema(&out, error) != 0)
-            code = uva_error_set(error, EPROTO, "%s: no valid schema was given",
-                                 t->ops.source.name);
-        if (code == 0) {
-            uva_schema_release(&source->schema);
-            uva_schema_move(&out, &source->schema);
-        } else {
-            uva_schema_release(&out);
-        }
-    }
-    if (code == 0)
-        code = uva__structs_copy_schema(allocator_of(t), &source->schema,
-                                        &t->output);
-    return code;
-}
-
-/* Returns whether the schemas are known. */
-static bool transform_prepare(struct transform *t)
-{
-    struct uva__source *source = &t->stage.source;
-    struct uva_error error;
-    int code;
-
-    if (t->loop.prepared || !source->schema_known)
-        return t->loop.prepared;
-    uva__error_begin(&error);
-    code = schema_make(t, &error);
-    uva__fixed_width_read(&t->shape, &t->output);
-    if (code != 0) {
-        source->schema_known = false;
-        uva__failure_set(&source->failure, allocator_of(t), code, &error, NULL);
-    }
-    t->loop.prepared = code == 0;
-    return code == 0;
-}
-
 /* Starts a run, if there is something to do and none is in progress. */
 static void transform_launch(struct transform *t)
 {
@@ -631,7 +571,9 @@ static void transform_pull(struct uva__source *source, int64_t demand)
     struct transform *t = transform_at(source);
     struct progress now;
 
-    if (!transform_prepare(t) && t->stage.failure.code == 0)
+    if (!uva__output_prepare(&t->output, source, t->options.schema,
+                             t->options.ctx) &&
+        t->stage.failure.code == 0)
         return;
     transform_launch(t);
     now = transform_look(t);
@@ -721,8 +663,7 @@ static void transform_free(struct uva__stage *stage,
     if (t->options.free_ctx != NULL)
         t->options.free_ctx(t->options.ctx);
     uva__failure_fini(&t->locked.failure, allocator);
-    uva_schema_release(&t->input);
-    uva_schema_release(&t->output);
+    uva__output_fini(&t->output);
     uva__memory_free(allocator, t, sizeof(*t));
 }
 

@@ -76,6 +76,27 @@ static void row_stages(void)
     maps = 1;
 }
 
+static int begin_pass(void *ctx, struct uva_batch *in, uva_reply *reply)
+{
+    struct ArrowDeviceArray taken;
+
+    (void)ctx;
+    uva_array_move(&in->data, &taken);
+    uva_reply_give(reply, &taken, NULL);
+    return 0;
+}
+
+static void async_stages(void)
+{
+    struct uva_async_map map = {
+        .begin = begin_pass, .free_ctx = pass_free, .at_once = 4};
+
+    (void)uva_stream_map_async(f.stream, &map);
+    map.unordered = true;
+    (void)uva_stream_map_async(f.stream, &map);
+    maps = 2;
+}
+
 static struct uva_stream *empty_stream(void)
 {
     return fixture_arrays(&f, NULL, 0);
@@ -215,6 +236,8 @@ static const struct scenario {
     {SOURCE_BLOCKING, merge_stages, to_for_each},
     {SOURCE_TASKS, merge_stages, to_next},
     {SOURCE_TASKS, concat_stages, to_for_each},
+    {SOURCE_BLOCKING, async_stages, to_for_each},
+    {SOURCE_TASKS, async_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

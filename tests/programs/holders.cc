@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <thread>
 #include <uv.h>
+#include <vector>
 
 #include "support/world.h"
 
@@ -115,6 +116,64 @@ static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
     (void)sum_of(std::move(s));
     run();
     assert(held.use_count() == 2); // here and in `map`
+}
+
+static void replies_are_given_by_threads(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    std::vector<std::thread> threads;
+
+    s.map_async(
+        [&threads](uva_batch &in, uva::reply r) {
+            uva::array out;
+
+            const int code = twice(in, *out.out());
+            assert(code == 0 && r && r.get() != nullptr);
+            threads.emplace_back(
+                [](uva::array result, uva::reply reply) {
+                    reply.give(result.get());
+                    assert(!reply);
+                },
+                std::move(out), std::move(r));
+        },
+        4);
+    assert(sum_of(std::move(s)) == 2 * SUM);
+    for (std::thread &thread : threads)
+        thread.join();
+}
+
+// Runs `s`, which must fail with `code`.
+static void fails_with(uva::stream s, int code)
+{
+    int got = 0;
+    uva::consumer end([](uva_batch &) { return 0; },
+                      [&](const uva_outcome &o) { got = o.error.code; });
+    const int started = s.for_each(end);
+
+    assert(started == 0);
+    s.release();
+    run();
+    assert(got == code);
+}
+
+static void replies_that_are_lost_fail_the_stream(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt), t = scan(rt), u = scan(rt), v = scan(rt);
+    const auto held = std::make_shared<int>(0);
+
+    s.map_async([held](uva_batch &, uva::reply) {}, 2, true);
+    fails_with(std::move(s), ECONNABORTED);
+    t.map_async(
+        [held](uva_batch &, uva::reply &&) { throw std::runtime_error("no"); });
+    fails_with(std::move(t), EIO);
+    u.map_async([held](uva_batch &, uva::reply r) { r.give(nullptr); });
+    assert(sum_of(std::move(u)) == 0);
+    v.map_async(uva::options<uva_async_map>().set(
+        &uva_async_map::begin,
+        [](void *, uva_batch *, uva_reply *) { return EDOM; }));
+    fails_with(std::move(v), EDOM);
+    run();
+    assert(held.use_count() == 1);
 }
 
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
@@ -394,6 +453,8 @@ int main()
         assert(code == 0);
         options_are_set_by_name(rt);
         a_callable_is_freed_with_its_stream(rt);
+        replies_are_given_by_threads(rt);
+        replies_that_are_lost_fail_the_stream(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "sim/arena.h"
+#include "sim/async_stage.h"
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
@@ -231,7 +232,7 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 6)) {
+        switch (sim_choose(expectation->foreign ? 2 : 7)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -244,6 +245,9 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
         case 3:
             if (!expectation->device) /* empty streams are of the CPU */
                 add_merge(runtime, stream, expectation);
+            break;
+        case 4:
+            async_add_stage(stream, expectation);
             break;
         default:
             add_map(stream, expectation);

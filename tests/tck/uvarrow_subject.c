@@ -3,7 +3,8 @@
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
- * thread, f filter, r limit_rows, g merge, c concat, both of one stream).
+ * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
+ * map_async that is answered by other threads, A one that is answered at once).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -66,6 +67,51 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
+/* A result that another thread gives. */
+struct answer {
+    uva_reply *reply;
+    struct ArrowDeviceArray result;
+};
+
+static void *answer_give(void *arg)
+{
+    struct answer *answer = arg;
+
+    uva_reply_give(answer->reply, &answer->result, NULL);
+    free(answer);
+    return NULL;
+}
+
+static int begin_answer(void *ctx, struct uva_batch *in, uva_reply *reply)
+{
+    struct answer *answer = malloc(sizeof(*answer));
+    pthread_t thread;
+    int code;
+
+    (void)ctx;
+    if (answer == NULL)
+        return ENOMEM;
+    answer->reply = reply;
+    uva_array_move(&in->data, &answer->result);
+    code = pthread_create(&thread, NULL, answer_give, answer);
+    if (code != 0) {
+        uva_array_release(&answer->result);
+        free(answer);
+        return code;
+    }
+    return pthread_detach(thread);
+}
+
+static int begin_through(void *ctx, struct uva_batch *in, uva_reply *reply)
+{
+    struct ArrowDeviceArray result;
+
+    (void)ctx;
+    uva_array_move(&in->data, &result);
+    uva_reply_give(reply, &result, NULL);
+    return 0;
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -91,6 +137,12 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_merge(stream, NULL, 0, NULL);
         else if (*chain == 'c')
             (void)uva_stream_concat(stream, NULL, 0, 0);
+        else if (*chain == 'a' || *chain == 'A')
+            (void)uva_stream_map_async(
+                stream,
+                &(struct uva_async_map){.begin = *chain == 'a' ? begin_answer
+                                                               : begin_through,
+                                        .at_once = 4});
     }
 }
 

@@ -1,0 +1,676 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_map_async(): a function that begins with a batch, and a result
+ * that is given later, on any thread.
+ *
+ * Happy path:  task -> a reply, with the extracted batch -> begun, on the loop
+ *              thread -> the result is given: inside `begin`, and the loop sees
+ *              it when that returns; or later, and the giving thread posts the
+ *              stage -> the producer below takes the result.
+ *
+ * What can fail: begin, or the user gives an error: that follows the results of
+ *              the batches before it (unordered: those at hand), nothing else
+ * is begun, and what is above is cancelled. An extraction: the producer above
+ * reports why.
+ *
+ * On stop:     batches and results are released, and the user's cancel is
+ * called for what was begun. Replies are not waited for, as each counts the
+ * stage. */
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/entry.h"
+#include "arrow/layout.h"
+#include "arrow/metadata.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/mpsc.h"
+#include "stage/output.h"
+#include "stage/stage.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+/* Half of the largest window. */
+enum { AT_ONCE_MAX = 1 << 19 };
+
+/* Which thread uses a reply. */
+enum reply_state {
+    REPLY_WAITING,   /* the loop */
+    REPLY_BEGINNING, /* the user; the loop looks at it when begin returns */
+    REPLY_BEGUN, /* the user; it counts the stage, and posts it when given */
+    REPLY_GIVEN  /* the loop */
+};
+
+/* One batch, from its task to its result. */
+struct uva_reply {
+    struct uva__link link;       /* in a list of the stage */
+    struct uva__link given;      /* in `given` of the stage */
+    struct uva_reply *older;     /* owns: the one that was made before it */
+    struct map_async *stage;     /* borrows */
+    struct uva__atomic64 state;  /* enum reply_state */
+    struct uva__entry batch;     /* owns: the batch that waits; or the result,
+                                    released if there is none */
+    struct uva__failure failure; /* owns: given instead of a result, or of
+                                    begin; code 0: none */
+    int64_t before;              /* size of the batch that came, if known */
+    bool seen;                   /* the loop has counted it as given */
+};
+
+struct map_async {
+    struct uva__stage stage;      /* first */
+    struct uva_async_map options; /* owns its ctx */
+    struct uva_window window;     /* with its defaults filled in */
+    struct uva__output output;    /* the schemas */
+    struct uva__mpsc given;       /* replies, by `given`; borrows */
+
+    struct {                      /* the loop thread's alone */
+        struct uva_reply *newest; /* owns: leads to all replies */
+        struct uva__list free;    /* replies that are not in use */
+        struct uva__list waiting; /* not begun, in order */
+        struct uva__list order;   /* ordered: begun and not passed on */
+        struct uva__list ready;   /* with results to be passed on */
+        int64_t used;             /* replies in use */
+        int64_t begun;            /* of these, begun and not given */
+        int64_t done;             /* of these, given */
+        int64_t requested;        /* batches requested above that have not
+                                     come */
+        int64_t bytes;            /* in replies that were given */
+        int64_t undone;           /* in the rest, as far as known */
+        int64_t largest;          /* size of the largest batch; -1: unknown */
+        bool started;             /* a batch has been requested */
+        bool lost;                /* a batch was lost: none behind it is
+                                     wanted */
+        bool over;                /* a reply has failed: nothing is begun any
+                                     more */
+    } loop;
+};
+
+static struct map_async *map_async_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct map_async, stage);
+}
+
+static struct map_async *map_async_at(struct uva__source *source)
+{
+    return map_async_of(uva__stage_of(source));
+}
+
+static const struct uva_allocator *allocator_of(const struct map_async *m)
+{
+    return &m->stage.source.rt->allocator;
+}
+
+/* ---- replies ------------------------------------------------------------ */
+
+static struct uva_reply *reply_pop(struct uva__list *list)
+{
+    struct uva__link *link = uva__list_pop(list);
+
+    return link != NULL ? uva__container_of(link, struct uva_reply, link)
+                        : NULL;
+}
+
+/* Frees a reply, but keeps its memory for the next batch. */
+static void reply_put(struct map_async *m, struct uva_reply *reply)
+{
+    uva__metadata_fini(&reply->batch.info.metadata, allocator_of(m), NULL);
+    uva__failure_fini(&reply->failure, allocator_of(m));
+    m->loop.used--;
+    uva__list_push(&m->loop.free, &reply->link);
+}
+
+/* Frees a reply with the batch or result that it holds. */
+static void reply_discard(struct map_async *m, struct uva_reply *reply)
+{
+    if (uva_array_is_live(&reply->batch.array))
+        uva_array_release(&reply->batch.array);
+    reply_put(m, reply);
+}
+
+/* Gives a reply in which only the metadata is filled in; NULL without memory.
+ */
+static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
+{
+    struct uva_reply *reply = reply_pop(&m->loop.free);
+
+    if (reply == NULL) {
+        reply = uva__memory_new(allocator_of(m), sizeof(*reply));
+        if (reply == NULL)
+            return NULL;
+        reply->stage = m;
+        reply->older = m->loop.newest;
+        m->loop.newest = reply;
+    }
+    uva__atomic64_store(&reply->state, REPLY_WAITING);
+    reply->seen = false;
+    m->loop.used++;
+    if (uva__metadata_copy(allocator_of(m), metadata,
+                           &reply->batch.info.metadata) != ENOMEM)
+        return reply;
+    reply_put(m, reply);
+    return NULL;
+}
+
+static void map_async_note_size(struct map_async *m, int64_t bytes)
+{
+    if (bytes > m->loop.largest)
+        m->loop.largest = bytes;
+}
+
+/* States what the window holds: results, and the rest, which may become as
+ * large as the largest. */
+static void map_async_account(struct map_async *m)
+{
+    int64_t undone = m->loop.begun * m->loop.largest;
+
+    if (undone < m->loop.undone)
+        undone = m->loop.undone;
+    uva__share_hold(&m->stage.source.share, m->loop.used,
+                    m->loop.bytes + undone);
+}
+
+/* ---- any thread: a reply is given --------------------------------------- */
+
+/* Puts the result in the reply, or why there is none. */
+static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
+                       const struct uva_error *error)
+{
+    const struct map_async *m = reply->stage;
+    const char *name = m->stage.source.ops->name;
+    struct uva_error detail = {0};
+    int code = 0;
+
+    if (error != NULL)
+        uva__failure_set(&reply->failure, allocator_of(m),
+                         uva__error_positive(error->code), error, NULL);
+    else if (out != NULL && !uva_array_is_live(out))
+        code = uva_error_set(&detail, EPROTO, "%s: a released array was given",
+                             name);
+    else if (out != NULL)
+        code = uva__output_measure(&m->output, name, out,
+                                   &reply->batch.info.bytes, &detail);
+    if (code != 0)
+        uva__failure_set(&reply->failure, allocator_of(m), code, &detail, NULL);
+    if (out == NULL || !uva_array_is_live(out))
+        return;
+    if (reply->failure.code == 0)
+        uva_array_move(out, &reply->batch.array);
+    else
+        uva_array_release(out);
+}
+
+void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
+                    const struct uva_error *error)
+{
+    struct map_async *m = reply->stage;
+
+    reply_fill(reply, out, error);
+    if (uva__atomic64_exchange(&reply->state, REPLY_GIVEN) == REPLY_BEGINNING)
+        return; /* both may be gone */
+    uva__mpsc_push(&m->given, &reply->given);
+    uva__rt_wake(m->stage.source.rt, &m->stage.wakeup);
+    uva__stage_release(&m->stage);
+}
+
+/* ---- the loop: as a handler --------------------------------------------- */
+
+/* There is no memory for the batch, or for one before it: the error takes its
+ * place. */
+static void map_async_lose(struct map_async *m, struct ArrowAsyncTask *task)
+{
+    uva__task_drop(task);
+    m->loop.lost = true;
+    uva__failure_set(&m->stage.failure, allocator_of(m), ENOMEM, NULL, NULL);
+}
+
+/* Notes the size of the batch that came. The first one is measured if that is
+ * not known: results are expected to be as large. */
+static void reply_measure(struct map_async *m, struct uva_reply *reply,
+                          int64_t bytes)
+{
+    if (bytes == 0 && m->loop.largest < 0 &&
+        uva__layout_measure(&m->output.input, &reply->batch.array, &bytes,
+                            NULL) != 0)
+        bytes = 0;
+    reply->before = uva__window_size(bytes);
+    m->loop.undone += reply->before;
+    if (bytes > 0)
+        map_async_note_size(m, reply->before);
+}
+
+static void map_async_task(struct uva__stage *stage,
+                           struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct map_async *m = map_async_of(stage);
+    struct uva_reply *reply = NULL;
+
+    m->loop.requested--;
+    assert(m->loop.requested >= 0);
+    if (!m->loop.lost)
+        reply = reply_new(m, metadata);
+    if (reply == NULL) {
+        map_async_lose(m, task);
+        return;
+    }
+    reply->batch.info.ordinal = uva__task_ordinal(task);
+    if (uva__task_extract_first(task, &reply->batch.array) != 0) {
+        reply->batch.array.array.release = NULL;
+        reply_put(m, reply); /* the producer above reports why */
+        return;
+    }
+    reply_measure(m, reply, uva__task_bytes(task));
+    uva__list_push(&m->loop.waiting, &reply->link);
+    map_async_account(m);
+}
+
+/* ---- the loop: results -------------------------------------------------- */
+
+/* It is the turn of a reply that was given. */
+static void reply_settle(struct map_async *m, struct uva_reply *reply)
+{
+    struct uva__source *source = &m->stage.source;
+
+    if (uva_array_is_live(&reply->batch.array)) {
+        uva__list_push(&m->loop.ready, &reply->link);
+        source->ready++;
+        return;
+    }
+    if (source->failure.code == 0)
+        uva__failure_move(&reply->failure, &source->failure, allocator_of(m));
+    m->loop.done--;
+    reply_put(m, reply);
+}
+
+/* Counts a reply that was given. */
+static void reply_note_given(struct map_async *m, struct uva_reply *reply)
+{
+    reply->seen = true;
+    m->loop.begun--;
+    m->loop.undone -= reply->before;
+    m->loop.done++;
+    m->loop.over = m->loop.over || reply->failure.code != 0;
+    if (uva_array_is_live(&reply->batch.array)) {
+        m->loop.bytes += reply->batch.info.bytes;
+        map_async_note_size(m, reply->batch.info.bytes);
+    }
+    if (m->options.unordered)
+        reply_settle(m, reply);
+}
+
+/* Gives the replies that were given since the last call: the first one, which
+ * leads to the rest. */
+static struct uva__link *replies_take_given(struct map_async *m)
+{
+    return uva__mpsc_is_empty(&m->given) ? NULL : uva__mpsc_take(&m->given);
+}
+
+static void replies_poll(struct map_async *m)
+{
+    struct uva__link *link = replies_take_given(m), *next;
+
+    for (; link != NULL; link = next) {
+        next = link->next;
+        reply_note_given(m, uva__container_of(link, struct uva_reply, given));
+    }
+}
+
+/* Ordered: nothing follows a failure. */
+static void replies_settle_in_order(struct map_async *m)
+{
+    struct uva_reply *reply;
+
+    while (m->stage.source.failure.code == 0 &&
+           !uva__list_is_empty(&m->loop.order)) {
+        reply = uva__container_of(m->loop.order.head, struct uva_reply, link);
+        if (!reply->seen)
+            return;
+        (void)uva__list_pop(&m->loop.order);
+        reply_settle(m, reply);
+    }
+}
+
+/* ---- the loop: beginning ------------------------------------------------ */
+
+/* How many of `room` more batches the window's bytes allow, with `asked`
+ * batches of unknown size. Until one size is known, as many as may be under
+ * way. */
+static int64_t map_async_fit(const struct map_async *m, int64_t room,
+                             int64_t asked)
+{
+    if (m->loop.largest >= 0)
+        return uva__window_fit(&m->window, room, m->loop.bytes, asked,
+                               m->loop.largest);
+    return room < m->options.at_once - asked ? room
+                                             : m->options.at_once - asked;
+}
+
+/* Room for the results is reserved before they come. While the budget of the
+ * runtime is full, one at a time is begun. */
+static bool map_async_may_begin(const struct map_async *m)
+{
+    if (m->loop.over || m->loop.begun >= m->options.at_once ||
+        uva__list_is_empty(&m->loop.waiting))
+        return false;
+    return m->loop.begun + m->loop.done == 0 ||
+           (map_async_fit(m, 1, m->loop.begun) > 0 &&
+            uva__share_is_free(&m->stage.source.share));
+}
+
+/* begin has failed: a result that it has given is not wanted. */
+static void reply_refuse(struct map_async *m, struct uva_reply *reply, int code)
+{
+    uva__failure_format(&reply->failure, allocator_of(m), code,
+                        "%s: begin failed with %s", m->stage.source.ops->name,
+                        uva_error_name(code));
+    if (uva_array_is_live(&reply->batch.array))
+        uva_array_release(&reply->batch.array);
+}
+
+/* Returns whether the reply was given inside begin. Otherwise it counts the
+ * stage from now on. */
+static bool reply_was_given(struct map_async *m, struct uva_reply *reply)
+{
+    uint64_t state = REPLY_BEGINNING;
+
+    if (uva__atomic64_load(&reply->state) == REPLY_GIVEN)
+        return true;
+    uva__stage_acquire(&m->stage); /* before another thread may release it */
+    if (uva__atomic64_cas(&reply->state, &state, REPLY_BEGUN))
+        return false;
+    uva__stage_release(&m->stage);
+    return true;
+}
+
+static void reply_begin(struct map_async *m, struct uva_reply *reply)
+{
+    struct uva_batch batch = {
+        .schema = &m->output.input,
+        .metadata = reply->batch.info.metadata.block,
+        .ordinal = reply->batch.info.ordinal,
+    };
+    int code;
+
+    uva_array_move(&reply->batch.array, &batch.data);
+    m->loop.begun++;
+    if (!m->options.unordered)
+        uva__list_push(&m->loop.order, &reply->link);
+    uva__atomic64_store(&reply->state, REPLY_BEGINNING);
+    code = uva__error_positive(m->options.begin(m->options.ctx, &batch, reply));
+    if (uva_array_is_live(&batch.data))
+        uva_array_release(&batch.data);
+    if (code != 0)
+        reply_refuse(m, reply, code);
+    else if (!reply_was_given(m, reply))
+        return;
+    reply_note_given(m, reply);
+}
+
+static void replies_begin(struct map_async *m)
+{
+    while (map_async_may_begin(m))
+        reply_begin(m, reply_pop(&m->loop.waiting));
+}
+
+/* ---- the loop: as a source ---------------------------------------------- */
+
+/* The end or error of the producer above follows when all batches before it
+ * have been passed on. */
+static void map_async_conclude(struct map_async *m)
+{
+    struct uva__stage *stage = &m->stage;
+    struct uva__source *source = &stage->source;
+    const bool alone = m->loop.used == source->ready;
+
+    if (source->failure.code != 0 || source->ended)
+        return;
+    if (stage->failure.code != 0 && alone)
+        uva__failure_move(&stage->failure, &source->failure, allocator_of(m));
+    else
+        source->ended = stage->ended && alone;
+}
+
+static void map_async_request(struct map_async *m, int64_t demand)
+{
+    const int64_t used = m->loop.used + m->loop.requested;
+    int64_t room = uva__window_room(&m->window, demand, used);
+
+    m->loop.started = m->loop.started || demand > 0;
+    if (!m->loop.started || room == 0)
+        return;
+    room = map_async_fit(m, room, used - m->loop.done);
+    if (room <= 0)
+        return;
+    m->loop.requested += room;
+    uva__stage_request(&m->stage, room);
+}
+
+static void map_async_pull(struct uva__source *source, int64_t demand)
+{
+    struct map_async *m = map_async_at(source);
+
+    if (!uva__output_prepare(&m->output, source, m->options.schema,
+                             m->options.ctx) &&
+        m->stage.failure.code == 0)
+        return;
+    replies_poll(m);
+    replies_begin(m);
+    replies_settle_in_order(m);
+    map_async_conclude(m);
+    map_async_account(m);
+    if (m->loop.over)
+        uva__stage_quit(&m->stage);
+    else
+        map_async_request(m, demand);
+}
+
+static struct uva__task *map_async_take(struct uva__source *source)
+{
+    struct map_async *m = map_async_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct uva_reply *reply;
+
+    if (task == NULL)
+        return NULL;
+    reply = reply_pop(&m->loop.ready);
+    source->ready--;
+    m->loop.done--;
+    m->loop.bytes -= reply->batch.info.bytes;
+    uva__task_fill_entry(task, &reply->batch, NULL);
+    reply_put(m, reply);
+    return task;
+}
+
+/* ---- the loop: stopping ------------------------------------------------- */
+
+static void replies_drop(struct map_async *m, struct uva__list *list)
+{
+    struct uva_reply *reply;
+
+    while ((reply = reply_pop(list)) != NULL)
+        reply_discard(m, reply);
+}
+
+/* Discards the results that were given after a stop. */
+static void replies_clear(struct map_async *m)
+{
+    struct uva__link *link = replies_take_given(m), *next;
+
+    for (; link != NULL; link = next) {
+        next = link->next;
+        reply_discard(m, uva__container_of(link, struct uva_reply, given));
+    }
+}
+
+/* The list of those in order loses the ones that were not given: they are
+ * discarded when they are. */
+static void replies_drop_ordered(struct map_async *m)
+{
+    struct uva_reply *reply;
+
+    while ((reply = reply_pop(&m->loop.order)) != NULL)
+        if (reply->seen)
+            reply_discard(m, reply);
+}
+
+/* Another thread may give a reply while the user's cancel is called for it; its
+ * memory is not used for another batch any more. */
+static void replies_cancel(struct map_async *m)
+{
+    struct uva_reply *reply = m->loop.newest;
+
+    for (; reply != NULL && m->options.cancel != NULL; reply = reply->older)
+        if (uva__atomic64_load(&reply->state) == REPLY_BEGUN)
+            m->options.cancel(m->options.ctx, reply);
+}
+
+static void map_async_stop(struct uva__source *source)
+{
+    struct map_async *m = map_async_at(source);
+
+    uva__stage_stop(source);
+    uva__share_hold(&source->share, 0, 0);
+    replies_drop(m, &m->loop.waiting);
+    replies_drop(m, &m->loop.ready);
+    replies_drop_ordered(m);
+    replies_cancel(m);
+    replies_clear(m);
+}
+
+static bool map_async_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct map_async *m =
+        uva__container_of(wakeup, struct map_async, stage.wakeup);
+
+    if (m->stage.source.stopped)
+        replies_clear(m);
+    else
+        uva__producer_run(m->stage.source.producer);
+    return false;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static const struct uva__wakeup_ops map_async_wakeup_ops = {map_async_on_wakeup,
+                                                            uva__stage_free};
+
+static void map_async_free(struct uva__stage *stage,
+                           const struct uva_allocator *allocator)
+{
+    struct map_async *m = map_async_of(stage);
+    struct uva_reply *reply;
+
+    replies_clear(m); /* given behind the close of the runtime */
+    assert(m->loop.used == 0);
+    while ((reply = m->loop.newest) != NULL) {
+        m->loop.newest = reply->older;
+        uva__memory_free(allocator, reply, sizeof(*reply));
+    }
+    if (m->options.free_ctx != NULL)
+        m->options.free_ctx(m->options.ctx);
+    uva__output_fini(&m->output);
+    uva__memory_free(allocator, m, sizeof(*m));
+}
+
+static const struct uva__stage_ops map_async_ops = {
+    .source = {.name = "map_async",
+               .start = uva__stage_start,
+               .pull = map_async_pull,
+               .take = map_async_take,
+               .stop = map_async_stop,
+               .leave = uva__stage_leave},
+    .task = map_async_task,
+    .free = map_async_free,
+};
+
+/* The arguments of map_async_make(). */
+struct setup {
+    const struct uva_async_map *options; /* takes its ctx ... */
+    bool *taken;                         /* ... and notes that here */
+    struct uva_window window;            /* complete */
+};
+
+static struct uva__source *map_async_make(struct uva__producer *above,
+                                          const void *given)
+{
+    const struct setup *setup = given;
+    struct map_async *m = uva__memory_new(&above->rt->allocator, sizeof(*m));
+
+    if (m == NULL)
+        return NULL;
+    m->options = *setup->options;
+    if (m->options.at_once == 0)
+        m->options.at_once = 1;
+    m->window = setup->window;
+    m->loop.largest = -1;
+    *setup->taken = true;
+    uva__stage_init(&m->stage, &map_async_ops, &map_async_wakeup_ops, above);
+    return &m->stage.source;
+}
+
+/* More batches are requested when half of the window is left, so the default is
+ * at least twice as many as may be under way. */
+static int map_async_window(const struct uva_async_map *options,
+                            struct uva_window *out)
+{
+    struct uva_window window = options->window;
+    const int32_t least = 2 * options->at_once;
+
+    if (uva__window_complete(&window, out) != 0)
+        return EINVAL;
+    if (window.batches != 0 || least <= out->batches)
+        return 0;
+    window.batches = least;
+    return uva__window_complete(&window, out);
+}
+
+static int map_async_check(struct uva_stream *stream,
+                           const struct uva_async_map *options,
+                           struct uva_window *window)
+{
+    if (options == NULL || options->begin == NULL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_async_map: begin is mandatory");
+    if (options->at_once < 0 || options->at_once > AT_ONCE_MAX)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_async_map: at_once must be from 0 to %d",
+                                AT_ONCE_MAX);
+    if (map_async_window(options, window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_async_map: no negative window, whose "
+                                "reserved members must be NULL");
+    return 0;
+}
+
+/* Adds the stage, unless `code` is not 0. Takes the ctx in any case. */
+static int map_async_add(struct uva_stream *stream,
+                         const struct uva_async_map *options, int code)
+{
+    bool taken = false;
+    struct setup setup = {.options = options, .taken = &taken};
+
+    if (code == 0)
+        code = map_async_check(stream, options, &setup.window);
+    if (code == 0 && stream->tail->expensive)
+        code = uva_stream_parallel(
+            stream, &(struct uva_parallel){.window = options->window});
+    if (code == 0)
+        code = uva__stream_wrap(stream, map_async_make, &setup);
+    if (!taken && options != NULL && options->free_ctx != NULL)
+        options->free_ctx(options->ctx);
+    return code;
+}
+
+int uva_stream_map_async(struct uva_stream *stream,
+                         const struct uva_async_map *options)
+{
+    const int code = uva__stream_building(stream);
+
+    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_async_map: reserved members "
+                                            "must be NULL; clear the struct "
+                                            "before filling it in");
+    return map_async_add(stream, options, code);
+}
