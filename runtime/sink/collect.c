@@ -23,6 +23,7 @@ struct collect {
     void *ctx;                       /* borrows, until the end or a drop */
     int64_t max_bytes;               /* 0: no limit */
     int64_t bytes;                   /* in the arrays, if there is a limit */
+    int64_t counted;                 /* in the arrays, for the budget */
     struct ArrowDeviceArray *arrays; /* owns, and what is live in them */
     size_t count, room;              /* arrays; that it has room for */
 };
@@ -88,6 +89,15 @@ static bool collect_fits(struct collect *c)
     return true;
 }
 
+/* States what it keeps, for the budget of the runtime. As it gives nothing back
+ * before the end, it counts as no batches: its stream may always take in
+ * another one. */
+static void collect_account(struct collect *c)
+{
+    c->counted += c->consumer.bytes;
+    uva__share_hold(&c->consumer.share, 0, c->counted);
+}
+
 static void collect_batch(struct uva__consumer *consumer)
 {
     struct collect *c = collect_of(consumer);
@@ -99,6 +109,7 @@ static void collect_batch(struct uva__consumer *consumer)
         uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
     } else {
         uva_array_move(&consumer->batch.data, &c->arrays[c->count++]);
+        collect_account(c);
         consumer->delivered++;
         uva__consumer_request(consumer);
         return;

@@ -39,6 +39,7 @@ struct take {
     int64_t count;          /* batches that wait */
     int64_t bytes;          /* in these */
     int64_t requested;      /* batches that have not come */
+    int64_t largest;        /* size of the largest batch; -1: none so far */
     bool known;             /* the schema is known */
     bool waits;             /* the ready function is due at the next change */
 };
@@ -91,6 +92,7 @@ static struct item *item_new(struct take *t, const struct uva_batch *batch)
     if (uva__layout_measure(batch->schema, &batch->data,
                             &item->batch.info.bytes, NULL) != 0)
         item->batch.info.bytes = 0; /* the size is not known */
+    item->batch.info.bytes = uva__window_size(item->batch.info.bytes);
     return item;
 }
 
@@ -113,16 +115,26 @@ static void take_clear(struct take *t)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* Requests more batches when few are left; the schema is known. With nothing
- * queued, one may always come, however large it is. */
+/* How many of `room` more batches the window's bytes allow. The first batch
+ * shows a size. With nothing queued, one may always come, however large it
+ * is. */
+static int64_t take_fit(const struct take *t, int64_t room)
+{
+    if (t->largest < 0)
+        return t->requested == 0;
+    return uva__window_fit(&t->window, room, t->bytes, t->requested,
+                           t->largest);
+}
+
+/* Requests more batches when few are left; the schema is known. */
 static void take_request(struct take *t)
 {
     struct ArrowAsyncProducer *producer = t->consumer.handler.producer;
-    const int64_t used = t->count + t->requested;
-    const int64_t n = uva__window_room(&t->window, 1, used);
+    int64_t n = uva__window_room(&t->window, 1, t->count + t->requested);
 
-    if (t->consumer.decided || n == 0 ||
-        (used > 0 && t->bytes >= t->window.bytes))
+    if (n > 0)
+        n = take_fit(t, n);
+    if (t->consumer.decided || n == 0)
         return;
     t->requested += n;
     producer->request(producer, n);
@@ -162,7 +174,10 @@ static void take_batch(struct uva__consumer *consumer)
     uva__list_push(&t->items, &item->link);
     t->count++;
     t->bytes += item->batch.info.bytes;
+    if (item->batch.info.bytes > t->largest)
+        t->largest = item->batch.info.bytes;
     take_account(t);
+    take_request(t);
     take_notify(t);
 }
 
@@ -234,6 +249,7 @@ int uva_stream_start_take(struct uva_stream *stream,
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
     uva__consumer_init(&t->consumer, &take_ops, stream);
     t->window = complete;
+    t->largest = -1;
     t->fn = fn;
     t->ctx = ctx;
     code = uva__stream_start(stream, &t->consumer.sink, error);

@@ -114,6 +114,24 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                      &worker->job);
 }
 
+/* Extracts entries. False: there are none left, and the caller no longer counts
+ * as active; true: it yields. */
+static bool extract_pool_work(struct uva__extract_pool *pool,
+                              enum uva__place waited)
+{
+    struct uva__rt *rt = pool->stage->source.rt;
+    struct uva__extract_entry *entry;
+
+    while ((entry = extract_pool_claim(pool)) != NULL) {
+        extract_pool_extract(pool, entry);
+        uva__mpsc_push(&pool->done, &entry->wait);
+        uva__rt_wake(rt, pool->wakeup);
+        if (extract_pool_must_yield(pool, waited))
+            return true;
+    }
+    return false;
+}
+
 static void extract_pool_run(struct uva_job *job)
 {
     struct uva__extractor *worker =
@@ -121,19 +139,21 @@ static void extract_pool_run(struct uva_job *job)
     struct uva__extract_pool *pool = worker->pool;
     struct uva__rt *rt = pool->stage->source.rt;
     const enum uva__place waited = uva__place_of_job(job, false);
-    struct uva__extract_entry *entry;
+    bool counts, yields;
 
     uva__lock_take(&pool->lock); /* the job is not queued any more */
     uva__list_push(&pool->locked.idle, &worker->link);
+    counts = uva__stuck_calls_enter(&pool->locked.calls);
     uva__lock_drop(&pool->lock);
-    while ((entry = extract_pool_claim(pool)) != NULL) {
-        extract_pool_extract(pool, entry);
-        uva__mpsc_push(&pool->done, &entry->wait);
-        uva__rt_wake(rt, pool->wakeup);
-        if (extract_pool_must_yield(pool, waited)) {
-            extract_pool_submit(pool);
-            return;
-        }
+    yields = extract_pool_work(pool, waited);
+    if (counts) {
+        uva__lock_take(&pool->lock);
+        uva__stuck_calls_leave(&pool->locked.calls, &rt->stats);
+        uva__lock_drop(&pool->lock);
+    }
+    if (yields) {
+        extract_pool_submit(pool);
+        return;
     }
     uva__stage_release(pool->stage);
     uva__rt_job_end(rt);
@@ -170,6 +190,14 @@ void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count)
     }
 }
 
+static void extract_pool_abandon(struct uva__extract_pool *pool)
+{
+    uva__lock_take(&pool->lock);
+    uva__stuck_calls_abandon(&pool->locked.calls,
+                             &pool->stage->source.rt->stats);
+    uva__lock_drop(&pool->lock);
+}
+
 /* Nothing waits for the workers any more: their threads may be written off. */
 static void extract_pool_give_up(struct uva__extract_pool *pool)
 {
@@ -198,8 +226,10 @@ uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool)
 
     uva__atomic64_exchange(&pool->stopped, 1);
     work = uva__atomic64_and(&pool->work, WORK_WORKERS);
-    if ((work & WORK_WORKERS) != 0)
+    if ((work & WORK_WORKERS) != 0) {
+        extract_pool_abandon(pool);
         extract_pool_give_up(pool);
+    }
     return work >> WORK_SHIFT;
 }
 

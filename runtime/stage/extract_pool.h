@@ -7,6 +7,7 @@
 
 #include "base/mpsc.h"
 #include "stage/stage.h"
+#include "stage/stuck_calls.h"
 
 /* One batch that is extracted. */
 struct uva__extract_entry {
@@ -40,6 +41,7 @@ struct uva__extract_pool {
     struct uva__lock lock;
     struct {
         struct uva__list idle; /* extractors with a job that is not queued */
+        struct uva__stuck_calls calls; /* jobs that run */
     } locked;
 };
 

@@ -52,6 +52,7 @@ struct input {
     struct uva_stream *stream;   /* a user reference, until it is over; NULL:
                                     that of the stage itself */
     struct uva__producer *above; /* owns until opened; then until released */
+    struct uva__share share;     /* of the items, in the input's account */
     struct uva__list items;      /* batches, in order */
     struct uva__link turn;       /* in merge->turns, while it holds batches */
     struct uva__link want;       /* in merge->wants, while `wants` */
@@ -133,8 +134,9 @@ static void item_put(struct merge *m, struct item *item)
     uva__list_push(&m->free, &item->link);
 }
 
-/* How many batches may be requested of an input. concat requests what is
- * requested of it. */
+/* How many batches may be requested of an input: while the budget of the
+ * runtime is full, one if it holds none. concat requests what is requested of
+ * it. */
 static int64_t input_room(const struct input *input, int64_t demand)
 {
     const struct merge *m = input->merge;
@@ -143,6 +145,8 @@ static int64_t input_room(const struct input *input, int64_t demand)
     if (!input->known || input->ended || input->over || input->quit ||
         input->bytes >= m->window.bytes)
         return 0;
+    if (!uva__share_is_free(&input->share))
+        return used == 0;
     if (!m->ordered)
         return uva__window_room(&m->window, demand, used);
     if (demand > m->window.batches)
@@ -169,6 +173,7 @@ static void input_push(struct input *input, struct item *item)
     uva__list_push(&input->items, &item->link);
     input->held++;
     input->bytes += item->batch.info.bytes;
+    uva__share_hold(&input->share, input->held, input->bytes);
     m->source.ready++;
 }
 
@@ -188,6 +193,7 @@ static struct item *turn_pop(struct merge *m)
         uva__list_push(&m->turns, turn);
     input->held--;
     input->bytes -= item->batch.info.bytes;
+    uva__share_hold(&input->share, input->held, input->bytes);
     m->source.ready--;
     input_note_room(input);
     return item;
@@ -205,8 +211,10 @@ static void merge_release(struct merge *m)
     uva__rt_acquire(rt);
     while ((item = item_pop(&m->free)) != NULL)
         uva__memory_free(&rt->allocator, item, sizeof(*item));
-    for (size_t i = 0; i < m->count; i++)
+    for (size_t i = 0; i < m->count; i++) {
+        uva__share_close(&m->inputs[i].share);
         uva__failure_fini(&m->inputs[i].failure, &rt->allocator);
+    }
     uva__failure_fini(&m->failure, &rt->allocator);
     uva_schema_release(&m->schema);
     uva__source_fini(&m->source);
@@ -639,6 +647,7 @@ static void input_init(struct input *input, struct merge *m,
     input->merge = m;
     input->above = above;
     input->stream = stream;
+    uva__share_join(&input->share, &above->source->share);
 }
 
 static struct uva__source *merge_make(struct uva__producer *above,

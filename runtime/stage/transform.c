@@ -27,6 +27,7 @@
 #include "loop/loop.h"
 #include "stage/output.h"
 #include "stage/stage.h"
+#include "stage/stuck_calls.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -87,6 +88,8 @@ struct transform {
         bool stopped;                /* nothing is wanted any more */
         int extraction;              /* the code of one that failed, or 0 */
         struct uva__failure failure; /* of the function; code 0: none */
+        /* runs on workers */
+        struct uva__stuck_calls calls;
     } locked;
 };
 
@@ -402,8 +405,17 @@ static void transform_job(struct uva_job *job)
 {
     struct transform *t = uva__container_of(job, struct transform, job);
     struct uva__rt *rt = t->stage.source.rt;
+    bool counts;
 
+    transform_lock(t);
+    counts = uva__stuck_calls_enter(&t->locked.calls);
+    transform_unlock(t);
     run_steps(t);
+    if (counts) {
+        transform_lock(t);
+        uva__stuck_calls_leave(&t->locked.calls, &rt->stats);
+        transform_unlock(t);
+    }
     uva__rt_wake(rt, &t->stage.wakeup);
     uva__stage_release(&t->stage);
     uva__rt_job_end(rt);
@@ -610,6 +622,9 @@ static void transform_give_up(struct transform *t)
 {
     struct uva__rt *rt = t->stage.source.rt;
 
+    transform_lock(t);
+    uva__stuck_calls_abandon(&t->locked.calls, &rt->stats);
+    transform_unlock(t);
     if (!uva__rt_job_begin(rt))
         return;
     (void)uva__lane_give_up(&rt->jobs, UVA_LANE_COMPUTE, &t->job);

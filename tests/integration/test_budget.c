@@ -9,6 +9,7 @@
 #include "stream/window.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "uvarrow/stages.h"
 
 enum { ROWS = 1000, SIZE = 8 * ROWS, STREAMS = 8 };
 
@@ -335,6 +336,134 @@ START_TEST(a_full_budget_stops_no_reader)
 }
 END_TEST
 
+enum { MERGED = 3 };
+
+/* Joins the streams of the first fixtures into that of the first one, by merge,
+ * or by concat. */
+static void join_streams(bool merge)
+{
+    struct uva_stream *others[MERGED - 1];
+
+    for (int i = 1; i < MERGED; i++) {
+        others[i - 1] = more[i].stream;
+        more[i].stream = NULL;
+    }
+    ck_assert_int_eq(
+        merge ? uva_stream_merge(more[0].stream, others, MERGED - 1, NULL)
+              : uva_stream_concat(more[0].stream, others, MERGED - 1, 1),
+        0);
+}
+
+static bool sources_are_freed(void *ctx)
+{
+    bool all = true;
+
+    (void)ctx;
+    loop_nudge(&f.loop);
+    for (int i = 0; i < MERGED; i++)
+        all = all && atomic_load(&more[i].fake.live) == 0 &&
+              atomic_load(&more[i].fake.freed) == more[i].contexts;
+    return all;
+}
+
+/* The stream is over: turns the loop until nothing of its sources is left. The
+ * ordinals were those of the merge. */
+static void await_sources(void)
+{
+    fixture_release(&more[0]);
+    loop_until(&f.loop, sources_are_freed, NULL);
+    more[0].got.wrong = 0;
+}
+
+START_TEST(a_budget_bounds_what_a_merge_holds)
+{
+    const struct uva_runtime_options options = {.memory_bytes = 4 * SIZE};
+    long live = 0;
+
+    open_more(&options, MERGED, 1000);
+    for (int i = 0; i < MERGED; i++) {
+        more[i].options.on_loop = _i == 0;
+        more[i].stream =
+            _i == 0 ? fixture_blocking(&more[i]) : fixture_tasks(&more[i]);
+    }
+    join_streams(true);
+    more[0].got.appetite = 0;
+    fixture_start(&more[0]);
+    loop_until(&f.loop, is_delivered, &more[0]);
+    loop_settle(&f.loop);
+    loop_settle(&f.loop);
+    for (int i = 0; i < MERGED; i++)
+        live += atomic_load(&more[i].fake.given);
+    if (_i == 0)
+        ck_assert_int_le(live, 4 + 3 * MERGED);
+    ck_assert_int_ge(stats_now().memory_held, MERGED * SIZE);
+    uva_stream_cancel(more[0].stream, 0, NULL);
+    await_end(&more[0]);
+    await_sources();
+    ck_assert_int_eq(stats_now().memory_held, 0);
+}
+END_TEST
+
+START_TEST(a_full_budget_stops_no_merge)
+{
+    const struct uva_runtime_options options = {.memory_bytes = 1};
+    const int kind = _i % FIXTURE_SOURCES;
+
+    open_more(&options, MERGED, 20);
+    for (int i = 0; i < MERGED; i++)
+        more[i].stream = fixture_sources[kind].make(&more[i]);
+    join_streams(_i < FIXTURE_SOURCES);
+    fixture_start(&more[0]);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+    ck_assert_int_eq(more[0].got.taken, 20 * MERGED);
+    await_sources();
+    ck_assert_int_eq(stats_now().memory_held, 0);
+    ck_assert_int_gt(stats_now().memory_excess, 0);
+}
+END_TEST
+
+static void on_collected(void *ctx, const struct uva_stream_info *info,
+                         struct ArrowDeviceArray *batches, size_t count,
+                         const struct uva_outcome *outcome)
+{
+    (void)info;
+    (void)batches;
+    ck_assert_int_eq(outcome->end, UVA_END_COMPLETE);
+    *(size_t *)ctx = count;
+}
+
+static bool is_collected(void *ctx)
+{
+    return *(size_t *)ctx > 0;
+}
+
+START_TEST(what_is_collected_counts_and_stops_no_stream)
+{
+    const struct uva_runtime_options options = {.memory_bytes = 4 * SIZE};
+    struct uva_runtime_stats stats;
+    size_t count = 0;
+
+    open_more(&options, 1, 40);
+    f.fake.gate_at = 20;
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_collect(f.stream, 0, on_collected, &count, NULL), 0);
+    loop_until(&f.loop, is_at_gate, &f);
+    loop_settle(&f.loop);
+    stats = stats_now();
+    ck_assert_int_ge(stats.memory_held, 20 * SIZE);
+    ck_assert_int_ge(stats.memory_excess, 16 * SIZE);
+    more[0].stream = fixture_blocking(&more[0]);
+    fixture_start(&more[0]);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+    ck_assert_int_eq(more[0].got.taken, 40);
+    fake_source_open_gate(&f.fake);
+    loop_until(&f.loop, is_collected, &count);
+    ck_assert_int_eq((int)count, 40);
+    ck_assert_int_eq(stats_now().memory_held, 0);
+}
+END_TEST
+
 START_TEST(a_full_budget_admits_one_push_at_a_time)
 {
     const struct uva_runtime_options options = {.memory_bytes = 1};
@@ -493,6 +622,7 @@ int main(void)
               a_window_that_is_not_valid_is_not_written,
               sizes_that_overflow_a_sum_are_limited_in_every_window,
               a_budget_bounds_what_all_streams_hold,
+              what_is_collected_counts_and_stops_no_stream,
               a_full_budget_admits_one_push_at_a_time,
               sources_beyond_the_limit_are_opened_in_turn,
               a_source_that_waits_for_its_turn_can_be_cancelled,
@@ -500,6 +630,9 @@ int main(void)
     tcase_add_loop_test(tc, a_full_budget_stops_no_stream, 0,
                         4 * FIXTURE_SOURCES);
     tcase_add_loop_test(tc, a_full_budget_stops_no_reader, 0, 8);
+    tcase_add_loop_test(tc, a_budget_bounds_what_a_merge_holds, 0, 2);
+    tcase_add_loop_test(tc, a_full_budget_stops_no_merge, 0,
+                        2 * FIXTURE_SOURCES);
     tcase_add_loop_test(tc, options_that_are_negative_are_named, 0, 2);
     return suite_main("memory", NULL, tear_down, tc, NULL);
 }

@@ -17,6 +17,7 @@
 #include "loop/runtime_impl.h"
 #include "support/check_suite.h"
 #include "support/lane_fixture.h"
+#include "uvarrow/stages.h"
 #include "uvarrow/uvarrow.h"
 
 enum { PATIENCE_S = 30, STUCK = 4 };
@@ -512,6 +513,175 @@ static struct uva_stream *mapped(struct uva_runtime *runtime, bool stuck)
     return stream;
 }
 
+static int transform_stuck(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                           void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    gate_wait();
+    return emit(emitter, in);
+}
+
+static struct uva_stream *transformed(struct uva_runtime *runtime)
+{
+    const struct uva_transform transform = {.batch = transform_stuck};
+    struct uva_stream *stream = mapped(runtime, false);
+
+    ck_assert_int_eq(uva_stream_transform(stream, &transform), 0);
+    return stream;
+}
+
+/* A foreign producer with one task, which gets stuck when it is extracted. */
+static struct {
+    struct ArrowAsyncProducer object;
+    struct ArrowAsyncDeviceStreamHandler *handler;
+    sem_t requested, cancelled;
+} foreign;
+
+static void foreign_request(struct ArrowAsyncProducer *self, int64_t n)
+{
+    (void)self;
+    (void)n;
+    sem_post(&foreign.requested);
+}
+
+static void foreign_cancel(struct ArrowAsyncProducer *self)
+{
+    (void)self;
+    sem_post(&foreign.cancelled);
+}
+
+static int foreign_extract(struct ArrowAsyncTask *task,
+                           struct ArrowDeviceArray *out)
+{
+    struct ArrowArray array;
+
+    (void)task;
+    gate_wait();
+    null_array(&array);
+    uva_array_from_cpu(&array, out);
+    return 0;
+}
+
+static void *foreign_run(void *arg)
+{
+    struct ArrowAsyncTask task = {.extract_data = foreign_extract};
+    struct ArrowSchema schema;
+
+    foreign.handler->producer = &foreign.object;
+    null_schema(&schema);
+    ck_assert_int_eq(foreign.handler->on_schema(foreign.handler, &schema), 0);
+    take(&foreign.requested);
+    ck_assert_int_eq(
+        foreign.handler->on_next_task(foreign.handler, &task, NULL), 0);
+    take(&foreign.cancelled);
+    foreign.handler->release(foreign.handler);
+    return arg;
+}
+
+static int foreign_start(void *ctx,
+                         struct ArrowAsyncDeviceStreamHandler *handler,
+                         struct uva_error *error)
+{
+    pthread_t thread;
+
+    (void)ctx;
+    (void)error;
+    foreign.handler = handler;
+    ck_assert_int_eq(pthread_create(&thread, NULL, foreign_run, NULL), 0);
+    ck_assert_int_eq(pthread_detach(thread), 0);
+    return 0;
+}
+
+static void foreign_free(void *ctx)
+{
+    (void)ctx;
+    sem_post(&freed);
+}
+
+static struct uva_stream *imported(struct uva_runtime *runtime)
+{
+    const struct uva_async_source source = {.start = foreign_start,
+                                            .free_ctx = foreign_free,
+                                            .device_type = ARROW_DEVICE_CPU};
+
+    sem_init(&foreign.requested, 0, 0);
+    sem_init(&foreign.cancelled, 0, 0);
+    foreign.object =
+        (struct ArrowAsyncProducer){.device_type = ARROW_DEVICE_CPU,
+                                    .request = foreign_request,
+                                    .cancel = foreign_cancel};
+    return uva_stream_from_async(runtime, &source);
+}
+
+static struct uva_stream *computing(struct uva_runtime *runtime, int kind)
+{
+    return kind == 0   ? mapped(runtime, true)
+           : kind == 1 ? transformed(runtime)
+                       : imported(runtime);
+}
+
+START_TEST(a_call_that_is_stuck_on_the_compute_lane_counts)
+{
+    struct uva_runtime *runtime = open_with(NULL);
+    struct query stuck;
+
+    start(&stuck, computing(runtime, _i));
+    take(&gate.entered);
+    cancel(&stuck);
+    while (stats_of(runtime).calls_stuck == 0)
+        sched_yield();
+    gate_open();
+    while (stats_of(runtime).calls_stuck > 0)
+        sched_yield();
+    end(runtime);
+    ck_assert_int_eq(warnings, 0);
+}
+END_TEST
+
+START_TEST(one_that_is_stuck_on_an_executor_is_warned_of_once)
+{
+    struct uva_runtime *runtime = open_with(
+        &(struct uva_workers_options){.executor.submit = executor_submit});
+    struct query stuck, again;
+
+    start(&stuck, computing(runtime, _i));
+    take(&gate.entered);
+    cancel(&stuck);
+    while (warnings == 0)
+        sched_yield();
+    start(&again, mapped(runtime, true));
+    take(&gate.entered);
+    cancel(&again);
+    ck_assert_int_ge(stats_of(runtime).calls_stuck, 1);
+    ck_assert_int_eq(stats_of(runtime).threads_stuck, 0);
+    gate_open();
+    while (stats_of(runtime).calls_stuck > 0)
+        sched_yield();
+    end(runtime);
+    ck_assert_int_eq(warnings, 1);
+    ck_assert_int_eq(infos, 0);
+}
+END_TEST
+
+START_TEST(one_that_returns_to_an_executor_is_not_warned_of)
+{
+    struct uva_runtime *runtime = open_with(
+        &(struct uva_workers_options){.executor.submit = executor_submit});
+    struct query slow;
+
+    start(&slow, computing(runtime, _i));
+    take(&gate.entered);
+    cancel(&slow);
+    ck_assert(is_watching(runtime));
+    gate_open();
+    while (is_watching(runtime))
+        sched_yield();
+    end(runtime);
+    ck_assert_int_eq(warnings, 0);
+}
+END_TEST
+
 START_TEST(maps_that_are_stuck_do_not_stop_those_of_other_streams)
 {
     struct uva_runtime *runtime =
@@ -779,5 +949,9 @@ int main(void)
     tcase_add_loop_test(
         others, discards_that_are_stuck_do_not_hold_up_those_of_other_streams,
         0, 2);
+    suite_add_loops(others, 0, 3,
+                    a_call_that_is_stuck_on_the_compute_lane_counts,
+                    one_that_is_stuck_on_an_executor_is_warned_of_once,
+                    one_that_returns_to_an_executor_is_not_warned_of, NULL);
     return suite_main("stuck_calls", set_up, tear_down, blocking, others, NULL);
 }

@@ -36,6 +36,13 @@ static void pass_free(void *ctx)
     atomic_fetch_add(&freed, 1);
 }
 
+static void joining_stages(void)
+{
+    (void)uva_stream_rebatch(
+        f.stream, &(struct uva_rebatch){.rows = f.fake.rows * 3 / 2});
+    maps = 0;
+}
+
 static void no_stage(void)
 {
 }
@@ -238,9 +245,58 @@ static const struct scenario {
     {SOURCE_TASKS, concat_stages, to_for_each},
     {SOURCE_BLOCKING, async_stages, to_for_each},
     {SOURCE_TASKS, async_stages, to_next},
+    {SOURCE_BLOCKING, joining_stages, to_take},
+    {SOURCE_TASKS, joining_stages, to_collect},
+    {SOURCE_BLOCKING, merge_stages, to_collect},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };
+
+/* A runtime with limits, which is drained once its stream has started, and
+ * reports that it is quiet. */
+static const struct uva_runtime_options limits = {.memory_bytes = 1000,
+                                                  .sources_open = 1};
+static bool is_limited, is_drained;
+static atomic_int quiet; /* reports of a runtime that is quiet */
+
+static void on_drained(void *ctx)
+{
+    (void)ctx;
+    ck_assert(!is_drained);
+    is_drained = true;
+}
+
+static void on_quiet(void *ctx)
+{
+    (void)ctx;
+    quiet++;
+}
+
+static void drain(void)
+{
+    ck_assert_int_eq(
+        uva_runtime_drain(f.loop.runtime, UVA_FOREVER, on_drained, NULL), 0);
+    ck_assert_int_eq(uva_runtime_on_quiet(f.loop.runtime, on_quiet, NULL), 0);
+}
+
+static bool drain_is_over(void *ctx)
+{
+    (void)ctx;
+    return is_drained;
+}
+
+static void await_drain(void)
+{
+    fixture_release(&f);
+    loop_until(&f.loop, drain_is_over, NULL);
+}
+
+static void await_quiet(void)
+{
+    while (atomic_load(&quiet) == 0)
+        sched_yield();
+    ck_assert_int_eq(atomic_load(&quiet), 1);
+}
 
 static void set_up(bool tasks)
 {
@@ -248,7 +304,12 @@ static void set_up(bool tasks)
     const struct uva_pair pair = {uva_bytes_of("k"), {value, sizeof(value)}};
     size_t size = sizeof(metadata);
 
-    fixture_open(&f, BATCHES);
+    if (is_limited)
+        fixture_open_with(&f, BATCHES, &limits);
+    else
+        fixture_open(&f, BATCHES);
+    is_drained = false;
+    atomic_store(&quiet, 0);
     recording_handler_init(&handler, 3, 1);
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
     f.fake.metadata = tasks ? metadata : NULL;
@@ -260,12 +321,16 @@ static void set_up(bool tasks)
  * nothing needs to be released, so the number of releases is not checked. */
 static void tear_down(void)
 {
+    if (is_limited)
+        await_drain();
     fixture_release(&f);
     loop_fail(&f.loop, 0);
     loop_close_runtime(&f.loop, 0);
     fixture_close_counted(&f, ANY_COUNT, 1);
     recording_handler_fini(&handler);
     ck_assert_int_eq(atomic_load(&freed), maps);
+    if (is_limited)
+        await_quiet();
 }
 
 /* Plays one scenario. Returns whether no allocation failed. */
@@ -281,6 +346,8 @@ static bool play(const struct scenario *scenario, long fail_at)
     f.stream = source->make(&f);
     scenario->stages();
     code = scenario->start(&error);
+    if (is_limited)
+        drain();
     if (code == 0)
         fixture_await(&f);
     whole = !faulty_allocator_has_failed(&f.loop.memory);
@@ -296,13 +363,25 @@ static bool play(const struct scenario *scenario, long fail_at)
     return whole;
 }
 
-START_TEST(every_allocation_may_fail)
+static void sweep(const struct scenario *scenario, bool limited)
 {
     long i = 1;
 
-    while (!play(&SCENARIOS[_i], i))
+    is_limited = limited;
+    while (!play(scenario, i))
         ck_assert_int_lt(i++, FAILURES_MAX);
     ck_assert_int_gt(i, 5); /* it did allocate */
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    sweep(&SCENARIOS[_i], false);
+}
+END_TEST
+
+START_TEST(every_allocation_may_fail_in_a_limited_runtime_that_drains)
+{
+    sweep(&SCENARIOS[_i], true);
 }
 END_TEST
 
@@ -341,5 +420,8 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, opening_a_runtime_may_fail_at_every_allocation);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, SCENARIO_COUNT);
+    tcase_add_loop_test(
+        tc, every_allocation_may_fail_in_a_limited_runtime_that_drains, 0,
+        SCENARIO_COUNT);
     return suite_main("sweep", NULL, NULL, tc, NULL);
 }

@@ -199,6 +199,17 @@ static void add_parallel(struct uva_stream *stream,
     (void)uva_stream_parallel(stream, &options);
 }
 
+static void draw_priority(struct uva_stream *stream,
+                          const struct expectation *expectation)
+{
+    const int32_t priority = (int32_t)sim_choose(3) - 1;
+
+    if (!peers_chance(1, 4))
+        return;
+    expectation_note("chain %d: priority %d", expectation->number, priority);
+    (void)uva_stream_set_priority(stream, priority);
+}
+
 /* Merges the stream with empty ones, or puts it before these. */
 static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
                       struct expectation *expectation)
@@ -411,6 +422,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     stream = expectation->foreign ? hostile_producer_stream(at, expectation)
                                   : peers_source(at, expectation);
     chain_add(chain, stream);
+    draw_priority(stream, expectation);
     if (!bare)
         add_stages(at, stream, expectation, devices);
     for (int more = bare ? 0 : chain_length() - 1; more > 0; more--) {
@@ -419,6 +431,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         uva_stream_release(stream);
         stream = next;
         chain_add(chain, stream);
+        draw_priority(stream, expectation);
         add_stages(at, stream, expectation, devices);
     }
     chain->last = expectation->runtime = at;

@@ -10,13 +10,42 @@
 #include "sim/engine.h"
 #include "sim/hostile.h"
 
-static bool gate, is_slow, is_alone;
+static bool gate, is_slow, is_alone, may_be_late;
+static int late; /* peers that will call late */
 
 void peers_begin(bool slow, bool alone)
 {
     gate = false;
     is_slow = slow;
     is_alone = alone;
+    may_be_late = false;
+    late = 0;
+}
+
+void peers_allow_late_calls(void)
+{
+    may_be_late = true;
+}
+
+bool peers_may_call_late(void)
+{
+    return may_be_late;
+}
+
+void peers_late_begin(void)
+{
+    late++;
+}
+
+void peers_late_end(void)
+{
+    late--;
+}
+
+bool peers_have_called_late(void *arg)
+{
+    (void)arg;
+    return late == 0;
 }
 
 bool peers_are_slow(void)

@@ -21,6 +21,14 @@ bool peers_are_alone(void);
 void peers_unblock(void);
 bool peers_are_unblocked(void);
 
+/* Peers may make late calls, as no runtime is closed before they have made
+ * them. A peer that will do so is counted until then. */
+void peers_allow_late_calls(void);
+bool peers_may_call_late(void);
+void peers_late_begin(void);
+void peers_late_end(void);
+bool peers_have_called_late(void *arg);
+
 /* Returns true `a` times in `b`. */
 bool peers_chance(uint64_t a, uint64_t b);
 

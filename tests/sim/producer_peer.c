@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign asynchronous producer: makes its callbacks inside start or on a
  * fiber of its own, serves requests, and ends in one of the ways found in
- * practice. Some of its behaviour is only tolerated: it reports a cancel as an
- * error, ends without a final callback, or has tasks that become invalid with
- * its release. It checks its consumer strictly: no request below 1, no call
- * after the end, each task extracted once and in time. */
+ * practice. Its start or a request may get stuck until it is interrupted. Some
+ * of its behaviour is only tolerated: it reports a cancel as an error, ends
+ * without a final callback, has tasks that become invalid with its release, or
+ * makes callbacks after that. It checks its consumer strictly: no request below
+ * 1, no call after the end, each task extracted once and in time. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -12,6 +13,7 @@
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
 
@@ -19,14 +21,21 @@ enum manner {
     MANNERLY,
     REPORTS_CANCEL, /* calls on_error(ECANCELED) for a cancel */
     ENDS_SILENTLY,  /* releases without an end (ER-13) */
-    DIES_EARLY      /* its tasks become invalid with its release */
+    DIES_EARLY,     /* its tasks become invalid with its release */
+    CALLS_LATE      /* makes callbacks after its release (AH-22) */
 };
+
+enum stuck { STUCK_NOWHERE, STUCK_IN_START, STUCK_IN_REQUEST };
 
 struct producer_peer {
     struct ArrowAsyncProducer object; /* first */
     struct ArrowAsyncDeviceStreamHandler *handler;
     struct expectation *expectation;
     enum manner manner;
+    struct uva_runtime *runtime; /* borrows: for its counts of late calls */
+    enum stuck stuck;            /* the first such call is */
+    bool interrupted;            /* it is stuck no more */
+    int interrupting;            /* calls of interrupt in progress */
     bool inside_start; /* makes callbacks there, not on a fiber of its own */
     int64_t bad;       /* this extraction fails; or -1 */
     int64_t next;      /* next batch to offer */
@@ -78,6 +87,34 @@ static void peer_leave(struct producer_peer *peer)
     peer->inside--;
 }
 
+static bool peer_may_go_on(void *arg)
+{
+    return ((const struct producer_peer *)arg)->interrupted ||
+           peers_are_unblocked();
+}
+
+static void peer_get_stuck(struct producer_peer *peer, enum stuck where)
+{
+    if (peer->stuck != where)
+        return;
+    expectation_note("producer: is stuck");
+    sim_wait(peer_may_go_on, peer);
+    peer->stuck = STUCK_NOWHERE;
+}
+
+static void peer_interrupt(void *ctx)
+{
+    struct producer_peer *peer = ctx;
+
+    expectation_note("producer: interrupt");
+    if (peer->interrupting++ != 0)
+        sim_fail("two interrupts at once");
+    peers_dawdle();
+    peer->interrupted = true;
+    sim_point();
+    peer->interrupting--;
+}
+
 static void peer_request(struct ArrowAsyncProducer *object, int64_t n)
 {
     struct producer_peer *peer = peer_of(object);
@@ -85,6 +122,7 @@ static void peer_request(struct ArrowAsyncProducer *object, int64_t n)
     peer_enter(peer, "request");
     if (n < 1)
         sim_fail("request(%lld) (AP-08)", (long long)n);
+    peer_get_stuck(peer, STUCK_IN_REQUEST);
     if (!peer->cancelled) /* AP-07 */
         peer->credit = n > 1000 ? 1000 : peer->credit + n;
     peer_leave(peer);
@@ -226,7 +264,36 @@ static void peer_release_task(struct producer_peer *peer)
         sim_fail("a task was not spent before release returned (G-13)");
 }
 
-static void peer_deliver(struct producer_peer *peer)
+/* How often a callback came after a release, in the whole runtime. */
+static int64_t late_calls(const struct producer_peer *peer)
+{
+    struct uva_runtime_stats stats;
+
+    uva_runtime_get_stats(peer->runtime, &stats);
+    return stats.late_calls;
+}
+
+/* Soon after the release, as the quarantine ends after a second. */
+static void peer_call_late(struct producer_peer *peer)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = peer->handler;
+    const int64_t before = late_calls(peer);
+    const bool is_marked = handler->release == NULL;
+
+    expectation_note("producer: late calls");
+    handler->on_error(handler, EIO, "too late", NULL);
+    sim_point();
+    if (handler->on_next_task(handler, NULL, NULL) != 0)
+        sim_fail("a late end gives an error");
+    if (!is_marked)
+        sim_fail("a handler is not marked as released");
+    sim_flush();
+    if (late_calls(peer) < before + 2)
+        sim_fail("a late call is not counted");
+    peers_late_end();
+}
+
+static void peer_deliver_all(struct producer_peer *peer)
 {
     struct ArrowSchema schema;
     int code;
@@ -250,6 +317,13 @@ static void peer_deliver(struct producer_peer *peer)
     peer_release_task(peer);
 }
 
+static void peer_deliver(struct producer_peer *peer)
+{
+    peer_deliver_all(peer);
+    if (peer->manner == CALLS_LATE)
+        peer_call_late(peer);
+}
+
 static void caller(void *arg)
 {
     struct producer_peer *peer = arg;
@@ -260,6 +334,12 @@ static void caller(void *arg)
 
 /* ---- as a source -------------------------------------------------------- */
 
+/* A request that does not return is also a breach (AP-28). */
+static bool peer_breaks_rules(const struct producer_peer *peer)
+{
+    return peer->manner != MANNERLY || peer->stuck == STUCK_IN_REQUEST;
+}
+
 static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                       struct uva_error *error)
 {
@@ -269,8 +349,13 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     expectation_note("producer: start");
     if (peer->handler != NULL)
         sim_fail("start twice");
-    peer->handler = monitor_handler(
-        handler, peer->manner != MANNERLY ? UVA_PARTY_PRODUCER : 0);
+    peer->handler = handler;
+    if (peer->manner != CALLS_LATE) /* of which the checker is not there then */
+        peer->handler = monitor_handler(
+            handler, peer_breaks_rules(peer) ? UVA_PARTY_PRODUCER : 0);
+    else
+        peers_late_begin();
+    peer_get_stuck(peer, STUCK_IN_START);
     if (peer->inside_start) {
         peer_deliver(peer);
         return 0;
@@ -285,6 +370,8 @@ static void peer_free(void *ctx)
     struct producer_peer *peer = ctx;
 
     expectation_note("producer: free_ctx");
+    if (peer->interrupting != 0)
+        sim_fail("free_ctx of a producer inside an interrupt");
     peer_drop(peer);
 }
 
@@ -294,18 +381,25 @@ static void peer_draw(struct producer_peer *peer)
 
     peer->inside_start = peers_chance(1, 4);
     peer->manner =
-        peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(3));
-    if (peer->manner != MANNERLY)
-        monitor_excuse(UVA_PARTY_PRODUCER);
+        peers_chance(1, 2) ? MANNERLY : (enum manner)(1 + sim_choose(4));
+    if (peer->manner == CALLS_LATE &&
+        (!peers_may_call_late() || hosts_are_checked()))
+        peer->manner = MANNERLY;
     if (peer->manner == ENDS_SILENTLY)
         expectation->excuses |= EXCUSE_ODD_END;
+    if (peers_chance(1, 8)) {
+        peer->stuck = (enum stuck)(1 + sim_choose(2));
+        expectation->stalls = true;
+    }
+    if (peer_breaks_rules(peer))
+        monitor_excuse(UVA_PARTY_PRODUCER);
     peer->bad = -1;
     if (expectation->total > 0 && peers_chance(1, 8)) {
         peer->bad = (int64_t)sim_choose((uint64_t)expectation->total);
         expectation->excuses |= EXCUSE_MAP;
     }
-    expectation_note("chain %d: a foreign producer, manner %d%s%s",
-                     expectation->number, (int)peer->manner,
+    expectation_note("chain %d: a foreign producer, manner %d, stuck %d%s%s",
+                     expectation->number, (int)peer->manner, (int)peer->stuck,
                      peer->inside_start ? ", inside start" : "",
                      peer->bad >= 0 ? ", with a bad task" : "");
 }
@@ -325,8 +419,11 @@ struct uva_stream *producer_peer_stream(struct uva_runtime *runtime,
         (struct ArrowAsyncProducer){.device_type = device_type(expectation),
                                     .request = peer_request,
                                     .cancel = peer_cancel};
+    peer->runtime = runtime;
     peer->expectation = expectation;
     peer->holds = 1;
     peer_draw(peer);
+    if (peers_chance(2, 3))
+        source.interrupt = peer_interrupt;
     return uva_stream_from_async(runtime, &source);
 }

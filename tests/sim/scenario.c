@@ -44,6 +44,7 @@ static struct scenario {
     bool drains;   /* runtimes are drained */
     bool devices;  /* there is a device */
     int squatters; /* sources that fill the blocking lane; 0: none */
+    bool full;     /* fewer of their threads may be written off */
     bool built;    /* if alone: the chains are built */
     int meddlers;  /* fibers that interfere */
     int posted;    /* posted calls that were not made so far */
@@ -82,6 +83,8 @@ static void draw_mishaps(void)
     hostile_handlers_begin();
     if (fail_at != 0)
         expectation_note("thread %lld fails", (long long)fail_at);
+    if (!scenario.closes && !scarce && fail_at == 0 && !scenario.hostile)
+        peers_allow_late_calls();
     device_stages_begin();
     scenario.devices = peers_chance(1, 2);
     if (scenario.devices)
@@ -98,6 +101,13 @@ static void draw_workers(void)
 
     if (!scenario.alone && !scenario.closes && peers_chance(1, 6))
         scenario.squatters = options.blocking_threads;
+    if (scenario.squatters > 0 && peers_chance(1, 2)) {
+        options.stuck_threads =
+            1 + (int32_t)sim_choose((uint64_t)scenario.squatters);
+        scenario.full = options.stuck_threads < scenario.squatters;
+        expectation_note("%d of %d squatters may be written off",
+                         options.stuck_threads, scenario.squatters);
+    }
     if (peers_chance(1, 6)) {
         expectation_note("workers of an executor");
         options.executor = executor_table();
@@ -332,7 +342,8 @@ static bool chains_are_over(void *arg)
  * advancing. */
 static bool chains_need_no_clock(void)
 {
-    bool pulls_inline = !scenario.slow && !scenario.closes && !scenario.drains;
+    bool pulls_inline = !scenario.slow && !scenario.closes &&
+                        !scenario.drains && !scenario.full;
 
     if (scenario.devices)
         pulls_inline = pulls_inline && !device_is_stuck();
@@ -363,6 +374,15 @@ static bool chains_may_hang(void)
     return scenario.hostile || fake_threads_have_failed() || arena_has_failed();
 }
 
+/* A producer that will call late may be stuck although its chain is over. */
+static void late_calls_await(void)
+{
+    if (!sim_wait_until(peers_have_called_late, NULL,
+                        sim_now_ns() + AN_HOUR_NS))
+        peers_unblock();
+    sim_wait(peers_have_called_late, NULL);
+}
+
 static void chains_await(void)
 {
     const bool timed = scenario.devices && device_takes_time();
@@ -382,6 +402,7 @@ static void chains_await(void)
         chains_close();
     sim_wait(chains_are_over, &scenario);
     sim_wait(meddlers_are_done, &scenario);
+    late_calls_await();
     for (int i = 0; i < scenario.chains_used; i++)
         chain_release(&scenario.chains[i]);
 }
