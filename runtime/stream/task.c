@@ -318,16 +318,24 @@ enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
                                      : UVA__TASK_OURS;
 }
 
+const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+
+    assert(task_behind(task) != NULL);
+    if (task->extract_data == uva__task_extract) /* for most batches */
+        return &token_read(task->private_data, &generation)->info;
+    return &task_behind(task)->info;
+}
+
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 {
-    assert(task_behind(task) != NULL);
-    return task_behind(task)->info.ordinal;
+    return uva__task_info(task)->ordinal;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
-    assert(task_behind(task) != NULL);
-    return uva__window_size(task_behind(task)->info.bytes);
+    return uva__window_size(uva__task_info(task)->bytes);
 }
 
 /* ---- settle ------------------------------------------------------------- */

@@ -174,6 +174,10 @@ enum uva__task_kind {
  * is inside the callback that brings the task. */
 enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
 
+/* What is known of a task of ours before its extraction. Borrows, until then.
+ * Thread: the one that is inside the callback that brings the task. */
+const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task);
+
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);
 
