@@ -42,6 +42,12 @@ void uva__fixed_width_read(struct uva__fixed_width *shape,
     shape->columns = i;
 }
 
+/* Whether neither is negative, or does not fit into 31 bits. */
+static bool are_small(int64_t a, int64_t b)
+{
+    return ((uint64_t)a | (uint64_t)b) >> 31 == 0;
+}
+
 /* Whether the two buffers are set, or may be NULL. */
 static bool column_has_both(const struct ArrowArray *column)
 {
@@ -59,8 +65,8 @@ bool uva__fixed_width_add(const struct ArrowArray *column, int32_t width,
 
     if (column->release == NULL || column->dictionary != NULL ||
         (column->n_children | (column->n_buffers ^ 2)) != 0 ||
-        (uint64_t)column->length - 1 >= INT32_MAX ||
-        (uint64_t)column->offset > INT32_MAX || !column_has_both(column))
+        column->length == 0 || !are_small(column->length, column->offset) ||
+        !column_has_both(column))
         return false;
     *size += items * width;
     if (column->buffers[0] != NULL)
@@ -75,8 +81,7 @@ static bool batch_is_plain(const struct ArrowArray *batch, int32_t columns)
     return batch->release != NULL && batch->dictionary == NULL &&
            batch->n_buffers == 1 && batch->buffers != NULL &&
            batch->buffers[0] == NULL && (uint64_t)batch->null_count + 1 <= 1 &&
-           (uint64_t)batch->length <= INT32_MAX &&
-           (uint64_t)batch->offset <= INT32_MAX &&
+           are_small(batch->length, batch->offset) &&
            batch->n_children == columns && batch->children != NULL;
 }
 

@@ -40,6 +40,16 @@ static inline void uva__list_push(struct uva__list *list,
     list->tail = link;
 }
 
+/* Puts `link` before the first one. */
+static inline void uva__list_push_front(struct uva__list *list,
+                                        struct uva__link *link)
+{
+    if (list->head == NULL)
+        list->tail = link;
+    link->next = list->head;
+    list->head = link;
+}
+
 static inline struct uva__link *uva__list_pop(struct uva__list *list)
 {
     struct uva__link *link = list->head;

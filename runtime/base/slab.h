@@ -42,10 +42,12 @@ void uva__slab_put(struct uva__slab *slab, void *block);
 void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,
                           size_t count);
 
-/* Whether `step` more blocks are in quarantine than have to be. */
+/* Whether so many more blocks are in quarantine than have to be that it is
+ * worth moving them: two steps, as a stage that takes and puts back one step of
+ * them in turn would otherwise move each of them to and fro. */
 static inline bool uva__slab_has_surplus(const struct uva__slab *slab)
 {
-    return slab->resting >= slab->rest + slab->step;
+    return slab->resting >= slab->rest + 2 * slab->step;
 }
 
 /* Moves the surplus of `slab`, its oldest blocks, before the fresh ones of

@@ -23,6 +23,7 @@
 #include "arrow/buffer.h"
 #include "base/memory.h"
 #include "stream/handler_base.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__consumer *
@@ -111,25 +112,25 @@ static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
 static bool consumer_extract(struct uva__consumer *c,
                              struct ArrowAsyncTask *task, const char *metadata)
 {
+    const struct uva__batch_info *info = uva__task_info(task);
     int code;
 
-    c->batch.ordinal = uva__task_ordinal(task);
+    c->batch.ordinal = info->ordinal;
     c->batch.metadata = metadata;
-    if (c->share.account != NULL)
-        c->bytes = uva__task_bytes(task);
-    code = uva__task_extract_first(task, &c->batch.data);
+    c->bytes = uva__window_size(info->bytes);
+    code = uva__task_extract_first(task, c->data);
     if (code != 0) {
         c->extraction = code;
         return false;
     }
-    if (c->stream->device_data || uva__buffer_is_readable(&c->batch.data))
+    if (c->stream->device_data || uva__buffer_is_readable(c->data))
         return true;
     uva__consumer_stop(c, UVA_END_FAILED, ENOTSUP,
                        "a batch is on a device, or behind an event of one, "
                        "and the host cannot read it: add uva_stream_transfer() "
                        "to copy it to the host, or uva_stream_ready() to take "
                        "it as it is once its event is complete");
-    uva_array_release(&c->batch.data);
+    uva_array_release(c->data);
     return false;
 }
 
@@ -218,6 +219,7 @@ void uva__consumer_init(struct uva__consumer *c,
     c->sink.ops = &ops->sink;
     c->ops = ops;
     c->stream = stream;
+    c->data = &c->batch.data;
     c->handler.on_schema = consumer_on_schema;
     c->handler.on_next_task = consumer_on_task;
     c->handler.on_error = consumer_on_error;

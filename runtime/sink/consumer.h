@@ -14,7 +14,7 @@ struct uva__consumer_ops {
     struct uva__sink_ops sink; /* begin: uva__consumer_begin */
     /* the schema is in stream->loop.info. 0, or a code: rejected. */
     int (*schema)(struct uva__consumer *consumer);
-    /* consumer->batch holds a batch */
+    /* consumer->batch holds a batch, and *consumer->data its data */
     void (*batch)(struct uva__consumer *consumer);
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
@@ -27,8 +27,11 @@ struct uva__consumer {
     const struct uva__consumer_ops *ops; /* static */
     struct uva_stream *stream;           /* borrows: it owns us */
     struct uva_batch batch;              /* owns what is live in it */
+    struct ArrowDeviceArray *data;       /* borrows: where batches are extracted
+                                            to; at first that of `batch` */
     struct uva__share share;             /* of a batch that is kept */
-    int64_t bytes;                       /* of `batch`, if there is a share */
+    int64_t bytes;                       /* of `batch` before its extraction, as
+                                            far as known */
     int64_t delivered;                   /* batches that were accepted */
     bool decided;                        /* `end` is final */
     enum uva_end end;                    /* how the stream ends */

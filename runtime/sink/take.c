@@ -12,8 +12,10 @@
  * On cancel:   batches that wait are discarded, and the outcome is given. When
  *              its last reference is released, the stream is cancelled. */
 #include <errno.h>
+#include <string.h>
 
 #include "arrow/entry.h"
+#include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "base/memory.h"
 #include "sink/auto_stages.h"
@@ -21,7 +23,7 @@
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
-/* A batch that waits, or was taken last. */
+/* A batch that waits, was taken last, or will be extracted next. */
 struct item {
     struct uva__link link;
     struct uva__entry batch;
@@ -35,13 +37,17 @@ struct take {
     void *ctx;              /* borrows, until the end or a drop */
     struct uva__list items; /* batches that wait, in order */
     struct uva__list free;  /* items that are not in use */
+    struct item *next;      /* owns: the next batch is extracted to it; NULL:
+                               there was no memory for it */
     struct item *last;      /* owns: lends its metadata; or NULL */
-    int64_t count;          /* batches that wait */
-    int64_t bytes;          /* in these */
-    int64_t requested;      /* batches that have not come */
-    int64_t largest;        /* size of the largest batch; -1: none so far */
-    bool known;             /* the schema is known */
-    bool waits;             /* the ready function is due at the next change */
+    struct uva__fixed_width shape; /* of batches, if it is a simple one */
+    int64_t count;                 /* batches that wait */
+    int64_t bytes;                 /* in these */
+    int64_t requested;             /* batches that have not come */
+    int64_t largest; /* size of the largest batch; -1: none so far */
+    bool known;      /* the schema is known */
+    bool mapped;     /* sizes from above are those before maps */
+    bool waits;      /* the ready function is due at the next change */
 };
 
 static struct take *take_of(struct uva__consumer *consumer)
@@ -63,37 +69,55 @@ static struct item *item_pop(struct uva__list *list)
     return link != NULL ? uva__container_of(link, struct item, link) : NULL;
 }
 
-/* Frees what an item owns, and keeps its memory for the next batch. */
-static void item_put(struct take *t, struct item *item)
+static const struct uva_allocator *allocator_of(const struct take *t)
 {
-    if (uva_array_is_live(&item->batch.array))
-        uva_array_release(&item->batch.array);
-    uva__metadata_fini(&item->batch.info.metadata,
-                       &t->consumer.stream->rt->allocator, NULL);
-    uva__list_push(&t->free, &item->link);
+    return &t->consumer.stream->rt->allocator;
 }
 
-static struct item *item_new(struct take *t, const struct uva_batch *batch)
+/* Frees what an item owns, and keeps its memory, which is in the cache, for the
+ * next batch. */
+static void item_put(struct take *t, struct item *item)
 {
-    const struct uva_allocator *allocator = &t->consumer.stream->rt->allocator;
+    uva_array_release(&item->batch.array);
+    if (item->batch.info.metadata.block != NULL)
+        uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
+    uva__list_push_front(&t->free, &item->link);
+}
+
+/* Has the next batch extracted to an item. False without memory. */
+static bool item_prepare(struct take *t)
+{
     struct item *item = item_pop(&t->free);
 
     if (item == NULL)
-        item = uva__memory_new(allocator, sizeof(*item));
+        item = uva__memory_new(allocator_of(t), sizeof(*item));
+    t->next = item;
     if (item == NULL)
-        return NULL;
-    item->batch.array.array.release = NULL;
-    if (uva__metadata_copy(allocator, batch->metadata,
-                           &item->batch.info.metadata) == ENOMEM) {
-        item_put(t, item);
-        return NULL;
-    }
-    item->batch.info.ordinal = batch->ordinal;
-    if (uva__layout_measure(batch->schema, &batch->data,
-                            &item->batch.info.bytes, NULL) != 0)
-        item->batch.info.bytes = 0; /* the size is not known */
-    item->batch.info.bytes = uva__window_size(item->batch.info.bytes);
-    return item;
+        return false;
+    t->consumer.data = &item->batch.array;
+    return true;
+}
+
+/* Measures a batch of unknown size; 0 if that cannot be done. Not inline, as
+ * the size of most batches is known, or easily found. */
+__attribute__((noinline)) static int64_t
+batch_measure(const struct take *t, const struct ArrowDeviceArray *array)
+{
+    int64_t bytes;
+
+    if (uva__fixed_width_measure(&t->shape, &array->array, &bytes))
+        return bytes;
+    return uva__layout_measure(t->consumer.batch.schema, array, &bytes, NULL) ==
+                   0
+               ? bytes
+               : 0;
+}
+
+static int64_t batch_size(const struct take *t)
+{
+    return t->consumer.bytes > 0 && !t->mapped
+               ? t->consumer.bytes
+               : batch_measure(t, t->consumer.data);
 }
 
 /* States what waits, for the budget of the runtime. What is left when the
@@ -130,11 +154,15 @@ static int64_t take_fit(const struct take *t, int64_t room)
 static void take_request(struct take *t)
 {
     struct ArrowAsyncProducer *producer = t->consumer.handler.producer;
-    int64_t n = uva__window_room(&t->window, 1, t->count + t->requested);
+    const int64_t used = t->count + t->requested;
+    int64_t n;
 
+    if (used > t->window.refill || t->consumer.decided)
+        return;
+    n = uva__window_room(&t->window, 1, used);
     if (n > 0)
         n = take_fit(t, n);
-    if (t->consumer.decided || n == 0)
+    if (n == 0)
         return;
     t->requested += n;
     producer->request(producer, n);
@@ -149,11 +177,24 @@ static void take_notify(struct take *t)
     t->fn(t->ctx);
 }
 
+/* Calls the ready function once half a window waits, or all batches that come
+ * together: not for each of them. */
+static void take_notify_soon(struct take *t)
+{
+    struct uva_stream *stream = t->consumer.stream;
+
+    if (t->count > t->window.refill)
+        take_notify(t);
+    else if (t->waits && !stream->wakeup.queued)
+        uva__rt_wake(stream->rt, &stream->wakeup);
+}
+
 static int take_schema(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
 
     t->known = true;
+    uva__fixed_width_read(&t->shape, consumer->batch.schema);
     take_request(t);
     take_notify(t);
     return 0;
@@ -162,23 +203,28 @@ static int take_schema(struct uva__consumer *consumer)
 static void take_batch(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
-    struct item *item = item_new(t, &consumer->batch);
+    struct item *item = t->next;
 
     t->requested--;
-    if (item == NULL) {
-        uva_array_release(&consumer->batch.data);
+    if (consumer->batch.metadata != NULL &&
+        uva__metadata_copy(allocator_of(t), consumer->batch.metadata,
+                           &item->batch.info.metadata) == ENOMEM) {
+        uva_array_release(&item->batch.array);
         uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
         return;
     }
-    uva_array_move(&consumer->batch.data, &item->batch.array);
+    item->batch.info.ordinal = consumer->batch.ordinal;
+    item->batch.info.bytes = uva__window_size(batch_size(t));
     uva__list_push(&t->items, &item->link);
     t->count++;
     t->bytes += item->batch.info.bytes;
     if (item->batch.info.bytes > t->largest)
         t->largest = item->batch.info.bytes;
     take_account(t);
+    if (!item_prepare(t))
+        uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
     take_request(t);
-    take_notify(t);
+    take_notify_soon(t);
 }
 
 static void take_done(struct uva__consumer *consumer,
@@ -193,22 +239,27 @@ static void take_done(struct uva__consumer *consumer,
 
 static void take_on_wakeup(struct uva_stream *stream)
 {
-    uva__consumer_handle_cancel(&take_at(stream)->consumer);
+    struct take *t = take_at(stream);
+
+    uva__consumer_handle_cancel(&t->consumer);
+    if (t->count > 0)
+        take_notify(t);
 }
 
 static void take_free(struct uva_stream *stream)
 {
     struct take *t = take_at(stream);
-    const struct uva_allocator *allocator = &stream->rt->allocator;
     struct item *item;
 
     take_clear(t);
     if (t->last != NULL)
         item_put(t, t->last);
+    if (t->next != NULL)
+        item_put(t, t->next);
     while ((item = item_pop(&t->free)) != NULL)
-        uva__memory_free(allocator, item, sizeof(*item));
+        uva__memory_free(&stream->rt->allocator, item, sizeof(*item));
     uva__consumer_fini(&t->consumer);
-    uva__memory_free(allocator, t, sizeof(*t));
+    uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
 }
 
 static const struct uva__consumer_ops take_ops = {
@@ -223,6 +274,20 @@ static const struct uva__consumer_ops take_ops = {
 };
 
 /* ---- calls of the user -------------------------------------------------- */
+
+static struct take *take_new(struct uva_stream *stream)
+{
+    struct take *t = uva__memory_new(&stream->rt->allocator, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    uva__consumer_init(&t->consumer, &take_ops, stream);
+    t->mapped = stream->tail->maps != NULL;
+    if (item_prepare(t))
+        return t;
+    uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
+    return NULL;
+}
 
 int uva_stream_start_take(struct uva_stream *stream,
                           const struct uva_window *window, uva_ready_fn *fn,
@@ -244,17 +309,18 @@ int uva_stream_start_take(struct uva_stream *stream,
     code = uva__auto_stages_add(stream, error);
     if (code != 0)
         return code;
-    t = uva__memory_new(&stream->rt->allocator, sizeof(*t));
+    t = take_new(stream);
     if (t == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__consumer_init(&t->consumer, &take_ops, stream);
     t->window = complete;
     t->largest = -1;
     t->fn = fn;
     t->ctx = ctx;
     code = uva__stream_start(stream, &t->consumer.sink, error);
-    if (code != 0)
+    if (code != 0) {
+        uva__memory_free(&stream->rt->allocator, t->next, sizeof(*t->next));
         uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
+    }
     return code;
 }
 
@@ -285,12 +351,11 @@ static int take_next(struct take *t, struct uva_batch *batch,
     t->bytes -= item->batch.info.bytes;
     take_account(t);
     t->consumer.delivered++;
-    *batch = (struct uva_batch){
-        .schema = t->consumer.stream->loop.info.schema,
-        .metadata = item->batch.info.metadata.block,
-        .ordinal = item->batch.info.ordinal,
-        .stream = t->consumer.stream,
-    };
+    batch->schema = t->consumer.batch.schema;
+    batch->metadata = item->batch.info.metadata.block;
+    batch->ordinal = item->batch.info.ordinal;
+    batch->stream = t->consumer.stream;
+    memset(batch->reserved, 0, sizeof(batch->reserved));
     uva_array_move(&item->batch.array, &batch->data);
     take_request(t);
     return 0;

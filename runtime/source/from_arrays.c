@@ -13,17 +13,23 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
+struct item {
+    struct ArrowDeviceArray array;
+    int64_t bytes; /* of its buffers, as far as known */
+};
+
 struct arrays {
-    struct uva__source source;       /* first */
-    size_t count;                    /* of `items` */
-    size_t taken;                    /* of `items`, or released */
-    struct ArrowDeviceArray items[]; /* owns those behind `taken` */
+    struct uva__source source; /* first */
+    size_t count;              /* of `items` */
+    size_t taken;              /* of `items`, or released */
+    struct item items[];       /* owns the arrays of those behind `taken` */
 };
 
 static struct arrays *arrays_at(struct uva__source *source)
@@ -33,7 +39,7 @@ static struct arrays *arrays_at(struct uva__source *source)
 
 static size_t arrays_size(size_t count)
 {
-    return sizeof(struct arrays) + count * sizeof(struct ArrowDeviceArray);
+    return sizeof(struct arrays) + count * sizeof(struct item);
 }
 
 /* ---- the loop: as a source ----------------------------------------------- */
@@ -53,10 +59,12 @@ static struct uva__task *arrays_take(struct uva__source *source)
 {
     struct arrays *a = arrays_at(source);
     struct uva__task *task = uva__producer_take_task(source->producer);
+    const struct item *item = &a->items[a->taken];
 
     if (task == NULL)
         return NULL;
-    task->array = a->items[a->taken]; /* not cleared: `taken` counts it */
+    task->array = item->array; /* not cleared: `taken` counts it */
+    task->info.bytes = item->bytes;
     task->info.ordinal = (int64_t)a->taken++;
     source->ready--;
     return task;
@@ -68,7 +76,7 @@ static void arrays_stop(struct uva__source *source)
 
     source->ready = 0;
     for (; a->taken < a->count; a->taken++)
-        uva_array_release(&a->items[a->taken]);
+        uva_array_release(&a->items[a->taken].array);
 }
 
 static void arrays_leave(struct uva__source *source)
@@ -147,20 +155,31 @@ static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
     return uva__stream_failed(runtime, error);
 }
 
+/* Takes an array; its size is kept only if it is easily found. */
+static void item_init(struct item *item, const struct uva__fixed_width *shape,
+                      struct ArrowDeviceArray *array)
+{
+    if (!uva__fixed_width_measure(shape, &array->array, &item->bytes))
+        item->bytes = 0;
+    uva_array_move(array, &item->array);
+}
+
 static struct arrays *arrays_new(struct uva__rt *rt, struct ArrowSchema *schema,
                                  struct ArrowDeviceArray *arrays, size_t count)
 {
     struct arrays *a = uva__memory_new(&rt->allocator, arrays_size(count));
+    struct uva__fixed_width shape;
     size_t i;
 
     if (a == NULL)
         return NULL;
     uva__source_init(&a->source, &arrays_ops, rt);
     uva_schema_move(schema, &a->source.schema);
+    uva__fixed_width_read(&shape, &a->source.schema);
     for (i = 0; i < count; i++)
-        uva_array_move(&arrays[i], &a->items[i]);
+        item_init(&a->items[i], &shape, &arrays[i]);
     if (count > 0)
-        a->source.device_type = a->items[0].device_type;
+        a->source.device_type = a->items[0].array.device_type;
     a->count = count;
     a->source.schema_known = true;
     a->source.ready = (int64_t)count;

@@ -19,20 +19,22 @@ static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 {
     struct limit_rows *limit = ctx;
     const int64_t rows = in->data.array.length;
-    struct uva_batch out = *in;
+    struct ArrowDeviceArray part;
     int code = 0;
 
     (void)error;
     if (rows > limit->left) {
         code = uva__slice_array(&limit->rt->allocator, in->schema, &in->data, 0,
-                                limit->left, &out.data);
-        limit->left = 0;
-    } else {
-        uva_array_move(&in->data, &out.data);
-        limit->left -= rows;
+                                limit->left, &part);
+        if (code == 0) {
+            uva_array_release(&in->data);
+            uva_array_move(&part, &in->data);
+        }
+        limit->left = rows;
     }
+    limit->left -= rows;
     if (code == 0)
-        code = emit(emitter, &out);
+        code = emit(emitter, in);
     if (code != 0 && code != EAGAIN)
         return code;
     return limit->left == 0 ? ENOENT : 0;

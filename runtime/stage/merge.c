@@ -22,7 +22,6 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/entry.h"
 #include "arrow/schema_compare.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
@@ -37,12 +36,6 @@
  * 1 MiB. */
 enum { SHARE_MAX = 8, SHARE_MAX_BYTES = 32 };
 
-/* A batch. */
-struct item {
-    struct uva__link link;
-    struct uva__entry batch;
-};
-
 struct merge;
 
 struct input {
@@ -52,11 +45,12 @@ struct input {
     struct uva_stream *stream;   /* a user reference, until it is over; NULL:
                                     that of the stage itself */
     struct uva__producer *above; /* owns until opened; then until released */
-    struct uva__share share;     /* of the items, in the input's account */
-    struct uva__list items;      /* batches, in order */
+    struct uva__share share;     /* of the tasks, in the input's account */
+    struct uva__list tasks;      /* filled in, for the producer below; in
+                                    order */
     struct uva__link turn;       /* in merge->turns, while it holds batches */
     struct uva__link want;       /* in merge->wants, while `wants` */
-    int64_t held;                /* number of items */
+    int64_t held;                /* number of tasks */
     int64_t bytes;               /* in them */
     int64_t requested;           /* batches requested that have not come */
     bool known;                  /* its schema has come, and fits */
@@ -79,7 +73,6 @@ struct merge {
     ArrowDeviceType type;        /* of the batches; known with that */
     struct uva__list turns;      /* inputs that hold batches */
     struct uva__list wants;      /* inputs that have room */
-    struct uva__list free;       /* items that are not in use */
     size_t opened;               /* inputs: those before this one */
     size_t over;                 /* number of inputs that are over */
     size_t current;              /* ordered: the input to take from */
@@ -113,27 +106,6 @@ static size_t merge_size(size_t count)
 
 /* ---- batches ------------------------------------------------------------ */
 
-static struct item *item_pop(struct uva__list *list)
-{
-    struct uva__link *link = uva__list_pop(list);
-
-    return link != NULL ? uva__container_of(link, struct item, link) : NULL;
-}
-
-static struct item *item_new(struct merge *m)
-{
-    struct item *item = item_pop(&m->free);
-
-    return item != NULL ? item
-                        : uva__memory_new(allocator_of(m), sizeof(*item));
-}
-
-static void item_put(struct merge *m, struct item *item)
-{
-    uva__metadata_fini(&item->batch.info.metadata, allocator_of(m), NULL);
-    uva__list_push(&m->free, &item->link);
-}
-
 /* How many batches may be requested of an input: while the budget of the
  * runtime is full, one if it holds none. concat requests what is requested of
  * it. */
@@ -164,39 +136,40 @@ static void input_note_room(struct input *input)
     uva__list_push(&m->wants, &input->want);
 }
 
-static void input_push(struct input *input, struct item *item)
+static void input_push(struct input *input, struct uva__task *task)
 {
     struct merge *m = input->merge;
 
-    if (uva__list_is_empty(&input->items))
+    if (uva__list_is_empty(&input->tasks))
         uva__list_push(&m->turns, &input->turn);
-    uva__list_push(&input->items, &item->link);
+    uva__list_push(&input->tasks, &task->link);
     input->held++;
-    input->bytes += item->batch.info.bytes;
+    input->bytes += task->info.bytes;
     uva__share_hold(&input->share, input->held, input->bytes);
     m->source.ready++;
 }
 
 /* Takes the oldest batch of the input that has its turn, which then goes behind
  * the other inputs. NULL: no input holds any. */
-static struct item *turn_pop(struct merge *m)
+static struct uva__task *turn_pop(struct merge *m)
 {
     struct uva__link *turn = uva__list_pop(&m->turns);
+    struct uva__task *task;
     struct input *input;
-    struct item *item;
 
     if (turn == NULL)
         return NULL;
     input = uva__container_of(turn, struct input, turn);
-    item = item_pop(&input->items);
-    if (!uva__list_is_empty(&input->items))
+    task =
+        uva__container_of(uva__list_pop(&input->tasks), struct uva__task, link);
+    if (!uva__list_is_empty(&input->tasks))
         uva__list_push(&m->turns, turn);
     input->held--;
-    input->bytes -= item->batch.info.bytes;
+    input->bytes -= task->info.bytes;
     uva__share_hold(&input->share, input->held, input->bytes);
     m->source.ready--;
     input_note_room(input);
-    return item;
+    return task;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -204,13 +177,10 @@ static struct item *turn_pop(struct merge *m)
 static void merge_release(struct merge *m)
 {
     struct uva__rt *rt = m->source.rt;
-    struct item *item;
 
     if (uva__atomic64_sub(&m->refs, 1) != 1)
         return;
     uva__rt_acquire(rt);
-    while ((item = item_pop(&m->free)) != NULL)
-        uva__memory_free(&rt->allocator, item, sizeof(*item));
     for (size_t i = 0; i < m->count; i++) {
         uva__share_close(&m->inputs[i].share);
         uva__failure_fini(&m->inputs[i].failure, &rt->allocator);
@@ -275,7 +245,7 @@ static void inputs_quit(struct merge *m)
 static void merge_wake(struct merge *m)
 {
     if (!m->source.stopped)
-        uva__producer_wake(m->source.producer);
+        uva__producer_wake_once(m->source.producer);
 }
 
 /* The first schema is passed on, and kept to compare others with. */
@@ -349,29 +319,27 @@ static void input_lose(struct input *input, struct ArrowAsyncTask *task)
     input_quit(input);
 }
 
+/* The batch goes into a task of the producer below at once. */
 static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
                             const char *metadata)
 {
     struct merge *m = input->merge;
-    struct item *item = item_new(m);
-    struct uva__entry *batch;
+    struct uva__task *out = uva__producer_take_task(m->source.producer);
 
-    if (item == NULL) {
+    if (out == NULL) {
         input_lose(input, task);
         return;
     }
-    batch = &item->batch;
-    batch->info.bytes = uva__task_bytes(task);
-    if (uva__metadata_copy(allocator_of(m), metadata, &batch->info.metadata) ==
-        ENOMEM) {
-        item_put(m, item);
+    out->info.bytes = uva__task_bytes(task);
+    out->array.array.release = NULL;
+    if (uva__task_take_metadata(out, allocator_of(m), metadata) != 0)
         input_lose(input, task);
-        return;
-    }
-    if (uva__task_extract_first(task, &batch->array) == 0)
-        input_push(input, item);
+    else if (uva__task_extract_first(task, &out->array) != 0)
+        out->array.array.release = NULL; /* the producer above reports why */
+    if (uva_array_is_live(&out->array))
+        input_push(input, out);
     else
-        item_put(m, item); /* the producer above reports why */
+        uva__producer_drop_task(m->source.producer, out);
 }
 
 static int input_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -572,28 +540,20 @@ static void merge_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *merge_take(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
-    struct uva__task *task = uva__producer_take_task(source->producer);
-    struct item *item;
+    struct uva__task *task = turn_pop(m);
 
-    if (task == NULL)
-        return NULL;
-    item = turn_pop(m);
-    item->batch.info.ordinal = m->ordinal++;
-    uva__task_fill_entry(task, &item->batch, NULL);
-    item_put(m, item);
+    task->info.ordinal = m->ordinal++;
     return task;
 }
 
 static void merge_stop(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
-    struct item *item;
+    struct uva__task *task;
 
     inputs_quit(m);
-    while ((item = turn_pop(m)) != NULL) {
-        uva_array_release(&item->batch.array);
-        item_put(m, item);
-    }
+    while ((task = turn_pop(m)) != NULL)
+        uva__producer_drop_task(source->producer, task);
 }
 
 /* Possibly without a start: then no input was opened. */

@@ -57,23 +57,32 @@ bool uva__output_prepare(struct uva__output *output, struct uva__source *source,
     return output->known;
 }
 
+/* Not inline, as most batches are simple, and an error takes a kilobyte of
+ * stack. */
+__attribute__((noinline)) static int
+output_measure_columns(const struct uva__output *output, const char *name,
+                       const struct ArrowDeviceArray *batch, int64_t *bytes,
+                       struct uva_error *error)
+{
+    struct uva_error detail;
+
+    *bytes = 0;
+    if (uva__layout_measure(&output->schema, batch, bytes, &detail) == EINVAL)
+        return uva_error_set(error, EPROTO,
+                             "%s: a batch does not fit the schema: %s", name,
+                             detail.message);
+    *bytes = uva__window_size(*bytes);
+    return 0;
+}
+
 int uva__output_measure(const struct uva__output *output, const char *name,
                         const struct ArrowDeviceArray *batch, int64_t *bytes,
                         struct uva_error *error)
 {
-    struct uva_error detail;
-
-    int code = 0;
-
-    *bytes = 0;
     if (!uva__fixed_width_measure(&output->shape, &batch->array, bytes))
-        code = uva__layout_measure(&output->schema, batch, bytes, &detail);
+        return output_measure_columns(output, name, batch, bytes, error);
     *bytes = uva__window_size(*bytes);
-    if (code != EINVAL)
-        return 0;
-    return uva_error_set(error, EPROTO,
-                         "%s: a batch does not fit the schema: %s", name,
-                         detail.message);
+    return 0;
 }
 
 void uva__output_fini(struct uva__output *output)

@@ -67,7 +67,7 @@ static int stage_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         stage->ended = true;
     else
         stage->ops->task(stage, task, metadata);
-    uva__producer_wake(stage->source.producer);
+    uva__producer_wake_once(stage->source.producer);
     return 0;
 }
 

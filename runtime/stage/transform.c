@@ -74,7 +74,8 @@ struct transform {
     struct uva__lock lock;
     struct {
         struct uva__list inputs;     /* items, in order */
-        struct uva__list results;    /* items, in order */
+        struct uva__list results;    /* items, in order; with on_loop: tasks,
+                                        which are filled in already */
         struct uva__list free;       /* items that are not in use */
         int64_t used;                /* inputs, with the current one */
         int64_t ready;               /* results */
@@ -172,6 +173,22 @@ static void items_drop(struct transform *t, struct uva__list *inputs,
     }
 }
 
+static struct uva__task *task_pop(struct uva__list *list)
+{
+    struct uva__link *link = uva__list_pop(list);
+
+    return link != NULL ? uva__container_of(link, struct uva__task, link)
+                        : NULL;
+}
+
+static void tasks_drop(struct transform *t, struct uva__list *results)
+{
+    struct uva__task *task;
+
+    while ((task = task_pop(results)) != NULL)
+        uva__producer_drop_task(t->stage.source.producer, task);
+}
+
 /* ---- a run: emitting ---------------------------------------------------- */
 
 static bool has_room_locked(const struct transform *t)
@@ -180,32 +197,20 @@ static bool has_room_locked(const struct transform *t)
            t->locked.bytes < t->window.bytes;
 }
 
-/* Puts a result behind the earlier ones, unless nothing is wanted any more.
- * Returns 0; EAGAIN if there is no room behind it; ECANCELED. */
-static int result_push(struct transform *t, struct item *item)
+/* Puts a result behind the earlier ones. Returns 0; EAGAIN if there is no room
+ * behind it. */
+static int result_push_locked(struct transform *t, struct uva__link *link,
+                              struct uva__batch_info *info, int64_t bytes)
 {
-    int code = ECANCELED;
-
-    transform_lock(t);
-    if (!t->locked.stopped) {
-        item->batch.info.ordinal = t->locked.ordinal++;
-        t->locked.ready++;
-        t->locked.bytes += item->batch.info.bytes;
-        uva__list_push(&t->locked.results, &item->link);
-        code = has_room_locked(t) ? 0 : EAGAIN;
-    }
-    transform_unlock(t);
-    return code;
+    info->ordinal = t->locked.ordinal++;
+    info->bytes = bytes;
+    t->locked.ready++;
+    t->locked.bytes += bytes;
+    uva__list_push(&t->locked.results, link);
+    return has_room_locked(t) ? 0 : EAGAIN;
 }
 
-/* Measures what was emitted; batches of an unknown format cannot be checked. */
-static int result_measure(struct transform *t,
-                          const struct ArrowDeviceArray *array, int64_t *bytes)
-{
-    return uva__output_measure(&t->output, t->ops.source.name, array, bytes,
-                               &t->run.error);
-}
-
+/* Batches of an unknown format cannot be checked. */
 static int result_check(struct transform *t, const struct uva_batch *out,
                         int64_t *bytes)
 {
@@ -216,28 +221,60 @@ static int result_check(struct transform *t, const struct uva_batch *out,
     if (!uva_array_is_live(&out->data))
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
                              t->ops.source.name);
-    return result_measure(t, &out->data, bytes);
+    return uva__output_measure(&t->output, t->ops.source.name, &out->data,
+                               bytes, &t->run.error);
+}
+
+/* On the loop thread a result goes into its task at once. */
+static int result_give(struct transform *t, struct uva_batch *out,
+                       int64_t bytes)
+{
+    struct uva__producer *below = t->stage.source.producer;
+    struct uva__task *task = uva__producer_take_task(below);
+
+    if (task == NULL)
+        return ENOMEM;
+    uva_array_move(&out->data, &task->array);
+    if (uva__task_take_metadata(task, allocator_of(t), out->metadata) != 0) {
+        uva__producer_drop_task(below, task);
+        return ENOMEM;
+    }
+    return result_push_locked(t, &task->link, &task->info, bytes);
+}
+
+/* On a worker it waits for a task. Nothing may be wanted any more: ECANCELED.
+ */
+static int result_keep(struct transform *t, struct uva_batch *out,
+                       int64_t bytes)
+{
+    struct item *item = item_new(t, out->metadata);
+    int code = ECANCELED;
+
+    if (item == NULL)
+        return ENOMEM;
+    uva_array_move(&out->data, &item->batch.array);
+    transform_lock(t);
+    if (!t->locked.stopped)
+        code = result_push_locked(t, &item->link, &item->batch.info, bytes);
+    transform_unlock(t);
+    if (code == ECANCELED) {
+        uva_array_release(&item->batch.array);
+        item_free(t, item);
+    } else {
+        uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
+    }
+    return code;
 }
 
 static int result_add(struct transform *t, struct uva_batch *out, int64_t bytes)
 {
-    struct item *item = item_new(t, out->metadata);
-    int code;
+    const int code = t->options.on_loop ? result_give(t, out, bytes)
+                                        : result_keep(t, out, bytes);
 
-    if (item == NULL)
-        return uva_error_set(&t->run.error, ENOMEM, "no memory for a batch");
-    uva_array_move(&out->data, &item->batch.array);
-    item->batch.info.bytes = bytes;
-    code = result_push(t, item);
-    if (code == ECANCELED) {
-        uva_array_release(&item->batch.array);
-        item_free(t, item);
-        return code;
-    }
     t->run.full = code == EAGAIN;
-    if (!t->options.on_loop)
-        uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
-    return code;
+    return code != ENOMEM
+               ? code
+               : uva_error_set(&t->run.error, code, "no memory for a batch");
 }
 
 /* The uva_emit_fn of the user's functions. What fails here fails the stream,
@@ -273,11 +310,10 @@ static enum step step_peek_locked(const struct transform *t)
 /* Between two steps, the current input has been extracted. */
 static void run_drop_input(struct transform *t)
 {
-    if (t->run.item == NULL)
-        return;
     if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
-    item_free(t, t->run.item);
+    if (t->run.item != NULL)
+        item_free(t, t->run.item);
     t->run.item = NULL;
     t->run.extracted = false;
 }
@@ -300,23 +336,31 @@ static enum step step_begin(struct transform *t)
     return step;
 }
 
+/* Makes the facts about the current input those of the batch. */
+static void run_begin_input(struct transform *t, const char *metadata,
+                            int64_t ordinal)
+{
+    struct uva_batch *batch = &t->run.batch;
+
+    batch->schema = &t->output.input;
+    batch->metadata = metadata;
+    batch->ordinal = ordinal;
+}
+
 /* Extracts the current input, once. */
 static int run_extract(struct transform *t)
 {
-    struct uva_batch *batch = &t->run.batch;
+    struct item *item = t->run.item;
     int code;
 
     if (t->run.extracted)
         return 0;
-    *batch = (struct uva_batch){
-        .schema = &t->output.input,
-        .metadata = t->run.item->batch.info.metadata.block,
-        .ordinal = t->run.item->batch.info.ordinal,
-    };
+    run_begin_input(t, item->batch.info.metadata.block,
+                    item->batch.info.ordinal);
     t->run.extracted = true;
-    code = uva_task_extract(&t->run.item->task, &batch->data);
+    code = uva_task_extract(&item->task, &t->run.batch.data);
     if (code != 0)
-        batch->data.array.release = NULL;
+        t->run.batch.data.array.release = NULL;
     return code;
 }
 
@@ -424,9 +468,8 @@ static void transform_job(struct uva_job *job)
 /* ---- the loop: as a handler --------------------------------------------- */
 
 /* There is no memory for the batch: it is lost, and no other one follows. */
-static void transform_lose(struct transform *t, struct ArrowAsyncTask *task)
+static void transform_lose(struct transform *t)
 {
-    uva__task_drop(task);
     transform_lock(t);
     t->locked.over = true;
     if (t->locked.failure.code == 0)
@@ -434,16 +477,15 @@ static void transform_lose(struct transform *t, struct ArrowAsyncTask *task)
     transform_unlock(t);
 }
 
-static void transform_task(struct uva__stage *stage,
-                           struct ArrowAsyncTask *task, const char *metadata)
+/* Puts an input behind the earlier ones, for a run. */
+static void transform_queue(struct transform *t, struct ArrowAsyncTask *task,
+                            const char *metadata)
 {
-    struct transform *t = transform_of(stage);
     struct item *item = item_new(t, metadata);
 
-    t->loop.requested--;
-    assert(t->loop.requested >= 0);
     if (item == NULL) {
-        transform_lose(t, task);
+        transform_lose(t);
+        uva__task_drop(task);
         return;
     }
     item->task = *task;
@@ -452,6 +494,64 @@ static void transform_task(struct uva__stage *stage,
     uva__list_push(&t->locked.inputs, &item->link);
     t->locked.used++;
     transform_unlock(t);
+}
+
+/* The function wants to be called again with what is left of the current input.
+ * Its metadata is copied, as it is lent only for the callback that brought it.
+ */
+static void transform_keep_input(struct transform *t)
+{
+    struct item *item = item_new(t, t->run.batch.metadata);
+
+    if (item == NULL) {
+        transform_lose(t);
+        run_drop_input(t);
+        return;
+    }
+    t->run.item = item;
+    t->run.extracted = true;
+    t->run.batch.metadata = item->batch.info.metadata.block;
+}
+
+/* Takes a step with an input that has just come, and is not queued. Nothing is
+ * kept back on the loop thread, so a call that succeeds changes nothing but the
+ * results. */
+static void transform_pass(struct transform *t, struct ArrowAsyncTask *task,
+                           const char *metadata)
+{
+    int code;
+
+    run_begin_input(t, metadata, uva__task_ordinal(task));
+    code = uva__task_extract_first(task, &t->run.batch.data);
+    if (code != 0) {
+        t->run.batch.data.array.release = NULL;
+        t->locked.used = 1;
+        extraction_failed(t, code);
+        return;
+    }
+    code = run_call(t, STEP_BATCH);
+    if (code == 0) {
+        run_drop_input(t);
+        return;
+    }
+    t->locked.used = 1;
+    step_result(t, STEP_BATCH, code);
+    if (code == EAGAIN)
+        transform_keep_input(t);
+}
+
+static void transform_task(struct uva__stage *stage,
+                           struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct transform *t = transform_of(stage);
+
+    t->loop.requested--;
+    assert(t->loop.requested >= 0);
+    if (t->options.on_loop && t->locked.used == 0 && !t->locked.over &&
+        has_room_locked(t))
+        transform_pass(t, task, metadata);
+    else
+        transform_queue(t, task, metadata);
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
@@ -598,10 +698,10 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__stage_quit(&t->stage);
 }
 
-static struct uva__task *transform_take(struct uva__source *source)
+/* A result of a worker goes into a task when the producer below takes it. */
+static struct uva__task *transform_take_kept(struct transform *t)
 {
-    struct transform *t = transform_at(source);
-    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct uva__task *task = uva__producer_take_task(t->stage.source.producer);
     struct item *item;
 
     if (task == NULL)
@@ -611,9 +711,24 @@ static struct uva__task *transform_take(struct uva__source *source)
     t->locked.ready--;
     t->locked.bytes -= item->batch.info.bytes;
     transform_unlock(t);
-    source->ready--;
     uva__task_fill_entry(task, &item->batch, NULL);
     item_free(t, item);
+    return task;
+}
+
+static struct uva__task *transform_take(struct uva__source *source)
+{
+    struct transform *t = transform_at(source);
+    struct uva__task *task;
+
+    if (t->options.on_loop) {
+        task = task_pop(&t->locked.results);
+        t->locked.ready--;
+        t->locked.bytes -= task->info.bytes;
+    } else {
+        task = transform_take_kept(t);
+    }
+    source->ready -= task != NULL;
     return task;
 }
 
@@ -647,6 +762,8 @@ static void transform_stop(struct uva__source *source)
     results = t->locked.results;
     t->locked.inputs = t->locked.results = (struct uva__list){0};
     transform_unlock(t);
+    if (t->options.on_loop)
+        tasks_drop(t, &results);
     items_drop(t, &inputs, &results);
     if (running)
         transform_give_up(t);
@@ -766,6 +883,7 @@ int uva__transform_add(struct uva_stream *stream, const char *name,
     const struct setup setup = {name, hold, options, &taken};
     int code = transform_check(stream, options);
 
+    assert(hold == NULL || !options->on_loop);
     if (code == 0)
         code = transform_add_workers(stream, options);
     if (code == 0)

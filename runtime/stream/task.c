@@ -33,9 +33,9 @@ static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
 /* Does what uva__metadata_copy_to_room() does. It is written out, as the call
  * costs a reader's worker five instructions for each batch, with metadata or
  * without. */
-static int task_take_metadata(struct uva__task *task,
-                              const struct uva_allocator *allocator,
-                              const char *metadata)
+int uva__task_take_metadata(struct uva__task *task,
+                            const struct uva_allocator *allocator,
+                            const char *metadata)
 {
     size_t size = 0;
 
@@ -58,7 +58,7 @@ int uva__task_fill_lazy(struct uva__task *task,
                         const struct uva_allocator *allocator,
                         const struct uva__lazy *lazy, const char *metadata)
 {
-    if (task_take_metadata(task, allocator, metadata) != 0)
+    if (uva__task_take_metadata(task, allocator, metadata) != 0)
         return ENOMEM;
     task->is_lazy = true;
     task->info.bytes = 0;
@@ -277,19 +277,24 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     return task_give(task, out);
 }
 
+/* No watch can be set on the task so far: it is settled by a store. */
 int uva__task_extract_first(struct ArrowAsyncTask *self,
                             struct ArrowDeviceArray *out)
 {
     struct uva__task *task;
-    uint64_t generation;
+    uint64_t generation, claimed;
 
     if (self->extract_data != uva__task_extract)
         return uva_task_extract(self, out);
     task = token_read(self->private_data, &generation);
-    uva__atomic64_store(&task->state, uva__atomic64_peek(&task->state) -
-                                          UVA__TASK_HELD +
-                                          UVA__TASK_EXTRACTING);
-    return task_give(task, out);
+    claimed = uva__atomic64_peek(&task->state) - UVA__TASK_HELD;
+    if (task->is_lazy || task->producer->maps != NULL) {
+        uva__atomic64_store(&task->state, claimed + UVA__TASK_EXTRACTING);
+        return task_extract_expensive(task, out);
+    }
+    memcpy(out, &task->array, sizeof(*out));
+    uva__atomic64_store(&task->state, claimed + UVA__TASK_DONE);
+    return 0;
 }
 
 /* The slot of a task of ours, which the checker of any hop on the way may have
@@ -313,16 +318,24 @@ enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task)
                                      : UVA__TASK_OURS;
 }
 
+const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+
+    assert(task_behind(task) != NULL);
+    if (task->extract_data == uva__task_extract) /* for most batches */
+        return &token_read(task->private_data, &generation)->info;
+    return &task_behind(task)->info;
+}
+
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
 {
-    assert(task_behind(task) != NULL);
-    return task_behind(task)->info.ordinal;
+    return uva__task_info(task)->ordinal;
 }
 
 int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
-    assert(task_behind(task) != NULL);
-    return uva__window_size(task_behind(task)->info.bytes);
+    return uva__window_size(uva__task_info(task)->bytes);
 }
 
 /* ---- settle ------------------------------------------------------------- */

@@ -73,6 +73,14 @@ UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva__lazy *lazy,
                                        const char *metadata);
 
+/* Copies `metadata` into a free slot, as above; the caller fills in the array,
+ * the ordinal and the size. 0 or ENOMEM. Thread: the one that fills the slot.
+ */
+UVA_MUST_CHECK int
+uva__task_take_metadata(struct uva__task *task,
+                        const struct uva_allocator *allocator,
+                        const char *metadata);
+
 /* Fills a free slot with the array of `entry` (takes it) and the facts about
  * it; metadata in `room` (NULL: none is there) is copied. Thread: the one that
  * fills the slot. */
@@ -165,6 +173,10 @@ enum uva__task_kind {
  * valid until it is extracted, whatever ends before that. Thread: the one that
  * is inside the callback that brings the task. */
 enum uva__task_kind uva__task_kind(const struct ArrowAsyncTask *task);
+
+/* What is known of a task of ours before its extraction. Borrows, until then.
+ * Thread: the one that is inside the callback that brings the task. */
+const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task);
 
 /* The ordinal of a task of ours before its extraction. Thread: any. */
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task);

@@ -69,6 +69,15 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
+/* Fills a window of one, and is called again with nothing left. */
+static int emit_once(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                     void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    return uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
+}
+
 /* Each leaves the batches as they are. */
 static void row_stages(void)
 {
@@ -76,6 +85,10 @@ static void row_stages(void)
         .keep = keep_all, .free_ctx = pass_free, .on_loop = true};
 
     (void)uva_stream_filter(f.stream, &filter);
+    (void)uva_stream_transform(
+        f.stream, &(struct uva_transform){.batch = emit_once,
+                                          .on_loop = true,
+                                          .window = {.batches = 1}});
     (void)uva_stream_rebatch(
         f.stream,
         &(struct uva_rebatch){.rows = f.fake.rows, .bytes = f.fake.rows * 8});

@@ -159,6 +159,34 @@ START_TEST(eagain_means_that_the_function_will_be_called)
 }
 END_TEST
 
+static void on_ready_take(void *ctx)
+{
+    (void)ctx;
+    did.ready++;
+    (void)take_all(NULL);
+}
+
+/* It is called for the schema, then at the end of what came together or when
+ * half a window waits, and for the end. */
+START_TEST(the_ready_function_finds_all_that_came_together)
+{
+    static const struct uva_window windows[] = {{.batches = 0}, {.batches = 6}};
+    struct ArrowDeviceArray arrays[10];
+    struct uva_error error = {0};
+
+    for (int i = 0; i < 10; i++)
+        fake_source_batch(&f.fake, i, &arrays[i]);
+    f.stream = fixture_arrays(&f, arrays, 10);
+    ck_assert_int_eq(uva_stream_start_take(f.stream, &windows[_i],
+                                           on_ready_take, &did, &error),
+                     0);
+    ck_assert_int_eq(take_all(NULL), EAGAIN);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(did.taken, 10);
+    ck_assert_int_le(did.ready, 4);
+}
+END_TEST
+
 START_TEST(an_error_follows_the_batches_before_it)
 {
     struct uva_outcome outcome;
@@ -467,6 +495,7 @@ int main(void)
     suite_add_loops(tests, 1, 5, a_window_of_bytes_counts_what_it_has_requested,
                     NULL);
     suite_add_loops(tests, 0, 2, the_last_release_cancels,
+                    the_ready_function_finds_all_that_came_together,
                     a_stream_may_be_dropped_with_a_batch_in_hand,
                     a_runtime_that_drains_starts_neither,
                     a_collected_stream_may_be_cancelled_or_dropped, NULL);

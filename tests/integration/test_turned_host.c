@@ -18,6 +18,7 @@
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 #include "uvarrow/adapters.h"
+#include "uvarrow/arrow.h"
 
 enum { PATIENCE_MS = 30000, TURNS = 50, AN_HOUR_MS = 3600000 };
 
@@ -25,6 +26,8 @@ enum { PATIENCE_MS = 30000, TURNS = 50, AN_HOUR_MS = 3600000 };
 
 static atomic_int times_set; /* calls of timerfd_settime() */
 static atomic_int wakes;     /* calls that wake a futex */
+static atomic_int written;   /* calls of write() */
+static atomic_int others;    /* other calls of syscall(), and of read() */
 
 int __real_timerfd_settime(int fd, int flags, const struct itimerspec *when,
                            struct itimerspec *before);
@@ -35,6 +38,22 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *when,
 {
     atomic_fetch_add(&times_set, 1);
     return __real_timerfd_settime(fd, flags, when, before);
+}
+
+ssize_t __real_write(int fd, const void *data, size_t size);
+ssize_t __wrap_write(int fd, const void *data, size_t size);
+ssize_t __wrap_write(int fd, const void *data, size_t size)
+{
+    atomic_fetch_add(&written, 1);
+    return __real_write(fd, data, size);
+}
+
+ssize_t __real_read(int fd, void *data, size_t size);
+ssize_t __wrap_read(int fd, void *data, size_t size);
+ssize_t __wrap_read(int fd, void *data, size_t size)
+{
+    atomic_fetch_add(&others, 1);
+    return __real_read(fd, data, size);
 }
 
 long __real_syscall(long number, ...);
@@ -50,6 +69,8 @@ long __wrap_syscall(long number, ...)
     va_end(args);
     if (number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE)
         atomic_fetch_add(&wakes, 1);
+    else
+        atomic_fetch_add(&others, 1);
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -255,6 +276,83 @@ START_TEST(waiting_on_the_opener_before_the_first_turn_says_edeadlk)
 }
 END_TEST
 
+/* ---- taking between turns ----------------------------------------------- */
+
+static void on_ready(void *ctx)
+{
+    (void)ctx;
+}
+
+/* A source that never waits: its batches are in memory. */
+static struct uva_stream *stream_of(int count)
+{
+    struct ArrowDeviceArray arrays[400];
+    struct ArrowSchema schema;
+
+    fake_source_schema(&h.fake, &schema);
+    for (int i = 0; i < count; i++)
+        fake_source_batch(&h.fake, i, &arrays[i]);
+    return uva_stream_from_arrays(h.rt, &schema, arrays, (size_t)count);
+}
+
+/* Takes what waits, and counts the calls meanwhile. */
+static int take_what_waits(struct uva_stream *stream, int *taken)
+{
+    const int before = atomic_load(&written);
+    const int calls_before = atomic_load(&others) + atomic_load(&wakes);
+    struct uva_batch batch;
+    int code;
+
+    while ((code = uva_stream_take(stream, &batch, NULL)) == 0) {
+        uva_array_release(&batch.data);
+        ++*taken;
+    }
+    ck_assert_int_le(atomic_load(&written) - before, 1);
+    ck_assert_int_eq(atomic_load(&others) + atomic_load(&wakes), calls_before);
+    return code;
+}
+
+/* The first wake-up of a window has more requested; the descriptor is readable
+ * from then on. */
+START_TEST(a_window_of_batches_is_taken_with_one_system_call)
+{
+    const struct uva_window window = {.batches = 64};
+    struct uva_stream *stream = stream_of(400);
+    int taken = 0, rounds = 0;
+
+    ck_assert_int_eq(
+        uva_stream_start_take(stream, &window, on_ready, NULL, NULL), 0);
+    while (take_what_waits(stream, &taken) == EAGAIN) {
+        turn_when_readable();
+        rounds++;
+    }
+    ck_assert_int_eq(taken, 400);
+    ck_assert_int_le(rounds, 400 / 64 + 3);
+    uva_stream_release(stream);
+}
+END_TEST
+
+START_TEST(nothing_is_written_while_more_than_half_a_window_waits)
+{
+    const struct uva_window window = {.batches = 64};
+    struct uva_stream *stream = stream_of(400);
+    struct uva_batch batch;
+    int before;
+
+    ck_assert_int_eq(
+        uva_stream_start_take(stream, &window, on_ready, NULL, NULL), 0);
+    settle();
+    before = atomic_load(&written);
+    for (int i = 0; i < 33; i++) {
+        ck_assert_int_eq(atomic_load(&written), before + (i == 32));
+        ck_assert_int_eq(uva_stream_take(stream, &batch, NULL), 0);
+        uva_array_release(&batch.data);
+    }
+    uva_stream_release(stream);
+    settle();
+}
+END_TEST
+
 static void *turn_once(void *ctx)
 {
     (void)ctx;
@@ -281,7 +379,9 @@ int main(void)
               the_loop_inside_a_turn_is_only_returned,
               the_loop_on_another_thread_is_only_returned, NULL);
     suite_add(cost, a_turn_without_timers_sets_no_time_and_wakes_no_thread,
-              a_timer_far_away_sets_the_time_once, NULL);
+              a_timer_far_away_sets_the_time_once,
+              a_window_of_batches_is_taken_with_one_system_call,
+              nothing_is_written_while_more_than_half_a_window_waits, NULL);
     suite_add(thread, waiting_on_the_opener_before_the_first_turn_says_edeadlk,
               the_first_turn_makes_another_thread_the_loop_thread, NULL);
     return suite_main("turned host", set_up, tear_down, timers, cost, thread,
