@@ -694,6 +694,34 @@ START_TEST(a_call_that_is_stuck_on_the_compute_lane_counts)
 }
 END_TEST
 
+static void await_waiting(struct uva_workers *workers)
+{
+    while (uva__atomic64_load(&workers->waiting[UVA_LANE_COMPUTE]) == 0)
+        sched_yield();
+}
+
+START_TEST(one_that_has_not_begun_does_not_count)
+{
+    const struct uva_workers_options one = {.compute_threads = 1};
+    struct uva_workers *workers;
+    struct uva_runtime *runtime;
+    struct query busy, waits;
+
+    ck_assert_int_eq(uva_workers_new(&one, &workers, NULL), 0);
+    runtime = open_on(workers);
+    start(&busy, mapped(runtime, true));
+    take(&gate.entered);
+    start(&waits, computing(runtime, _i));
+    await_waiting(workers);
+    cancel(&waits);
+    ck_assert_int_eq(stats_of(runtime).calls_stuck, 0);
+    gate_open();
+    completes(&busy);
+    end(runtime);
+    uva_workers_free(workers);
+}
+END_TEST
+
 START_TEST(one_that_is_stuck_on_an_executor_is_warned_of_once)
 {
     struct uva_runtime *runtime = open_with(
@@ -1005,6 +1033,7 @@ int main(void)
     tcase_add_loop_test(
         others, discards_that_are_stuck_do_not_hold_up_those_of_other_streams,
         0, 2);
+    suite_add_loops(others, 0, 2, one_that_has_not_begun_does_not_count, NULL);
     suite_add_loops(others, 0, 3,
                     a_call_that_is_stuck_on_the_compute_lane_counts,
                     one_that_is_stuck_on_an_executor_is_warned_of_once,
