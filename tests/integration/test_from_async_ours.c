@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "stream/stream_impl.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/recording_handler.h"
@@ -289,6 +290,45 @@ START_TEST(tasks_outlive_the_release_that_follows_an_error)
 }
 END_TEST
 
+static bool drain_is_timed(void *ctx)
+{
+    (void)ctx;
+    return inner->tail->loop.drain.running;
+}
+
+static void end_drain(void *ctx)
+{
+    uva__producer_end_drain(inner->tail);
+    count(ctx);
+}
+
+/* The producer has ended, and releases when it has waited for long enough: its
+ * maps still do not run on the loop thread. */
+START_TEST(tasks_outlive_the_release_that_follows_a_long_wait)
+{
+    pthread_t extractor;
+
+    open_both(_i);
+    f.fake.batches = 5;
+    handler.request_first = 2;
+    drive(mapped(blocking()));
+    await_tasks(2);
+    loop_until(&f.loop, drain_is_timed, NULL);
+    ck_assert_int_eq(uva_runtime_post(f.loop.runtime, end_drain, &answers), 0);
+    await(&answers);
+    await(&inner_done);
+    ck_assert_int_eq(atomic_load(&maps), 0);
+    recording_handler_request(&handler, 10);
+    await_tasks(5);
+    ck_assert_int_eq(pthread_create(&extractor, NULL, extract_all, NULL), 0);
+    await(&outer_done);
+    ck_assert_int_eq(pthread_join(extractor, NULL), 0);
+    ck_assert_int_eq(handler.rows, 15);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+    close_both();
+}
+END_TEST
+
 /* Tasks that only move an array are moved in release: the runtime may close
  * before they are wanted. */
 START_TEST(what_needs_no_map_survives_the_runtime_of_its_producer)
@@ -386,6 +426,8 @@ int main(void)
                     a_close_makes_nothing_of_tasks_that_are_not_wanted, NULL);
     suite_add_loops(ends, 0, WAYS,
                     tasks_outlive_the_release_that_follows_an_error, NULL);
+    suite_add_loops(ends, 0, 2,
+                    tasks_outlive_the_release_that_follows_a_long_wait, NULL);
     suite_add_loops(
         ends, 0, 2, what_needs_no_map_survives_the_runtime_of_its_producer,
         what_needs_a_map_is_lost_with_the_runtime_of_its_producer, NULL);

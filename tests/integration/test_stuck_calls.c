@@ -16,6 +16,7 @@
 #include "exec/pool.h"
 #include "loop/runtime_impl.h"
 #include "support/check_suite.h"
+#include "support/faulty_allocator.h"
 #include "support/lane_fixture.h"
 #include "uvarrow/stages.h"
 #include "uvarrow/uvarrow.h"
@@ -405,6 +406,60 @@ START_TEST(beyond_stuck_threads_sources_wait_and_one_warning_is_logged)
 }
 END_TEST
 
+/* One call is stuck on the only thread, which is written off for the next
+ * stream, while the allocation number `k` fails. Returns whether none failed.
+ */
+static bool write_off_without_memory(long k)
+{
+    struct faulty_allocator memory;
+    struct uva_workers_options few = {.blocking_threads = 1};
+    struct uva_runtime_options options = {0};
+    struct uva_consumer consumer = {.on_batch = on_batch, .on_done = on_done};
+    struct query stuck, next = {0};
+    struct uva_error error = {0};
+    struct uva_runtime *runtime;
+    bool whole;
+
+    faulty_allocator_init(&memory, 0);
+    few.allocator = options.allocator = faulty_allocator_table(&memory);
+    gate.open = false;
+    ck_assert_int_eq(uva_workers_new(&few, &options.workers, NULL), 0);
+    ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
+    uva_workers_free(options.workers);
+    get_stuck(&stuck, 1, runtime, IN_NEXT);
+    cancel(&stuck);
+    memory.fail_at = atomic_load(&memory.asked) + k;
+    next.stream = source_stream(runtime, NOWHERE);
+    sem_init(&next.done, 0, 0);
+    consumer.ctx = &next;
+    if (uva_stream_for_each(next.stream, &consumer, &error) == 0) {
+        take(&next.done);
+        ck_assert(next.end == UVA_END_COMPLETE ||
+                  faulty_allocator_has_failed(&memory));
+    } else {
+        ck_assert_int_eq(error.code, ENOMEM);
+    }
+    whole = !faulty_allocator_has_failed(&memory);
+    memory.fail_at = 0;
+    uva_stream_release(next.stream);
+    gate_open();
+    take_n(&freed, 2);
+    end(runtime);
+    while (faulty_allocator_live(&memory) != 0)
+        sched_yield();
+    return whole;
+}
+
+START_TEST(memory_may_lack_while_a_thread_is_written_off)
+{
+    long k = 1;
+
+    while (!write_off_without_memory(k))
+        ck_assert_int_lt(k++, 100);
+    ck_assert_int_gt(k, 5);
+}
+END_TEST
+
 /* ---- an executor -------------------------------------------------------- */
 
 static void *executor_run(void *job)
@@ -636,6 +691,34 @@ START_TEST(a_call_that_is_stuck_on_the_compute_lane_counts)
         sched_yield();
     end(runtime);
     ck_assert_int_eq(warnings, 0);
+}
+END_TEST
+
+static void await_waiting(struct uva_workers *workers)
+{
+    while (uva__atomic64_load(&workers->waiting[UVA_LANE_COMPUTE]) == 0)
+        sched_yield();
+}
+
+START_TEST(one_that_has_not_begun_does_not_count)
+{
+    const struct uva_workers_options one = {.compute_threads = 1};
+    struct uva_workers *workers;
+    struct uva_runtime *runtime;
+    struct query busy, waits;
+
+    ck_assert_int_eq(uva_workers_new(&one, &workers, NULL), 0);
+    runtime = open_on(workers);
+    start(&busy, mapped(runtime, true));
+    take(&gate.entered);
+    start(&waits, computing(runtime, _i));
+    await_waiting(workers);
+    cancel(&waits);
+    ck_assert_int_eq(stats_of(runtime).calls_stuck, 0);
+    gate_open();
+    completes(&busy);
+    end(runtime);
+    uva_workers_free(workers);
 }
 END_TEST
 
@@ -936,6 +1019,7 @@ int main(void)
         stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another,
         a_stream_that_never_began_is_released_while_others_are_stuck,
         beyond_stuck_threads_sources_wait_and_one_warning_is_logged,
+        memory_may_lack_while_a_thread_is_written_off,
         a_stuck_call_on_an_executor_is_warned_of_once,
         a_call_on_an_executor_that_returns_is_not_warned_of, NULL);
     TCase *others =
@@ -949,6 +1033,7 @@ int main(void)
     tcase_add_loop_test(
         others, discards_that_are_stuck_do_not_hold_up_those_of_other_streams,
         0, 2);
+    suite_add_loops(others, 0, 2, one_that_has_not_begun_does_not_count, NULL);
     suite_add_loops(others, 0, 3,
                     a_call_that_is_stuck_on_the_compute_lane_counts,
                     one_that_is_stuck_on_an_executor_is_warned_of_once,

@@ -353,8 +353,6 @@ static int peer_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     if (peer->manner != CALLS_LATE) /* of which the checker is not there then */
         peer->handler = monitor_handler(
             handler, peer_breaks_rules(peer) ? UVA_PARTY_PRODUCER : 0);
-    else
-        peers_late_begin();
     peer_get_stuck(peer, STUCK_IN_START);
     if (peer->inside_start) {
         peer_deliver(peer);
@@ -372,6 +370,8 @@ static void peer_free(void *ctx)
     expectation_note("producer: free_ctx");
     if (peer->interrupting != 0)
         sim_fail("free_ctx of a producer inside an interrupt");
+    if (peer->manner == CALLS_LATE && peer->handler == NULL)
+        peers_late_end(); /* it was never started */
     peer_drop(peer);
 }
 
@@ -385,6 +385,8 @@ static void peer_draw(struct producer_peer *peer)
     if (peer->manner == CALLS_LATE &&
         (!peers_may_call_late() || hosts_are_checked()))
         peer->manner = MANNERLY;
+    if (peer->manner == CALLS_LATE)
+        peers_late_begin();
     if (peer->manner == ENDS_SILENTLY)
         expectation->excuses |= EXCUSE_ODD_END;
     if (peers_chance(1, 8)) {

@@ -402,9 +402,9 @@ static void chains_await(void)
         chains_close();
     sim_wait(chains_are_over, &scenario);
     sim_wait(meddlers_are_done, &scenario);
-    late_calls_await();
     for (int i = 0; i < scenario.chains_used; i++)
         chain_release(&scenario.chains[i]);
+    late_calls_await();
 }
 
 static bool hosts_are_over(void *arg)
