@@ -143,8 +143,8 @@ struct uva_async_map {
     void (*free_ctx)(void *ctx); /* the last call, when every result was given;
                                     any thread; NULL: none */
     void *ctx;                   /* owns, through free_ctx */
-    int32_t at_once;             /* begun and not given, at most; 0: 1 */
-    bool unordered; /* pass results on as they come, not in order of arrival */
+    int32_t at_once; /* begun and not given, at most; 0: 1; up to 524288 */
+    bool unordered;  /* pass results on as they come, not in order of arrival */
     struct uva_window window; /* limits of the batches requested and not passed
                                  on. 0 batches: 64, or twice `at_once` if that
                                  is more. Room for results is reserved at the
