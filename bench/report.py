@@ -44,6 +44,10 @@ PROGRAMS = {
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "What a process grows by over 10 million batches",
+    "stages": "A stage more between arrays and a handler, on the loop thread",
+    "merge": "Merging 2 streams, and 1,000",
+    "rebatch": "Splitting to batches of 1,024 rows, and joining them",
+    "take": "Taking batches, and getting them by a callback",
     "events": "Events of a device that costs nothing",
     "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
     "cuda": "Events of a CUDA device, and what a wait of 100 ms takes",
@@ -201,6 +205,35 @@ def other_targets():
                  " us")
 
 
+def stage_targets():
+    """The stages that move no data, and take; then those that do, and those
+    that have many inputs."""
+    for stage in ("transform", "filter", "limit_rows", "merge", "concat"):
+        yield Target(f"`{stage}` on the loop thread: more than the chain "
+                     "without it", "one",
+                     difference(f"stages/{stage}", "stages/none"), 40, " ns")
+    for place, where in (("loop", "on a loop of the host"),
+                         ("thread", "on a thread of the runtime"),
+                         ("turns", "between turns of the host")):
+        for window in (64, 256):
+            name = f"take/{place}/{window}"
+            yield Target(f"`take`, window {window}, {where}: against "
+                         "`for_each`", "one",
+                         ratio(f"{name}/take", f"{name}/for_each"), 1.1, " x")
+    yield Target("`merge` of 1,000 streams: largest share against the smallest",
+                 "one", lambda get: get("merge/1000/shares"), 1.1, " x")
+    yield Target("... a batch, against one of 2 streams", "one",
+                 ratio("merge/1000", "merge/2"), 2, " x")
+    yield Target("`rebatch`, 1 Mi rows split to 1,024: a batch of one column",
+                 "one", lambda get: get("rebatch/split/1-column"), 60, " ns")
+    yield Target("`rebatch`, 8 columns joined: speed against `memcpy`", "one",
+                 ratio("rebatch/join/memcpy", "rebatch/join/uvarrow"), 0.8,
+                 " x", least=True, needs="rebatch/")
+    yield Target("10 million batches through a chain of stages: growth after "
+                 "the first", "one", lambda get: get("steady/stages"), 256,
+                 " KiB")
+
+
 def installed_targets():
     for case, title in (("drive/64/uvarrow", "one thread"),
                         ("drive/64/uvarrow-4-maps", "and 4 maps"),
@@ -268,6 +301,7 @@ def targets(figures):
     yield from lane_targets()
     yield from outlet_targets(figures)
     yield from other_targets()
+    yield from stage_targets()
     yield from installed_targets()
     yield from event_targets()
     yield from opencl_targets()

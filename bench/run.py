@@ -33,7 +33,8 @@ PROGRAMS = {
     "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
-    "events": ("one", "two"), "opencl": ("one", "two"),
+    "stages": ("one",), "merge": ("one",), "rebatch": ("one",),
+    "take": ("one",), "events": ("one", "two"), "opencl": ("one", "two"),
     "cuda": ("two",), "beside": ("two",),
 }
 PASSES = 3
@@ -47,6 +48,9 @@ COUNTED = [
       for case in ("get_next", "64/hand", "1/hand")),
     *(("drive", f"drive/{window}/uvarrow{maps}", 4096, 20480, "host_run")
       for window in (64, 1) for maps in ("", "-1-map", "-4-maps")),
+    *(("stages", f"stages/{stage}", 4096, 20480, "host_run")
+      for stage in ("none", "transform", "filter", "limit_rows", "merge",
+                    "concat")),
     *((program, f"{program}/{window}/{who}", batches, 5 * batches, None)
       for program in ("lane", "outlet")
       for window, batches in ((1, 1000), (8, 2000), (64, 4000), (512, 8000))

@@ -276,7 +276,9 @@ UVA_API UVA_MUST_CHECK int uva_stream_next(struct uva_stream *stream,
 
 /** Called on the loop thread, never inside a call of the user's: once after
  * each EAGAIN of uva_stream_take(), when the schema is known, a batch waits, or
- * the stream has ended. May take, cancel, and release the stream. */
+ * the stream has ended. Batches that come together are announced together, or
+ * once half a window of them waits. May take, cancel, and release the stream.
+ */
 typedef void uva_ready_fn(void *ctx);
 
 /** Starts the stream for uva_stream_take(). Up to `window` (copied; NULL: the

@@ -168,14 +168,21 @@ static void add_rebatch(struct uva_stream *stream)
     (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 4});
 }
 
+static void add_split(struct uva_stream *stream)
+{
+    (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 1});
+}
+
 /* Every allocation fails once. The array source makes none for a batch, so the
- * stages make the last ones. */
+ * stages make the last ones; the last case needs more slots for tasks than are
+ * allocated at once. */
 START_TEST(a_stage_of_rows_takes_its_memory_from_the_runtime)
 {
     static void (*const adds[])(struct uva_stream *) = {add_filter, add_limit,
-                                                        add_rebatch};
+                                                        add_rebatch, add_split};
     static const char *const ends[] = {"3 2 1 complete", "2 complete",
-                                       "4 4 3 complete"};
+                                       "4 4 3 complete", "1 1 1 complete"};
+    static const int many_rows[] = {100, -1};
     struct uva_stream *stream;
     struct uva_error error;
     struct uva_consumer table;
@@ -185,7 +192,7 @@ START_TEST(a_stage_of_rows_takes_its_memory_from_the_runtime)
         recording_init(&consumer);
         consumer.transcribes = true;
         table = recording_table(&consumer);
-        stream = stream_of(LENGTHS);
+        stream = stream_of(_i == 3 ? many_rows : LENGTHS);
         loop_fail(&loop, n);
         adds[_i](stream);
         if (uva_stream_for_each(stream, &table, &error) == 0) {
@@ -532,9 +539,10 @@ int main(void)
     TCase *rows = tcase_create("rows");
 
     suite_add_loops(rows, 0, 2, a_filter_passes_on_what_it_keeps, NULL);
-    suite_add_loops(rows, 0, 3,
-                    a_stage_of_rows_takes_its_memory_from_the_runtime,
-                    offsets_that_point_to_nothing_are_an_error, NULL);
+    suite_add_loops(rows, 0, 4,
+                    a_stage_of_rows_takes_its_memory_from_the_runtime, NULL);
+    suite_add_loops(rows, 0, 3, offsets_that_point_to_nothing_are_an_error,
+                    NULL);
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
     suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);

@@ -36,10 +36,11 @@ static struct recording_consumer consumer;
 static struct script script;
 static struct uva_transform options;
 static struct {
-    int64_t input;     /* the next input */
-    int64_t at;        /* emitted of the current one */
-    int64_t tail;      /* emitted by finish */
-    atomic_long calls; /* of both functions */
+    int64_t input;        /* the next input */
+    int64_t at;           /* emitted of the current one */
+    int64_t tail;         /* emitted by finish */
+    atomic_long calls;    /* of both functions */
+    atomic_long returned; /* calls of `batch` that are over */
     atomic_long freed;
     atomic_bool inside, passed;
 } did;
@@ -82,6 +83,7 @@ static int script_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         code = emit_one(emit, emitter, 10 * in->data.array.length + did.at);
         did.at++;
     }
+    atomic_fetch_add(&did.returned, 1);
     if (did.at < in->data.array.length && code == EAGAIN)
         return code; /* called again with this input */
     did.at = 0;
@@ -454,6 +456,64 @@ START_TEST(errors_of_the_source_follow_what_was_emitted)
 }
 END_TEST
 
+static int fail_third(void *ctx, struct uva_batch *in,
+                      struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    if (in->ordinal == 2)
+        return uva_error_set(error, EDOM, "no third");
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+START_TEST(a_map_above_may_fail)
+{
+    struct uva_stream *stream = stream_of(LENGTHS);
+
+    options.on_loop = _i == ON_LOOP;
+    ck_assert_int_eq(
+        uva_stream_map(stream,
+                       &(struct uva_map){.batch = fail_third, .on_loop = true}),
+        0);
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    failed_with(EDOM, "no third", "schema 30 31 32 failed");
+}
+END_TEST
+
+static bool has_returned(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&did.returned) > 0;
+}
+
+static void on_first(void *ctx, struct uva_batch *batch,
+                     const struct uva_outcome *outcome)
+{
+    (void)outcome;
+    ck_assert_int_eq(batch->data.array.length, 90);
+    uva_array_release(&batch->data);
+    *(bool *)ctx = true;
+}
+
+/* Of what the function has emitted, one batch is wanted. */
+START_TEST(results_that_are_not_wanted_are_released)
+{
+    static const int nine[] = {9, -1};
+    struct uva_stream *stream = stream_of(nine);
+    bool answered = false;
+
+    options.on_loop = _i == ON_LOOP;
+    options.window.batches = 4;
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    ck_assert_int_eq(uva_stream_next(stream, on_first, &answered, NULL), 0);
+    loop_until(&loop, is_set, &answered);
+    loop_until(&loop, has_returned, NULL);
+    uva_stream_release(stream);
+}
+END_TEST
+
 /* ---- bad options -------------------------------------------------------- */
 
 static void refused(struct uva_transform *bad, const char *text)
@@ -516,7 +576,9 @@ int main(void)
         eagain_without_a_full_window_is_an_error,
         a_batch_that_does_not_fit_is_an_error, a_batch_that_is_lost_is_an_error,
         an_error_follows_what_was_emitted, enough_is_a_good_end,
-        finish_may_fail, ten_stages_move_one_batch_for_a_demand_of_one, NULL);
+        finish_may_fail, a_map_above_may_fail,
+        results_that_are_not_wanted_are_released,
+        ten_stages_move_one_batch_for_a_demand_of_one, NULL);
     suite_add_loops(tests, 0, 2 * PLACES,
                     errors_of_the_source_follow_what_was_emitted, NULL);
     suite_add_loops(tests, 0, 3 * PLACES,

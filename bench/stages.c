@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a stage costs that moves no data: a chain of arrays in memory and the
+ * handler of drive.c, with one more stage between them than the chain
+ * `stages/none`. `more` is an enum extra. */
+#include <errno.h>
+
+#include "host.h"
+#include "taker.h"
+
+enum {
+    AT_ONCE = 4096, /* batches of one stream, which fit into the cache */
+    WINDOW = 64
+};
+
+enum extra {
+    EXTRA_NONE,
+    EXTRA_TRANSFORM,
+    EXTRA_FILTER,
+    EXTRA_LIMIT_ROWS,
+    EXTRA_MERGE,
+    EXTRA_CONCAT
+};
+
+static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                   void *emitter, struct uva_error *error)
+{
+    const int code = emit(emitter, in);
+
+    (void)ctx;
+    (void)error;
+    return code == EAGAIN ? 0 : code;
+}
+
+static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
+                    struct uva_error *error)
+{
+    (void)ctx;
+    (void)batch;
+    (void)error;
+    *keep = true;
+    return 0;
+}
+
+static struct uva_stream *stream_of(struct host *host, int64_t count)
+{
+    static struct ArrowDeviceArray arrays[AT_ONCE];
+    struct ArrowSchema schema;
+
+    for (int64_t i = 0; i < count; i++)
+        batch_fill(&arrays[i], i);
+    batch_schema(&schema);
+    return uva_stream_from_arrays(host->runtime, &schema, arrays,
+                                  (size_t)count);
+}
+
+/* Merged and concatenated is a stream without batches. */
+static int add(struct host *host, struct uva_stream *stream, enum extra extra)
+{
+    struct uva_stream *other;
+
+    switch (extra) {
+    case EXTRA_NONE:
+        return 0;
+    case EXTRA_TRANSFORM:
+        return uva_stream_transform(
+            stream, &(struct uva_transform){.batch = pass_on, .on_loop = true});
+    case EXTRA_FILTER:
+        return uva_stream_filter(
+            stream, &(struct uva_filter){.keep = keep_all, .on_loop = true});
+    case EXTRA_LIMIT_ROWS:
+        return uva_stream_limit_rows(stream, INT64_MAX);
+    case EXTRA_MERGE:
+        other = stream_of(host, 0);
+        return uva_stream_merge(
+            stream, &other, 1,
+            &(struct uva_merge){.window = {.batches = WINDOW}});
+    case EXTRA_CONCAT:
+        other = stream_of(host, 0);
+        return uva_stream_concat(stream, &other, 1, 0);
+    }
+    return EINVAL;
+}
+
+static double run_once(struct host *host, const struct bench_case *self,
+                       struct taker *taker, int64_t count)
+{
+    const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
+    struct uva_stream *stream = stream_of(host, count);
+    double begun;
+
+    bench_check(add(host, stream, (enum extra)self->more) == 0, "stage");
+    taker_init(taker, self->window);
+    host->open = 1;
+    begun = bench_now_ns(host->how);
+    bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
+                "drive");
+    begun = host_run(host) - begun;
+    uva_stream_release(stream);
+    return begun;
+}
+
+static double run_chain(const struct bench_case *self,
+                        const struct bench_how *how)
+{
+    struct taker taker;
+    struct host host;
+    double took = 0;
+
+    host_open(&host, how, 0);
+    for (int64_t left = how->batches; left > 0; left -= AT_ONCE) {
+        const int64_t count = left < AT_ONCE ? left : AT_ONCE;
+
+        took += run_once(&host, self, &taker, count);
+        tally_check(&taker.tally, count);
+    }
+    host_close(&host);
+    return took;
+}
+
+static const struct bench_case cases[] = {
+    {"stages/none", 1000000, run_chain, WINDOW, EXTRA_NONE, 0},
+    {"stages/transform", 1000000, run_chain, WINDOW, EXTRA_TRANSFORM, 0},
+    {"stages/filter", 1000000, run_chain, WINDOW, EXTRA_FILTER, 0},
+    {"stages/limit_rows", 1000000, run_chain, WINDOW, EXTRA_LIMIT_ROWS, 0},
+    {"stages/merge", 1000000, run_chain, WINDOW, EXTRA_MERGE, 0},
+    {"stages/concat", 1000000, run_chain, WINDOW, EXTRA_CONCAT, 0},
+};
+
+int main(int argc, char **argv)
+{
+    return bench_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
+}
