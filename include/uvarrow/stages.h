@@ -221,6 +221,32 @@ struct uva_parallel {
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
                                 const struct uva_parallel *options);
 
+/* ---- on time ------------------------------------------------------------ */
+
+/** Limits in milliseconds; 0: none. The first three count only while the stream
+ * waits for what is above: time in which no batch is requested, or in which the
+ * consumer is busy, never counts. */
+struct uva_timeout {
+    int64_t open_ms;    /* from the start to the schema */
+    int64_t first_ms;   /* from the first request to the first batch; 0:
+                           between_ms counts for that one too */
+    int64_t between_ms; /* from a request, or from the batch before if more are
+                           requested, to the next batch */
+    int64_t total_ms;   /* from the start to the end, whatever is slow */
+    void *reserved[4];
+};
+
+/** Ends the stream FAILED with ETIMEDOUT when a limit passes. The text names
+ * the limit, the stage that waits, and what that waits for: its source, its
+ * consumer, a worker thread, a device, memory of the runtime's budget. The
+ * source is interrupted as by a cancel; batches that stages below hold are
+ * delivered before the error. A second call at the same place can only shorten
+ * limits. Copies `options`. Returns the first error so far, or 0; EINVAL
+ * without options, and for a negative limit; ENOMEM. Thread: builder. Clauses:
+ * AP-14. */
+UVA_API int uva_stream_timeout(struct uva_stream *stream,
+                               const struct uva_timeout *options);
+
 /* ---- on devices --------------------------------------------------------- */
 
 /** Where an event is waited for. */

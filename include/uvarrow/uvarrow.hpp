@@ -561,6 +561,11 @@ class stream
         (void)uva_stream_transfer(get(), &options);
         return *this;
     }
+    stream &timeout(const uva_timeout &options) noexcept
+    {
+        (void)uva_stream_timeout(get(), &options);
+        return *this;
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);

@@ -76,6 +76,18 @@ static void row_stages(void)
     maps = 1;
 }
 
+/* None of the limits passes. */
+static void time_stages(void)
+{
+    const struct uva_timeout timeout = {.open_ms = 3600000,
+                                        .between_ms = 3600000};
+
+    (void)uva_stream_timeout(f.stream, &timeout);
+    (void)uva_stream_parallel(f.stream, NULL);
+    (void)uva_stream_timeout(f.stream, &timeout);
+    maps = 0;
+}
+
 static struct uva_stream *empty_stream(void)
 {
     return fixture_arrays(&f, NULL, 0);
@@ -215,6 +227,7 @@ static const struct scenario {
     {SOURCE_BLOCKING, merge_stages, to_for_each},
     {SOURCE_TASKS, merge_stages, to_next},
     {SOURCE_TASKS, concat_stages, to_for_each},
+    {SOURCE_TASKS, time_stages, to_for_each},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

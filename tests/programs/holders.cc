@@ -98,6 +98,26 @@ static void options_are_set_by_name(const uva::runtime &rt)
 #endif
 }
 
+static void limits_of_time_fail_a_stream(const uva::runtime &rt)
+{
+    const auto soon = uva::options<uva_timeout>().set(&uva_timeout::open_ms, 1);
+    const auto late =
+        uva::options<uva_timeout>().set(&uva_timeout::total_ms, INT64_MAX);
+    uva::pusher silent;
+    uva::stream s = uva::stream::from_pusher(rt.get(), silent);
+    uva::stream t = scan(rt);
+    int ended = 0;
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [&](const uva_outcome &o) { ended = o.error.code; });
+    const int code = s.timeout(late).timeout(soon).for_each(keep);
+
+    assert(code == 0);
+    run();
+    assert(ended == ETIMEDOUT);
+    silent.close();
+    assert(sum_of(std::move(t.timeout(late))) == SUM);
+}
+
 static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
 {
     const auto held = std::make_shared<int>(0);
@@ -393,6 +413,7 @@ int main()
 
         assert(code == 0);
         options_are_set_by_name(rt);
+        limits_of_time_fail_a_stream(rt);
         a_callable_is_freed_with_its_stream(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);

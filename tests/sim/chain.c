@@ -223,6 +223,26 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
         (void)uva_stream_merge(stream, others, count, &options);
 }
 
+/* Time passes as the schedule wants, so any limit may pass. */
+static void add_timeout(struct uva_stream *stream,
+                        struct expectation *expectation)
+{
+    const struct uva_timeout options = {.open_ms = peers_limit(),
+                                        .first_ms = peers_limit(),
+                                        .between_ms = peers_limit(),
+                                        .total_ms = peers_limit()};
+
+    if (options.open_ms + options.first_ms + options.between_ms +
+            options.total_ms >
+        0)
+        expectation->excuses |= EXCUSE_TIMEOUT;
+    expectation_note("chain %d: limits of %lld, %lld, %lld and %lld ms",
+                     expectation->number, (long long)options.open_ms,
+                     (long long)options.first_ms, (long long)options.between_ms,
+                     (long long)options.total_ms);
+    (void)uva_stream_timeout(stream, &options);
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -231,7 +251,7 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 6)) {
+        switch (sim_choose(expectation->foreign ? 2 : 7)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -244,6 +264,9 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
         case 3:
             if (!expectation->device) /* empty streams are of the CPU */
                 add_merge(runtime, stream, expectation);
+            break;
+        case 4:
+            add_timeout(stream, expectation);
             break;
         default:
             add_map(stream, expectation);

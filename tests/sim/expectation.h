@@ -21,7 +21,7 @@ enum expectation_excuse {
     EXCUSE_HOSTILE = 64,  /* a peer breaks the protocol */
     EXCUSE_ODD_END = 128, /* a peer ends in a way that is only tolerated */
     EXCUSE_EVENT = 256,   /* the event of a batch fails */
-    EXCUSE_TIMEOUT = 512  /* a timeout for an event may expire */
+    EXCUSE_TIMEOUT = 512  /* a limit of time may pass */
 };
 
 /* How batches on a device must arrive at the end. */

@@ -3,7 +3,8 @@
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
- * thread, f filter, r limit_rows, g merge, c concat, both of one stream).
+ * thread, f filter, r limit_rows, g merge, c concat, both of one stream, i
+ * timeout).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "tck/subject_source.h"
+
+enum { HOUR_MS = 3600000 };
 
 static struct subject_books books;
 static struct uva_runtime *runtime;
@@ -91,6 +94,11 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_merge(stream, NULL, 0, NULL);
         else if (*chain == 'c')
             (void)uva_stream_concat(stream, NULL, 0, 0);
+        else if (*chain == 'i')
+            (void)uva_stream_timeout(
+                stream, &(struct uva_timeout){.open_ms = HOUR_MS,
+                                              .between_ms = HOUR_MS,
+                                              .total_ms = HOUR_MS});
     }
 }
 
