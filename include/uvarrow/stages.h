@@ -247,6 +247,41 @@ struct uva_timeout {
 UVA_API int uva_stream_timeout(struct uva_stream *stream,
                                const struct uva_timeout *options);
 
+/** How a stream that has failed is opened again. */
+struct uva_retry {
+    /* gives a stream to go on with (gives the reference), or NULL to give up:
+     * then `failed` is the end. `passed` batches with `rows` rows have been
+     * passed on so far; `attempt` counts from 1. `failed` has no stream. Called
+     * on the loop thread. Mandatory. */
+    struct uva_stream *(*again)(void *ctx, const struct uva_outcome *failed,
+                                int32_t attempt, int64_t passed, int64_t rows);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    int32_t times;               /* most calls of `again`; 0: 3; -1: no limit */
+    int64_t delay_ms;     /* before the first of them, doubled each time; 0: 100
+                           */
+    int64_t delay_max_ms; /* 0: 10 s */
+    bool resume; /* the streams of `again` go on behind what was passed on, so
+                    failures behind the first batch are tried again, too */
+    void *reserved[4];
+};
+
+/** Opens the stream again when it has FAILED: behind the batches before the
+ * failure and a delay, `again` gives another stream, and its batches follow;
+ * ordinals count on. Without `resume` only failures before the first batch are
+ * tried again. A stream of `again` that could not be built, fails or is
+ * cancelled counts as failed. The stream ends FAILED with the last failure if
+ * none is left to try; with EBUSY if `again` gives a stream that was started;
+ * with EINVAL if that is of another runtime, has another schema (as for
+ * uva_stream_merge()) or device type, or no ready stage where the first one has
+ * one. A cancel ends a delay at once; a drain does so with the failure before
+ * it, and has nothing tried again, nor has a close. Copies `options`, takes its
+ * ctx. Returns the first error so far, or 0; EINVAL for a negative member other
+ * than -1 for `times`, and for a delay_ms larger than delay_max_ms; EAGAIN if
+ * no thread can be started; ENOMEM. Thread: builder. Clauses: AP-14, AH-04. */
+UVA_API int uva_stream_retry(struct uva_stream *stream,
+                             const struct uva_retry *options);
+
 /* ---- on devices --------------------------------------------------------- */
 
 /** Where an event is waited for. */
