@@ -247,6 +247,22 @@ struct uva_timeout {
 UVA_API int uva_stream_timeout(struct uva_stream *stream,
                                const struct uva_timeout *options);
 
+/** A rate. 0: no limit, but not both. */
+struct uva_throttle {
+    int64_t batches_per_s; /* of any size */
+    int64_t bytes_per_s;   /* measured by uva_array_size() */
+    void *reserved[4];
+};
+
+/** Passes on no more than so much a second, in bursts of at most a tenth of a
+ * second's worth; a batch that is larger than that passes alone. Requests no
+ * more than one burst ahead, of what is requested below. Copies `options`.
+ * Returns the first error so far, or 0; EINVAL for a negative rate, or none;
+ * EAGAIN if no thread can be started; ENOMEM. Thread: builder.
+ * Clauses: AP-14. */
+UVA_API int uva_stream_throttle(struct uva_stream *stream,
+                                const struct uva_throttle *options);
+
 /** How a stream that has failed is opened again. */
 struct uva_retry {
     /* gives a stream to go on with (gives the reference), or NULL to give up:

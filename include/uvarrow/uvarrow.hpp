@@ -591,6 +591,11 @@ class stream
         options.ctx = made;
         return retry(static_cast<const uva_retry &>(options));
     }
+    stream &throttle(const uva_throttle &options) noexcept
+    {
+        (void)uva_stream_throttle(get(), &options);
+        return *this;
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);
