@@ -363,9 +363,17 @@ static bool chains_may_hang(void)
     return scenario.hostile || fake_threads_have_failed() || arena_has_failed();
 }
 
+static bool chains_take_time(void)
+{
+    for (int i = 0; i < scenario.chains_used; i++)
+        if (scenario.chains[i].expectation.delays)
+            return true;
+    return scenario.devices && device_takes_time();
+}
+
 static void chains_await(void)
 {
-    const bool timed = scenario.devices && device_takes_time();
+    const bool timed = chains_take_time();
     bool over = chains_end_in_time();
 
     if (chains_need_no_clock() && !chains_may_hang()) {

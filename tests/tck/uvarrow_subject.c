@@ -4,7 +4,7 @@
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, i
- * timeout).
+ * timeout, y retry, h throttle).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -69,6 +69,18 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
+static struct uva_stream *no_other(void *ctx, const struct uva_outcome *failed,
+                                   int32_t attempt, int64_t passed,
+                                   int64_t rows)
+{
+    (void)ctx;
+    (void)failed;
+    (void)attempt;
+    (void)passed;
+    (void)rows;
+    return NULL;
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -94,6 +106,13 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_merge(stream, NULL, 0, NULL);
         else if (*chain == 'c')
             (void)uva_stream_concat(stream, NULL, 0, 0);
+        else if (*chain == 'y')
+            (void)uva_stream_retry(stream,
+                                   &(struct uva_retry){.again = no_other});
+        else if (*chain == 'h')
+            (void)uva_stream_throttle(
+                stream, &(struct uva_throttle){.batches_per_s = 1000000000,
+                                               .bytes_per_s = 1000000000000});
         else if (*chain == 'i')
             (void)uva_stream_timeout(
                 stream, &(struct uva_timeout){.open_ms = HOUR_MS,
