@@ -73,24 +73,23 @@ static const struct uva_allocator *allocator_of(const struct retry *r)
 
 static void retry_wake(struct retry *r)
 {
-    if (!r->stage.source.stopped)
-        uva__producer_wake(r->stage.source.producer);
+    assert(!r->stage.source.stopped);
+    uva__producer_wake(r->stage.source.producer);
 }
 
 /* ---- calls from the producers above ------------------------------------- */
 
-/* The first schema is passed on, and kept to compare others with. */
+/* The first schema is passed on, and kept to compare others with. An earlier
+ * attempt may have had no memory to pass its schema on. */
 static int retry_take_schema(struct retry *r, struct ArrowSchema *schema)
 {
-    int code = uva__structs_copy_schema(allocator_of(r), schema, &r->schema);
+    int code;
 
-    if (code != 0) {
-        uva__failure_set(&r->stage.failure, allocator_of(r), code, NULL, NULL);
-        return code;
-    }
-    code = r->base.on_schema(&r->stage.handler, schema);
-    if (code != 0)
-        uva_schema_release(&r->schema);
+    uva_schema_release(&r->schema);
+    code = uva__structs_copy_schema(allocator_of(r), schema, &r->schema);
+    if (code == 0)
+        return r->base.on_schema(&r->stage.handler, schema);
+    uva__failure_set(&r->stage.failure, allocator_of(r), code, NULL, NULL);
     return code;
 }
 
@@ -107,7 +106,7 @@ static int retry_compare(const struct retry *r,
                              "retry: the device type of attempt %d is %d, not "
                              "%d",
                              (int)r->attempt, (int)type, (int)first);
-    if (r->schema.release == NULL ||
+    if (!r->stage.source.schema_known ||
         uva__schema_compare(&r->schema, schema, &detail) == 0)
         return 0;
     return uva_error_set(error, EINVAL,
@@ -126,10 +125,9 @@ static int retry_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         r->final = true;
         uva__failure_set(&r->stage.failure, allocator_of(r), code, &error,
                          NULL);
-        return code;
-    }
-    if (r->schema.release == NULL)
+    } else if (!r->stage.source.schema_known) {
         code = retry_take_schema(r, schema);
+    }
     uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
     r->known = code == 0;
     retry_wake(r);
@@ -142,10 +140,9 @@ static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 {
     struct retry *r = retry_of(stage);
 
+    assert(!stage->quit);
     r->requested--;
-    if (stage->quit) {
-        uva__task_drop(task);
-    } else if (!uva__stage_keep(stage, &r->kept, task, metadata)) {
+    if (!uva__stage_keep(stage, &r->kept, task, metadata)) {
         uva__failure_set(&stage->failure, allocator_of(r), ENOMEM, NULL, NULL);
         uva__stage_quit(stage);
     }
@@ -184,7 +181,7 @@ static void attempt_on_wakeup(struct uva_stream *stream)
     const struct uva__failure *why = uva__stream_cancelled(stream);
     struct uva__failure copy = {0};
 
-    if (why == NULL || stream != r->stream || r->stage.quit)
+    if (why == NULL || stream != r->stream)
         return;
     uva__failure_set(&copy, allocator_of(r), why->code, uva__failure_error(why),
                      NULL);
@@ -249,7 +246,7 @@ static int attempt_status(struct uva_stream *stream, struct uva_error *error)
     const struct uva__failure *why;
     int code = uva_stream_status(stream, error);
 
-    if (code == 0 && stream->tail != NULL && stream->tail->expensive) {
+    if (code == 0 && stream->tail->expensive) {
         (void)uva_stream_parallel(stream, NULL);
         code = uva_stream_status(stream, error);
     }
@@ -314,7 +311,7 @@ static void delay_over(struct uva__timer *timer)
     struct uva_stream *stream;
 
     delay_end(r);
-    if (r->final || !uva__rt_takes_streams(r->stage.source.rt)) {
+    if (!uva__rt_takes_streams(r->stage.source.rt)) {
         r->final = true;
         retry_wake(r);
         return;
@@ -363,9 +360,10 @@ static void retry_conclude(struct retry *r)
     struct uva__stage *stage = &r->stage;
     struct uva__source *source = &stage->source;
 
-    source->ended = stage->ended && stage->failure.code == 0;
-    if (stage->failure.code == 0 || !stage->released || source->ready > 0)
+    source->ended = stage->ended;
+    if (stage->failure.code == 0 || source->ready > 0)
         return;
+    assert(stage->released); /* with the error, or before the next task */
     if (r->waits && !r->final)
         return;
     if (!r->waits && retry_may_go_on(r)) {

@@ -130,11 +130,7 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__task *batch;
 
     t->requested--;
-    assert(t->requested >= 0);
-    if (stage->quit) {
-        uva__task_drop(task);
-        return;
-    }
+    assert(t->requested >= 0 && !stage->quit);
     if (!uva__stage_keep(stage, &one, task, metadata)) {
         uva__failure_set(&stage->failure, allocator_of(t), ENOMEM, NULL, NULL);
         uva__stage_quit(stage);

@@ -88,7 +88,7 @@ void uva__deadlines_free(struct uva__deadlines *d)
 
 static bool waits_for_schema(const struct uva__producer *p)
 {
-    return !p->loop.state.schema_known && p->loop.state.source_error == 0;
+    return !p->loop.state.schema_known;
 }
 
 /* A handler that accepts nothing now wants no batch, whatever the demand. */
@@ -97,7 +97,7 @@ static bool waits_for_batch(const struct uva__producer *p)
     const struct uva__producer_state *state = &p->loop.state;
 
     return state->schema_delivered && state->demand > 0 && state->ready == 0 &&
-           !state->paused && !state->exhausted && state->source_error == 0;
+           !state->paused;
 }
 
 /* Which limit counts for a batch: for the first one its own, if there is one.

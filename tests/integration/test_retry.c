@@ -197,6 +197,8 @@ END_TEST
 
 START_TEST(a_failure_behind_it_is_not)
 {
+    options.free_ctx = NULL;
+    expected = 0;
     start_first("12", EDOM, "no good");
     ends(UVA_END_FAILED, EDOM, "no good", "schema 1 2 failed");
     ck_assert_int_eq(calls, 0);
@@ -494,9 +496,12 @@ START_TEST(the_stream_of_an_attempt_has_a_status)
     options.resume = true;
     start_first("", EDOM, "no good");
     await_held();
-    if (_i == 2)
+    uva_stream_resume(held); /* has no effect */
+    loop_settle(&loop);
+    if (_i == 2) {
         uva_stream_cancel(stream, 0, "no more");
-    else if (_i == 3)
+        uva_stream_cancel(held, ETIMEDOUT, "too late");
+    } else if (_i == 3)
         uva_stream_cancel(held, ETIMEDOUT, "not this one");
     recording_await_done(&consumer, &loop);
     ck_assert_str_eq(consumer.transcript, transcripts[_i]);
@@ -555,6 +560,7 @@ START_TEST(a_drain_has_nothing_tried_again)
 {
     bool drained = false;
 
+    options.delay_ms = options.delay_max_ms = HOUR;
     if (_i == 0)
         wait_in_delay();
     else

@@ -103,12 +103,12 @@ END_TEST
  * size, and by both. */
 START_TEST(all_batches_pass_in_time)
 {
-    static const int64_t batches[] = {1000, 0, 2000},
-                         bytes[] = {0, 10000, 1000000000};
+    static const int64_t batches[] = {400, 0, 400},
+                         bytes[] = {0, 4000, 1000000000};
 
-    open_arrays(20, 10);
+    open_arrays(50, 10);
     start(batches[_i], bytes[_i]);
-    completes(20);
+    completes(50);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(a_failure_follows_the_batches_that_wait)
     uva_pusher_close(pusher, &error, NULL);
     pusher = NULL;
     ck_assert_int_eq(uva_stream_throttle(
-                         stream, &(struct uva_throttle){.batches_per_s = 500}),
+                         stream, &(struct uva_throttle){.batches_per_s = 20}),
                      0);
     (void)uva_stream_parallel(stream, NULL);
     recording_start(&consumer, stream);
@@ -324,6 +324,29 @@ START_TEST(batches_of_an_unknown_format_count_as_batches_only)
 }
 END_TEST
 
+/* Two batches that claim to be so large that the second one would come after 70
+ * years. Their data is not looked at. */
+START_TEST(the_longest_delay_is_limited)
+{
+    struct ArrowDeviceArray arrays[2];
+    struct ArrowSchema schema;
+
+    plain_schema(&schema, "l", "", 0);
+    for (int i = 0; i < 2; i++) {
+        arrays[i] = (struct ArrowDeviceArray){.device_type = ARROW_DEVICE_CPU};
+        plain_array(&arrays[i].array, (int64_t)1 << 36, 2, 0);
+        arrays[i].array.buffers[1] = &schema;
+    }
+    stream = uva_stream_from_arrays(loop.runtime, &schema, arrays, 2);
+    consumer.transcribes = false;
+    start(0, 1);
+    recording_await(&consumer, &loop, 1);
+    loop_settle(&loop);
+    ck_assert_int_eq(consumer.taken, 1);
+    ck_assert(loop_has_timer(&loop));
+}
+END_TEST
+
 /* ---- bad options -------------------------------------------------------- */
 
 START_TEST(options_are_checked)
@@ -371,6 +394,6 @@ int main(void)
               a_limit_that_passes_meanwhile_names_the_delay,
               a_limit_that_passes_names_the_source,
               batches_of_an_unknown_format_count_as_batches_only,
-              options_are_checked, NULL);
+              the_longest_delay_is_limited, options_are_checked, NULL);
     return suite_main("throttle", set_up, tear_down, tests, NULL);
 }

@@ -486,6 +486,25 @@ START_TEST(a_wait_that_is_over_does_not_count)
 }
 END_TEST
 
+/* The timer fires while nothing is waited for. */
+START_TEST(a_timer_that_fires_without_a_wait_is_not_started_again)
+{
+    bool taken = false;
+
+    open_pushed(true, 0);
+    limit(&(struct uva_timeout){.first_ms = 20});
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &taken, NULL), 0);
+    loop_until_timer(&f.loop);
+    push(1);
+    loop_until(&f.loop, is_set, &taken);
+    while (loop_has_timer(&f.loop))
+        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+    loop_settle(&f.loop);
+    ck_assert(!loop_has_timer(&f.loop));
+    ck_assert_int_eq(uva_stream_status(f.stream, NULL), 0);
+}
+END_TEST
+
 static int transform_passes(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                             void *emitter, struct uva_error *error)
 {
@@ -562,6 +581,7 @@ int main(void)
               a_cancel_ends_the_wait, time_without_a_request_does_not_count,
               time_in_which_a_reader_has_no_room_does_not_count,
               a_wait_that_is_over_does_not_count,
+              a_timer_that_fires_without_a_wait_is_not_started_again,
               a_batch_that_has_come_goes_before_a_limit_that_has_passed,
               options_are_checked, NULL);
     return suite_main("timeout", set_up, tear_down, tests, NULL);
