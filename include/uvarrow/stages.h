@@ -278,6 +278,83 @@ struct uva_parallel {
 UVA_API int uva_stream_parallel(struct uva_stream *stream,
                                 const struct uva_parallel *options);
 
+/* ---- on time ------------------------------------------------------------ */
+
+/** Limits in milliseconds; 0: none. The first three count only while the stream
+ * waits for what is above: time in which no batch is requested, or in which the
+ * consumer is busy, never counts. */
+struct uva_timeout {
+    int64_t open_ms;    /* from the start to the schema */
+    int64_t first_ms;   /* from the first request to the first batch; 0:
+                           between_ms counts for that one too */
+    int64_t between_ms; /* from a request, or from the batch before if more are
+                           requested, to the next batch */
+    int64_t total_ms;   /* from the start to the end, whatever is slow */
+    void *reserved[4];
+};
+
+/** Ends the stream FAILED with ETIMEDOUT when a limit passes. The text names
+ * the limit, the stage that waits, and what that waits for: its source, its
+ * consumer, a worker thread, a device, memory of the runtime's budget. The
+ * source is interrupted as by a cancel; batches that stages below hold are
+ * delivered before the error. A second call at the same place can only shorten
+ * limits. Copies `options`. Returns the first error so far, or 0; EINVAL
+ * without options, and for a negative limit; ENOMEM. Thread: builder. Clauses:
+ * AP-14. */
+UVA_API int uva_stream_timeout(struct uva_stream *stream,
+                               const struct uva_timeout *options);
+
+/** A rate. 0: no limit, but not both. */
+struct uva_throttle {
+    int64_t batches_per_s; /* of any size */
+    int64_t bytes_per_s;   /* measured by uva_array_size() */
+    void *reserved[4];
+};
+
+/** Passes on no more than so much a second, in bursts of at most a tenth of a
+ * second's worth; a batch that is larger than that passes alone. Requests no
+ * more than one burst ahead, of what is requested below. Copies `options`.
+ * Returns the first error so far, or 0; EINVAL for a negative rate, or none;
+ * EAGAIN if no thread can be started; ENOMEM. Thread: builder.
+ * Clauses: AP-14. */
+UVA_API int uva_stream_throttle(struct uva_stream *stream,
+                                const struct uva_throttle *options);
+
+/** How a stream that has failed is opened again. */
+struct uva_retry {
+    /* gives a stream to go on with (gives the reference), or NULL to give up:
+     * then `failed` is the end. `passed` batches with `rows` rows have been
+     * passed on so far; `attempt` counts from 1. `failed` has no stream. Called
+     * on the loop thread. Mandatory. */
+    struct uva_stream *(*again)(void *ctx, const struct uva_outcome *failed,
+                                int32_t attempt, int64_t passed, int64_t rows);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    int32_t times;               /* most calls of `again`; 0: 3; -1: no limit */
+    int64_t delay_ms;     /* before the first of them, doubled each time; 0: 100
+                           */
+    int64_t delay_max_ms; /* 0: 10 s */
+    bool resume; /* the streams of `again` go on behind what was passed on, so
+                    failures behind the first batch are tried again, too */
+    void *reserved[4];
+};
+
+/** Opens the stream again when it has FAILED: behind the batches before the
+ * failure and a delay, `again` gives another stream, and its batches follow;
+ * ordinals count on. Without `resume` only failures before the first batch are
+ * tried again. A stream of `again` that could not be built, fails or is
+ * cancelled counts as failed. The stream ends FAILED with the last failure if
+ * none is left to try; with EBUSY if `again` gives a stream that was started;
+ * with EINVAL if that is of another runtime, has another schema (as for
+ * uva_stream_merge()) or device type, or no ready stage where the first one has
+ * one. A cancel ends a delay at once; a drain does so with the failure before
+ * it, and has nothing tried again, nor has a close. Copies `options`, takes its
+ * ctx. Returns the first error so far, or 0; EINVAL for a negative member other
+ * than -1 for `times`, and for a delay_ms larger than delay_max_ms; EAGAIN if
+ * no thread can be started; ENOMEM. Thread: builder. Clauses: AP-14, AH-04. */
+UVA_API int uva_stream_retry(struct uva_stream *stream,
+                             const struct uva_retry *options);
+
 /* ---- on devices --------------------------------------------------------- */
 
 /** Where an event is waited for. */

@@ -630,6 +630,41 @@ class stream
         (void)uva_stream_transfer(get(), &options);
         return *this;
     }
+    stream &timeout(const uva_timeout &options) noexcept
+    {
+        (void)uva_stream_timeout(get(), &options);
+        return *this;
+    }
+    /** Takes the ctx of `options`. */
+    stream &retry(const uva_retry &options) noexcept
+    {
+        (void)uva_stream_retry(get(), &options);
+        return *this;
+    }
+    /** As above, for a callable stream(const uva_outcome &failed, int attempt,
+     * int64_t passed, int64_t rows), where an empty stream gives up. The stream
+     * owns it, and calls it on the loop thread. An exception gives up, too. The
+     * members of `options` that are functions are replaced. */
+    template <class F, class = std::enable_if_t<
+                           !std::is_convertible_v<F, const uva_retry &>>>
+    stream &retry(F f, uva_retry options = {})
+    {
+        auto *const made = new (std::nothrow) F(std::move(f));
+
+        if (made == nullptr) { // makes the start fail
+            uva_stream_cancel(get(), ENOMEM, "out of memory");
+            return *this;
+        }
+        options.again = retry_call<F>;
+        options.free_ctx = delete_ctx<F>;
+        options.ctx = made;
+        return retry(static_cast<const uva_retry &>(options));
+    }
+    stream &throttle(const uva_throttle &options) noexcept
+    {
+        (void)uva_stream_throttle(get(), &options);
+        return *this;
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);
@@ -754,6 +789,20 @@ class stream
         if (code != 0 && r)
             r.fail(error);
         return 0;
+    }
+
+    template <class F>
+    static uva_stream *retry_call(void *ctx, const uva_outcome *failed,
+                                  int32_t attempt, int64_t passed,
+                                  int64_t rows) noexcept
+    {
+        stream next;
+
+        (void)guard(nullptr, [&] {
+            next = (*static_cast<F *>(ctx))(*failed, attempt, passed, rows);
+            return 0;
+        });
+        return next.take();
     }
 
     struct released {

@@ -59,6 +59,21 @@ static void drain_end(struct uva_runtime *runtime)
     uva__rt_leave(rt);
 }
 
+/* Objects that would start streams must not wait for their time to do so. */
+static void drain_notify(struct uva_runtime *runtime)
+{
+    struct uva__open_object *object, *next;
+
+    if (runtime->drain.begun)
+        return;
+    runtime->drain.begun = true;
+    for (object = runtime->objects; object != NULL; object = next) {
+        next = object->next;
+        if (object->drain != NULL)
+            object->drain(object);
+    }
+}
+
 static void drain_keep_loop(struct uva_runtime *runtime)
 {
     if (!runtime->drain.keeps_loop)
@@ -74,6 +89,7 @@ static bool drainer_on_wakeup(struct uva__wakeup *wakeup)
     if (runtime->drain.over)
         return false;
     drain_keep_loop(runtime);
+    drain_notify(runtime);
     if (uva__inflight_is_drained(&rt->streams))
         drain_end(runtime);
     else

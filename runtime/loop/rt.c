@@ -474,6 +474,11 @@ bool uva__rt_stream_begin(struct uva__rt *rt)
     return false;
 }
 
+bool uva__rt_takes_streams(struct uva__rt *rt)
+{
+    return !uva__inflight_is_closed(&rt->streams) && !uva__rt_is_closing(rt);
+}
+
 void uva__rt_stream_end(struct uva__rt *rt)
 {
     stream_uncount(rt);

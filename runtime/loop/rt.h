@@ -190,6 +190,9 @@ bool uva__rt_is_closing(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__rt_stream_begin(struct uva__rt *rt);
 void uva__rt_stream_end(struct uva__rt *rt);
 
+/* Whether a stream may start now. Thread: any. */
+bool uva__rt_takes_streams(struct uva__rt *rt);
+
 /* Whether the mailbox is closed: no posted wake-up will be run any more.
  * Thread: any. */
 static inline bool uva__rt_is_closed(const struct uva__rt *rt)

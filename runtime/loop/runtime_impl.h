@@ -41,6 +41,7 @@ struct uva__drain {
     struct uva__close_request request; /* the deadline is its grace */
     struct uva__timer timer;           /* until the deadline */
     bool keeps_loop;                   /* it keeps the loop alive */
+    bool begun;                        /* open objects were notified */
     bool timed_out;                    /* the deadline has passed */
     bool over;                         /* no stream is open any more */
 };

@@ -563,6 +563,20 @@ static struct uva__task *merge_take(struct uva__source *source)
     return task;
 }
 
+/* Among several inputs, the first one that runs stands for all. */
+static enum uva__waiting merge_waiting(const struct uva__source *source,
+                                       const struct uva__source **above)
+{
+    const struct merge *m = uva__container_of(source, struct merge, source);
+    size_t i = 0;
+
+    while (i < m->opened && m->inputs[i].over)
+        i++;
+    if (i < m->opened)
+        *above = m->inputs[i].above->source;
+    return UVA__WAITING_SOURCE;
+}
+
 static void merge_stop(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
@@ -591,6 +605,7 @@ static const struct uva__source_ops merge_ops = {
     .take = merge_take,
     .stop = merge_stop,
     .leave = merge_leave,
+    .waiting = merge_waiting,
 };
 
 static const struct uva__source_ops concat_ops = {
@@ -600,6 +615,7 @@ static const struct uva__source_ops concat_ops = {
     .take = merge_take,
     .stop = merge_stop,
     .leave = merge_leave,
+    .waiting = merge_waiting,
 };
 
 /* The arguments of merge_make(). */

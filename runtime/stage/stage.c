@@ -20,6 +20,7 @@
 #include "arrow/metadata.h"
 #include "base/memory.h"
 #include "stream/handler_base.h"
+#include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__stage *
@@ -137,6 +138,17 @@ void uva__stage_stop(struct uva__source *source)
     uva__stage_quit(uva__stage_of(source));
 }
 
+enum uva__waiting uva__stage_waiting(const struct uva__source *source,
+                                     const struct uva__source **above)
+{
+    const struct uva__stage *stage =
+        uva__container_of(source, struct uva__stage, source);
+
+    if (stage->above != NULL)
+        *above = stage->above->source;
+    return UVA__WAITING_SOURCE;
+}
+
 void uva__stage_leave(struct uva__source *source)
 {
     struct uva__stage *stage = uva__stage_of(source);
@@ -144,6 +156,75 @@ void uva__stage_leave(struct uva__source *source)
     if (!stage->started)
         uva__producer_release(stage->above);
     uva__stage_release(stage);
+}
+
+void uva__stage_restart(struct uva__stage *stage, struct uva__producer *above)
+{
+    assert(stage->released && !stage->ended);
+    stage->above = above;
+    stage->released = stage->quit = false;
+    uva__failure_fini(&stage->failure, &stage->source.rt->allocator);
+    uva__stage_start(&stage->source);
+}
+
+/* ---- batches that are kept ---------------------------------------------- */
+
+static void slot_put(struct uva__stage *stage, struct uva__task *slot)
+{
+    uva__task_clear(slot, &stage->source.rt->allocator);
+    uva__slots_put_task(stage->source.rt, slot);
+}
+
+bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
+                     struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct uva__source *source = &stage->source;
+    struct uva__task *slot = uva__producer_take_task(source->producer);
+    struct uva__entry batch = {.info = {.ordinal = uva__task_ordinal(task),
+                                        .bytes = uva__task_bytes(task)}};
+    const bool room =
+        slot != NULL && uva__metadata_copy(&source->rt->allocator, metadata,
+                                           &batch.info.metadata) != ENOMEM;
+
+    if (!room)
+        uva__task_drop(task);
+    if (room && uva__task_extract_first(task, &batch.array) == 0) {
+        uva__task_fill_entry(slot, &batch, NULL);
+        uva__kept_push(kept, slot);
+        return true;
+    }
+    uva__metadata_fini(&batch.info.metadata, &source->rt->allocator, NULL);
+    if (slot != NULL)
+        slot_put(stage, slot);
+    return room;
+}
+
+struct uva__task *uva__kept_pop(struct uva__kept *kept)
+{
+    struct uva__link *link = uva__list_pop(&kept->tasks);
+    struct uva__task *task;
+
+    if (link == NULL)
+        return NULL;
+    task = uva__container_of(link, struct uva__task, link);
+    kept->count--;
+    kept->bytes -= task->info.bytes;
+    return task;
+}
+
+void uva__kept_push(struct uva__kept *kept, struct uva__task *task)
+{
+    uva__list_push(&kept->tasks, &task->link);
+    kept->count++;
+    kept->bytes += task->info.bytes;
+}
+
+void uva__kept_drop(struct uva__kept *kept, struct uva__source *source)
+{
+    struct uva__task *task;
+
+    while ((task = uva__kept_pop(kept)) != NULL)
+        uva__producer_drop_task(source->producer, task);
 }
 
 /* ---- life --------------------------------------------------------------- */

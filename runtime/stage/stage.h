@@ -59,10 +59,41 @@ void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
 
+/* For uva__source_ops: a stage that holds no batch waits for the source above
+ * it. */
+enum uva__waiting uva__stage_waiting(const struct uva__source *source,
+                                     const struct uva__source **above);
+
 /* Cancels the producer above, unless that has released the handler; once. */
 void uva__stage_quit(struct uva__stage *stage);
 
 /* Requests `n` more batches of the producer above, unless it has ended. */
 void uva__stage_request(struct uva__stage *stage, int64_t n);
+
+/* Has another producer (takes it) drive the handler, in which the functions are
+ * filled in, after one that has failed and released it. */
+void uva__stage_restart(struct uva__stage *stage, struct uva__producer *above);
+
+/* Batches that a stage has extracted, in slots of the producer below. */
+struct uva__kept {
+    struct uva__list tasks; /* in order */
+    int64_t count;
+    int64_t bytes; /* in them, as far as known */
+};
+
+/* Extracts `task`, and keeps the batch. False: there was no memory for it, and
+ * it is lost. If the extraction fails, nothing is kept, and the producer above
+ * reports why. */
+UVA_MUST_CHECK bool uva__stage_keep(struct uva__stage *stage,
+                                    struct uva__kept *kept,
+                                    struct ArrowAsyncTask *task,
+                                    const char *metadata);
+
+/* Gives the oldest batch; NULL: none is kept. Keeps one more. */
+struct uva__task *uva__kept_pop(struct uva__kept *kept);
+void uva__kept_push(struct uva__kept *kept, struct uva__task *task);
+
+/* For uva__source_ops.stop: discards all of them. */
+void uva__kept_drop(struct uva__kept *kept, struct uva__source *source);
 
 #endif

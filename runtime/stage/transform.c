@@ -698,6 +698,18 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__stage_quit(&t->stage);
 }
 
+static enum uva__waiting transform_waiting(const struct uva__source *source,
+                                           const struct uva__source **above)
+{
+    struct transform *t = transform_at((struct uva__source *)source);
+    bool running;
+
+    transform_lock(t);
+    running = t->locked.running;
+    transform_unlock(t);
+    return running ? UVA__WAITING_WORKER : uva__stage_waiting(source, above);
+}
+
 /* A result of a worker goes into a task when the producer below takes it. */
 static struct uva__task *transform_take_kept(struct transform *t)
 {
@@ -807,7 +819,8 @@ static const struct uva__stage_ops transform_ops = {
                .pull = transform_pull,
                .take = transform_take,
                .stop = transform_stop,
-               .leave = uva__stage_leave},
+               .leave = uva__stage_leave,
+               .waiting = transform_waiting},
     .task = transform_task,
     .free = transform_free,
 };

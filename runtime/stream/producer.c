@@ -28,6 +28,7 @@
 #include "base/time_limits.h"
 #include "base/unreachable.h"
 #include "stream/check_hop.h"
+#include "stream/deadlines.h"
 #include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
@@ -161,6 +162,7 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->source = source;
     p->task_owner = &producer_task_owner;
     p->maps = NULL;
+    p->deadlines = NULL;
     p->limit = -1;
     p->expensive = source->expensive;
     p->lazy = source->lazy;
@@ -214,6 +216,9 @@ static void producer_end(struct uva__producer *p)
         uva__metadata_move(&source->metadata, &p->loop.metadata);
     p->source = NULL;
     producer_free_maps(p);
+    if (p->deadlines != NULL)
+        uva__deadlines_free(p->deadlines);
+    p->deadlines = NULL;
     source->ops->leave(source);
 }
 
@@ -276,6 +281,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
     uva__atomic64_store(&p->demand,
                         0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
+    if (p->deadlines != NULL)
+        uva__deadlines_begin(p->deadlines);
     p->source->ops->start(p->source);
     uva__producer_wake(p);
 }
@@ -582,6 +589,8 @@ static void producer_move_release(struct uva__producer *p)
 
     p->loop.handler = NULL;
     uva__timer_stop(p->rt, &p->loop.drain);
+    if (p->deadlines != NULL)
+        uva__deadlines_stop(p->deadlines);
     uva__atomic64_or(&p->demand, UVA__DEMAND_DEAD);
     if (hooks.releasing != NULL)
         hooks.releasing(hooks.ctx);
@@ -835,6 +844,17 @@ static bool producer_fetch(struct uva__producer *p, int64_t offered)
     return uva__producer_state_next(&p->loop.state) != UVA__MOVE_WAIT;
 }
 
+/* Returns whether the producer has to run again before a limit passes. */
+static bool producer_check_deadlines(struct uva__producer *p)
+{
+    struct uva__failure failure = {0};
+    const bool more = uva__deadlines_check(p->deadlines, &failure);
+
+    if (failure.code != 0)
+        uva__producer_abort(p, &failure);
+    return more;
+}
+
 static bool producer_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva__producer *p =
@@ -848,6 +868,8 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     absorb_demand(p);
     absorb_source(p);
     more = producer_fetch(p, producer_dispatch(p));
+    if (p->deadlines != NULL)
+        more = producer_check_deadlines(p) || more;
     p->loop.running = false;
     if (p->loop.state.released)
         producer_linger(p);

@@ -17,6 +17,8 @@
 #include "stream/source.h"
 #include "uvarrow/stages.h"
 
+struct uva__deadlines;
+
 /* One map of a producer, with its input schema. */
 struct uva__mapping {
     struct uva__mapping *next; /* owns: the one that runs after it */
@@ -50,6 +52,7 @@ struct uva__producer {
     struct uva__source *source;               /* counts, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
+    struct uva__deadlines *deadlines;         /* owns, until its end; or NULL */
     int64_t limit;    /* batches at most; negative: no limit */
     int32_t priority; /* of its source's jobs, set before it begins */
     bool expensive;   /* extraction may be expensive */

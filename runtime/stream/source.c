@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The common part of all sources: initialising and freeing it. */
+/* The common part of all sources: initialising and freeing it, and what a chain
+ * of them waits for. */
 #include "stream/source.h"
 
+#include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
 void uva__source_init(struct uva__source *source,
@@ -25,4 +27,35 @@ void uva__source_fini(struct uva__source *source)
     uva__label_release(source->label);
     uva__share_close(&source->share);
     uva__rt_release(source->rt);
+}
+
+enum uva__waiting uva__source_waiting(const struct uva__source *source,
+                                      const char **name)
+{
+    const struct uva__source *above = source;
+    enum uva__waiting waiting = UVA__WAITING_SOURCE;
+
+    while (above != NULL) {
+        source = above;
+        above = NULL;
+        if (source->ops->waiting != NULL)
+            waiting = source->ops->waiting(source, &above);
+    }
+    *name = source->name;
+    return waiting;
+}
+
+const char *uva__waiting_text(enum uva__waiting waiting)
+{
+    static const char *const texts[] = {
+        [UVA__WAITING_SOURCE] = "its source",
+        [UVA__WAITING_CONSUMER] = "its consumer",
+        [UVA__WAITING_WORKER] = "a worker thread",
+        [UVA__WAITING_DEVICE] = "a device",
+        [UVA__WAITING_MEMORY] = "memory of the runtime's budget",
+        [UVA__WAITING_TURN] = "its turn, as `sources_open` limits the sources",
+        [UVA__WAITING_TIME] = "time to pass",
+    };
+
+    return texts[waiting];
 }

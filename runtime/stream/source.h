@@ -14,7 +14,18 @@
 
 struct uva__source;
 
-/* What each kind of source does. All functions are mandatory. */
+/* What a source waits for that gives no batch although one is wanted. */
+enum uva__waiting {
+    UVA__WAITING_SOURCE,   /* the user's source, or a foreign producer */
+    UVA__WAITING_CONSUMER, /* a request */
+    UVA__WAITING_WORKER,   /* a worker thread */
+    UVA__WAITING_DEVICE,   /* an event of a device */
+    UVA__WAITING_MEMORY,   /* its part of the runtime's budget */
+    UVA__WAITING_TURN, /* its turn to be opened, as `sources_open` demands */
+    UVA__WAITING_TIME  /* the end of a delay of its own */
+};
+
+/* What each kind of source does. All functions but `waiting` are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
     /* Begins, once, before all other calls but leave. */
@@ -32,6 +43,10 @@ struct uva__source_ops {
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
     void (*leave)(struct uva__source *source);
+    /* What a started source waits for. If that is a batch of the source above
+     * it, also sets `*above` to that one. NULL: the user's source. */
+    enum uva__waiting (*waiting)(const struct uva__source *source,
+                                 const struct uva__source **above);
 };
 
 /* Part of every source: the facts, and the producer to wake. */
@@ -64,5 +79,12 @@ void uva__source_init(struct uva__source *source,
 
 /* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
+
+/* What a source waits for that has started and gives no batch, as a fact and in
+ * the words of an error; sets `*name` to the name of the source that does wait,
+ * which may stand above. */
+enum uva__waiting uva__source_waiting(const struct uva__source *source,
+                                      const char **name);
+const char *uva__waiting_text(enum uva__waiting waiting);
 
 #endif

@@ -117,6 +117,60 @@ static void async_stages(void)
     maps = 2;
 }
 
+/* The only attempt after a failure opens the source. The rates are high. */
+static struct uva_stream *real;
+
+static struct uva_stream *again(void *ctx, const struct uva_outcome *failed,
+                                int32_t attempt, int64_t passed, int64_t rows)
+{
+    struct uva_stream *given = real;
+
+    (void)ctx;
+    (void)failed;
+    (void)attempt;
+    ck_assert_int_eq(passed + rows, 0);
+    real = NULL;
+    return given;
+}
+
+static void real_free(void *ctx)
+{
+    pass_free(ctx);
+    uva_stream_release(real);
+}
+
+static void retry_stages(void)
+{
+    struct uva_pusher *pusher;
+    struct uva_error error;
+
+    (void)uva_error_set(&error, ENOMEM, "failed");
+    real = f.stream;
+    f.stream = uva_stream_from_pusher(f.loop.runtime, NULL, &pusher);
+    if (pusher != NULL)
+        uva_pusher_close(pusher, &error, NULL);
+    (void)uva_stream_retry(f.stream, &(struct uva_retry){.again = again,
+                                                         .free_ctx = real_free,
+                                                         .times = 1,
+                                                         .delay_ms = 1});
+    (void)uva_stream_throttle(
+        f.stream, &(struct uva_throttle){.batches_per_s = 1000000,
+                                         .bytes_per_s = 1000000000});
+    maps = 1;
+}
+
+/* None of the limits passes. */
+static void time_stages(void)
+{
+    const struct uva_timeout timeout = {.open_ms = 3600000,
+                                        .between_ms = 3600000};
+
+    (void)uva_stream_timeout(f.stream, &timeout);
+    (void)uva_stream_parallel(f.stream, NULL);
+    (void)uva_stream_timeout(f.stream, &timeout);
+    maps = 0;
+}
+
 static struct uva_stream *empty_stream(void)
 {
     return fixture_arrays(&f, NULL, 0);
@@ -261,6 +315,9 @@ static const struct scenario {
     {SOURCE_BLOCKING, joining_stages, to_take},
     {SOURCE_TASKS, joining_stages, to_collect},
     {SOURCE_BLOCKING, merge_stages, to_collect},
+    {SOURCE_TASKS, time_stages, to_for_each},
+    {SOURCE_BLOCKING, retry_stages, to_for_each},
+    {SOURCE_TASKS, retry_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

@@ -99,6 +99,68 @@ static void options_are_set_by_name(const uva::runtime &rt)
 #endif
 }
 
+static void limits_of_time_fail_a_stream(const uva::runtime &rt)
+{
+    const auto soon = uva::options<uva_timeout>().set(&uva_timeout::open_ms, 1);
+    const auto late =
+        uva::options<uva_timeout>().set(&uva_timeout::total_ms, INT64_MAX);
+    uva::pusher silent;
+    uva::stream s = uva::stream::from_pusher(rt.get(), silent);
+    uva::stream t = scan(rt);
+    int ended = 0;
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [&](const uva_outcome &o) { ended = o.error.code; });
+    const int code = s.timeout(late).timeout(soon).for_each(keep);
+
+    assert(code == 0);
+    run();
+    assert(ended == ETIMEDOUT);
+    silent.close();
+    assert(sum_of(std::move(t.timeout(late))) == SUM);
+}
+
+// The first attempt throws, which gives up; the second stream goes on.
+static void a_stream_that_failed_is_opened_again(const uva::runtime &rt)
+{
+    const auto fast =
+        uva::options<uva_retry>().set(&uva_retry::delay_ms, int64_t{1});
+    const auto held = std::make_shared<int>(0);
+    int ended = -1;
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [&](const uva_outcome &o) { ended = o.error.code; });
+
+    for (const bool throws : {true, false}) {
+        uva::pusher broken;
+        uva::stream s = uva::stream::from_pusher(rt.get(), broken);
+
+        broken = uva::pusher(); // abandons the stream
+        s.retry(
+            [held, throws, &rt](const uva_outcome &failed, int, int64_t passed,
+                                int64_t) {
+                assert(failed.error.code == ECONNABORTED && passed == 0);
+                if (throws)
+                    throw std::runtime_error("no more");
+                return scan(rt);
+            },
+            fast);
+        const int code = s.for_each(keep);
+
+        assert(code == 0);
+        s.release();
+        run();
+        assert(ended == (throws ? ECONNABORTED : 0));
+    }
+    run();
+    assert(held.use_count() == 1);
+    uva::stream t = scan(rt);
+    t.retry(uva_retry(fast)).throttle(uva::options<uva_throttle>());
+    assert(t.for_each(keep) == EINVAL); // without a function, and a rate
+    uva::stream u = scan(rt);
+    u.throttle(uva::options<uva_throttle>().set(&uva_throttle::bytes_per_s,
+                                                int64_t{1} << 40));
+    assert(sum_of(std::move(u)) == SUM);
+}
+
 static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
 {
     const auto held = std::make_shared<int>(0);
@@ -452,6 +514,8 @@ int main()
 
         assert(code == 0);
         options_are_set_by_name(rt);
+        limits_of_time_fail_a_stream(rt);
+        a_stream_that_failed_is_opened_again(rt);
         a_callable_is_freed_with_its_stream(rt);
         replies_are_given_by_threads(rt);
         replies_that_are_lost_fail_the_stream(rt);

@@ -235,6 +235,44 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
         (void)uva_stream_merge(stream, others, count, &options);
 }
 
+static void add_throttle(struct uva_stream *stream,
+                         struct expectation *expectation)
+{
+    static const int64_t rates[] = {20, 300, 1000000};
+    const struct uva_throttle options = {
+        .batches_per_s = peers_chance(1, 2) ? rates[sim_choose(3)] : 0,
+        .bytes_per_s = rates[1 + sim_choose(2)]};
+
+    expectation_note("chain %d: %lld batches and %lld bytes a second",
+                     expectation->number, (long long)options.batches_per_s,
+                     (long long)options.bytes_per_s);
+    expectation->delays = true;
+    if (options.batches_per_s > 0 &&
+        (expectation->rate == 0 || options.batches_per_s < expectation->rate))
+        expectation->rate = options.batches_per_s;
+    (void)uva_stream_throttle(stream, &options);
+}
+
+/* Time passes as the schedule wants, so any limit may pass. */
+static void add_timeout(struct uva_stream *stream,
+                        struct expectation *expectation)
+{
+    const struct uva_timeout options = {.open_ms = peers_limit(),
+                                        .first_ms = peers_limit(),
+                                        .between_ms = peers_limit(),
+                                        .total_ms = peers_limit()};
+
+    if (options.open_ms + options.first_ms + options.between_ms +
+            options.total_ms >
+        0)
+        expectation->excuses |= EXCUSE_TIMEOUT;
+    expectation_note("chain %d: limits of %lld, %lld, %lld and %lld ms",
+                     expectation->number, (long long)options.open_ms,
+                     (long long)options.first_ms, (long long)options.between_ms,
+                     (long long)options.total_ms);
+    (void)uva_stream_timeout(stream, &options);
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -243,7 +281,7 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 7)) {
+        switch (sim_choose(expectation->foreign ? 2 : 9)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -260,10 +298,100 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
         case 4:
             async_add_stage(stream, expectation);
             break;
+        case 5:
+            add_timeout(stream, expectation);
+            break;
+        case 6:
+            add_throttle(stream, expectation);
+            break;
         default:
             add_map(stream, expectation);
         }
     }
+}
+
+/* ---- a source that is reached by retries --------------------------------- */
+
+enum { REFUSAL = ENETDOWN }; /* the code of attempts in vain */
+
+struct caller {
+    struct uva_runtime *runtime; /* borrows */
+    struct uva_stream *source;   /* a reference, until it is given */
+    uint64_t vain;               /* attempts that fail before that */
+};
+
+/* Makes a stream that fails before its first batch. */
+static struct uva_stream *refused_stream(struct uva_runtime *runtime)
+{
+    struct uva_stream *stream;
+    struct uva_pusher *pusher;
+    struct ArrowSchema schema;
+    struct uva_error error;
+
+    stream = uva_stream_from_pusher(runtime, NULL, &pusher);
+    if (pusher == NULL)
+        return stream;
+    batches_schema(&schema);
+    if (peers_chance(1, 2) && uva_pusher_set_schema(pusher, &schema) != 0)
+        expectation_note("a schema was refused");
+    uva_schema_release(&schema); /* unless it was taken */
+    (void)uva_error_set(&error, REFUSAL, "in vain");
+    uva_pusher_close(pusher, &error, NULL);
+    return stream;
+}
+
+static struct uva_stream *call_again(void *ctx,
+                                     const struct uva_outcome *failed,
+                                     int32_t attempt, int64_t passed,
+                                     int64_t rows)
+{
+    struct caller *caller = ctx;
+    struct uva_stream *source = caller->source;
+
+    (void)attempt;
+    expectation_note("another attempt");
+    if (failed->end != UVA_END_FAILED || failed->error.code == 0)
+        sim_fail("another attempt without a failure");
+    if (source == NULL)
+        return NULL;
+    if (passed != 0 || rows != 0)
+        sim_fail("passed on before there was anything");
+    if (caller->vain-- > 0)
+        return refused_stream(caller->runtime);
+    caller->source = NULL;
+    return source;
+}
+
+static void caller_free(void *ctx)
+{
+    const struct caller *caller = ctx;
+
+    uva_stream_release(caller->source);
+    arena_free(ctx);
+}
+
+/* Makes a stream that fails, and after retries is `source`. */
+static struct uva_stream *retried_stream(struct uva_runtime *runtime,
+                                         struct uva_stream *source,
+                                         struct expectation *expectation)
+{
+    struct caller *caller = arena_new(sizeof(*caller), "a caller");
+    struct uva_stream *stream = refused_stream(runtime);
+    const struct uva_retry options = {.again = call_again,
+                                      .free_ctx = caller_free,
+                                      .ctx = caller,
+                                      .times = -1,
+                                      .delay_ms = 1 + (int64_t)sim_choose(4),
+                                      .delay_max_ms =
+                                          4 + (int64_t)sim_choose(100),
+                                      .resume = peers_chance(1, 2)};
+
+    expectation->delays = true;
+    *caller = (struct caller){runtime, source, sim_choose(3)};
+    expectation_note("chain %d: %llu attempts in vain", expectation->number,
+                     (unsigned long long)caller->vain + 1);
+    (void)uva_stream_retry(stream, &options);
+    return stream;
 }
 
 /* ---- from stream to stream ---------------------------------------------- */
@@ -419,8 +547,11 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
     struct uva_stream *stream, *next;
     const bool bare = expectation->device && peers_chance(1, 3);
 
+    expectation->made_ns = sim_now_ns();
     stream = expectation->foreign ? hostile_producer_stream(at, expectation)
                                   : peers_source(at, expectation);
+    if (!expectation->foreign && !expectation->device && peers_chance(1, 6))
+        stream = retried_stream(at, stream, expectation);
     chain_add(chain, stream);
     draw_priority(stream, expectation);
     if (!bare)

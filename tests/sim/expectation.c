@@ -14,6 +14,7 @@
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/fake_threads.h"
+#include "sim/fake_uv.h"
 
 static bool is_aloud;
 
@@ -55,6 +56,22 @@ static void expectation_take_foreign(struct expectation *expectation)
         sim_fail("a batch arrived beyond the limit");
 }
 
+/* All batches but one burst must have taken their time. A clock that ticks may
+ * be ahead of the engine's. */
+static void expectation_take_time(const struct expectation *expectation)
+{
+    const int64_t rate = expectation->rate;
+    const int64_t burst = rate >= 20 ? rate / 10 : 1;
+    const uint64_t took_ns = sim_now_ns() - expectation->made_ns;
+
+    if (rate > 0 && !fake_uv_ticks() &&
+        (double)(expectation->seen - burst) * 1e9 / (double)rate >
+            (double)took_ns)
+        sim_fail("%" PRId64 " batches in %" PRIu64 " ns at %" PRId64
+                 " a second",
+                 expectation->seen, took_ns, rate);
+}
+
 void expectation_take(struct expectation *expectation,
                       const struct ArrowDeviceArray *given)
 {
@@ -88,6 +105,7 @@ void expectation_take(struct expectation *expectation,
     expectation->has[ordinal] = true;
     if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");
+    expectation_take_time(expectation);
 }
 
 /* ---- assertions of the library ------------------------------------------ */

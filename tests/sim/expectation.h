@@ -21,7 +21,7 @@ enum expectation_excuse {
     EXCUSE_HOSTILE = 64,  /* a peer breaks the protocol */
     EXCUSE_ODD_END = 128, /* a peer ends in a way that is only tolerated */
     EXCUSE_EVENT = 256,   /* the event of a batch fails */
-    EXCUSE_TIMEOUT = 512  /* a timeout for an event may expire */
+    EXCUSE_TIMEOUT = 512  /* a limit of time may pass */
 };
 
 /* How batches on a device must arrive at the end. */
@@ -45,6 +45,9 @@ struct expectation {
     bool unordered;   /* a stage delivers batches in any order */
     bool partial;     /* the end may come before all batches are seen */
     bool stalls;      /* it may wait until the peers are unblocked */
+    bool delays;      /* a stage waits for the clock */
+    int64_t rate;     /* the most batches a second; 0: no limit */
+    uint64_t made_ns; /* when it was made */
     bool foreign;   /* its batches are not ours, so their content is unknown */
     bool hostile;   /* its last consumer breaks rules */
     bool meddled;   /* some fiber cancels */

@@ -112,6 +112,13 @@ struct uva_window peers_window(void)
     return window;
 }
 
+int64_t peers_limit(void)
+{
+    static const int64_t limits[] = {1, 10, 100, 1000};
+
+    return peers_chance(2, 3) ? 0 : limits[sim_choose(4)];
+}
+
 /* ---- a source in memory ------------------------------------------------- */
 
 static struct uva_stream *array_stream(struct uva_runtime *runtime,

@@ -42,6 +42,9 @@ void peers_spawn(const char *name, void (*body)(void *arg), void *arg);
 /* Draws a window, usually a small one. */
 struct uva_window peers_window(void);
 
+/* Draws a limit in milliseconds; 0, twice in three times. */
+int64_t peers_limit(void);
+
 /* ---- sources ------------------------------------------------------------ */
 
 /* Makes a stream with some kind of source, as the scenario requires. */

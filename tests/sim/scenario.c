@@ -383,9 +383,17 @@ static void late_calls_await(void)
     sim_wait(peers_have_called_late, NULL);
 }
 
+static bool chains_take_time(void)
+{
+    for (int i = 0; i < scenario.chains_used; i++)
+        if (scenario.chains[i].expectation.delays)
+            return true;
+    return scenario.devices && device_takes_time();
+}
+
 static void chains_await(void)
 {
-    const bool timed = scenario.devices && device_takes_time();
+    const bool timed = chains_take_time();
     bool over = chains_end_in_time();
 
     if (chains_need_no_clock() && !chains_may_hang()) {

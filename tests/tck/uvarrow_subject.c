@@ -4,7 +4,8 @@
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
- * map_async that is answered by other threads, A one that is answered at once).
+ * map_async that is answered by other threads, A one that is answered at once,
+ * i timeout, y retry, h throttle).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #include "tck/subject_source.h"
+
+enum { HOUR_MS = 3600000 };
 
 static struct subject_books books;
 static struct uva_runtime *runtime;
@@ -112,6 +115,18 @@ static int begin_through(void *ctx, struct uva_batch *in, uva_reply *reply)
     return 0;
 }
 
+static struct uva_stream *no_other(void *ctx, const struct uva_outcome *failed,
+                                   int32_t attempt, int64_t passed,
+                                   int64_t rows)
+{
+    (void)ctx;
+    (void)failed;
+    (void)attempt;
+    (void)passed;
+    (void)rows;
+    return NULL;
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -143,6 +158,18 @@ static void chain_add(struct uva_stream *stream)
                 &(struct uva_async_map){.begin = *chain == 'a' ? begin_answer
                                                                : begin_through,
                                         .at_once = 4});
+        else if (*chain == 'y')
+            (void)uva_stream_retry(stream,
+                                   &(struct uva_retry){.again = no_other});
+        else if (*chain == 'h')
+            (void)uva_stream_throttle(
+                stream, &(struct uva_throttle){.batches_per_s = 1000000000,
+                                               .bytes_per_s = 1000000000000});
+        else if (*chain == 'i')
+            (void)uva_stream_timeout(
+                stream, &(struct uva_timeout){.open_ms = HOUR_MS,
+                                              .between_ms = HOUR_MS,
+                                              .total_ms = HOUR_MS});
     }
 }
 

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_retry(): a stage that replaces the producer above it by that of
+ * another stream, after it has failed.
+ *
+ * Happy path:  task -> extracted, and kept in a slot -> taken, and counted as
+ *              passed on -> the producer above fails, and releases the handler
+ *              -> the batches that are kept are taken -> a delay -> the user's
+ *              function gives another stream -> its producer drives the handler
+ *              -> the end.
+ *
+ * What can fail: the last attempt, or one that is not tried again: its failure
+ *              is that of the stream. A stream that cannot go on for the one
+ *              before it: EBUSY, EINVAL.
+ *
+ * On cancel:   passed to the producer above at once; a delay ends. A cancel of
+ *              the stream of an attempt is a failure of that attempt. A drain
+ *              ends a delay, with the failure before it. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "arrow/schema_compare.h"
+#include "arrow/structs.h"
+#include "base/memory.h"
+#include "stage/stage.h"
+#include "stream/stream_impl.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+enum { TIMES = 3, DELAY_MS = 100, DELAY_MAX_MS = 10000 };
+
+struct retry {
+    struct uva__stage stage;  /* first */
+    struct uva_retry options; /* owns its ctx; with its defaults filled in */
+    struct ArrowAsyncDeviceStreamHandler base; /* that of `stage` */
+    struct uva__sink sink; /* of the streams of all attempts */
+    struct uva_stream
+        *stream;      /* a user reference to that of this attempt, until
+                         it has released the handler; NULL: the first */
+    bool device_data; /* the first one waits for events of devices */
+    struct ArrowSchema schema; /* owns: the one passed on, to compare with */
+    struct uva__kept kept;     /* batches */
+    int64_t ordinal;           /* of the next batch */
+    int64_t passed, rows;      /* passed on so far */
+    int32_t attempt;           /* number of streams that were asked for */
+    int64_t requested;         /* batches requested above that have not come */
+    bool known;                /* the schema of this attempt has come */
+    bool final;                /* a failure now is that of the stream */
+    bool waits;                /* for the timer */
+    struct uva__timer timer;   /* of the delay */
+    struct uva__open_object object; /* tracked during a delay */
+};
+
+static struct retry *retry_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct retry, stage);
+}
+
+static struct retry *retry_at(struct uva__source *source)
+{
+    return retry_of(uva__stage_of(source));
+}
+
+static struct retry *retry_behind(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct retry, stage.handler);
+}
+
+static const struct uva_allocator *allocator_of(const struct retry *r)
+{
+    return &r->stage.source.rt->allocator;
+}
+
+static void retry_wake(struct retry *r)
+{
+    assert(!r->stage.source.stopped);
+    uva__producer_wake(r->stage.source.producer);
+}
+
+/* ---- calls from the producers above ------------------------------------- */
+
+/* The first schema is passed on, and kept to compare others with. An earlier
+ * attempt may have had no memory to pass its schema on. */
+static int retry_take_schema(struct retry *r, struct ArrowSchema *schema)
+{
+    int code;
+
+    uva_schema_release(&r->schema);
+    code = uva__structs_copy_schema(allocator_of(r), schema, &r->schema);
+    if (code == 0)
+        return r->base.on_schema(&r->stage.handler, schema);
+    uva__failure_set(&r->stage.failure, allocator_of(r), code, NULL, NULL);
+    return code;
+}
+
+static int retry_compare(const struct retry *r,
+                         const struct ArrowSchema *schema,
+                         struct uva_error *error)
+{
+    const ArrowDeviceType type = r->stage.handler.producer->device_type;
+    const ArrowDeviceType first = r->stage.source.device_type;
+    struct uva_error detail = {0};
+
+    if (type != first)
+        return uva_error_set(error, EINVAL,
+                             "retry: the device type of attempt %d is %d, not "
+                             "%d",
+                             (int)r->attempt, (int)type, (int)first);
+    if (!r->stage.source.schema_known ||
+        uva__schema_compare(&r->schema, schema, &detail) == 0)
+        return 0;
+    return uva_error_set(error, EINVAL,
+                         "retry: attempt %d has another schema: %s",
+                         (int)r->attempt, detail.message);
+}
+
+static int retry_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                           struct ArrowSchema *schema)
+{
+    struct retry *r = retry_behind(handler);
+    struct uva_error error = {0};
+    int code = r->attempt > 0 ? retry_compare(r, schema, &error) : 0;
+
+    if (code != 0) {
+        r->final = true;
+        uva__failure_set(&r->stage.failure, allocator_of(r), code, &error,
+                         NULL);
+    } else if (!r->stage.source.schema_known) {
+        code = retry_take_schema(r, schema);
+    }
+    uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
+    r->known = code == 0;
+    retry_wake(r);
+    return code;
+}
+
+/* Without memory for a batch the attempt has failed. */
+static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
+                       const char *metadata)
+{
+    struct retry *r = retry_of(stage);
+
+    assert(!stage->quit);
+    r->requested--;
+    if (!uva__stage_keep(stage, &r->kept, task, metadata)) {
+        uva__failure_set(&stage->failure, allocator_of(r), ENOMEM, NULL, NULL);
+        uva__stage_quit(stage);
+    }
+    stage->source.ready = r->kept.count;
+}
+
+/* Gives the stream of the attempt its result. */
+static void attempt_over(struct retry *r)
+{
+    struct uva_stream *stream = r->stream;
+    int code = r->stage.failure.code;
+
+    r->stream = NULL;
+    if (stream == NULL)
+        return;
+    if (code == 0 && !r->stage.ended)
+        code = ECANCELED; /* from below */
+    uva__stream_settle(stream, code, uva__failure_error(&r->stage.failure));
+    uva_stream_release(stream);
+}
+
+static void retry_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct retry *r = retry_behind(handler);
+
+    attempt_over(r);
+    r->base.release(handler); /* which wakes the producer below */
+}
+
+/* ---- the stream of an attempt ------------------------------------------- */
+
+/* Its own cancel is a failure of the attempt. */
+static void attempt_on_wakeup(struct uva_stream *stream)
+{
+    struct retry *r = uva__container_of(stream->sink, struct retry, sink);
+    const struct uva__failure *why = uva__stream_cancelled(stream);
+    struct uva__failure copy = {0};
+
+    if (why == NULL || stream != r->stream)
+        return;
+    uva__failure_set(&copy, allocator_of(r), why->code, uva__failure_error(why),
+                     NULL);
+    uva__producer_abort(r->stage.above, &copy);
+}
+
+static void attempt_free(struct uva_stream *stream)
+{
+    uva__stage_release(
+        &uva__container_of(stream->sink, struct retry, sink)->stage);
+}
+
+/* It is never begun as a sink: the stage opens it. */
+static const struct uva__sink_ops attempt_sink_ops = {
+    .name = "retry",
+    .on_wakeup = attempt_on_wakeup,
+    .free = attempt_free,
+};
+
+/* Whether the stream can go on for the one that has failed. */
+static int attempt_check(const struct retry *r, struct uva_stream *stream,
+                         struct uva_error *error)
+{
+    const char *fault = NULL;
+    int code = EINVAL;
+
+    if (stream->rt != r->stage.source.rt)
+        fault = "is of another runtime";
+    else if ((code = uva__stream_building(stream)) != 0)
+        fault = "was started, or is part of another stream";
+    else if (r->device_data && !stream->device_data)
+        fault = "waits for no events of devices, as the first one does";
+    if (fault == NULL)
+        return 0;
+    return uva_error_set(error, code != 0 ? code : EINVAL,
+                         "retry: the stream of attempt %d %s", (int)r->attempt,
+                         fault);
+}
+
+/* Marks the stream as given, and has its producer go on. */
+static void attempt_open(struct retry *r, struct uva_stream *stream)
+{
+    struct uva__producer *above = stream->tail;
+
+    uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
+    stream->tail = NULL;
+    uva__stage_acquire(&r->stage); /* of the stream's sink */
+    uva__stream_attach(stream, &r->sink);
+    r->stream = stream;
+    r->known = false;
+    r->requested = 0;
+    r->stage.handler = r->base;
+    r->stage.handler.on_schema = retry_on_schema;
+    r->stage.handler.release = retry_on_release;
+    uva__stage_restart(&r->stage, above);
+}
+
+/* Why the stream cannot be opened, which is a failure of the attempt: it could
+ * not be built, or was cancelled. */
+static int attempt_status(struct uva_stream *stream, struct uva_error *error)
+{
+    const struct uva__failure *why;
+    int code = uva_stream_status(stream, error);
+
+    if (code == 0 && stream->tail->expensive) {
+        (void)uva_stream_parallel(stream, NULL);
+        code = uva_stream_status(stream, error);
+    }
+    if (code != 0)
+        return code;
+    why = uva__stream_cancelled(stream);
+    return why != NULL ? uva__failure_get(why, error) : 0;
+}
+
+/* Takes the reference on `stream`. */
+static void attempt_begin(struct retry *r, struct uva_stream *stream)
+{
+    struct uva__failure *failure = &r->stage.failure;
+    struct uva_error error = {0};
+    int code = 0;
+
+    if (stream->rt != NULL && stream->sticky.code == 0)
+        code = attempt_check(r, stream, &error);
+    r->final = code != 0;
+    if (code == 0)
+        code = attempt_status(stream, &error);
+    if (code == 0) {
+        attempt_open(r, stream);
+        return;
+    }
+    uva__failure_fini(failure, allocator_of(r));
+    uva__failure_set(failure, allocator_of(r), code, &error, NULL);
+    uva_stream_release(stream);
+    retry_wake(r);
+}
+
+/* ---- the delay ---------------------------------------------------------- */
+
+static void delay_end(struct retry *r)
+{
+    if (!r->waits)
+        return;
+    r->waits = false;
+    uva__timer_stop(r->stage.source.rt, &r->timer);
+    uva__loop_untrack(r->stage.source.rt, &r->object);
+}
+
+/* The abort of the stream ends the delay, too. */
+static void delay_abort(struct uva__open_object *object)
+{
+    (void)object;
+}
+
+/* A drain has begun. The object must not be untracked at once. */
+static void delay_give_up(struct uva__open_object *object)
+{
+    struct retry *r = uva__container_of(object, struct retry, object);
+
+    r->final = true;
+    retry_wake(r);
+}
+
+static void delay_over(struct uva__timer *timer)
+{
+    struct retry *r = uva__container_of(timer, struct retry, timer);
+    struct uva_outcome failed = {.end = UVA_END_FAILED, .batches = r->passed};
+    struct uva_stream *stream;
+
+    delay_end(r);
+    if (!uva__rt_takes_streams(r->stage.source.rt)) {
+        r->final = true;
+        retry_wake(r);
+        return;
+    }
+    r->attempt += r->attempt < INT32_MAX;
+    failed.metadata = uva__failure_metadata(&r->stage.failure);
+    (void)uva__failure_get(&r->stage.failure, &failed.error);
+    stream = r->options.again(r->options.ctx, &failed, r->attempt, r->passed,
+                              r->rows);
+    r->final = stream == NULL;
+    if (stream != NULL)
+        attempt_begin(r, stream);
+    else
+        retry_wake(r);
+}
+
+static int64_t delay_next_ms(struct retry *r)
+{
+    const int64_t ms = r->options.delay_ms, most = r->options.delay_max_ms;
+
+    r->options.delay_ms = ms > most / 2 ? most : ms * 2;
+    return ms < most ? ms : most;
+}
+
+static void delay_begin(struct retry *r)
+{
+    r->waits = true;
+    uva__loop_track(r->stage.source.rt, &r->object);
+    uva__timer_start(r->stage.source.rt, &r->timer, delay_next_ms(r));
+}
+
+/* ---- as a source -------------------------------------------------------- */
+
+static bool retry_may_go_on(const struct retry *r)
+{
+    const struct uva_retry *options = &r->options;
+
+    return !r->final && (options->times < 0 || r->attempt < options->times) &&
+           (options->resume || r->passed == 0) &&
+           uva__rt_takes_streams(r->stage.source.rt);
+}
+
+/* A failure counts when the batches before it were passed on. */
+static void retry_conclude(struct retry *r)
+{
+    struct uva__stage *stage = &r->stage;
+    struct uva__source *source = &stage->source;
+
+    source->ended = stage->ended;
+    if (stage->failure.code == 0 || source->ready > 0)
+        return;
+    assert(stage->released); /* with the error, or before the next task */
+    if (r->waits && !r->final)
+        return;
+    if (!r->waits && retry_may_go_on(r)) {
+        delay_begin(r);
+        return;
+    }
+    delay_end(r);
+    uva__failure_move(&stage->failure, &source->failure, allocator_of(r));
+}
+
+static void retry_pull(struct uva__source *source, int64_t demand)
+{
+    struct retry *r = retry_at(source);
+    const int64_t n = demand - source->ready - r->requested;
+
+    uva__share_hold(&source->share, r->kept.count, r->kept.bytes);
+    if (source->failure.code != 0)
+        return;
+    retry_conclude(r);
+    if (!r->known || n <= 0)
+        return;
+    r->requested += n;
+    uva__stage_request(&r->stage, n);
+}
+
+static struct uva__task *retry_take(struct uva__source *source)
+{
+    struct retry *r = retry_at(source);
+    struct uva__task *task = uva__kept_pop(&r->kept);
+
+    source->ready--;
+    task->info.ordinal = r->ordinal++;
+    r->passed++;
+    r->rows += task->array.array.length;
+    return task;
+}
+
+static enum uva__waiting retry_waiting(const struct uva__source *source,
+                                       const struct uva__source **above)
+{
+    const struct retry *r =
+        uva__container_of(source, struct retry, stage.source);
+
+    return r->waits ? UVA__WAITING_TIME : uva__stage_waiting(source, above);
+}
+
+static void retry_stop(struct uva__source *source)
+{
+    struct retry *r = retry_at(source);
+
+    delay_end(r);
+    uva__kept_drop(&r->kept, source);
+    uva__share_hold(&source->share, 0, 0);
+    uva__stage_stop(source);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void retry_free(struct uva__stage *stage,
+                       const struct uva_allocator *allocator)
+{
+    struct retry *r = retry_of(stage);
+
+    assert(r->stream == NULL && !r->waits);
+    if (r->options.free_ctx != NULL)
+        r->options.free_ctx(r->options.ctx);
+    uva_schema_release(&r->schema);
+    uva__memory_free(allocator, r, sizeof(*r));
+}
+
+static const struct uva__wakeup_ops retry_wakeup_ops = {NULL, uva__stage_free};
+
+static const struct uva__stage_ops retry_ops = {
+    .source = {.name = "retry",
+               .start = uva__stage_start,
+               .pull = retry_pull,
+               .take = retry_take,
+               .stop = retry_stop,
+               .leave = uva__stage_leave,
+               .waiting = retry_waiting},
+    .task = retry_task,
+    .free = retry_free,
+};
+
+/* The arguments of retry_make(). */
+struct setup {
+    const struct uva_retry *options; /* takes its ctx ... */
+    bool *taken;                     /* ... and notes that here */
+    bool device_data;
+};
+
+static struct uva__source *retry_make(struct uva__producer *above,
+                                      const void *given)
+{
+    const struct setup *setup = given;
+    struct retry *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
+
+    if (r == NULL)
+        return NULL;
+    r->options = *setup->options;
+    if (r->options.times == 0)
+        r->options.times = TIMES;
+    if (r->options.delay_max_ms == 0)
+        r->options.delay_max_ms = DELAY_MAX_MS;
+    if (r->options.delay_ms == 0)
+        r->options.delay_ms = DELAY_MS;
+    r->device_data = setup->device_data;
+    r->sink.ops = &attempt_sink_ops;
+    r->timer.fire = delay_over;
+    r->object.abort = delay_abort;
+    r->object.drain = delay_give_up;
+    *setup->taken = true;
+    uva__stage_init(&r->stage, &retry_ops, &retry_wakeup_ops, above);
+    r->base = r->stage.handler;
+    r->stage.handler.on_schema = retry_on_schema;
+    r->stage.handler.release = retry_on_release;
+    return &r->stage.source;
+}
+
+static int retry_check(struct uva_stream *stream,
+                       const struct uva_retry *options)
+{
+    if (options == NULL || options->again == NULL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_retry: again is mandatory");
+    if (options->times < -1)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_retry: times must be -1 or more");
+    if (options->delay_ms < 0 || options->delay_max_ms < 0 ||
+        (options->delay_max_ms > 0 &&
+         options->delay_ms > options->delay_max_ms))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_retry: delay_ms and delay_max_ms must not "
+                                "be negative, nor delay_ms larger than "
+                                "delay_max_ms");
+    return 0;
+}
+
+int uva_stream_retry(struct uva_stream *stream, const struct uva_retry *options)
+{
+    bool taken = false;
+    struct setup setup = {options, &taken, false};
+    int code = uva__stream_building(stream);
+
+    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_retry: reserved members must "
+                                            "be NULL; clear the struct before "
+                                            "filling it in");
+    if (code == 0)
+        code = retry_check(stream, options);
+    if (code == 0 && stream->tail->expensive)
+        code = uva_stream_parallel(stream, NULL);
+    if (code == 0) {
+        setup.device_data = stream->device_data;
+        code = uva__stream_wrap(stream, retry_make, &setup);
+    }
+    if (!taken && options != NULL && options->free_ctx != NULL)
+        options->free_ctx(options->ctx);
+    return code;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_throttle(): passes batches on at a limited rate.
+ *
+ * Happy path:  task -> extracted, and waits -> its time has come -> it is ready
+ *              -> the producer below takes it. No more batches are requested
+ *              than make up one burst.
+ *
+ * What can fail: there is no memory for a batch. An extraction: the producer
+ *              above reports why. Either follows the batches before it.
+ *
+ * For each rate there is the time at which all that was passed on will have
+ * been paid for. A batch goes on when its own price does not move that time
+ * further than a burst away, or when nothing is owed. */
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/fixed_width.h"
+#include "arrow/layout.h"
+#include "arrow/structs.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stage/stage.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+enum { BURSTS_PER_S = 10, SECOND_NS = 1000000000 };
+
+/* The longest time that one batch takes: 73 years. */
+#define PRICE_MAX_NS ((uint64_t)1 << 61)
+
+/* A limit of something a second. */
+struct rate {
+    int64_t per_s;    /* 0: no limit */
+    uint64_t paid_ns; /* when all that was passed on will have been paid for */
+};
+
+struct throttle {
+    struct uva__stage stage;       /* first */
+    struct rate batches, bytes;    /* the limits */
+    struct ArrowSchema schema;     /* owns: to measure with */
+    struct uva__fixed_width shape; /* of that, if it is a simple one */
+    bool prepared;                 /* the schema is known */
+    struct uva__kept waiting;      /* batches that came too early */
+    struct uva__kept ready;        /* batches to be passed on */
+    int64_t requested;       /* batches requested above that have not come */
+    int64_t largest;         /* size of the largest batch so far */
+    struct uva__timer timer; /* until the next batch may be passed on */
+};
+
+static struct throttle *throttle_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct throttle, stage);
+}
+
+static struct throttle *throttle_at(struct uva__source *source)
+{
+    return throttle_of(uva__stage_of(source));
+}
+
+static const struct uva_allocator *allocator_of(const struct throttle *t)
+{
+    return &t->stage.source.rt->allocator;
+}
+
+/* ---- rates -------------------------------------------------------------- */
+
+/* How long `amount` takes at that rate, rounded up. */
+static uint64_t rate_price(const struct rate *rate, int64_t amount)
+{
+    const double ns = (double)amount * SECOND_NS / (double)rate->per_s;
+
+    return ns < (double)PRICE_MAX_NS ? (uint64_t)ns + 1 : PRICE_MAX_NS;
+}
+
+/* When `amount` may be passed on. */
+static uint64_t rate_due(const struct rate *rate, int64_t amount)
+{
+    const uint64_t burst_ns = SECOND_NS / BURSTS_PER_S;
+    uint64_t price_ns;
+
+    if (rate->per_s == 0)
+        return 0;
+    price_ns = rate_price(rate, amount);
+    if (price_ns >= burst_ns)
+        return rate->paid_ns;
+    price_ns = burst_ns - price_ns;
+    return rate->paid_ns > price_ns ? rate->paid_ns - price_ns : 0;
+}
+
+static void rate_pay(struct rate *rate, int64_t amount, uint64_t now_ns)
+{
+    if (rate->per_s == 0)
+        return;
+    if (rate->paid_ns < now_ns)
+        rate->paid_ns = now_ns;
+    rate->paid_ns += rate_price(rate, amount);
+}
+
+/* How many of `size` are one burst, at least one. */
+static int64_t rate_burst(const struct rate *rate, int64_t size)
+{
+    const int64_t burst = rate->per_s / BURSTS_PER_S / size;
+
+    if (rate->per_s == 0)
+        return INT64_MAX;
+    return burst > 1 ? burst : 1;
+}
+
+/* ---- calls from the producer above -------------------------------------- */
+
+/* Batches of an unknown format cannot be measured. */
+static void batch_measure(struct throttle *t, struct uva__task *task)
+{
+    struct uva_error detail;
+    int64_t bytes = 0;
+
+    if (!uva__fixed_width_measure(&t->shape, &task->array.array, &bytes) &&
+        uva__layout_measure(&t->schema, &task->array, &bytes, &detail) != 0)
+        return;
+    task->info.bytes = uva__window_size(bytes);
+}
+
+static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
+                          const char *metadata)
+{
+    struct throttle *t = throttle_of(stage);
+    struct uva__kept one = {0};
+    struct uva__task *batch;
+
+    t->requested--;
+    assert(t->requested >= 0 && !stage->quit);
+    if (!uva__stage_keep(stage, &one, task, metadata)) {
+        uva__failure_set(&stage->failure, allocator_of(t), ENOMEM, NULL, NULL);
+        uva__stage_quit(stage);
+    }
+    batch = uva__kept_pop(&one);
+    if (batch == NULL)
+        return;
+    if (t->bytes.per_s > 0)
+        batch_measure(t, batch);
+    if (batch->info.bytes > t->largest)
+        t->largest = batch->info.bytes;
+    uva__kept_push(&t->waiting, batch);
+}
+
+/* ---- as a source -------------------------------------------------------- */
+
+/* When the oldest batch that waits may be passed on. */
+static uint64_t throttle_due(const struct throttle *t)
+{
+    const struct uva__task *first =
+        uva__container_of(t->waiting.tasks.head, struct uva__task, link);
+    const uint64_t batch = rate_due(&t->batches, 1);
+    const uint64_t bytes = rate_due(&t->bytes, first->info.bytes);
+
+    return batch > bytes ? batch : bytes;
+}
+
+/* Moves the batches that may be passed on now; sets the timer for the next one.
+ */
+static void throttle_admit(struct throttle *t)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+    struct uva__task *batch;
+    uint64_t now_ns, due_ns = 0;
+
+    if (t->waiting.count == 0)
+        return;
+    now_ns = uva__clock_ns();
+    while (t->waiting.count > 0 && (due_ns = throttle_due(t)) <= now_ns) {
+        batch = uva__kept_pop(&t->waiting);
+        rate_pay(&t->batches, 1, now_ns);
+        rate_pay(&t->bytes, batch->info.bytes, now_ns);
+        uva__kept_push(&t->ready, batch);
+    }
+    t->stage.source.ready = t->ready.count;
+    if (t->waiting.count > 0)
+        uva__timer_start_sooner(rt, &t->timer,
+                                (int64_t)((due_ns - now_ns) / 1000000) + 1);
+}
+
+static void throttle_expire(struct uva__timer *timer)
+{
+    struct throttle *t = uva__container_of(timer, struct throttle, timer);
+
+    uva__producer_wake(t->stage.source.producer);
+}
+
+/* The end, or a failure, follows the batches that wait. */
+static void throttle_conclude(struct throttle *t)
+{
+    struct uva__stage *stage = &t->stage;
+    struct uva__source *source = &stage->source;
+
+    if (t->waiting.count > 0 || source->failure.code != 0)
+        return;
+    if (stage->failure.code != 0)
+        uva__failure_move(&stage->failure, &source->failure, allocator_of(t));
+    else
+        source->ended = stage->ended;
+}
+
+/* Requests no more than one burst, of what is requested. */
+static void throttle_request(struct throttle *t, int64_t demand)
+{
+    const int64_t used = t->waiting.count + t->requested;
+    const int64_t by_batches = rate_burst(&t->batches, 1);
+    const int64_t by_bytes =
+        rate_burst(&t->bytes, t->largest > 0 ? t->largest : INT64_MAX);
+    int64_t n = by_batches < by_bytes ? by_batches : by_bytes;
+
+    if (n > demand - t->ready.count)
+        n = demand - t->ready.count;
+    n -= used;
+    if (n <= 0)
+        return;
+    t->requested += n;
+    uva__stage_request(&t->stage, n);
+}
+
+/* Keeps a copy of the schema, to measure with. Returns whether it is known. */
+static bool throttle_prepare(struct throttle *t)
+{
+    struct uva__source *source = &t->stage.source;
+    int code;
+
+    if (t->prepared || !source->schema_known)
+        return t->prepared;
+    code =
+        uva__structs_copy_schema(allocator_of(t), &source->schema, &t->schema);
+    uva__fixed_width_read(&t->shape, &t->schema);
+    t->prepared = code == 0;
+    if (code == 0)
+        return true;
+    source->schema_known = false;
+    uva__failure_set(&source->failure, allocator_of(t), code, NULL, NULL);
+    return false;
+}
+
+static void throttle_pull(struct uva__source *source, int64_t demand)
+{
+    struct throttle *t = throttle_at(source);
+
+    if (!throttle_prepare(t)) {
+        throttle_conclude(t);
+        return;
+    }
+    throttle_admit(t);
+    uva__share_hold(&source->share, t->waiting.count + t->ready.count,
+                    t->waiting.bytes + t->ready.bytes);
+    throttle_conclude(t);
+    throttle_request(t, demand);
+}
+
+static struct uva__task *throttle_take(struct uva__source *source)
+{
+    source->ready--;
+    return uva__kept_pop(&throttle_at(source)->ready);
+}
+
+static enum uva__waiting throttle_waiting(const struct uva__source *source,
+                                          const struct uva__source **above)
+{
+    const struct throttle *t =
+        uva__container_of(source, struct throttle, stage.source);
+
+    return t->waiting.count > 0 ? UVA__WAITING_TIME
+                                : uva__stage_waiting(source, above);
+}
+
+static void throttle_stop(struct uva__source *source)
+{
+    struct throttle *t = throttle_at(source);
+
+    uva__timer_stop(source->rt, &t->timer);
+    uva__kept_drop(&t->waiting, source);
+    uva__kept_drop(&t->ready, source);
+    uva__share_hold(&source->share, 0, 0);
+    uva__stage_stop(source);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void throttle_free(struct uva__stage *stage,
+                          const struct uva_allocator *allocator)
+{
+    struct throttle *t = throttle_of(stage);
+
+    uva_schema_release(&t->schema);
+    uva__memory_free(allocator, t, sizeof(*t));
+}
+
+static const struct uva__wakeup_ops throttle_wakeup_ops = {NULL,
+                                                           uva__stage_free};
+
+static const struct uva__stage_ops throttle_ops = {
+    .source = {.name = "throttle",
+               .start = uva__stage_start,
+               .pull = throttle_pull,
+               .take = throttle_take,
+               .stop = throttle_stop,
+               .leave = uva__stage_leave,
+               .waiting = throttle_waiting},
+    .task = throttle_task,
+    .free = throttle_free,
+};
+
+static struct uva__source *throttle_make(struct uva__producer *above,
+                                         const void *given)
+{
+    const struct uva_throttle *options = given;
+    struct throttle *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    t->batches.per_s = options->batches_per_s;
+    t->bytes.per_s = options->bytes_per_s;
+    t->timer.fire = throttle_expire;
+    uva__stage_init(&t->stage, &throttle_ops, &throttle_wakeup_ops, above);
+    return &t->stage.source;
+}
+
+static int throttle_check(struct uva_stream *stream,
+                          const struct uva_throttle *options)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code != 0)
+        return code;
+    if (options == NULL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_throttle: options are mandatory");
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_throttle: reserved members must be NULL; "
+                                "clear the struct before filling it in");
+    if (options->batches_per_s < 0 || options->bytes_per_s < 0 ||
+        (options->batches_per_s == 0 && options->bytes_per_s == 0))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_throttle: batches_per_s or bytes_per_s is "
+                                "needed, and neither may be negative");
+    return 0;
+}
+
+int uva_stream_throttle(struct uva_stream *stream,
+                        const struct uva_throttle *options)
+{
+    int code = throttle_check(stream, options);
+
+    if (code == 0 && stream->tail->expensive)
+        code = uva_stream_parallel(stream, NULL);
+    return code == 0 ? uva__stream_wrap(stream, throttle_make, options) : code;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measures how long a producer waits for its source.
+ *
+ * Happy path:  a batch is wanted, and there is none: the time of the wait
+ *              begins -> the batch comes: the wait is over. The timer goes on,
+ *              so that a batch starts none: when it fires, it is set anew for
+ *              the wait of that moment.
+ *
+ * What can fail: a limit passes: the producer is aborted.
+ *
+ * A loop thread that was busy for long finds the timer due before it sees the
+ * batches that have come meanwhile. So the producer first runs a few more
+ * times, behind the wake-ups that are queued: each brings such a batch one
+ * stage nearer. */
+#include "stream/deadlines.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum { RUNS_MAX = 32 };
+
+/* The longest limit: 34 years. Nanoseconds cannot overflow below it. */
+#define LIMIT_MAX_MS ((int64_t)1 << 40)
+
+/* The limits, in the order of struct uva_timeout. */
+enum limit { LIMIT_OPEN, LIMIT_FIRST, LIMIT_BETWEEN, LIMIT_TOTAL, LIMITS };
+
+struct uva__deadlines {
+    struct uva__producer *producer; /* borrows: it owns us */
+    int64_t limit_ms[LIMITS];       /* 0: none */
+    struct uva__timer timer;        /* fires when the earliest may pass */
+    uint64_t begun_ns;              /* when the producer has begun */
+    uint64_t since_ns;              /* when the present wait has begun; 0: it
+                                       does not wait for a batch */
+    int64_t offered;                /* batches offered before that wait */
+    int32_t runs;                   /* since a limit seems to have passed */
+    bool fired;                     /* the timer has */
+};
+
+/* ---- making them -------------------------------------------------------- */
+
+static void deadlines_fired(struct uva__timer *timer)
+{
+    struct uva__deadlines *d =
+        uva__container_of(timer, struct uva__deadlines, timer);
+
+    d->fired = true;
+    uva__rt_wake(d->producer->rt, &d->producer->wakeup);
+}
+
+static struct uva__deadlines *deadlines_of(struct uva__producer *p)
+{
+    struct uva__deadlines *d = p->deadlines;
+
+    if (d != NULL)
+        return d;
+    d = p->deadlines = uva__memory_new(&p->rt->allocator, sizeof(*d));
+    if (d == NULL)
+        return NULL;
+    d->producer = p;
+    d->timer.fire = deadlines_fired;
+    return d;
+}
+
+int uva__deadlines_add(struct uva__producer *p,
+                       const struct uva_timeout *limits)
+{
+    const int64_t ms[LIMITS] = {limits->open_ms, limits->first_ms,
+                                limits->between_ms, limits->total_ms};
+    struct uva__deadlines *d = deadlines_of(p);
+
+    if (d == NULL)
+        return ENOMEM;
+    for (int i = 0; i < LIMITS; i++)
+        if (ms[i] > 0 && (d->limit_ms[i] == 0 || ms[i] < d->limit_ms[i]))
+            d->limit_ms[i] = ms[i] < LIMIT_MAX_MS ? ms[i] : LIMIT_MAX_MS;
+    return 0;
+}
+
+void uva__deadlines_free(struct uva__deadlines *d)
+{
+    uva__memory_free(&d->producer->rt->allocator, d, sizeof(*d));
+}
+
+/* ---- what is waited for ------------------------------------------------- */
+
+static bool waits_for_schema(const struct uva__producer *p)
+{
+    return !p->loop.state.schema_known;
+}
+
+/* A handler that accepts nothing now wants no batch, whatever the demand. */
+static bool waits_for_batch(const struct uva__producer *p)
+{
+    const struct uva__producer_state *state = &p->loop.state;
+
+    return state->schema_delivered && state->demand > 0 && state->ready == 0 &&
+           !state->paused;
+}
+
+/* Which limit counts for a batch: for the first one its own, if there is one.
+ */
+static enum limit limit_of_batch(const struct uva__deadlines *d)
+{
+    return d->offered == 0 && d->limit_ms[LIMIT_FIRST] > 0 ? LIMIT_FIRST
+                                                           : LIMIT_BETWEEN;
+}
+
+/* Notes whether the producer waits for a batch. Returns whether a wait has
+ * begun. */
+static bool wait_note(struct uva__deadlines *d)
+{
+    const struct uva__producer *p = d->producer;
+    const bool same = d->since_ns != 0 && d->offered == p->loop.offered;
+
+    if (!waits_for_batch(p)) {
+        d->since_ns = 0;
+        return false;
+    }
+    if (same)
+        return false;
+    d->since_ns = uva__clock_ns();
+    d->offered = p->loop.offered;
+    return true;
+}
+
+/* ---- when a limit passes ------------------------------------------------ */
+
+/* Makes `limit` the one to pass first, if it is set and passes before. */
+static void limit_choose(const struct uva__deadlines *d, enum limit limit,
+                         uint64_t since_ns, enum limit *first, uint64_t *due_ns)
+{
+    const uint64_t due = since_ns + (uint64_t)d->limit_ms[limit] * 1000000;
+
+    if (d->limit_ms[limit] == 0 || due >= *due_ns)
+        return;
+    *first = limit;
+    *due_ns = due;
+}
+
+/* Gives the limit that passes first, and when; LIMITS: none does. */
+static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
+{
+    enum limit first = LIMITS;
+
+    *due_ns = UINT64_MAX;
+    limit_choose(d, LIMIT_TOTAL, d->begun_ns, &first, due_ns);
+    if (waits_for_schema(d->producer))
+        limit_choose(d, LIMIT_OPEN, d->begun_ns, &first, due_ns);
+    if (d->since_ns != 0)
+        limit_choose(d, limit_of_batch(d), d->since_ns, &first, due_ns);
+    return first;
+}
+
+static void limit_fail(const struct uva__deadlines *d, enum limit limit,
+                       struct uva__failure *failure)
+{
+    static const char *const names[LIMITS] = {"open_ms", "first_ms",
+                                              "between_ms", "total_ms"};
+    static const char *const missing[LIMITS] = {
+        "no schema came", "no first batch came", "no batch came",
+        "the stream has not ended"};
+    const struct uva__producer *p = d->producer;
+    const char *stage = p->source->name;
+    enum uva__waiting what = UVA__WAITING_CONSUMER;
+
+    if (waits_for_schema(p) || d->since_ns != 0)
+        what = uva__source_waiting(p->source, &stage);
+    uva__failure_format(failure, &p->rt->allocator, ETIMEDOUT,
+                        "timeout: %s within %lld ms (%s); %s waits for %s",
+                        missing[limit], (long long)d->limit_ms[limit],
+                        names[limit], stage, uva__waiting_text(what));
+}
+
+/* ---- on the loop -------------------------------------------------------- */
+
+static void timer_set(struct uva__deadlines *d, uint64_t now_ns,
+                      uint64_t due_ns)
+{
+    uva__timer_start_sooner(d->producer->rt, &d->timer,
+                            (int64_t)((due_ns - now_ns) / 1000000) + 1);
+}
+
+void uva__deadlines_begin(struct uva__deadlines *d)
+{
+    uint64_t due_ns;
+
+    d->begun_ns = uva__clock_ns();
+    if (limit_next(d, &due_ns) != LIMITS)
+        timer_set(d, d->begun_ns, due_ns);
+}
+
+/* The timer has fired. It may have been set for a wait that is over. */
+static bool deadlines_look(struct uva__deadlines *d,
+                           struct uva__failure *failure)
+{
+    const uint64_t now_ns = uva__clock_ns();
+    uint64_t due_ns;
+    const enum limit limit = limit_next(d, &due_ns);
+
+    if (limit != LIMITS && now_ns >= due_ns && d->runs < RUNS_MAX) {
+        d->runs++;
+        return true;
+    }
+    d->fired = false;
+    d->runs = 0;
+    if (limit != LIMITS && now_ns < due_ns)
+        timer_set(d, now_ns, due_ns);
+    else if (limit != LIMITS)
+        limit_fail(d, limit, failure);
+    return false;
+}
+
+bool uva__deadlines_check(struct uva__deadlines *d,
+                          struct uva__failure *failure)
+{
+    uint64_t due_ns;
+    bool begins;
+
+    if (d->producer->loop.state.released ||
+        uva__producer_state_is_sated(&d->producer->loop.state)) {
+        uva__deadlines_stop(d);
+        return false;
+    }
+    begins = wait_note(d);
+    if (d->fired)
+        return deadlines_look(d, failure);
+    if (begins && limit_next(d, &due_ns) != LIMITS)
+        timer_set(d, d->since_ns, due_ns > d->since_ns ? due_ns : d->since_ns);
+    return false;
+}
+
+void uva__deadlines_stop(struct uva__deadlines *d)
+{
+    d->fired = false;
+    d->since_ns = 0;
+    uva__timer_stop(d->producer->rt, &d->timer);
+}
