@@ -561,6 +561,11 @@ class stream
         (void)uva_stream_transfer(get(), &options);
         return *this;
     }
+    /** The new branch. This stream goes on as the first one. */
+    [[nodiscard]] stream tee(const uva_tee &options = {}) noexcept
+    {
+        return stream(uva_stream_tee(get(), &options));
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);

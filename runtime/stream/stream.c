@@ -112,14 +112,11 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
     return stream_static(&without_memory);
 }
 
-struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
-                                      const struct uva_error *error)
+static struct uva_stream *stream_failed(struct uva__rt *rt,
+                                        const struct uva_error *error)
 {
-    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_stream *s;
 
-    if (rt == NULL)
-        return stream_static(&without_runtime);
     if (!uva__rt_is_alive(rt))
         return stream_static(&in_a_child);
     s = stream_alloc(rt);
@@ -127,6 +124,15 @@ struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
         return stream_static(&without_memory);
     uva__failure_set(&s->sticky, &rt->allocator, error->code, error, NULL);
     return s;
+}
+
+struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
+                                      const struct uva_error *error)
+{
+    struct uva__rt *rt = uva__loop_rt(runtime);
+
+    return rt != NULL ? stream_failed(rt, error)
+                      : stream_static(&without_runtime);
 }
 
 /* ---- building ----------------------------------------------------------- */
@@ -222,6 +228,18 @@ static int stream_check(const struct uva_stream *s, struct uva_error *error)
     if (uva__atomic64_load(&s->latch) == UVA__CANCEL_LATCH_SET)
         return uva__failure_get(&s->why, error);
     return 0;
+}
+
+struct uva_stream *uva__stream_failed_like(const struct uva_stream *s)
+{
+    struct uva_error error = {0};
+
+    if (s == NULL)
+        return stream_static(&without_runtime);
+    if (s->rt == NULL)
+        return stream_static(s);
+    (void)stream_check(s, &error);
+    return stream_failed(s->rt, &error);
 }
 
 int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)

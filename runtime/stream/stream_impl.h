@@ -79,6 +79,10 @@ struct uva_stream *uva__stream_new(struct uva__source *source);
 struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
                                       const struct uva_error *error);
 
+/* Makes a stream that has failed for the reason why `stream`, to which no stage
+ * can be added, cannot. Thread: builder. */
+struct uva_stream *uva__stream_failed_like(const struct uva_stream *stream);
+
 /* The name of the stream, as long as it lives; NULL for none. Thread: any. */
 static inline const char *uva__stream_name(const struct uva_stream *stream)
 {

@@ -102,6 +102,18 @@ static void concat_stages(void)
     maps = 1;
 }
 
+/* Of three branches, two are not wanted; the last one is added behind a limit.
+ */
+static void tee_stages(void)
+{
+    for (int i = 0; i < 3; i++) {
+        uva_stream_release(uva_stream_tee(f.stream, NULL));
+        if (i == 1)
+            (void)uva_stream_limit(f.stream, BATCHES);
+    }
+    maps = 0;
+}
+
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Every seventh batch is refused, and delivered again. */
@@ -215,6 +227,8 @@ static const struct scenario {
     {SOURCE_BLOCKING, merge_stages, to_for_each},
     {SOURCE_TASKS, merge_stages, to_next},
     {SOURCE_TASKS, concat_stages, to_for_each},
+    {SOURCE_BLOCKING, tee_stages, to_for_each},
+    {SOURCE_TASKS, tee_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

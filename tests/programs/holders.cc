@@ -117,6 +117,28 @@ static void a_callable_is_freed_with_its_stream(const uva::runtime &rt)
     assert(held.use_count() == 2); // here and in `map`
 }
 
+// A branch that is released unstarted leaves.
+static void a_tee_gives_another_stream(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    uva::stream left = s.tee();
+    uva::stream branch =
+        s.tee(uva::options<uva_tee>().set(&uva_tee::slow, UVA_SLOW_WAIT));
+    int64_t rows = 0;
+    uva::consumer count(
+        [&](uva_batch &b) {
+            rows += b.data.array.length;
+            return 0;
+        },
+        [](const uva_outcome &) {});
+    const int code = branch.for_each(count);
+
+    assert(code == 0);
+    left.release();
+    assert(sum_of(std::move(s)) == SUM);
+    assert(rows == ROWS);
+}
+
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
 {
     uva::stream s = scan(rt);
@@ -394,6 +416,7 @@ int main()
         assert(code == 0);
         options_are_set_by_name(rt);
         a_callable_is_freed_with_its_stream(rt);
+        a_tee_gives_another_stream(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);

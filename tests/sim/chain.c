@@ -223,6 +223,79 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
         (void)uva_stream_merge(stream, others, count, &options);
 }
 
+/* ---- a second branch ---------------------------------------------------- */
+
+struct branch {
+    struct uva_stream *stream; /* holds a reference, until it is released */
+    int64_t stop_at;           /* the call of on_batch that wants no more */
+    int64_t batches;           /* calls of on_batch */
+};
+
+static int branch_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct branch *branch = ctx;
+
+    peers_dawdle();
+    (void)batches_ordinal(&batch->data.array);
+    return branch->batches++ == branch->stop_at ? ECANCELED : 0;
+}
+
+static void branch_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    expectation_note("a branch is done: %d", (int)outcome->end);
+    arena_free(ctx);
+}
+
+/* Runs on a fiber of its own. */
+static void branch_leave(void *ctx)
+{
+    struct branch *branch = ctx;
+
+    peers_dawdle();
+    expectation_note("a branch leaves");
+    uva_stream_release(branch->stream);
+    arena_free(branch);
+}
+
+/* Has another consumer read the branch, now or after a while, or releases it
+ * without a start. */
+static void branch_consume(void *ctx)
+{
+    struct branch *branch = ctx;
+    struct uva_stream *stream = branch->stream;
+    const struct uva_consumer consumer = {
+        .on_batch = branch_on_batch, .on_done = branch_on_done, .ctx = branch};
+
+    peers_dawdle();
+    if (uva_stream_for_each(stream, &consumer, NULL) != 0)
+        arena_free(branch);
+    uva_stream_release(stream);
+}
+
+/* The stream goes on as the first branch. */
+static void add_tee(struct uva_stream *stream, struct expectation *expectation)
+{
+    const struct uva_tee options = {.slow = (enum uva_slow)sim_choose(4),
+                                    .window = peers_window()};
+    struct branch *branch = arena_new(sizeof(*branch), "a branch");
+
+    branch->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 2);
+    branch->stream = uva_stream_tee(stream, &options);
+    expectation_note("chain %d: a tee, slow %d, window %d, stops at %lld",
+                     expectation->number, (int)options.slow,
+                     options.window.batches, (long long)branch->stop_at);
+    switch (sim_choose(3)) {
+    case 0:
+        branch_consume(branch);
+        break;
+    case 1:
+        peers_spawn("branch", branch_consume, branch);
+        break;
+    default:
+        peers_spawn("leaver", branch_leave, branch);
+    }
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -231,7 +304,7 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 6)) {
+        switch (sim_choose(expectation->foreign ? 2 : 7)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -244,6 +317,9 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
         case 3:
             if (!expectation->device) /* empty streams are of the CPU */
                 add_merge(runtime, stream, expectation);
+            break;
+        case 4:
+            add_tee(stream, expectation);
             break;
         default:
             add_map(stream, expectation);

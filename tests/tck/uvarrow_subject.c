@@ -3,7 +3,8 @@
  * Environment variables choose the source of streams (UVA_SUBJECT_SOURCE:
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
- * thread, f filter, r limit_rows, g merge, c concat, both of one stream).
+ * thread, f filter, r limit_rows, g merge, c concat, both of one stream, b tee
+ * and the second branch is read beside it, B tee and the second branch leaves).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -66,6 +67,23 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
+static int branch_on_batch(void *ctx, struct uva_batch *batch)
+{
+    (void)ctx;
+    (void)batch;
+    return 0;
+}
+
+static void tee_add(struct uva_stream *stream, bool is_read)
+{
+    const struct uva_consumer consumer = {.on_batch = branch_on_batch};
+    struct uva_stream *branch = uva_stream_tee(stream, NULL);
+
+    if (is_read && uva_stream_for_each(branch, &consumer, NULL) != 0)
+        abort();
+    uva_stream_release(branch);
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -91,6 +109,8 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_merge(stream, NULL, 0, NULL);
         else if (*chain == 'c')
             (void)uva_stream_concat(stream, NULL, 0, 0);
+        else if (*chain == 'b' || *chain == 'B')
+            tee_add(stream, *chain == 'b');
     }
 }
 
