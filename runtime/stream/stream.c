@@ -35,12 +35,48 @@ static struct uva_stream *stream_static(const struct uva_stream *stream)
 
 /* ---- life --------------------------------------------------------------- */
 
+bool uva__stream_watch_end(struct uva_stream *s, struct uva__end_watch *watch)
+{
+    void *first = uva__atomic_ptr_load(&s->watches);
+
+    do {
+        if (first == s)
+            return false;
+        watch->next = first;
+    } while (!uva__atomic_ptr_cas(&s->watches, &first, watch));
+    return true;
+}
+
+const struct uva__failure *uva__stream_failure(const struct uva_stream *s)
+{
+    const int code = s->result.code;
+
+    return code == 0 || code == ECANCELED || uva__stream_cancelled(s) != NULL
+               ? NULL
+               : &s->result;
+}
+
+/* The stream has ended, unless it had before. */
+static void stream_notify_end(struct uva_stream *s)
+{
+    struct uva__end_watch *watch = uva__atomic_ptr_exchange(&s->watches, s);
+    struct uva__end_watch *next;
+
+    if ((void *)watch == s)
+        return;
+    for (; watch != NULL; watch = next) {
+        next = watch->next;
+        watch->ended(watch, uva__stream_failure(s));
+    }
+}
+
 static void stream_free(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
     const struct uva_allocator *allocator = &s->rt->allocator;
     struct uva__rt *rt = s->rt;
 
+    stream_notify_end(s);
     if (s->tail != NULL) /* it has never begun */
         uva__producer_release(s->tail);
     if (s->sink != NULL)
@@ -362,6 +398,7 @@ void uva__stream_settle(struct uva_stream *s, int code,
     if (code != 0)
         uva__failure_set(&s->result, &s->rt->allocator, code, error, NULL);
     uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
+    stream_notify_end(s);
 }
 
 void uva__stream_done(struct uva_stream *s, int code,

@@ -139,6 +139,26 @@ static void a_tee_gives_another_stream(const uva::runtime &rt)
     assert(rows == ROWS);
 }
 
+static void a_group_is_cancelled_and_done(const uva::runtime &rt)
+{
+    uva::group group;
+    int code = group.open(rt.get(), true);
+    bool ended = false, done = false;
+    uva::consumer none(
+        [](uva_batch &) { return 0; },
+        [&](const uva_outcome &o) { ended = o.end == UVA_END_CANCELLED; });
+    uva::stream s = scan(rt);
+
+    code = code ? code : group.add(s);
+    code = code ? code : s.for_each(none);
+    code = code ? code
+                : group.on_done([](void *ctx) { *(bool *)ctx = true; }, &done);
+    assert(code == 0);
+    group.cancel(ETIMEDOUT, "too late");
+    run();
+    assert(ended && done);
+}
+
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
 {
     uva::stream s = scan(rt);
@@ -417,6 +437,7 @@ int main()
         options_are_set_by_name(rt);
         a_callable_is_freed_with_its_stream(rt);
         a_tee_gives_another_stream(rt);
+        a_group_is_cancelled_and_done(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);

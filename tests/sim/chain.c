@@ -466,6 +466,36 @@ static void chain_add(struct chain *chain, struct uva_stream *stream)
     chain->streams[chain->used++] = uva_stream_acquire(stream);
 }
 
+static void group_done(void *ctx)
+{
+    struct chain *chain = ctx;
+
+    expectation_note("the group of chain %d is done",
+                     chain->expectation.number);
+    chain->reported++;
+}
+
+/* Makes a group of the streams that are of the last one's runtime. */
+static void chain_group(struct chain *chain)
+{
+    if (uva_group_new(chain->last, false, &chain->group, NULL) != 0) {
+        chain->group = NULL;
+        return;
+    }
+    if (peers_chance(1, 2))
+        chain->asked += uva_group_on_done(chain->group, group_done, chain) == 0;
+    for (int i = 0; i < chain->used; i++)
+        (void)uva_group_add(chain->group, chain->streams[i]);
+    if (chain->asked == 0)
+        chain->asked += uva_group_on_done(chain->group, group_done, chain) == 0;
+}
+
+bool chain_cancel_group(struct chain *chain, int code, const char *reason)
+{
+    uva_group_cancel(chain->group, code, reason);
+    return chain->group != NULL;
+}
+
 static int chain_length(void)
 {
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
@@ -494,6 +524,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         add_stages(at, stream, expectation, devices);
     }
     chain->last = expectation->runtime = at;
+    if (peers_chance(1, 3))
+        chain_group(chain);
     if (expectation->on_device)
         device_add_ready(stream, expectation);
     if (peers_chance(1, 30)) {
@@ -509,4 +541,6 @@ void chain_release(struct chain *chain)
 {
     while (chain->used > 0)
         uva_stream_release(chain->streams[--chain->used]);
+    uva_group_release(chain->group);
+    chain->group = NULL;
 }
