@@ -215,14 +215,18 @@ static int64_t tee_held(const struct tee *t)
     bool waits = false;
 
     for (b = t->branches; b != NULL; b = b->next) {
-        if (b->slow == UVA_SLOW_WAIT) {
-            waits = waits || !b->closed;
-            most = b->held > most ? b->held : most;
-        } else if (!b->closed && b->held < least) {
-            least = b->held;
+        if (b->closed)
+            continue;
+        if (b->slow != UVA_SLOW_WAIT) {
+            least = b->held < least ? b->held : least;
+            continue;
         }
+        waits = true;
+        most = b->held > most ? b->held : most;
     }
-    return waits || least == INT64_MAX || least < most ? most : least;
+    if (waits)
+        return most;
+    return least != INT64_MAX ? least : 0;
 }
 
 static void tee_account(struct tee *t)
@@ -235,8 +239,9 @@ static void tee_account(struct tee *t)
 
 static void tee_quit(struct tee *t)
 {
-    if (t->released || t->quit)
+    if (t->released)
         return;
+    assert(!t->quit); /* or the producer above has released the handler */
     t->quit = true;
     uva__producer_quit(t->above, t->handler.producer);
 }
@@ -269,8 +274,10 @@ static bool branch_has_room(const struct branch *b)
 /* Makes room by dropping the batches that waited longest. */
 static void branch_drop_old(struct branch *b)
 {
-    while (!branch_has_room(b) && part_drop(b))
+    while (!branch_has_room(b)) {
+        (void)part_drop(b);
         b->dropped++;
+    }
 }
 
 /* Whether the branch takes the next batch. One that waits has room for every
@@ -317,7 +324,7 @@ static void tee_request(struct tee *t)
     int64_t wanted = 0, most = INT64_MAX, room;
     const struct branch *b;
 
-    if (!t->known || t->ended || t->released || t->failure.code != 0)
+    if (!t->known || t->ended || t->released)
         return;
     for (b = t->branches; b != NULL; b = b->next) {
         if (b->closed)
@@ -507,16 +514,9 @@ static void tee_close(struct uva__detach_hook *hook)
 {
     struct tee *t = uva__container_of(hook, struct tee, close);
 
-    if (t->closing)
-        return;
+    t->rt->loop.draining += !t->closing;
     t->closing = true;
-    t->rt->loop.draining++;
     tee_end_unstarted(t, true);
-}
-
-static void tee_detach(struct uva__detach_hook *hook)
-{
-    (void)hook; /* the close has not waited for the producer above */
 }
 
 /* Starts the producer above, with the priority of the branch that starts first.
@@ -529,7 +529,7 @@ static void tee_start(struct tee *t, int32_t priority)
     t->started = true;
     uva__lock_drop(&t->lock);
     t->close.close = tee_close;
-    t->close.run = tee_detach;
+    t->close.run = tee_close;
     uva__rt_add_detach_hook(t->rt, &t->close);
     t->above->priority = priority;
     uva__wakeup_acquire(&t->wakeup); /* the handler's */
@@ -663,8 +663,7 @@ static bool tee_on_wakeup(struct uva__wakeup *wakeup)
 
 static void branch_free(struct branch *b, const struct uva_allocator *allocator)
 {
-    while (part_drop(b))
-        ;
+    assert(uva__list_is_empty(&b->parts)); /* dropped by a stop or a close */
     uva__failure_fini(&b->failure, allocator);
     uva__source_fini(&b->source);
     uva__memory_free(allocator, b, sizeof(*b));

@@ -278,16 +278,9 @@ static void group_close(struct uva__detach_hook *hook)
     struct uva_group *group =
         uva__container_of(hook, struct uva_group, loop.close);
 
-    if (group->loop.closing)
-        return;
+    group->rt->loop.draining += !group->loop.closing;
     group->loop.closing = true;
-    group->rt->loop.draining++;
     uva__rt_wake(group->rt, &group->wakeup);
-}
-
-static void group_detach(struct uva__detach_hook *hook)
-{
-    (void)hook; /* the close has waited for the function */
 }
 
 static void group_keep_loop(struct uva_group *group)
@@ -302,7 +295,7 @@ static void group_wait(struct uva_group *group)
     group->loop.waiting = true;
     group_keep_loop(group);
     group->loop.close.close = group_close;
-    group->loop.close.run = group_detach;
+    group->loop.close.run = group_close;
     uva__rt_add_detach_hook(group->rt, &group->loop.close);
     uva__rt_leave(group->rt); /* the hook holds up the close from now on */
 }

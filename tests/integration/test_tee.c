@@ -549,6 +549,35 @@ START_TEST(without_a_branch_that_waits_the_fastest_one_decides)
 }
 END_TEST
 
+/* They were requested for a branch that has ended before they come, and the
+ * other branch is full. */
+START_TEST(batches_that_no_branch_takes_are_dropped)
+{
+    options.slow = UVA_SLOW_DROP_NEW;
+    options.window.batches = 2;
+    open_pusher();
+    branch(3);
+    uva_stream_release(streams[0]);
+    start_slow(1, 0);
+    start_slow(2, -1);
+    push(1, 4);
+    shows(2, "schema 1 2 3 4");
+    uva_stream_cancel(streams[2], 0, "no more");
+    ends(2, UVA_END_CANCELLED, ECANCELED, "no more",
+         "schema 1 2 3 4 cancelled");
+    ck_assert_int_eq(dropped(1), 1);
+    push(5, 7);
+    ck_assert_int_eq(dropped(1), 3);
+    recording_feed(&consumers[1], 9);
+    push(8, 8);
+    push_end(0, "", NULL);
+    recording_await_done(&consumers[1], &loop);
+    ck_assert_int_eq(consumers[1].ordinal, 7);
+    uva_stream_release(streams[1]);
+    uva_stream_release(streams[2]);
+}
+END_TEST
+
 /* Batches of up to 30 bytes and a window of 40: two of them fit. */
 START_TEST(a_window_is_filled_by_bytes_too)
 {
@@ -1161,7 +1190,8 @@ int main(void)
         a_branch_may_refuse_the_schema, an_extraction_may_fail,
         a_close_ends_branches_that_are_not_started, NULL);
     suite_add(
-        tests, an_empty_stream_ends_every_branch, a_branch_may_be_teed,
+        tests, batches_that_no_branch_takes_are_dropped,
+        an_empty_stream_ends_every_branch, a_branch_may_be_teed,
         a_branch_may_be_added_later, branches_may_be_merged_again,
         data_is_shared_and_outlives_the_other_branches,
         metadata_of_batches_is_kept, expensive_batches_are_extracted_by_workers,
