@@ -663,7 +663,8 @@ static bool tee_on_wakeup(struct uva__wakeup *wakeup)
 
 static void branch_free(struct branch *b, const struct uva_allocator *allocator)
 {
-    assert(uva__list_is_empty(&b->parts)); /* dropped by a stop or a close */
+    while (part_drop(b)) /* it was not started before the runtime closed */
+        ;
     uva__failure_fini(&b->failure, allocator);
     uva__source_fini(&b->source);
     uva__memory_free(allocator, b, sizeof(*b));

@@ -1019,6 +1019,20 @@ START_TEST(a_close_ends_branches_that_are_not_started)
 }
 END_TEST
 
+/* The source has ended before. */
+START_TEST(a_branch_with_batches_may_outlive_the_runtime)
+{
+    streams[0] = stream_of(3);
+    branch(2);
+    start(1);
+    completes(1, "schema 1 2 3 complete");
+    loop_close_runtime(&loop, UVA_FOREVER);
+    ck_assert_int_gt(plain_live(), 2);
+    uva_stream_release(streams[0]);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------- */
 
 static int64_t memory_held(void)
@@ -1201,8 +1215,9 @@ int main(void)
         a_failure_may_come_before_any_schema,
         without_memory_a_branch_fails_and_the_other_goes_on,
         a_batch_that_cannot_be_shared_ends_a_branch,
-        a_close_of_the_runtime_cancels, batches_of_several_branches_count_once,
-        options_are_checked, streams_are_checked, other_sources_drop_nothing,
-        NULL);
+        a_close_of_the_runtime_cancels,
+        a_branch_with_batches_may_outlive_the_runtime,
+        batches_of_several_branches_count_once, options_are_checked,
+        streams_are_checked, other_sources_drop_nothing, NULL);
     return suite_main("tee", set_up, tear_down, tests, NULL);
 }
