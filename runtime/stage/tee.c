@@ -4,10 +4,10 @@
  * 0; a tee that is added right behind another one becomes a branch of that, so
  * that a batch is queued, and counted, once for all of them.
  *
- * Happy path:  the first branch starts -> so does the producer above ->
- * (request to it, its task, which is extracted and shared -> a part is queued
- * at each branch -> the producer below takes it)* -> the end is noted, and
- * passed on by each branch.
+ * Happy path:  the first branch starts, and with it the producer above ->
+ *              (request to that, its task, which is extracted and shared -> a
+ *              part is queued at each branch -> the producer below takes it)*
+ *              -> the end is noted, and passed on by each branch.
  *
  * What can fail: the producer above: each branch passes the failure on, behind
  *              its queued batches. A branch that is too slow, or that gets no
