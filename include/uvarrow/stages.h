@@ -259,6 +259,46 @@ UVA_API int uva_stream_concat(struct uva_stream *stream,
                               struct uva_stream *const *others, size_t count,
                               int32_t ahead);
 
+/** What a branch does while its consumer does not keep up. */
+enum uva_slow {
+    UVA_SLOW_WAIT = 0, /* hold up the other branches */
+    UVA_SLOW_DROP_NEW, /* lose the batches that do not fit */
+    UVA_SLOW_DROP_OLD, /* lose the batches that have waited longest */
+    UVA_SLOW_FAIL      /* end this branch FAILED with EOVERFLOW, behind the
+                          batches that wait for it */
+};
+
+/** How to branch. */
+struct uva_tee {
+    enum uva_slow slow;       /* of the new branch */
+    struct uva_window window; /* of the new branch, and of `stream` unless it
+                                 is a branch already: limits of the batches that
+                                 wait for it. With 1 batch nothing is requested
+                                 ahead */
+    void *reserved[4];
+};
+
+/** Gives a second stream with the same batches. Their data is shared and not
+ * copied, so no branch may write to it. `stream` goes on as the first branch,
+ * which always waits; stages added to one branch do not affect the other.
+ * Extraction that may be expensive runs on workers, as by
+ * uva_stream_parallel(). Batches are requested for the branch that wants most,
+ * as far as there is room in every branch that waits. A branch that is not
+ * started counts as slow; released unstarted it leaves. The new branch has no
+ * name, and its own priority; the source has that of the branch that starts
+ * first. Ending one branch in any way ends that one alone, and the source is
+ * cancelled when every branch has ended. An error of the source ends each of
+ * them. Batches that are dropped leave gaps in the ordinals. A tee of a tee is
+ * one tee of three branches. `options` may be NULL.
+ * Returns the new branch, never NULL, with one reference for the caller. If it
+ * cannot be made, it has failed, with the first error of `stream` so far; EBUSY
+ * if that was started; EINVAL for an invalid member of `options`; EAGAIN if no
+ * thread can be started; ENOMEM.
+ * Thread: builder.
+ * Clauses: AP-14, AP-29, LC-10. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_tee(struct uva_stream *stream, const struct uva_tee *options);
+
 /* ---- on the pace -------------------------------------------------------- */
 
 /** Where extraction happens, and how much of it at once. */

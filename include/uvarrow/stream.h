@@ -435,6 +435,56 @@ UVA_API int uva_stream_set_name(struct uva_stream *stream, const char *name);
 UVA_API int uva_stream_set_priority(struct uva_stream *stream,
                                     int32_t priority);
 
+/* ---- groups ------------------------------------------------------------- */
+
+/** Streams that are cancelled together, such as those of one request, and that
+ * report together when they have ended. */
+struct uva_group;
+
+/** Makes a group without streams. With `fail_together` the first of them that
+ * ends FAILED or REJECTED cancels the group, with its code and text; one that
+ * is cancelled by itself does not. Returns 0 and gives `*out`, with one
+ * reference for the caller: uva_group_release(). EINVAL if `runtime` or `out`
+ * is NULL; ENOMEM; EPERM in a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_group_new(struct uva_runtime *runtime,
+                                         bool fail_together,
+                                         struct uva_group **out,
+                                         struct uva_error *error);
+
+/** Adds a stream, started or not, which the group counts as open until it ends:
+ * also by its release, if it was never started. Takes no reference. Added to a
+ * group that is cancelled, it is cancelled at once. A stream may be in several
+ * groups. Returns 0; EINVAL for NULL or a stream of another runtime; the code
+ * of a stream that could not be made; ENOMEM, and the group is as before; EPERM
+ * in a forked child.
+ * Thread: any that holds a reference to both. */
+UVA_API int uva_group_add(struct uva_group *group, struct uva_stream *stream);
+
+/** Cancels each stream of the group, as uva_stream_cancel() does, and those
+ * that are added later. The first call counts. Streams that are not started can
+ * then not be started any more. NULL is allowed.
+ * Thread: any that holds a reference.
+ * Clauses: AP-14. */
+UVA_API void uva_group_cancel(struct uva_group *group, int code,
+                              const char *reason);
+
+/** Has `fn` called on the loop thread, once, when no stream of the group is
+ * open: later, and also for a group without streams. The loop is kept alive
+ * until then, from this call on if it is made on the loop thread. If the
+ * runtime closes before, `fn` is called when its streams have ended, whatever
+ * was not started. `ctx` is borrowed until then. Returns 0; EBUSY for a second
+ * function; EINVAL without a group or `fn`; ESHUTDOWN once the runtime is
+ * closing; EPERM in a forked child.
+ * Thread: any that holds a reference. */
+UVA_API UVA_MUST_CHECK int uva_group_on_done(struct uva_group *group,
+                                             uva_closed_fn *fn, void *ctx);
+
+/** Drops the reference to the group. Cancels nothing: what was set up goes on
+ * until its streams have ended. NULL is allowed.
+ * Thread: any. */
+UVA_API void uva_group_release(struct uva_group *group);
+
 #ifdef __cplusplus
 }
 #endif

@@ -665,6 +665,11 @@ class stream
         (void)uva_stream_throttle(get(), &options);
         return *this;
     }
+    /** The new branch. This stream goes on as the first one. */
+    [[nodiscard]] stream tee(const uva_tee &options = {}) noexcept
+    {
+        return stream(uva_stream_tee(get(), &options));
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);
@@ -812,6 +817,49 @@ class stream
         }
     };
     std::unique_ptr<uva_stream, released> stream_;
+};
+
+/** Owns a reference to a group of streams. The destructor drops it, which
+ * cancels nothing. */
+class group
+{
+  public:
+    /** uva_group_new() */
+    [[nodiscard]] int open(uva_runtime *rt, bool fail_together = false,
+                           uva_error *error = nullptr) noexcept
+    {
+        uva_group *made = nullptr;
+        const int code = uva_group_new(rt, fail_together, &made, error);
+
+        if (code == 0)
+            group_.reset(made);
+        return code;
+    }
+    int add(const stream &s) noexcept
+    {
+        return uva_group_add(get(), s.get());
+    }
+    void cancel(int code = 0, const char *reason = nullptr) noexcept
+    {
+        uva_group_cancel(get(), code, reason);
+    }
+    [[nodiscard]] int on_done(uva_closed_fn *fn, void *ctx) noexcept
+    {
+        return uva_group_on_done(get(), fn, ctx);
+    }
+    uva_group *get() const noexcept
+    {
+        return group_.get();
+    }
+
+  private:
+    struct released {
+        void operator()(uva_group *g) const noexcept
+        {
+            uva_group_release(g);
+        }
+    };
+    std::unique_ptr<uva_group, released> group_;
 };
 
 } // namespace uva

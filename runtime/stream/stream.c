@@ -35,12 +35,48 @@ static struct uva_stream *stream_static(const struct uva_stream *stream)
 
 /* ---- life --------------------------------------------------------------- */
 
+bool uva__stream_watch_end(struct uva_stream *s, struct uva__end_watch *watch)
+{
+    void *first = uva__atomic_ptr_load(&s->watches);
+
+    do {
+        if (first == s)
+            return false;
+        watch->next = first;
+    } while (!uva__atomic_ptr_cas(&s->watches, &first, watch));
+    return true;
+}
+
+const struct uva__failure *uva__stream_failure(const struct uva_stream *s)
+{
+    const int code = s->result.code;
+
+    return code == 0 || code == ECANCELED || uva__stream_cancelled(s) != NULL
+               ? NULL
+               : &s->result;
+}
+
+/* The stream has ended, unless it had before. */
+static void stream_notify_end(struct uva_stream *s)
+{
+    struct uva__end_watch *watch = uva__atomic_ptr_exchange(&s->watches, s);
+    struct uva__end_watch *next;
+
+    if ((void *)watch == s)
+        return;
+    for (; watch != NULL; watch = next) {
+        next = watch->next;
+        watch->ended(watch, uva__stream_failure(s));
+    }
+}
+
 static void stream_free(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
     const struct uva_allocator *allocator = &s->rt->allocator;
     struct uva__rt *rt = s->rt;
 
+    stream_notify_end(s);
     if (s->tail != NULL) /* it has never begun */
         uva__producer_release(s->tail);
     if (s->sink != NULL)
@@ -112,14 +148,11 @@ struct uva_stream *uva__stream_new(struct uva__source *source)
     return stream_static(&without_memory);
 }
 
-struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
-                                      const struct uva_error *error)
+static struct uva_stream *stream_failed(struct uva__rt *rt,
+                                        const struct uva_error *error)
 {
-    struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_stream *s;
 
-    if (rt == NULL)
-        return stream_static(&without_runtime);
     if (!uva__rt_is_alive(rt))
         return stream_static(&in_a_child);
     s = stream_alloc(rt);
@@ -127,6 +160,15 @@ struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
         return stream_static(&without_memory);
     uva__failure_set(&s->sticky, &rt->allocator, error->code, error, NULL);
     return s;
+}
+
+struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
+                                      const struct uva_error *error)
+{
+    struct uva__rt *rt = uva__loop_rt(runtime);
+
+    return rt != NULL ? stream_failed(rt, error)
+                      : stream_static(&without_runtime);
 }
 
 /* ---- building ----------------------------------------------------------- */
@@ -222,6 +264,18 @@ static int stream_check(const struct uva_stream *s, struct uva_error *error)
     if (uva__atomic64_load(&s->latch) == UVA__CANCEL_LATCH_SET)
         return uva__failure_get(&s->why, error);
     return 0;
+}
+
+struct uva_stream *uva__stream_failed_like(const struct uva_stream *s)
+{
+    struct uva_error error = {0};
+
+    if (s == NULL)
+        return stream_static(&without_runtime);
+    if (s->rt == NULL)
+        return stream_static(s);
+    (void)stream_check(s, &error);
+    return stream_failed(s->rt, &error);
 }
 
 int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
@@ -344,6 +398,7 @@ void uva__stream_settle(struct uva_stream *s, int code,
     if (code != 0)
         uva__failure_set(&s->result, &s->rt->allocator, code, error, NULL);
     uva__atomic64_store(&s->verdict, (uint64_t)(int64_t)s->result.code);
+    stream_notify_end(s);
 }
 
 void uva__stream_done(struct uva_stream *s, int code,

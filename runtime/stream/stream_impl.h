@@ -39,6 +39,16 @@ enum uva__cancel_latch {
     UVA__CANCEL_LATCH_SET
 };
 
+/* Notes the end of a stream. Part of its owner's object. */
+struct uva__end_watch {
+    struct uva__end_watch *next; /* borrows: another one of the stream */
+    /* the stream has ended, or was freed without a start; the last use of the
+     * watch. `failure` is NULL if it is complete, was cancelled, or never ran.
+     * Any thread */
+    void (*ended)(struct uva__end_watch *watch,
+                  const struct uva__failure *failure);
+};
+
 struct uva_stream {
     struct uva__rt *rt; /* counts; NULL: a static stream that failed */
     struct uva__atomic64 holders; /* the user's */
@@ -49,6 +59,9 @@ struct uva_stream {
     struct uva__wakeup
         wakeup; /* posted by all of the above; counted by holders, posts, and
                    the stream itself while it runs */
+
+    struct uva__atomic_ptr watches; /* borrows: the first uva__end_watch; the
+                                       stream itself once it has ended */
 
     struct uva__failure sticky; /* the first error of building */
     struct uva__failure why;    /* of the cancel; behind the latch */
@@ -78,6 +91,10 @@ struct uva_stream *uva__stream_new(struct uva__source *source);
  * `error` is not used. Thread: any. */
 struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
                                       const struct uva_error *error);
+
+/* Makes a stream that has failed for the reason why `stream`, to which no stage
+ * can be added, cannot. Thread: builder. */
+struct uva_stream *uva__stream_failed_like(const struct uva_stream *stream);
 
 /* The name of the stream, as long as it lives; NULL for none. Thread: any. */
 static inline const char *uva__stream_name(const struct uva_stream *stream)
@@ -133,6 +150,16 @@ void uva__stream_attach(struct uva_stream *stream, struct uva__sink *sink);
  * `error` as for uva__stream_done(). Thread: any. */
 void uva__stream_settle(struct uva_stream *stream, int code,
                         const struct uva_error *error);
+
+/* Has `watch` (borrows, until it is called) note the end of the stream. False
+ * if it has ended: then `watch` is not called. Thread: any that holds a
+ * reference. */
+UVA_MUST_CHECK bool uva__stream_watch_end(struct uva_stream *stream,
+                                          struct uva__end_watch *watch);
+
+/* The failure of a stream that has ended, as uva__end_watch gets it.
+ * Thread: any that holds a reference. */
+const struct uva__failure *uva__stream_failure(const struct uva_stream *stream);
 
 /* The reason of its cancel; NULL while it is not cancelled. Thread: loop. */
 const struct uva__failure *

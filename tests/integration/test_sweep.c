@@ -197,6 +197,18 @@ static void concat_stages(void)
     maps = 1;
 }
 
+/* Of three branches, two are not wanted; the last one is added behind a limit.
+ */
+static void tee_stages(void)
+{
+    for (int i = 0; i < 3; i++) {
+        uva_stream_release(uva_stream_tee(f.stream, NULL));
+        if (i == 1)
+            (void)uva_stream_limit(f.stream, BATCHES);
+    }
+    maps = 0;
+}
+
 /* ---- consumers ---------------------------------------------------------- */
 
 /* Every seventh batch is refused, and delivered again. */
@@ -318,6 +330,8 @@ static const struct scenario {
     {SOURCE_TASKS, time_stages, to_for_each},
     {SOURCE_BLOCKING, retry_stages, to_for_each},
     {SOURCE_TASKS, retry_stages, to_next},
+    {SOURCE_BLOCKING, tee_stages, to_for_each},
+    {SOURCE_TASKS, tee_stages, to_next},
 };
 
 enum { SCENARIO_COUNT = sizeof(SCENARIOS) / sizeof(SCENARIOS[0]) };

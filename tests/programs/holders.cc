@@ -238,6 +238,48 @@ static void replies_that_are_lost_fail_the_stream(const uva::runtime &rt)
     assert(held.use_count() == 1);
 }
 
+// A branch that is released unstarted leaves.
+static void a_tee_gives_another_stream(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    uva::stream left = s.tee();
+    uva::stream branch =
+        s.tee(uva::options<uva_tee>().set(&uva_tee::slow, UVA_SLOW_WAIT));
+    int64_t rows = 0;
+    uva::consumer count(
+        [&](uva_batch &b) {
+            rows += b.data.array.length;
+            return 0;
+        },
+        [](const uva_outcome &) {});
+    const int code = branch.for_each(count);
+
+    assert(code == 0);
+    left.release();
+    assert(sum_of(std::move(s)) == SUM);
+    assert(rows == ROWS);
+}
+
+static void a_group_is_cancelled_and_done(const uva::runtime &rt)
+{
+    uva::group group;
+    int code = group.open(rt.get(), true);
+    bool ended = false, done = false;
+    uva::consumer none(
+        [](uva_batch &) { return 0; },
+        [&](const uva_outcome &o) { ended = o.end == UVA_END_CANCELLED; });
+    uva::stream s = scan(rt);
+
+    code = code ? code : group.add(s);
+    code = code ? code : s.for_each(none);
+    code = code ? code
+                : group.on_done([](void *ctx) { *(bool *)ctx = true; }, &done);
+    assert(code == 0);
+    group.cancel(ETIMEDOUT, "too late");
+    run();
+    assert(ended && done);
+}
+
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
 {
     uva::stream s = scan(rt);
@@ -519,6 +561,8 @@ int main()
         a_callable_is_freed_with_its_stream(rt);
         replies_are_given_by_threads(rt);
         replies_that_are_lost_fail_the_stream(rt);
+        a_tee_gives_another_stream(rt);
+        a_group_is_cancelled_and_done(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);

@@ -3,6 +3,8 @@
  * wherever it touches them. */
 #include "sim/batches.h"
 
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "sim/arena.h"
@@ -118,11 +120,14 @@ void batches_device_batch(int64_t ordinal, int64_t hops,
     uva_array_from_cpu(&plain, out);
 }
 
-/* Finds the batch by its child, because its private_data may be replaced by
- * now. */
+/* Finds the batch by its column, because its private_data may be replaced by
+ * now, and its structs be those of a shared array. */
 static struct batch_block *batches_of(const struct ArrowArray *batch)
 {
-    return (struct batch_block *)(void *)batch->children[0];
+    const uintptr_t values = (uintptr_t)batch->children[0]->buffers[1];
+
+    return (struct batch_block *)(values -
+                                  offsetof(struct batch_block, values));
 }
 
 void batches_keep(struct ArrowDeviceArray *batch, void *event,

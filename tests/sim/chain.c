@@ -273,6 +273,79 @@ static void add_timeout(struct uva_stream *stream,
     (void)uva_stream_timeout(stream, &options);
 }
 
+/* ---- a second branch ---------------------------------------------------- */
+
+struct branch {
+    struct uva_stream *stream; /* holds a reference, until it is released */
+    int64_t stop_at;           /* the call of on_batch that wants no more */
+    int64_t batches;           /* calls of on_batch */
+};
+
+static int branch_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct branch *branch = ctx;
+
+    peers_dawdle();
+    (void)batches_ordinal(&batch->data.array);
+    return branch->batches++ == branch->stop_at ? ECANCELED : 0;
+}
+
+static void branch_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    expectation_note("a branch is done: %d", (int)outcome->end);
+    arena_free(ctx);
+}
+
+/* Runs on a fiber of its own. */
+static void branch_leave(void *ctx)
+{
+    struct branch *branch = ctx;
+
+    peers_dawdle();
+    expectation_note("a branch leaves");
+    uva_stream_release(branch->stream);
+    arena_free(branch);
+}
+
+/* Has another consumer read the branch, now or after a while, or releases it
+ * without a start. */
+static void branch_consume(void *ctx)
+{
+    struct branch *branch = ctx;
+    struct uva_stream *stream = branch->stream;
+    const struct uva_consumer consumer = {
+        .on_batch = branch_on_batch, .on_done = branch_on_done, .ctx = branch};
+
+    peers_dawdle();
+    if (uva_stream_for_each(stream, &consumer, NULL) != 0)
+        arena_free(branch);
+    uva_stream_release(stream);
+}
+
+/* The stream goes on as the first branch. */
+static void add_tee(struct uva_stream *stream, struct expectation *expectation)
+{
+    const struct uva_tee options = {.slow = (enum uva_slow)sim_choose(4),
+                                    .window = peers_window()};
+    struct branch *branch = arena_new(sizeof(*branch), "a branch");
+
+    branch->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 2);
+    branch->stream = uva_stream_tee(stream, &options);
+    expectation_note("chain %d: a tee, slow %d, window %d, stops at %lld",
+                     expectation->number, (int)options.slow,
+                     options.window.batches, (long long)branch->stop_at);
+    switch (sim_choose(3)) {
+    case 0:
+        branch_consume(branch);
+        break;
+    case 1:
+        peers_spawn("branch", branch_consume, branch);
+        break;
+    default:
+        peers_spawn("leaver", branch_leave, branch);
+    }
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -281,7 +354,7 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 9)) {
+        switch (sim_choose(expectation->foreign ? 2 : 10)) {
         case 0:
             add_limit(stream, expectation);
             break;
@@ -303,6 +376,9 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             break;
         case 6:
             add_throttle(stream, expectation);
+            break;
+        case 7:
+            add_tee(stream, expectation);
             break;
         default:
             add_map(stream, expectation);
@@ -533,6 +609,36 @@ static void chain_add(struct chain *chain, struct uva_stream *stream)
     chain->streams[chain->used++] = uva_stream_acquire(stream);
 }
 
+static void group_done(void *ctx)
+{
+    struct chain *chain = ctx;
+
+    expectation_note("the group of chain %d is done",
+                     chain->expectation.number);
+    chain->reported++;
+}
+
+/* Makes a group of the streams that are of the last one's runtime. */
+static void chain_group(struct chain *chain)
+{
+    if (uva_group_new(chain->last, false, &chain->group, NULL) != 0) {
+        chain->group = NULL;
+        return;
+    }
+    if (peers_chance(1, 2))
+        chain->asked += uva_group_on_done(chain->group, group_done, chain) == 0;
+    for (int i = 0; i < chain->used; i++)
+        (void)uva_group_add(chain->group, chain->streams[i]);
+    if (chain->asked == 0)
+        chain->asked += uva_group_on_done(chain->group, group_done, chain) == 0;
+}
+
+bool chain_cancel_group(struct chain *chain, int code, const char *reason)
+{
+    uva_group_cancel(chain->group, code, reason);
+    return chain->group != NULL;
+}
+
 static int chain_length(void)
 {
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
@@ -566,6 +672,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         add_stages(at, stream, expectation, devices);
     }
     chain->last = expectation->runtime = at;
+    if (peers_chance(1, 3))
+        chain_group(chain);
     if (expectation->on_device)
         device_add_ready(stream, expectation);
     if (peers_chance(1, 30)) {
@@ -581,4 +689,6 @@ void chain_release(struct chain *chain)
 {
     while (chain->used > 0)
         uva_stream_release(chain->streams[--chain->used]);
+    uva_group_release(chain->group);
+    chain->group = NULL;
 }

@@ -15,6 +15,8 @@ struct chain {
     struct uva_stream *streams[CHAIN_STREAMS];
     int used;
     struct uva_runtime *last; /* runtime of the last stream; borrows */
+    struct uva_group *group;  /* owns: its streams of that runtime; or NULL */
+    int asked, reported;      /* on_done of the group: asked for, called */
 };
 
 /* Builds a chain on some of the runtimes and starts it. If it does not start,
@@ -23,7 +25,10 @@ struct chain {
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
                  int runtimes_used, bool devices);
 
-/* Releases its streams. */
+/* Cancels all streams of its group, if it has one. */
+bool chain_cancel_group(struct chain *chain, int code, const char *reason);
+
+/* Releases its streams, and its group. */
 void chain_release(struct chain *chain);
 
 #endif

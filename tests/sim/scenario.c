@@ -180,7 +180,9 @@ static void canceller(void *arg)
 
     meddle_soon();
     expectation_note("chain %d is cancelled", chain->expectation.number);
-    uva_stream_cancel(stream, (int)sim_choose(2) * ETIMEDOUT, "meddled with");
+    if (peers_chance(1, 2) || !chain_cancel_group(chain, 0, "meddled with"))
+        uva_stream_cancel(stream, (int)sim_choose(2) * ETIMEDOUT,
+                          "meddled with");
     if (peers_chance(1, 4))
         uva_stream_cancel(stream, 0, NULL);
     scenario.meddlers--;
@@ -458,6 +460,10 @@ static void scenario_body(void *arg)
     scenario.ended = true;
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
+    for (int i = 0; i < scenario.chains_used; i++)
+        if (scenario.chains[i].reported != scenario.chains[i].asked)
+            sim_fail("a group was reported %d times",
+                     scenario.chains[i].reported);
     uva_workers_free(scenario.workers);
     if (scenario.devices)
         device_end();

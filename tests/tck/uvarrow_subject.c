@@ -5,7 +5,8 @@
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
  * map_async that is answered by other threads, A one that is answered at once,
- * i timeout, y retry, h throttle).
+ * i timeout, y retry, h throttle, b tee and the second branch is read beside
+ * it, B tee and the second branch leaves).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -127,6 +128,23 @@ static struct uva_stream *no_other(void *ctx, const struct uva_outcome *failed,
     return NULL;
 }
 
+static int branch_on_batch(void *ctx, struct uva_batch *batch)
+{
+    (void)ctx;
+    (void)batch;
+    return 0;
+}
+
+static void tee_add(struct uva_stream *stream, bool is_read)
+{
+    const struct uva_consumer consumer = {.on_batch = branch_on_batch};
+    struct uva_stream *branch = uva_stream_tee(stream, NULL);
+
+    if (is_read && uva_stream_for_each(branch, &consumer, NULL) != 0)
+        abort();
+    uva_stream_release(branch);
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -170,6 +188,8 @@ static void chain_add(struct uva_stream *stream)
                 stream, &(struct uva_timeout){.open_ms = HOUR_MS,
                                               .between_ms = HOUR_MS,
                                               .total_ms = HOUR_MS});
+        else if (*chain == 'b' || *chain == 'B')
+            tee_add(stream, *chain == 'b');
     }
 }
 

@@ -1,0 +1,854 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_tee(): one handler for the producer above, and a source, a branch,
+ * for each of several streams. The stream that the stage is added to is branch
+ * 0; a tee that is added right behind another one becomes a branch of that, so
+ * that a batch is queued, and counted, once for all of them.
+ *
+ * Happy path:  the first branch starts, and with it the producer above ->
+ *              (request to that, its task, which is extracted and shared -> a
+ *              part is queued at each branch -> the producer below takes it)*
+ *              -> the end is noted, and passed on by each branch.
+ *
+ * What can fail: the producer above: each branch passes the failure on, behind
+ *              its queued batches. A branch that is too slow, or that gets no
+ *              memory for its part: it alone.
+ *
+ * On cancel:   of a branch: its parts are released, and the other branches go
+ *              on. When the last one is closed, the producer above is
+ *              cancelled. A branch that was not started is closed by the thread
+ *              that releases its stream, through a wake-up, or by the close of
+ *              the runtime. */
+#include "stage/tee.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "arrow/entry.h"
+#include "arrow/share.h"
+#include "arrow/structs.h"
+#include "base/memory.h"
+#include "base/unreachable.h"
+#include "stream/handler_base.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+struct record;
+struct tee;
+
+/* A batch in the queue of one branch. */
+struct part {
+    struct uva__link link;
+    struct record *record; /* borrows: it is in there */
+    struct uva__entry batch;
+};
+
+/* A batch, with a part for each branch. */
+struct record {
+    struct uva__link link; /* while no branch holds a part */
+    int64_t holders;       /* branches that hold their part */
+    int64_t bytes;         /* counted once for all of them */
+    struct part parts[];   /* by the number of the branch */
+};
+
+struct branch {
+    struct uva__source source; /* first */
+    struct tee *tee;           /* counts, until leave */
+    struct branch *next;       /* owns: the next one, in order */
+    size_t number;             /* from 0; 0 is the first branch */
+    enum uva_slow slow;
+    struct uva_window window;  /* with its defaults filled in */
+    struct uva__atomic64 left; /* 1: released unstarted; any thread */
+
+    /* the loop thread's alone, but that a thread that releases the stream reads
+     * `started` */
+    bool started;                /* its stream was */
+    bool asked;                  /* a batch has been requested */
+    bool closed;                 /* it takes no more batches */
+    struct uva__list parts;      /* in order */
+    int64_t held;                /* number of parts */
+    int64_t bytes;               /* in them */
+    int64_t demand;              /* as of the last pull */
+    int64_t dropped;             /* batches that it lost because it is slow */
+    struct uva__failure failure; /* its own; code 0: none */
+};
+
+struct tee {
+    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
+    struct uva__wakeup wakeup;     /* posted by a branch that leaves unstarted;
+                                      counted by branches, the handler, posts */
+    struct uva__rt *rt;            /* counts */
+    struct uva__producer *above;   /* owns until started; then until released */
+    struct uva__share share;       /* of the batches that branches hold */
+    struct uva__detach_hook close; /* registered while the handler is in use */
+    struct uva__lock lock;         /* guards these until `started` */
+    struct branch *branches;       /* owns: in order */
+    size_t count;                  /* of branches */
+    bool started;                  /* no branch is added any more */
+
+    size_t open;                 /* branches that are not closed */
+    struct uva__list free;       /* records that are not in use */
+    int64_t bytes;               /* in records that are in use */
+    int64_t largest;             /* bytes of the largest batch so far;
+                                    INT64_MAX: none has come */
+    int64_t requested;           /* batches requested that have not come */
+    bool known;                  /* the schema is */
+    struct ArrowSchema schema;   /* owns */
+    struct uva__metadata about;  /* owns: metadata of the producer above */
+    ArrowDeviceType device_type; /* known with the schema */
+    bool ended;                  /* the producer above has reported its end */
+    bool released;               /* it has released the handler */
+    bool quit;                   /* it was cancelled */
+    bool closing;                /* the close of the runtime waits for it */
+    struct uva__failure failure; /* its error; code 0: none */
+};
+
+static struct branch *branch_at(struct uva__source *source)
+{
+    return uva__container_of(source, struct branch, source);
+}
+
+static struct tee *tee_at(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    return uva__container_of(handler, struct tee, handler);
+}
+
+static const struct uva_allocator *allocator_of(const struct tee *t)
+{
+    return &t->rt->allocator;
+}
+
+/* ---- batches ------------------------------------------------------------ */
+
+static size_t record_size(const struct tee *t)
+{
+    return sizeof(struct record) + t->count * sizeof(struct part);
+}
+
+/* Gives a record that is not in use; NULL without memory. */
+static struct record *record_get(struct tee *t)
+{
+    struct uva__link *link = uva__list_pop(&t->free);
+    struct record *record;
+
+    if (link != NULL)
+        return uva__container_of(link, struct record, link);
+    record = uva__memory_new(allocator_of(t), record_size(t));
+    for (size_t i = 0; record != NULL && i < t->count; i++)
+        record->parts[i].record = record;
+    return record;
+}
+
+static void record_put(struct tee *t, struct record *record)
+{
+    uva__list_push(&t->free, &record->link);
+}
+
+/* Queues the part of the branch, which takes `array`. */
+static int part_push(struct branch *b, struct record *record,
+                     const struct uva__batch_info *info, const char *metadata,
+                     struct ArrowDeviceArray *array)
+{
+    struct part *part = &record->parts[b->number];
+    struct uva__entry *batch = &part->batch;
+
+    batch->info = *info;
+    if (uva__metadata_copy(allocator_of(b->tee), metadata,
+                           &batch->info.metadata) == ENOMEM) {
+        uva_array_release(array);
+        return ENOMEM;
+    }
+    uva_array_move(array, &batch->array);
+    uva__list_push(&b->parts, &part->link);
+    b->held++;
+    b->bytes += info->bytes;
+    record->holders++;
+    return 0;
+}
+
+/* Takes the oldest part off the queue. Its data and metadata are the caller's;
+ * after that it is free. NULL: the queue is empty. */
+static struct part *part_pop(struct branch *b)
+{
+    struct uva__link *link = uva__list_pop(&b->parts);
+    struct part *part;
+
+    if (link == NULL)
+        return NULL;
+    part = uva__container_of(link, struct part, link);
+    b->held--;
+    b->bytes -= part->batch.info.bytes;
+    return part;
+}
+
+static void part_put(struct tee *t, struct part *part)
+{
+    struct record *record = part->record;
+
+    uva__metadata_fini(&part->batch.info.metadata, allocator_of(t), NULL);
+    if (--record->holders > 0)
+        return;
+    t->bytes -= record->bytes;
+    record_put(t, record);
+}
+
+/* Drops the oldest batch of the queue; false: it is empty. */
+static bool part_drop(struct branch *b)
+{
+    struct part *part = part_pop(b);
+
+    if (part == NULL)
+        return false;
+    uva_array_release(&part->batch.array);
+    part_put(b->tee, part);
+    return true;
+}
+
+/* How many batches count as held by the stream: while the memory of the runtime
+ * is used up, its source is refused another one unless that is 0. A branch that
+ * may lose batches does not hold up one that waits, or one that holds none. */
+static int64_t tee_held(const struct tee *t)
+{
+    int64_t most = 0, least = INT64_MAX;
+    const struct branch *b;
+    bool waits = false;
+
+    for (b = t->branches; b != NULL; b = b->next) {
+        if (b->closed)
+            continue;
+        if (b->slow != UVA_SLOW_WAIT) {
+            least = b->held < least ? b->held : least;
+            continue;
+        }
+        waits = true;
+        most = b->held > most ? b->held : most;
+    }
+    if (waits)
+        return most;
+    return least != INT64_MAX ? least : 0;
+}
+
+static void tee_account(struct tee *t)
+{
+    if (t->share.account != NULL)
+        uva__share_hold(&t->share, tee_held(t), t->bytes);
+}
+
+/* ---- branches ----------------------------------------------------------- */
+
+static void tee_quit(struct tee *t)
+{
+    if (t->released)
+        return;
+    assert(!t->quit); /* or the producer above has released the handler */
+    t->quit = true;
+    uva__producer_quit(t->above, t->handler.producer);
+}
+
+/* The branch takes no more batches. */
+static void branch_close(struct branch *b)
+{
+    if (b->closed)
+        return;
+    b->closed = true;
+    if (--b->tee->open == 0)
+        tee_quit(b->tee);
+}
+
+/* The failure follows the batches that are queued. */
+static void branch_fail(struct branch *b, int code, const char *text)
+{
+    uva__failure_format(&b->failure, allocator_of(b->tee), code, "tee: %s",
+                        text);
+    branch_close(b);
+}
+
+/* Whether another batch fits; one always does. */
+static bool branch_has_room(const struct branch *b)
+{
+    return b->held == 0 ||
+           (b->held < b->window.batches && b->bytes < b->window.bytes);
+}
+
+/* Makes room by dropping the batches that waited longest. */
+static void branch_drop_old(struct branch *b)
+{
+    while (!branch_has_room(b)) {
+        (void)part_drop(b);
+        b->dropped++;
+    }
+}
+
+/* Whether the branch takes the next batch. One that waits has room for every
+ * batch that is requested. */
+static bool branch_admits(struct branch *b)
+{
+    if (b->closed)
+        return false;
+    if (b->slow == UVA_SLOW_WAIT || branch_has_room(b))
+        return true;
+    switch (b->slow) {
+    case UVA_SLOW_DROP_OLD:
+        branch_drop_old(b);
+        return true;
+    case UVA_SLOW_DROP_NEW:
+        b->dropped++;
+        return false;
+    default:
+        branch_fail(b, EOVERFLOW, "the branch is too slow: its window is full");
+        return false;
+    }
+}
+
+/* How much more the branch takes: while it has requested something, as much as
+ * is worth a request; or, with `all`, as much as there is room for. */
+static int64_t branch_room(const struct branch *b, bool all)
+{
+    const struct tee *t = b->tee;
+    const int64_t used = b->held + t->requested;
+    int64_t room = uva__window_room(&b->window, b->demand, used);
+
+    if (all)
+        room = uva__window_allowed(&b->window, b->demand) - used;
+    else if (!b->asked)
+        return 0;
+    return uva__window_fit(&b->window, room, b->bytes, t->requested,
+                           t->largest);
+}
+
+/* Requests what the fastest branch wants, as far as those that wait have room
+ * for it. */
+static void tee_request(struct tee *t)
+{
+    int64_t wanted = 0, most = INT64_MAX, room;
+    const struct branch *b;
+
+    if (!t->known || t->ended || t->released)
+        return;
+    for (b = t->branches; b != NULL; b = b->next) {
+        if (b->closed)
+            continue;
+        room = branch_room(b, false);
+        wanted = room > wanted ? room : wanted;
+        room = branch_room(b, true);
+        if (b->slow == UVA_SLOW_WAIT && room < most)
+            most = room;
+    }
+    wanted = wanted < most ? wanted : most;
+    if (wanted <= 0)
+        return;
+    t->requested += wanted;
+    t->handler.producer->request(t->handler.producer, wanted);
+}
+
+/* Closes a branch, and drops what it holds. */
+static void branch_end(struct branch *b)
+{
+    while (part_drop(b))
+        ;
+    branch_close(b);
+}
+
+/* Ends the branches that were released without a start; with `all`, those that
+ * were not started. */
+static void tee_end_unstarted(struct tee *t, bool all)
+{
+    struct branch *b;
+
+    for (b = t->branches; b != NULL; b = b->next)
+        if (!b->started && (all || uva__atomic64_load(&b->left) != 0))
+            branch_end(b);
+    tee_account(t);
+    tee_request(t);
+}
+
+/* ---- calls from the producer above -------------------------------------- */
+
+static void tee_wake(struct tee *t)
+{
+    struct branch *b;
+
+    for (b = t->branches; b != NULL; b = b->next)
+        if (b->started && !b->source.stopped)
+            uva__producer_wake(b->source.producer);
+}
+
+static int tee_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
+                         struct ArrowSchema *schema)
+{
+    struct tee *t = tee_at(handler);
+    const struct ArrowAsyncProducer *above = handler->producer;
+
+    assert(!t->quit); /* or the producer was aborted */
+    if (uva__metadata_copy(allocator_of(t), above->additional_metadata,
+                           &t->about) == ENOMEM) {
+        uva_schema_release(schema); /* Clauses: AH-06. */
+        uva__failure_set(&t->failure, allocator_of(t), ENOMEM, NULL, NULL);
+        return ENOMEM;
+    }
+    uva_schema_move(schema, &t->schema);
+    t->device_type = above->device_type;
+    t->known = true;
+    tee_wake(t);
+    return 0;
+}
+
+/* Gives the branch its part, which shares the data unless it is the last one.
+ */
+static void branch_give(struct branch *b, struct record *record,
+                        const struct uva__batch_info *info,
+                        const char *metadata, struct ArrowDeviceArray *array,
+                        bool last)
+{
+    struct ArrowDeviceArray own;
+    int code = 0;
+
+    if (last)
+        uva_array_move(array, &own);
+    else
+        code = uva__share_array(allocator_of(b->tee), array, &own);
+    if (code == 0)
+        code = part_push(b, record, info, metadata, &own);
+    if (code != 0)
+        branch_fail(b, code, "a batch cannot be shared");
+}
+
+/* Shares the batch, which it takes, between the branches that take it. */
+static void tee_share(struct tee *t, struct record *record,
+                      const struct uva__batch_info *info, const char *metadata,
+                      struct ArrowDeviceArray *array)
+{
+    struct branch *before = NULL, *b;
+
+    for (b = t->branches; b != NULL; b = b->next) {
+        if (!branch_admits(b))
+            continue;
+        if (before != NULL)
+            branch_give(before, record, info, metadata, array, false);
+        before = b;
+    }
+    if (before != NULL)
+        branch_give(before, record, info, metadata, array, true);
+    else
+        uva_array_release(array);
+    if (record->holders == 0) {
+        record_put(t, record);
+        return;
+    }
+    record->bytes = info->bytes;
+    t->bytes += info->bytes;
+}
+
+static void tee_take_task(struct tee *t, struct ArrowAsyncTask *task,
+                          const char *metadata)
+{
+    const struct uva__batch_info info = {.ordinal = uva__task_ordinal(task),
+                                         .bytes = uva__task_bytes(task)};
+    struct record *record = record_get(t);
+    struct ArrowDeviceArray array;
+
+    if (record == NULL) {
+        uva__task_drop(task);
+        uva__failure_set(&t->failure, allocator_of(t), ENOMEM, NULL, NULL);
+        tee_quit(t);
+        return;
+    }
+    if (info.bytes > t->largest || t->largest == INT64_MAX)
+        t->largest = info.bytes;
+    if (uva__task_extract_first(task, &array) == 0)
+        tee_share(t, record, &info, metadata, &array);
+    else
+        record_put(t, record); /* the producer above reports why */
+    tee_account(t);
+}
+
+static int tee_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
+                       struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct tee *t = tee_at(handler);
+
+    assert(!t->quit);
+    if (task == NULL) {
+        t->ended = true;
+    } else {
+        t->requested--;
+        assert(t->requested >= 0);
+        tee_take_task(t, task, metadata);
+    }
+    tee_wake(t);
+    return 0;
+}
+
+static void tee_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
+                         int code, const char *message, const char *metadata)
+{
+    struct tee *t = tee_at(handler);
+
+    uva__handler_base_keep_error(&t->failure, t->above, code, message,
+                                 metadata);
+    tee_wake(t);
+}
+
+/* Producers of ours report an end or an error before they release a handler,
+ * unless it has cancelled, or has refused the schema. */
+static void tee_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+{
+    struct tee *t = tee_at(handler);
+
+    assert(t->ended || t->quit || t->failure.code != 0);
+    uva__handler_base_mark_released(handler);
+    t->above = NULL;
+    t->released = true;
+    uva__rt_remove_detach_hook(t->rt, &t->close);
+    t->rt->loop.draining -= t->closing;
+    tee_wake(t);
+    uva__wakeup_release(&t->wakeup);
+}
+
+/* ---- as sources --------------------------------------------------------- */
+
+/* The close of the runtime has ended all streams: branches that were not
+ * started never will be. */
+static void tee_close(struct uva__detach_hook *hook)
+{
+    struct tee *t = uva__container_of(hook, struct tee, close);
+
+    t->rt->loop.draining += !t->closing;
+    t->closing = true;
+    tee_end_unstarted(t, true);
+}
+
+/* Starts the producer above, with the priority of the branch that starts first.
+ */
+static void tee_start(struct tee *t, int32_t priority)
+{
+    const struct uva__producer_hooks hooks = {0};
+
+    uva__lock_take(&t->lock);
+    t->started = true;
+    uva__lock_drop(&t->lock);
+    t->close.close = tee_close;
+    t->close.run = tee_close;
+    uva__rt_add_detach_hook(t->rt, &t->close);
+    t->above->priority = priority;
+    uva__wakeup_acquire(&t->wakeup); /* the handler's */
+    uva__producer_begin_driving(t->above, &t->handler, &hooks);
+    tee_end_unstarted(t, false);
+}
+
+static void branch_start(struct uva__source *source)
+{
+    struct branch *b = branch_at(source);
+
+    b->started = true;
+    if (!b->tee->started)
+        tee_start(b->tee, source->producer->priority);
+}
+
+/* Each branch passes on a copy. */
+static void branch_take_schema(struct branch *b)
+{
+    struct uva__source *source = &b->source;
+    struct tee *t = b->tee;
+
+    if (source->schema_known || !t->known)
+        return;
+    if (uva__structs_copy_schema(allocator_of(t), &t->schema,
+                                 &source->schema) != 0 ||
+        uva__metadata_copy(allocator_of(t), t->about.block,
+                           &source->metadata) == ENOMEM) {
+        uva_schema_release(&source->schema);
+        branch_fail(b, ENOMEM, "no memory for the schema");
+        return;
+    }
+    source->device_type = t->device_type;
+    source->schema_known = true;
+}
+
+static void branch_conclude(struct branch *b)
+{
+    struct uva__source *source = &b->source;
+    struct tee *t = b->tee;
+
+    if (source->failure.code != 0 || source->ended)
+        return;
+    if (b->failure.code != 0)
+        uva__failure_move(&b->failure, &source->failure, allocator_of(t));
+    else if (t->failure.code != 0)
+        uva__failure_set(&source->failure, allocator_of(t), t->failure.code,
+                         uva__failure_error(&t->failure),
+                         uva__failure_metadata(&t->failure));
+    else
+        source->ended = t->ended;
+}
+
+static void branch_pull(struct uva__source *source, int64_t demand)
+{
+    struct branch *b = branch_at(source);
+
+    b->demand = demand;
+    b->asked = b->asked || demand > 0;
+    branch_take_schema(b);
+    branch_conclude(b);
+    source->ready = b->held;
+    tee_account(b->tee);
+    tee_request(b->tee);
+}
+
+static struct uva__task *branch_take(struct uva__source *source)
+{
+    struct branch *b = branch_at(source);
+    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct part *part;
+
+    if (task == NULL)
+        return NULL;
+    part = part_pop(b);
+    source->ready--;
+    uva__task_fill_entry(task, &part->batch, NULL);
+    part_put(b->tee, part);
+    return task;
+}
+
+static void branch_stop(struct uva__source *source)
+{
+    struct branch *b = branch_at(source);
+
+    source->ready = 0;
+    branch_end(b);
+    tee_account(b->tee);
+    tee_request(b->tee);
+}
+
+static void branch_leave(struct uva__source *source)
+{
+    struct branch *b = branch_at(source);
+    struct tee *t = b->tee;
+
+    if (!b->started) {
+        uva__atomic64_store(&b->left, 1);
+        uva__rt_wake(t->rt, &t->wakeup);
+    }
+    uva__wakeup_release(&t->wakeup);
+}
+
+static const struct uva__source_ops branch_ops = {
+    .name = "tee",
+    .start = branch_start,
+    .pull = branch_pull,
+    .take = branch_take,
+    .stop = branch_stop,
+    .leave = branch_leave,
+};
+
+int64_t uva__tee_dropped(const struct uva__source *source)
+{
+    return source->ops == &branch_ops
+               ? uva__container_of(source, struct branch, source)->dropped
+               : 0;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+/* A start finds branches that have left by itself. */
+static bool tee_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct tee *t = uva__container_of(wakeup, struct tee, wakeup);
+
+    if (t->started)
+        tee_end_unstarted(t, false);
+    return false;
+}
+
+static void branch_free(struct branch *b, const struct uva_allocator *allocator)
+{
+    while (part_drop(b)) /* it was not started before the runtime closed */
+        ;
+    uva__failure_fini(&b->failure, allocator);
+    uva__source_fini(&b->source);
+    uva__memory_free(allocator, b, sizeof(*b));
+}
+
+static void tee_free(struct uva__wakeup *wakeup)
+{
+    struct tee *t = uva__container_of(wakeup, struct tee, wakeup);
+    struct uva__rt *rt = t->rt;
+    struct uva__link *link;
+    struct branch *b;
+
+    if (!t->started)
+        uva__producer_release(t->above);
+    while ((b = t->branches) != NULL) {
+        t->branches = b->next;
+        branch_free(b, &rt->allocator);
+    }
+    while ((link = uva__list_pop(&t->free)) != NULL)
+        uva__memory_free(&rt->allocator,
+                         uva__container_of(link, struct record, link),
+                         record_size(t));
+    uva__failure_fini(&t->failure, &rt->allocator);
+    uva__metadata_fini(&t->about, &rt->allocator, NULL);
+    uva_schema_release(&t->schema);
+    uva__share_close(&t->share);
+    uva__memory_free(&rt->allocator, t, sizeof(*t));
+    uva__rt_release(rt);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+/* The arguments of a new branch. */
+struct setup {
+    enum uva_slow slow;
+    struct uva_window window;
+};
+
+/* Makes a branch that belongs to no tee so far; NULL without memory. */
+static struct branch *branch_new(const struct uva__source *like,
+                                 const struct setup *setup)
+{
+    struct branch *b = uva__memory_new(&like->rt->allocator, sizeof(*b));
+
+    if (b == NULL)
+        return NULL;
+    uva__source_init(&b->source, &branch_ops, like->rt);
+    uva__share_join(&b->source.share, &like->share);
+    b->source.device_type = like->device_type;
+    b->slow = setup->slow;
+    b->window = setup->window;
+    return b;
+}
+
+/* Adds a branch (takes it) to a tee that has not started, and otherwise does
+ * nothing. */
+static bool tee_add(struct tee *t, struct branch *b)
+{
+    struct branch **end = &t->branches;
+    bool added;
+
+    uva__lock_take(&t->lock);
+    added = !t->started;
+    if (added) {
+        while (*end != NULL)
+            end = &(*end)->next;
+        *end = b;
+        b->tee = t;
+        b->number = t->count++;
+        t->open++;
+        uva__wakeup_acquire(&t->wakeup);
+    }
+    uva__lock_drop(&t->lock);
+    return added;
+}
+
+static struct uva__source *tee_make(struct uva__producer *above,
+                                    const void *given)
+{
+    static const struct uva__wakeup_ops wakeup_ops = {tee_on_wakeup, tee_free};
+    const struct uva_allocator *allocator = &above->rt->allocator;
+    const struct setup first = {UVA_SLOW_WAIT,
+                                ((const struct setup *)given)->window};
+    struct branch *b = branch_new(above->source, &first);
+    struct tee *t = uva__memory_new(allocator, sizeof(*t));
+
+    if (b == NULL || t == NULL) {
+        uva__memory_free(allocator, t, sizeof(*t));
+        if (b != NULL)
+            branch_free(b, allocator);
+        return NULL;
+    }
+    t->handler.on_schema = tee_on_schema;
+    t->handler.on_next_task = tee_on_task;
+    t->handler.on_error = tee_on_error;
+    t->handler.release = tee_on_release;
+    t->rt = uva__rt_acquire(above->rt);
+    t->above = above;
+    t->largest = INT64_MAX;
+    uva__share_join(&t->share, &above->source->share);
+    b->source.label = uva__label_acquire(above->source->label);
+    uva__wakeup_init(&t->wakeup, &wakeup_ops, 0);
+    if (!tee_add(t, b))
+        UVA__UNREACHABLE("it has not started");
+    return &b->source;
+}
+
+/* The tee that has the stream as its first branch, if no stage stands behind
+ * that. */
+static struct tee *tee_of(const struct uva_stream *stream)
+{
+    const struct uva__producer *tail = stream->tail;
+    struct branch *b;
+
+    if (tail->source->ops != &branch_ops || tail->maps != NULL ||
+        tail->limit >= 0)
+        return NULL;
+    b = branch_at(tail->source);
+    return b->number == 0 ? b->tee : NULL;
+}
+
+static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
+                     struct setup *setup)
+{
+    const int code = uva__stream_building(stream);
+
+    if (code != 0)
+        return code;
+    if (!uva__memory_is_clear(options->reserved, 4))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_tee: reserved members must be NULL; clear "
+                                "the struct before filling it in");
+    if ((int)options->slow < UVA_SLOW_WAIT ||
+        (int)options->slow > UVA_SLOW_FAIL)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_tee: slow must be of enum uva_slow");
+    if (uva__window_complete(&options->window, &setup->window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_tee: no negative window, whose reserved "
+                                "members must be NULL");
+    setup->slow = options->slow;
+    return stream->tail->expensive
+               ? uva_stream_parallel(
+                     stream, &(struct uva_parallel){.window = options->window})
+               : 0;
+}
+
+/* Makes a branch of the tee that the stream ends with, or of a new one. Gives
+ * its source; NULL without memory. */
+static struct uva__source *tee_branch(struct uva_stream *stream,
+                                      const struct setup *setup)
+{
+    struct branch *b = branch_new(stream->tail->source, setup);
+    struct tee *t = tee_of(stream);
+
+    if (b == NULL) {
+        (void)uva__stream_fail(stream, ENOMEM, "no memory for a branch");
+        return NULL;
+    }
+    if (t != NULL && tee_add(t, b))
+        return &b->source;
+    if (uva__stream_wrap(stream, tee_make, setup) != 0) {
+        branch_free(b, &stream->rt->allocator);
+        return NULL;
+    }
+    if (!tee_add(tee_of(stream), b))
+        UVA__UNREACHABLE("no branch of it was started");
+    return &b->source;
+}
+
+struct uva_stream *uva_stream_tee(struct uva_stream *stream,
+                                  const struct uva_tee *options)
+{
+    const struct uva_tee none = {0};
+    struct uva__source *source = NULL;
+    struct uva_stream *branch;
+    struct setup setup;
+
+    if (tee_check(stream, options != NULL ? options : &none, &setup) == 0)
+        source = tee_branch(stream, &setup);
+    if (source == NULL)
+        return uva__stream_failed_like(stream);
+    branch = uva__stream_new(source);
+    if (branch->rt != NULL)
+        branch->device_data = stream->device_data;
+    return branch;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_group: streams that are cancelled together. A member stands for each
+ * stream of the group. It holds no reference to its stream: while it is in the
+ * group, the stream's memory is valid, since the stream takes it out before it
+ * is freed.
+ *
+ * Happy path:  add -> the stream ends, and takes its member out -> the last one
+ *              posts the wake-up -> the loop calls the user's function.
+ *
+ * What can fail: a stream; with fail_together it cancels the group.
+ *
+ * On cancel:   each stream is cancelled, one after the other, without the lock.
+ * On close:    of the runtime: its streams end, and those that were not started
+ *              count as ended. */
+#include <errno.h>
+
+#include "base/memory.h"
+#include "loop/loop.h"
+#include "stream/stream_impl.h"
+
+struct member {
+    struct uva__end_watch watch;
+    struct uva_group *group;      /* counts */
+    struct uva_stream *stream;    /* borrows */
+    struct member *next, *before; /* borrow: its neighbours in the list */
+    bool cancelled;               /* it is in the list of those */
+};
+
+struct uva_group {
+    struct uva__rt *rt;        /* counts */
+    struct uva__wakeup wakeup; /* posted by on_done, and when the last stream
+                                  has ended; counted by the user, members,
+                                  posts, and until on_done is over */
+    bool fail_together;
+
+    struct uva__lock lock;
+    struct {
+        struct member *members;   /* owns: those that were not cancelled ... */
+        struct member *cancelled; /* ... and those that were */
+        bool is_cancelled;        /* the group was */
+        struct uva__failure why;  /* set once, with that */
+        uva_closed_fn *fn;        /* of on_done; NULL: none was registered */
+        void *ctx;                /* borrows: its argument */
+    } locked;
+
+    struct {                           /* the loop thread's alone */
+        struct uva__detach_hook close; /* registered while `waiting` */
+        bool waiting;                  /* `fn` is to be called */
+        bool over;                     /* it was */
+        bool keeps_loop;               /* keeps the loop alive */
+        bool closing;                  /* the close waits for it */
+    } loop;
+};
+
+/* ---- life --------------------------------------------------------------- */
+
+static void group_free(struct uva__wakeup *wakeup)
+{
+    struct uva_group *group =
+        uva__container_of(wakeup, struct uva_group, wakeup);
+    struct uva__rt *rt = group->rt;
+
+    uva__failure_fini(&group->locked.why, &rt->allocator);
+    uva__memory_free(&rt->allocator, group, sizeof(*group));
+    uva__rt_release(rt);
+}
+
+static bool group_on_wakeup(struct uva__wakeup *wakeup);
+
+int uva_group_new(struct uva_runtime *runtime, bool fail_together,
+                  struct uva_group **out, struct uva_error *error)
+{
+    static const struct uva__wakeup_ops wakeup_ops = {group_on_wakeup,
+                                                      group_free};
+    struct uva__rt *rt = uva__loop_rt(runtime);
+    struct uva_group *group;
+
+    if (rt == NULL || out == NULL)
+        return uva_error_set(error, EINVAL, "group: the %s is NULL",
+                             rt == NULL ? "runtime" : "result");
+    if (!uva__rt_is_alive(rt))
+        return uva_error_set(error, EPERM,
+                             "a forked child cannot use its parent's runtime");
+    group = uva__memory_new(&rt->allocator, sizeof(*group));
+    if (group == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a group");
+    group->rt = uva__rt_acquire(rt);
+    group->fail_together = fail_together;
+    uva__wakeup_init(&group->wakeup, &wakeup_ops, 1);
+    *out = group;
+    return 0;
+}
+
+void uva_group_release(struct uva_group *group)
+{
+    if (group != NULL && uva__rt_is_alive(group->rt))
+        uva__wakeup_release(&group->wakeup);
+}
+
+/* ---- members ------------------------------------------------------------ */
+
+static struct member **list_of_locked(const struct member *m)
+{
+    return m->cancelled ? &m->group->locked.cancelled
+                        : &m->group->locked.members;
+}
+
+static void member_link_locked(struct member *m)
+{
+    struct member **list = list_of_locked(m);
+
+    m->before = NULL;
+    m->next = *list;
+    if (m->next != NULL)
+        m->next->before = m;
+    *list = m;
+}
+
+static void member_unlink_locked(struct member *m)
+{
+    if (m->before != NULL)
+        m->before->next = m->next;
+    else
+        *list_of_locked(m) = m->next;
+    if (m->next != NULL)
+        m->next->before = m->before;
+}
+
+static bool group_is_empty_locked(const struct uva_group *group)
+{
+    return group->locked.members == NULL && group->locked.cancelled == NULL;
+}
+
+/* The stream has ended: frees its member. */
+static void member_end(struct member *m, const struct uva__failure *failure)
+{
+    struct uva_group *group = m->group;
+    bool empty;
+
+    uva__lock_take(&group->lock);
+    member_unlink_locked(m);
+    empty = group_is_empty_locked(group);
+    uva__lock_drop(&group->lock);
+    uva__memory_free(&group->rt->allocator, m, sizeof(*m));
+    if (failure != NULL && group->fail_together)
+        uva_group_cancel(group, failure->code, uva__failure_message(failure));
+    if (empty)
+        uva__rt_wake(group->rt, &group->wakeup);
+    uva__wakeup_release(&group->wakeup);
+}
+
+static void member_ended(struct uva__end_watch *watch,
+                         const struct uva__failure *failure)
+{
+    member_end(uva__container_of(watch, struct member, watch), failure);
+}
+
+/* ---- cancel ------------------------------------------------------------- */
+
+/* Counts a reference to the memory of a stream, unless it is being freed. */
+static bool stream_try_hold(struct uva_stream *stream)
+{
+    uint64_t refs = uva__atomic64_load(&stream->wakeup.refs);
+
+    while (refs != 0)
+        if (uva__atomic64_cas(&stream->wakeup.refs, &refs, refs + 1))
+            return true;
+    return false;
+}
+
+/* Gives a stream that was not cancelled so far, with a reference to its memory;
+ * NULL: there is none. */
+static struct uva_stream *group_pop(struct uva_group *group)
+{
+    struct uva_stream *stream = NULL;
+    struct member *m;
+
+    uva__lock_take(&group->lock);
+    while (stream == NULL && (m = group->locked.members) != NULL) {
+        member_unlink_locked(m);
+        m->cancelled = true;
+        member_link_locked(m);
+        if (stream_try_hold(m->stream))
+            stream = m->stream;
+    }
+    uva__lock_drop(&group->lock);
+    return stream;
+}
+
+static void group_cancel_all(struct uva_group *group)
+{
+    const struct uva__failure *why = &group->locked.why;
+    struct uva_stream *stream;
+
+    while ((stream = group_pop(group)) != NULL) {
+        uva_stream_cancel(stream, why->code, uva__failure_message(why));
+        uva__wakeup_release(&stream->wakeup);
+    }
+}
+
+void uva_group_cancel(struct uva_group *group, int code, const char *reason)
+{
+    struct uva__failure why = {0};
+    bool first;
+
+    if (group == NULL || !uva__rt_is_alive(group->rt))
+        return;
+    uva__failure_format(&why, &group->rt->allocator,
+                        code != 0 ? code : ECANCELED, "%s",
+                        reason != NULL ? reason : "cancelled");
+    uva__lock_take(&group->lock);
+    first = !group->locked.is_cancelled;
+    if (first)
+        group->locked.why = why;
+    group->locked.is_cancelled = true;
+    uva__lock_drop(&group->lock);
+    if (first)
+        group_cancel_all(group);
+    else
+        uva__failure_fini(&why, &group->rt->allocator);
+}
+
+/* ---- adding a stream ---------------------------------------------------- */
+
+static struct member *member_new(struct uva_group *group,
+                                 struct uva_stream *stream)
+{
+    struct member *m = uva__memory_new(&group->rt->allocator, sizeof(*m));
+
+    if (m == NULL)
+        return NULL;
+    m->watch.ended = member_ended;
+    m->stream = stream;
+    m->group = group;
+    uva__wakeup_acquire(&group->wakeup);
+    return m;
+}
+
+static int group_check(const struct uva_group *group,
+                       const struct uva_stream *stream)
+{
+    if (group == NULL || stream == NULL)
+        return EINVAL;
+    if (!uva__rt_is_alive(group->rt))
+        return EPERM;
+    if (stream->rt == NULL)
+        return uva_stream_status(stream, NULL);
+    return stream->rt == group->rt ? 0 : EINVAL;
+}
+
+int uva_group_add(struct uva_group *group, struct uva_stream *stream)
+{
+    const int code = group_check(group, stream);
+    struct member *m;
+    bool is_cancelled;
+
+    if (code != 0)
+        return code;
+    m = member_new(group, stream);
+    if (m == NULL)
+        return ENOMEM;
+    uva__lock_take(&group->lock);
+    member_link_locked(m);
+    is_cancelled = group->locked.is_cancelled;
+    uva__lock_drop(&group->lock);
+    if (!uva__stream_watch_end(stream, &m->watch))
+        member_end(m, uva__stream_failure(stream));
+    else if (is_cancelled)
+        group_cancel_all(group);
+    return 0;
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+/* All streams of the runtime have ended. */
+static void group_close(struct uva__detach_hook *hook)
+{
+    struct uva_group *group =
+        uva__container_of(hook, struct uva_group, loop.close);
+
+    group->rt->loop.draining += !group->loop.closing;
+    group->loop.closing = true;
+    uva__rt_wake(group->rt, &group->wakeup);
+}
+
+static void group_keep_loop(struct uva_group *group)
+{
+    if (!group->loop.keeps_loop)
+        uva__loop_ref(group->rt);
+    group->loop.keeps_loop = true;
+}
+
+static void group_wait(struct uva_group *group)
+{
+    group->loop.waiting = true;
+    group_keep_loop(group);
+    group->loop.close.close = group_close;
+    group->loop.close.run = group_close;
+    uva__rt_add_detach_hook(group->rt, &group->loop.close);
+    uva__rt_leave(group->rt); /* the hook holds up the close from now on */
+}
+
+/* Calls the user's function, which may release the group. */
+static void group_report(struct uva_group *group)
+{
+    struct uva__rt *rt = group->rt;
+
+    group->loop.over = true;
+    uva__rt_remove_detach_hook(rt, &group->loop.close);
+    rt->loop.draining -= group->loop.closing;
+    group->locked.fn(group->locked.ctx);
+    uva__loop_unref(rt);
+    uva__wakeup_release(&group->wakeup);
+}
+
+static bool group_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct uva_group *group =
+        uva__container_of(wakeup, struct uva_group, wakeup);
+    bool empty, registered;
+
+    uva__lock_take(&group->lock);
+    empty = group_is_empty_locked(group);
+    registered = group->locked.fn != NULL;
+    uva__lock_drop(&group->lock);
+    if (!registered || group->loop.over)
+        return false;
+    if (!group->loop.waiting)
+        group_wait(group);
+    if (empty || group->loop.closing)
+        group_report(group);
+    return false;
+}
+
+int uva_group_on_done(struct uva_group *group, uva_closed_fn *fn, void *ctx)
+{
+    bool first;
+
+    if (group == NULL || fn == NULL)
+        return EINVAL;
+    if (!uva__rt_is_alive(group->rt))
+        return EPERM;
+    if (!uva__rt_enter(group->rt))
+        return ESHUTDOWN;
+    uva__wakeup_acquire(&group->wakeup);
+    uva__lock_take(&group->lock);
+    first = group->locked.fn == NULL;
+    if (first) {
+        group->locked.fn = fn;
+        group->locked.ctx = ctx;
+    }
+    uva__lock_drop(&group->lock);
+    if (!first) {
+        uva__rt_leave(group->rt);
+        uva__wakeup_release(&group->wakeup);
+        return EBUSY;
+    }
+    if (uva__rt_on_loop(group->rt))
+        group_keep_loop(group);
+    uva__rt_wake(group->rt, &group->wakeup);
+    return 0;
+}
