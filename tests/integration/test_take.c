@@ -171,9 +171,12 @@ static void on_ready_take(void *ctx)
 START_TEST(the_ready_function_finds_all_that_came_together)
 {
     static const struct uva_window windows[] = {{.batches = 0}, {.batches = 6}};
+    const struct uva_runtime_options patient = {.turn_us = 60000000};
     struct ArrowDeviceArray arrays[10];
     struct uva_error error = {0};
 
+    fixture_close(&f);
+    fixture_open_with(&f, 10, &patient); /* no turn is cut short */
     for (int i = 0; i < 10; i++)
         fake_source_batch(&f.fake, i, &arrays[i]);
     f.stream = fixture_arrays(&f, arrays, 10);
