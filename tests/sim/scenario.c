@@ -85,6 +85,10 @@ static void draw_mishaps(void)
         expectation_note("thread %lld fails", (long long)fail_at);
     if (!scenario.closes && !scarce && fail_at == 0 && !scenario.hostile)
         peers_allow_late_calls();
+}
+
+static void draw_devices(void)
+{
     device_stages_begin();
     scenario.devices = peers_chance(1, 2);
     if (scenario.devices)
@@ -443,6 +447,7 @@ static void scenario_body(void *arg)
 {
     (void)arg;
     draw_mishaps();
+    draw_devices();
     draw_workers();
     if (scenario.alone)
         runtime_open_alone();
