@@ -286,7 +286,7 @@ enum uva_event_kind {
 
 /** One event at one place of a stream. */
 struct uva_event {
-    enum uva_event_kind kind;
+    enum uva_event_kind kind; /* what passes */
     int code; /* of END: 0 for a complete stream, or why it ended; ECANCELED
                  after a cancel. Of CANCEL: ECANCELED. Otherwise 0 */
     int64_t count;   /* of REQUEST: the batches, INT64_MAX for no limit;

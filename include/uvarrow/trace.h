@@ -42,11 +42,11 @@ enum uva_trace_kind {
  *   link      "from"
  * Times are those of uv_hrtime(). */
 struct uva_trace_event {
-    enum uva_trace_kind kind;
-    const char *name;       /* static: what it was */
-    const char *stage_name; /* static: where it was, as in uva_stage_stats */
-    const char *stream;     /* its name, or NULL; borrowed for the call */
-    uint64_t stream_id;     /* number of the stream in its runtime, from 1 */
+    enum uva_trace_kind kind; /* decides which members count */
+    const char *name;         /* static: what it was */
+    const char *stage_name;   /* static: where it was, as in uva_stage_stats */
+    const char *stream;       /* its name, or NULL; borrowed for the call */
+    uint64_t stream_id;       /* number of the stream in its runtime, from 1 */
     int32_t stage;       /* number of the stage in its stream; 0: the source */
     int64_t ordinal;     /* of the batch, or -1; joins the spans of one batch */
     int64_t at_ns;       /* when it happened or began */
