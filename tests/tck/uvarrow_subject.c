@@ -6,7 +6,7 @@
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
  * map_async that is answered by other threads, A one that is answered at once,
  * i timeout, y retry, h throttle, b tee and the second branch is read beside
- * it, B tee and the second branch leaves).
+ * it, B tee and the second branch leaves, n inspect).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -235,6 +235,18 @@ static void add_tee_left(struct uva_stream *stream)
     tee_add(stream, false);
 }
 
+static void inspect_nothing(void *ctx, const struct uva_event *event)
+{
+    (void)ctx;
+    (void)event;
+}
+
+static void add_inspector(struct uva_stream *stream)
+{
+    (void)uva_stream_inspect(stream,
+                             &(struct uva_inspect){.event = inspect_nothing});
+}
+
 static void (*const stages[128])(struct uva_stream *stream) = {
     ['m'] = add_map,
     ['l'] = add_limit,
@@ -252,6 +264,7 @@ static void (*const stages[128])(struct uva_stream *stream) = {
     ['i'] = add_timeout,
     ['b'] = add_tee_read_beside,
     ['B'] = add_tee_left,
+    ['n'] = add_inspector,
 };
 
 static void chain_add(struct uva_stream *stream)
