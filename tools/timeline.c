@@ -77,8 +77,9 @@ static void put(const unsigned char *text, size_t size)
     (void)fwrite(text, 1, size, stdout);
 }
 
-/* In JSON a "<" can only be inside a string, where its escape means just the
- * same. Without any "<" the text cannot end the element that it stands in. */
+/* In JSON a "<" can only be inside a string, where its escape has an equal
+ * meaning. Without any "<" the text cannot end the element that it stands in.
+ */
 static void put_events(const struct uva__scan *events)
 {
     const char *at = events->begin, *end = at + events->size;

@@ -62,6 +62,8 @@ struct uva__rt {
     struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
+    bool traces_to_file;            /* `trace` is of loop/trace_file.h */
+    struct uva_trace trace;         /* without `event`: no events */
     int64_t memory_bytes;           /* limit of all windows; 0: none */
     int32_t sources_limit;          /* blocking sources open; 0: no limit */
 
