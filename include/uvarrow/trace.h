@@ -46,7 +46,7 @@ struct uva_trace_event {
     const char *name;       /* static: what it was */
     const char *stage_name; /* static: where it was, as in uva_stage_stats */
     const char *stream;     /* its name, or NULL; borrowed for the call */
-    uint64_t stream_id;     /* number of the stream, unique in the process */
+    uint64_t stream_id;     /* number of the stream in its runtime, from 1 */
     int32_t stage;       /* number of the stage in its stream; 0: the source */
     int64_t ordinal;     /* of the batch, or -1; joins the spans of one batch */
     int64_t at_ns;       /* when it happened or began */

@@ -131,9 +131,12 @@ static void trace_init(struct uva__rt *rt, const struct uva_trace *trace)
     if (trace->event != NULL || path == NULL || *path == '\0')
         return;
     code = uva__trace_file_open(path, &rt->trace);
-    rt->traces_to_file = code == 0;
-    if (code != 0)
+    if (code != 0) {
         trace_report(rt, path, code);
+        return;
+    }
+    rt->traces_to_file = true;
+    rt->observed |= UVA__OBSERVED_TRACE;
 }
 
 /* Private workers have ended: they used the host's allocator and devices. */
@@ -165,6 +168,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     rt->log = options->log;
     log_init(&rt->log);
     rt->checked = check_init(options->check);
+    rt->observed =
+        (uint8_t)((rt->log.level >= UVA_LOG_DEBUG ? UVA__OBSERVED_LOG : 0) |
+                  (options->measure ? UVA__OBSERVED_MEASURE : 0) |
+                  (options->trace.event != NULL ? UVA__OBSERVED_TRACE : 0));
     rt->memory_bytes = options->memory_bytes;
     rt->sources_limit = options->sources_open;
     rt->loop.quantum = 1;
@@ -397,29 +404,30 @@ static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
     uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     if (!uva__rt_is_alive(rt))
-        return; /* a forked child shares the descriptor with its parent */
+        return false; /* a forked child shares the descriptor with its parent */
     if (uva__rt_in_turn(rt)) {
         if (wakeup->queued)
-            return;
+            return false;
         uva__wakeup_acquire(wakeup);
         queue_push(rt, wakeup);
-        return;
+        return false;
     }
     if (!uva__mailbox_claim(wakeup))
-        return;
+        return false;
     uva__wakeup_acquire(wakeup);
     switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
     case UVA__MAILBOX_NOTHING:
         break;
     case UVA__MAILBOX_WAKE:
         rt_wake(rt);
-        break;
+        return true;
     case UVA__MAILBOX_DISPOSE:
         mailbox_dispose(rt);
     }
+    return false;
 }
 
 void uva__rt_collect(struct uva__rt *rt)

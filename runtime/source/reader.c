@@ -37,6 +37,7 @@ static struct uva__reader *reader_of(struct uva__source *source)
 static void reader_open(struct uva__reader *r)
 {
     r->loop.waiting = false;
+    uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
     uva__reader_credit_run(&r->credit);
     uva__reader_worker_start(r);
@@ -55,6 +56,7 @@ static void reader_start(struct uva__source *source)
         r->loop.counted && rt->loop.sources_open == rt->sources_limit;
     if (r->loop.waiting) {
         uva__list_push(&rt->loop.sources_waiting, &r->loop.turn);
+        uva__meter_block(source->meter, UVA_WAITING_WORKER);
         return;
     }
     rt->loop.sources_open += r->loop.counted;
@@ -112,6 +114,9 @@ static void reader_account(struct uva__reader *r)
     const int64_t asked = (int64_t)(r->loop.granted - tail);
     int64_t bytes;
 
+    uva__meter_hold(r->source.meter, r->source.ready,
+                    uva__counter_get(&r->read_bytes) -
+                        (int64_t)uva__atomic64_peek(&r->consumed));
     if (r->source.share.account == NULL)
         return;
     for (; r->loop.measured < tail; r->loop.measured++) {
@@ -150,7 +155,8 @@ static void reader_unpause(struct uva__reader *r)
 
     if (!(uva__atomic64_load(&r->credit) & CREDIT_PAUSED))
         return;
-    waiting = r->worker.bytes - uva__atomic64_peek(&r->consumed);
+    waiting = (uint64_t)uva__counter_get(&r->read_bytes) -
+              uva__atomic64_peek(&r->consumed);
     if (waiting > (uint64_t)r->window.bytes / 2 && r->source.ready > 0)
         return;
     uva__reader_credit_unpause(&r->credit);
@@ -177,6 +183,7 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 static void reader_pull(struct uva__source *source, int64_t demand)
 {
     struct uva__reader *r = reader_of(source);
+    int64_t wanted;
     uint64_t room;
 
     if (r->loop.waiting)
@@ -193,9 +200,11 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_unpause(r);
     if (r->on_loop)
         reader_absorb(r);
+    wanted = (int64_t)reader_room(r, demand);
     room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
-                                     (int64_t)reader_room(r, demand),
-                                     r->loop.largest);
+                                     wanted, r->loop.largest);
+    uva__meter_block(source->meter, wanted > 0 && room == 0 ? UVA_WAITING_MEMORY
+                                                            : UVA_WAITING_NONE);
     if (room == 0)
         return;
     reader_grant(r, room);
@@ -254,6 +263,7 @@ static void reader_stop(struct uva__source *source)
 
     source->ready = 0;
     uva__share_stop(&source->share);
+    uva__meter_hold(source->meter, 0, 0);
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
@@ -362,6 +372,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;
+    r->source.sized = ops->sized;
     r->source.pulls_inline = on_loop;
     r->ops = ops;
     r->on_loop = on_loop;

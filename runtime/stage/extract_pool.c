@@ -26,6 +26,7 @@ enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 struct uva__extractor {
     struct uva__link link; /* among those with a job that is not queued */
     struct uva_job job;    /* submitted when there is work */
+    uint64_t submitted_ns; /* when that was; 0: not timed */
     struct uva__extract_pool
         *pool; /* borrows: its stage is counted meanwhile */
 };
@@ -110,8 +111,8 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                                struct uva__extractor, link);
     uva__lock_drop(&pool->lock);
     worker->job.done = uva__atomic64_load(&pool->claimed);
-    uva__lane_submit(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
-                     &worker->job);
+    uva__meter_submit(pool->stage->source.meter, UVA_LANE_COMPUTE, &worker->job,
+                      &worker->submitted_ns);
 }
 
 static void extract_pool_run(struct uva_job *job)
@@ -120,21 +121,25 @@ static void extract_pool_run(struct uva_job *job)
         uva__container_of(job, struct uva__extractor, job);
     struct uva__extract_pool *pool = worker->pool;
     struct uva__rt *rt = pool->stage->source.rt;
+    struct uva__meter *meter = pool->stage->source.meter;
     const enum uva__place waited = uva__place_of_job(job, false);
     struct uva__extract_entry *entry;
 
+    uva__meter_run_begin(meter, worker->submitted_ns);
     uva__lock_take(&pool->lock); /* the job is not queued any more */
     uva__list_push(&pool->locked.idle, &worker->link);
     uva__lock_drop(&pool->lock);
     while ((entry = extract_pool_claim(pool)) != NULL) {
         extract_pool_extract(pool, entry);
         uva__mpsc_push(&pool->done, &entry->wait);
-        uva__rt_wake(rt, pool->wakeup);
+        uva__meter_wake(meter, pool->wakeup);
         if (extract_pool_must_yield(pool, waited)) {
+            uva__meter_run_end(meter);
             extract_pool_submit(pool);
             return;
         }
     }
+    uva__meter_run_end(meter);
     uva__stage_release(pool->stage);
     uva__rt_job_end(rt);
 }

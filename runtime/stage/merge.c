@@ -48,11 +48,12 @@ struct merge;
 struct input {
     struct uva__sink sink; /* first: of `stream`, once opened */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
-    struct merge *merge;         /* borrows; counted while it runs */
-    struct uva_stream *stream;   /* a user reference, until it is over; NULL:
-                                    that of the stage itself */
-    struct uva__producer *above; /* owns until opened; then until released */
-    struct uva__list items;      /* batches, in order */
+    struct merge *merge;            /* borrows; counted while it runs */
+    struct uva_stream *stream;      /* a user reference, until it is over; NULL:
+                                       that of the stage itself */
+    const struct uva__label *label; /* borrows: the merge's stream counts it */
+    struct uva__producer *above;    /* owns until opened; then until released */
+    struct uva__list items;         /* batches, in order */
     struct uva__link turn;       /* in merge->turns, while it holds batches */
     struct uva__link want;       /* in merge->wants, while `wants` */
     int64_t held;                /* number of items */
@@ -79,6 +80,7 @@ struct merge {
     struct uva__list turns;      /* inputs that hold batches */
     struct uva__list wants;      /* inputs that have room */
     struct uva__list free;       /* items that are not in use */
+    int64_t bytes;               /* in all items that are queued */
     size_t opened;               /* inputs: those before this one */
     size_t over;                 /* number of inputs that are over */
     size_t current;              /* ordered: the input to take from */
@@ -169,12 +171,13 @@ static void input_push(struct input *input, struct item *item)
     uva__list_push(&input->items, &item->link);
     input->held++;
     input->bytes += item->batch.info.bytes;
+    m->bytes += item->batch.info.bytes;
     m->source.ready++;
 }
 
 /* Takes the oldest batch of the input that has its turn, which then goes behind
- * the other inputs. NULL: no input holds any. */
-static struct item *turn_pop(struct merge *m)
+ * the other inputs; `from` is that input. NULL: no input holds any. */
+static struct item *turn_pop(struct merge *m, struct input **from)
 {
     struct uva__link *turn = uva__list_pop(&m->turns);
     struct input *input;
@@ -182,12 +185,13 @@ static struct item *turn_pop(struct merge *m)
 
     if (turn == NULL)
         return NULL;
-    input = uva__container_of(turn, struct input, turn);
+    *from = input = uva__container_of(turn, struct input, turn);
     item = item_pop(&input->items);
     if (!uva__list_is_empty(&input->items))
         uva__list_push(&m->turns, turn);
     input->held--;
     input->bytes -= item->batch.info.bytes;
+    m->bytes -= item->batch.info.bytes;
     m->source.ready--;
     input_note_room(input);
     return item;
@@ -354,6 +358,7 @@ static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
     }
     batch = &item->batch;
     batch->info.bytes = uva__task_bytes(task);
+    batch->info.ordinal = uva__task_ordinal(task);
     if (uva__metadata_copy(allocator_of(m), metadata, &batch->info.metadata) ==
         ENOMEM) {
         item_put(m, item);
@@ -558,6 +563,7 @@ static void merge_pull(struct uva__source *source, int64_t demand)
         merge_advance(m); /* its stream may have been cancelled */
     }
     merge_conclude(m);
+    uva__meter_hold(source->meter, source->ready, m->bytes);
     merge_request(m, demand);
 }
 
@@ -565,11 +571,14 @@ static struct uva__task *merge_take(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
     struct uva__task *task = uva__producer_take_task(source->producer);
+    struct input *from;
     struct item *item;
 
     if (task == NULL)
         return NULL;
-    item = turn_pop(m);
+    item = turn_pop(m, &from);
+    uva__meter_link(source->meter, m->ordinal, from->label,
+                    item->batch.info.ordinal);
     item->batch.info.ordinal = m->ordinal++;
     uva__task_fill_entry(task, &item->batch, NULL);
     item_put(m, item);
@@ -579,10 +588,11 @@ static struct uva__task *merge_take(struct uva__source *source)
 static void merge_stop(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
+    struct input *from;
     struct item *item;
 
     inputs_quit(m);
-    while ((item = turn_pop(m)) != NULL) {
+    while ((item = turn_pop(m, &from)) != NULL) {
         uva_array_release(&item->batch.array);
         item_put(m, item);
     }
@@ -639,6 +649,9 @@ static void input_init(struct input *input, struct merge *m,
     input->merge = m;
     input->above = above;
     input->stream = stream;
+    input->label = above->source->label;
+    m->source.sized =
+        m->source.sized && above->source->sized && above->maps == NULL;
 }
 
 static struct uva__source *merge_make(struct uva__producer *above,
@@ -661,6 +674,7 @@ static struct uva__source *merge_make(struct uva__producer *above,
     m->at_once = setup->at_once;
     m->count = count;
     m->source.device_type = above->abi.device_type;
+    m->source.sized = true; /* unless one of its inputs is not */
     input_init(&m->inputs[0], m, above, NULL);
     for (size_t i = 0; i < setup->count; i++) {
         input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
@@ -748,6 +762,8 @@ static int merge_add(struct uva_stream *stream, struct setup *setup, int code)
         code = other_take(stream, setup, i);
     if (code == 0)
         code = uva__stream_wrap(stream, merge_make, setup);
+    for (i = 0; code == 0 && i < setup->count; i++)
+        uva__label_join(stream->tail->source->meter, setup->others[i]->label);
     for (i = 0; !taken && setup->others != NULL && i < setup->count; i++)
         uva_stream_release(setup->others[i]);
     return code;

@@ -12,6 +12,7 @@
 struct uva__pending_batch {
     struct uva__entry batch; /* with a code if its wait failed */
     struct uva_watch *watch; /* counts, while it is pending; or NULL */
+    uint64_t since_ns;       /* when its wait began; 0: that is not timed */
     uint64_t due_ns;         /* the time limit of its wait; 0: none */
 };
 

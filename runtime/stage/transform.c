@@ -58,6 +58,7 @@ struct transform {
     struct uva__fixed_width shape;   /* of that, if it is a simple one */
     struct uva__transform_hold hold; /* zeroes: nothing is kept back */
     struct uva_job job;              /* a run on a worker */
+    uint64_t submitted_ns;           /* when that was; 0: not timed */
 
     struct {                    /* of the run in progress */
         struct item *item;      /* owns: the current input; or NULL */
@@ -186,17 +187,21 @@ static bool has_room_locked(const struct transform *t)
  * Returns 0; EAGAIN if there is no room behind it; ECANCELED. */
 static int result_push(struct transform *t, struct item *item)
 {
+    int64_t ordinal = -1;
     int code = ECANCELED;
 
     transform_lock(t);
     if (!t->locked.stopped) {
-        item->batch.info.ordinal = t->locked.ordinal++;
+        ordinal = item->batch.info.ordinal = t->locked.ordinal++;
         t->locked.ready++;
         t->locked.bytes += item->batch.info.bytes;
         uva__list_push(&t->locked.results, &item->link);
         code = has_room_locked(t) ? 0 : EAGAIN;
     }
     transform_unlock(t);
+    if (ordinal >= 0 && t->run.item != NULL)
+        uva__meter_link(t->stage.source.meter, ordinal, t->stage.source.label,
+                        t->run.item->batch.info.ordinal);
     return code;
 }
 
@@ -246,7 +251,7 @@ static int result_add(struct transform *t, struct uva_batch *out, int64_t bytes)
     }
     t->run.full = code == EAGAIN;
     if (!t->options.on_loop)
-        uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
+        uva__meter_wake(t->stage.source.meter, &t->stage.wakeup);
     return code;
 }
 
@@ -334,7 +339,9 @@ static int run_extract(struct transform *t)
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
+    struct uva__meter *meter = t->stage.source.meter;
     struct uva_error *error = &t->run.error;
+    const uint64_t since_ns = uva__span_begin(&meter->point);
     int code = 0;
 
     t->run.full = false;
@@ -347,6 +354,8 @@ static int run_call(struct transform *t, enum step step)
         code = t->hold.flush(options->ctx, transform_emit, t, error);
     else if (options->finish != NULL)
         code = options->finish(options->ctx, transform_emit, t, error);
+    uva__span_end(meter, meter->point.name,
+                  step == STEP_BATCH ? t->run.batch.ordinal : -1, since_ns);
     code = uva__error_positive(code);
     if (t->run.fault != 0)
         return t->run.fault;
@@ -415,9 +424,12 @@ static void transform_job(struct uva_job *job)
 {
     struct transform *t = uva__container_of(job, struct transform, job);
     struct uva__rt *rt = t->stage.source.rt;
+    struct uva__meter *meter = t->stage.source.meter;
 
+    uva__meter_run_begin(meter, t->submitted_ns);
     run_steps(t);
-    uva__rt_wake(rt, &t->stage.wakeup);
+    uva__meter_run_end(meter);
+    uva__meter_wake(meter, &t->stage.wakeup);
     uva__stage_release(&t->stage);
     uva__rt_job_end(rt);
 }
@@ -518,13 +530,16 @@ static void transform_launch(struct transform *t)
     if (!due)
         return;
     if (t->options.on_loop) {
+        uva__meter_enter(t->stage.source.meter, true);
         run_steps(t);
+        uva__meter_enter(t->stage.source.meter, false);
         return;
     }
     uva__stage_acquire(&t->stage);
     t->job.priority = t->stage.source.producer->priority;
     if (uva__rt_job_begin(rt))
-        uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
+        uva__meter_submit(t->stage.source.meter, UVA_LANE_COMPUTE, &t->job,
+                          &t->submitted_ns);
     else
         UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
@@ -635,7 +650,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         return;
     transform_launch(t);
     now = transform_look(t);
-    uva__share_hold(&source->share, now.used + now.ready, now.bytes);
+    uva__source_hold(source, now.used + now.ready, now.bytes);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
     if (!now.over)
@@ -681,7 +696,7 @@ static void transform_stop(struct uva__source *source)
     bool running;
 
     uva__stage_stop(source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     uva__timer_stop(source->rt, &t->loop.timer);
     transform_lock(t);
     t->locked.stopped = true;
@@ -730,7 +745,8 @@ static const struct uva__wakeup_ops transform_wakeup_ops = {transform_on_wakeup,
                                                             uva__stage_free};
 
 static const struct uva__stage_ops transform_ops = {
-    .source = {.start = uva__stage_start,
+    .source = {.sized = true,
+               .start = uva__stage_start,
                .pull = transform_pull,
                .take = transform_take,
                .stop = transform_stop,

@@ -10,6 +10,7 @@ void uva__source_init(struct uva__source *source,
     *source = (struct uva__source){
         .ops = ops,
         .name = ops->name,
+        .sized = ops->sized,
         .rt = uva__rt_acquire(rt),
         .device_type = ARROW_DEVICE_CPU,
     };

@@ -17,6 +17,7 @@ struct uva__source;
 /* What each kind of source does. All functions are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
+    bool sized;       /* it measures its batches */
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
@@ -41,10 +42,12 @@ struct uva__source {
                                           work for; in logs and reports */
     struct uva__rt *rt;                /* counts, until leave */
     struct uva__label *label;          /* counts; NULL: of no stream */
+    struct uva__meter *meter;          /* borrows: the label's */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
     bool expensive; /* extraction may be expensive: not for the loop thread */
-    bool lazy; /* extraction may fail, as it makes the data. Clauses: G-17. */
+    bool lazy;  /* extraction may fail, as it makes the data. Clauses: G-17. */
+    bool sized; /* its batches come with their sizes, as far as known */
     bool
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
@@ -61,6 +64,15 @@ struct uva__source {
 /* Sets up the common part, which holds a reference to the rt. */
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
+
+/* States what the source holds, for the budget of the runtime and the
+ * statistics. Thread: loop. */
+static inline void uva__source_hold(struct uva__source *source, int64_t batches,
+                                    int64_t bytes)
+{
+    uva__share_hold(&source->share, batches, bytes);
+    uva__meter_hold(source->meter, batches, bytes);
+}
 
 /* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);

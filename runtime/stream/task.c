@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arrow/layout.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "loop/rt.h"
@@ -138,17 +139,46 @@ static int task_claim(struct uva__task *task, uint64_t generation)
     return code;
 }
 
+/* Counts what extraction has made: `batches` (0: counted before) with the rows
+ * and, if that is wanted, the size of `array`, a batch of `schema`. */
+static void task_count(const struct uva__task *task, struct uva__meter *meter,
+                       int64_t batches, const struct ArrowDeviceArray *array,
+                       const struct ArrowSchema *schema)
+{
+    int64_t bytes = 0;
+
+    if (meter->times != NULL &&
+        uva__layout_measure(schema, array, &bytes, NULL) != 0)
+        bytes = 0; /* the size of an unknown format is not known */
+    if (uva__rt_in_turn(task->producer->rt)) {
+        uva__counter_add(&meter->loop.batches, batches);
+        uva__counter_add(&meter->loop.rows, array->array.length);
+        uva__counter_add(&meter->loop.bytes, bytes);
+        return;
+    }
+    uva__counter_add_shared(&meter->shared.batches, batches);
+    uva__counter_add_shared(&meter->shared.rows, array->array.length);
+    uva__counter_add_shared(&meter->shared.bytes, bytes);
+}
+
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
                      struct uva_error *error)
 {
+    const struct uva__producer *p = task->producer;
+    struct uva__meter *meter = p->source->meter;
     struct uva__lazy lazy = task->lazy;
+    const uint64_t since_ns = uva__span_begin(&meter->point);
     int code;
 
     uva_array_clear(out); /* Clauses. */
     code = lazy.extract(lazy.ctx, lazy.item, out, error);
+    uva__span_end(meter, "extract", task->info.ordinal, since_ns);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
                              "the extraction succeeded and gave no array");
+    if (code == 0)
+        task_count(task, meter, 0, out,
+                   p->maps != NULL ? &p->maps->schema : p->output);
     return code;
 }
 
@@ -166,6 +196,7 @@ static int task_map_one(const struct uva__task *task,
                         const struct uva__mapping *m, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
+    const uint64_t since_ns = uva__span_begin(&m->meter->point);
     int code;
 
     in->schema = &m->schema;
@@ -175,10 +206,14 @@ static int task_map_one(const struct uva__task *task,
     task_blank(out);
     code =
         uva__error_positive(m->options.batch(m->options.ctx, in, out, error));
+    uva__span_end(m->meter, m->meter->point.name, task->info.ordinal, since_ns);
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
         code =
             uva_error_set(error, EPROTO, "a map succeeded and gave no array");
+    if (code == 0)
+        task_count(task, m->meter, 1, out,
+                   m->next != NULL ? &m->next->schema : task->producer->output);
     return code;
 }
 
