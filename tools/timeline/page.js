@@ -352,7 +352,8 @@ function statesOf(part, stream, wanted, isSource) {
   const device = difference(difference(union(part.device), busy), worker);
   const rest = [busy, worker, device].reduce(difference,
     [stream.at, stream.end]);
-  const starved = isSource ? 0 : lengthOf(intersection(rest, wanted));
+  const works = part.calls > 0 && !isSource; // not only a queue
+  const starved = works ? lengthOf(intersection(rest, wanted)) : 0;
   return {
     busy: lengthOf(busy), worker: lengthOf(worker), device: lengthOf(device),
     starved, idle: lengthOf(rest) - starved,
@@ -645,20 +646,25 @@ function drawInstants(paint, lane, y) {
   }
 }
 
+/* Of several values in one pixel it draws the largest, and behind the pixel the
+ * last. */
 function drawCounter(paint, counter, y) {
-  const bottom = y + COUNTER, room = COUNTER - HEAD - 2;
-  let i = Math.max(0, lowerBound(counter.at.length,
-    (k) => counter.at[k] > page.from) - 1);
+  const { at, value } = counter;
+  const height = (COUNTER - HEAD - 2) / (counter.max || 1);
+  const column = (x, right, n) =>
+    paint.fillRect(x, y + COUNTER - n * height, right - x, n * height);
+  let i = Math.max(0, lowerBound(at.length, (k) => at[k] > page.from) - 1);
   paint.fillStyle = page.colors.queue;
-  while (i < counter.at.length && counter.at[i] < page.to) {
-    const x = Math.floor(Math.max(xOf(counter.at[i]), LABELS));
-    let value = counter.value[i], next = i + 1;
-    while (next < counter.at.length && xOf(counter.at[next]) < x + 1)
-      value = Math.max(value, counter.value[next++]);
-    const right = next < counter.at.length
-      ? Math.min(xOf(counter.at[next]), page.width) : page.width;
-    const height = room * value / (counter.max || 1);
-    paint.fillRect(x, bottom - height, Math.max(Math.ceil(right) - x, 1), height);
+  while (i < at.length && at[i] < page.to) {
+    const x = Math.floor(Math.max(xOf(at[i]), LABELS)), time = timeOf(x + 1);
+    let most = value[i], next = i + 1;
+    while (next < at.length && at[next] < time)
+      most = Math.max(most, value[next++]);
+    const right = next < at.length
+      ? Math.min(Math.floor(xOf(at[next])), page.width) : page.width;
+    column(x, x + 1, most);
+    if (right > x + 1)
+      column(x + 1, right, value[next - 1]);
     i = next;
   }
 }
