@@ -25,28 +25,31 @@ enum { NAME_SIZE = 64, STAGES = 64 };
 
 /* ---- text --------------------------------------------------------------- */
 
-static void put(struct uva__trace_json *json, const char *text)
+static inline void put_bytes(struct uva__trace_json *json, const char *text,
+                             size_t size)
 {
-    const size_t size = strlen(text);
-
     assert(size <= sizeof(json->text) - json->size);
     memcpy(json->text + json->size, text, size);
     json->size += size;
 }
 
+static inline void put(struct uva__trace_json *json, const char *text)
+{
+    put_bytes(json, text, strlen(text));
+}
+
 static void put_int(struct uva__trace_json *json, int64_t value)
 {
-    char digits[24], *at = digits + sizeof(digits) - 1;
+    char digits[24], *end = digits + sizeof(digits), *at = end;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 
-    *at = '\0';
     do {
         *--at = (char)('0' + rest % 10);
         rest /= 10;
     } while (rest != 0);
     if (value < 0)
         *--at = '-';
-    put(json, at);
+    put_bytes(json, at, (size_t)(end - at));
 }
 
 /* Chrome's unit is the microsecond. */
@@ -63,26 +66,47 @@ static void put_us(struct uva__trace_json *json, int64_t ns)
     put(json, digits);
 }
 
-/* Puts the inside of a string: what is not UTF-8, or not printed, becomes "?".
- * `text` ends with a NUL and is cut after NAME_SIZE bytes. */
+/* How many characters at `text` can be put into a string as they are. */
+static size_t plain_size(const char *text, const char *end)
+{
+    const char *at = text;
+
+    while (at < end && *at >= ' ' && *at < 0x7F && *at != '"' && *at != '\\')
+        at++;
+    return (size_t)(at - text);
+}
+
+/* Puts one character that cannot; returns its size. What is not UTF-8, or not
+ * printed, becomes "?". */
+static size_t put_char(struct uva__trace_json *json, const char *text,
+                       const char *end)
+{
+    const size_t size = uva__utf8_size(text);
+
+    if (size == 0 || size > (size_t)(end - text) ||
+        (unsigned char)*text < ' ' || *text == 0x7F) {
+        put_bytes(json, "?", 1);
+        return 1;
+    }
+    if (size == 1)
+        put_bytes(json, "\\", 1);
+    put_bytes(json, text, size);
+    return size;
+}
+
+/* Puts the inside of a string. `text` ends with a NUL, and is cut after
+ * NAME_SIZE bytes. */
 static void put_text(struct uva__trace_json *json, const char *text)
 {
     const char *end = text + strnlen(text, NAME_SIZE);
 
     while (text < end) {
-        const size_t size = uva__utf8_size(text);
+        const size_t size = plain_size(text, end);
 
-        if (size == 0 || size > (size_t)(end - text) ||
-            (unsigned char)*text < ' ' || *text == 0x7F) {
-            put(json, "?");
-            text++;
-            continue;
-        }
-        if (*text == '"' || *text == '\\')
-            put(json, "\\");
-        memcpy(json->text + json->size, text, size);
-        json->size += size;
+        put_bytes(json, text, size);
         text += size;
+        if (text < end)
+            text += put_char(json, text, end);
     }
 }
 
