@@ -60,7 +60,7 @@ struct uva_trace_event {
 struct uva_trace {
     /* called on the thread where it happened, by several threads at once, and
      * never under a lock; must return soon and must not call the library.
-     * NULL: no events */
+     * NULL: no events, unless UVA_TRACE names a file (runtime.h) */
     void (*event)(void *ctx, const struct uva_trace_event *event);
     void *ctx; /* borrows, until the runtime is quiet: see
                   uva_runtime_on_quiet() */

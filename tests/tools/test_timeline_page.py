@@ -141,7 +141,7 @@ class Lanes(Page):
 
     def test_the_longest_span_is_selected_first(self):
         self.assertEqual(
-            self.detail(), "get_next of from_blocking, stream flights #1, "
+            self.detail(), "get_next of from_blocking, flights #1, "
             "batch 0: 60.00 µs, from 0 ns on, on uva-b0 (8)")
 
     def test_a_batch_is_followed_over_its_threads(self):
@@ -184,7 +184,7 @@ class Lanes(Page):
         for kind in ("mousePressed", "mouseReleased"):
             self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y,
                               button="left", clickCount=1)
-        self.assertRegex(self.detail(), r"^map, stream flights #1, batch 3:")
+        self.assertRegex(self.detail(), r"^map, flights #1, batch 3:")
 
     def test_every_control_is_reached_by_the_tab_key(self):
         self.browser.evaluate("document.activeElement.blur()")

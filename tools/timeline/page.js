@@ -828,7 +828,7 @@ function chainOf(span) {
 
 function describe(span) {
   const of = span.part !== "" && span.part !== span.name ? ` of ${span.part}` : "";
-  const stream = span.stream !== "" ? `, stream ${span.stream}` : "";
+  const stream = span.stream !== "" ? `, ${span.stream}` : "";
   const batch = span.batch !== "" ? `, batch ${span.batch}` : "";
   return `${span.name}${of}${stream}${batch}: ${duration(span.end - span.at)}, ` +
     `from ${duration(span.at)} on, on ${span.lane.name}`;
