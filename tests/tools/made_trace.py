@@ -61,7 +61,7 @@ class Trace:
                  cat="wait")
 
     def batch(self, number, at):
-        """One batch, whose work begins at `at`."""
+        """One batch, which begins at `at`."""
         self.request(at)
         self.span(READER, at, 60, "get_next", (0, "from_blocking"), number)
         self.flow("s", READER, at, number + 1)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `uvarrow timeline` in a headless Chromium: what its summary says
+"""The page of `uvarrow timeline` in a headless Chromium: what its summary states
 of a trace with known times, how it is used with keys, and that it runs nothing
 but its own script.
 

@@ -129,14 +129,13 @@ static char *file_read(void)
  * read all of the rest each time. */
 static int count(const char *what)
 {
-    char *text = file_read(), *at = text, *end = text + strlen(text);
+    char *text = file_read();
+    const char *at;
     const size_t size = strlen(what);
     int found = 0;
 
-    while ((at = memmem(at, (size_t)(end - at), what, size)) != NULL) {
-        at += size;
-        found++;
-    }
+    for (at = text; *at != '\0'; at++)
+        found += *at == *what && strncmp(at, what, size) == 0;
     free(text);
     return found;
 }
@@ -369,6 +368,9 @@ static void open_another(void)
 
 START_TEST(a_child_may_write_a_file_of_its_own)
 {
+#ifdef __SANITIZE_THREAD__ /* it ends a forked child that starts a thread */
+    return;
+#endif
     open_file();
     in_child(open_another);
     uva__trace_file_release(&trace);
