@@ -122,7 +122,7 @@ static void collect_done(struct uva__consumer *consumer,
 
     if (outcome->end != UVA_END_COMPLETE)
         collect_clear(c);
-    since_ns = uva__span_begin(uva__consumer_point(consumer));
+    since_ns = uva__span_begin(consumer->stream->rt);
     if (!consumer->stream->loop.silent)
         c->fn(c->ctx, uva_stream_get_info(consumer->stream), c->arrays,
               c->count, outcome);

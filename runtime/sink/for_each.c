@@ -38,7 +38,7 @@ static struct for_each *for_each_at(struct uva_stream *stream)
 static int for_each_schema(struct uva__consumer *consumer)
 {
     struct uva_consumer *user = &for_each_of(consumer)->user;
-    const uint64_t since_ns = uva__span_begin(uva__consumer_point(consumer));
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code = 0;
 
     if (user->on_schema != NULL)
@@ -124,7 +124,7 @@ static void for_each_batch(struct uva__consumer *consumer)
     struct for_each *f = for_each_of(consumer);
     struct uva_stream *stream = consumer->stream;
     const int64_t ordinal = consumer->batch.ordinal;
-    const uint64_t since_ns = uva__span_begin(uva__consumer_point(consumer));
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code;
 
     if (uva__atomic64_peek(&stream->resumed) != 0)
@@ -166,7 +166,7 @@ static void for_each_done(struct uva__consumer *consumer,
                           const struct uva_outcome *outcome)
 {
     struct uva_consumer *user = &for_each_of(consumer)->user;
-    const uint64_t since_ns = uva__span_begin(uva__consumer_point(consumer));
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
 
     if (user->on_done == NULL || consumer->stream->loop.silent)
         return;

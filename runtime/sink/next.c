@@ -91,7 +91,7 @@ static void next_batch(struct uva__consumer *consumer)
 {
     const struct uva__point *point = uva__consumer_point(consumer);
     const int64_t ordinal = consumer->batch.ordinal;
-    const uint64_t since_ns = uva__span_begin(point);
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
 
     consumer->delivered++;
     next_report(next_of(consumer), &consumer->batch, NULL);

@@ -138,7 +138,7 @@ static void take_notify(struct take *t)
     if (!t->waits || t->consumer.stream->loop.silent)
         return;
     t->waits = false;
-    since_ns = uva__span_begin(point);
+    since_ns = uva__span_begin(t->consumer.stream->rt);
     t->fn(t->ctx);
     uva__point_span_end(point, "on_ready", -1, since_ns);
 }

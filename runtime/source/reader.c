@@ -114,9 +114,6 @@ static void reader_account(struct uva__reader *r)
     const int64_t asked = (int64_t)(r->loop.granted - tail);
     int64_t bytes;
 
-    uva__meter_hold(r->source.meter, r->source.ready,
-                    uva__counter_get(&r->read_bytes) -
-                        (int64_t)uva__atomic64_peek(&r->consumed));
     if (r->source.share.account == NULL)
         return;
     for (; r->loop.measured < tail; r->loop.measured++) {
@@ -189,6 +186,9 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     if (r->loop.waiting)
         return;
     reader_absorb(r);
+    uva__meter_hold(source->meter, source->ready,
+                    uva__counter_get(&r->read_bytes) -
+                        (int64_t)uva__atomic64_peek(&r->consumed));
     reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
@@ -203,8 +203,10 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     wanted = (int64_t)reader_room(r, demand);
     room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
                                      wanted, r->loop.largest);
-    uva__meter_block(source->meter, wanted > 0 && room == 0 ? UVA_WAITING_MEMORY
-                                                            : UVA_WAITING_NONE);
+    if (source->share.account != NULL)
+        uva__meter_block(source->meter, wanted > 0 && room == 0
+                                            ? UVA_WAITING_MEMORY
+                                            : UVA_WAITING_NONE);
     if (room == 0)
         return;
     reader_grant(r, room);

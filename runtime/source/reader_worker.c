@@ -160,7 +160,7 @@ static void worker_open(struct uva__reader *r)
     if (!worker_enter(r))
         return;
     r->worker.device_type = r->source.device_type;
-    since_ns = uva__span_begin(&r->source.meter->point);
+    since_ns = uva__span_begin(r->source.rt);
     code = r->ops->open(r, &r->worker.delivered, &error);
     uva__span_end(r->source.meter, "open", -1, since_ns);
     if (!worker_is_wanted(r))
@@ -285,7 +285,7 @@ static bool worker_read(struct uva__reader *r)
     read = (struct uva__read){.array = &task->array};
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
-    since_ns = uva__span_begin(&r->source.meter->point);
+    since_ns = uva__span_begin(r->source.rt);
     code = r->ops->next(r, &read, &error);
     uva__span_end(r->source.meter, r->ops->call,
                   (int64_t)uva__atomic64_peek(&r->tail), since_ns);

@@ -100,7 +100,7 @@ static bool wait_prepare(struct uva__ordered_waits *w,
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
         return false;
     }
-    wait->since_ns = uva__span_begin(&w->stage.source.meter->point);
+    wait->since_ns = uva__span_begin(w->stage.source.rt);
     if (limit_ns > 0)
         wait->due_ns = uva__clock_ns() + limit_ns;
     uva__stage_acquire(&w->stage);

@@ -341,7 +341,7 @@ static int run_call(struct transform *t, enum step step)
     const struct uva_transform *options = &t->options;
     struct uva__meter *meter = t->stage.source.meter;
     struct uva_error *error = &t->run.error;
-    const uint64_t since_ns = uva__span_begin(&meter->point);
+    const uint64_t since_ns = uva__span_begin(t->stage.source.rt);
     int code = 0;
 
     t->run.full = false;
@@ -354,7 +354,7 @@ static int run_call(struct transform *t, enum step step)
         code = t->hold.flush(options->ctx, transform_emit, t, error);
     else if (options->finish != NULL)
         code = options->finish(options->ctx, transform_emit, t, error);
-    uva__span_end(meter, meter->point.name,
+    uva__span_end(meter, t->ops.source.name,
                   step == STEP_BATCH ? t->run.batch.ordinal : -1, since_ns);
     code = uva__error_positive(code);
     if (t->run.fault != 0)

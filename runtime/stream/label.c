@@ -17,6 +17,7 @@ struct uva__label *uva__label_new(struct uva__rt *rt)
     uva__rt_hold(rt);
     label->rt = rt;
     label->id = uva__atomic64_add(&rt->streams_made, 1) + 1;
+    uva__point_set_name(&label->consumer, "consumer"); /* until the start */
     label->consumer.label = label;
     label->consumer.rt = rt;
     uva__atomic64_store(&label->refs, 1);
@@ -109,7 +110,7 @@ struct uva__meter *uva__label_add_meter(struct uva__label *label,
 
     if (meter == NULL)
         return NULL;
-    meter->point.name = name;
+    uva__point_set_name(&meter->point, name);
     meter->point.label = label;
     meter->point.stage = label->consumer.stage++;
     meter->source = source;

@@ -12,7 +12,7 @@ static void point_send(const struct uva__point *point,
 {
     const struct uva_trace *trace = &point->rt->trace;
 
-    event->stage_name = point->name;
+    event->stage_name = uva__atomic_ptr_load(&point->name);
     event->stage = point->stage;
     event->stream = uva__label_text(point->label);
     event->stream_id = point->label->id;
@@ -89,27 +89,9 @@ void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
 
 /* ---- counting ----------------------------------------------------------- */
 
-/* Sets a number of which the most so far is kept. */
-static void meter_gauge(struct uva__counter *now, struct uva__counter *most,
-                        int64_t value)
+void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
+                           int64_t bytes)
 {
-    uva__counter_set(now, value);
-    if (value > uva__counter_get(most))
-        uva__counter_set(most, value);
-}
-
-void uva__meter_hold(struct uva__meter *meter, int64_t batches, int64_t bytes)
-{
-    struct uva__meter_loop *loop = &meter->loop;
-    const bool changed = batches != uva__counter_get(&loop->queued) ||
-                         bytes != uva__counter_get(&loop->queued_bytes);
-
-    if (!changed)
-        return;
-    meter_gauge(&loop->queued, &loop->queued_max, batches);
-    meter_gauge(&loop->queued_bytes, &loop->queued_bytes_max, bytes);
-    if (!uva__point_traces(&meter->point))
-        return;
     uva__point_report(&meter->point, UVA_TRACE_COUNTER, "batches", batches);
     uva__point_report(&meter->point, UVA_TRACE_COUNTER, "bytes", bytes);
 }
@@ -125,7 +107,7 @@ void uva__meter_end(struct uva__meter *meter)
 void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
                        struct uva_job *job, uint64_t *submitted_ns)
 {
-    *submitted_ns = uva__span_begin(&meter->point);
+    *submitted_ns = uva__span_begin(meter->point.rt);
     uva__small_counter_add_shared(&meter->shared.jobs_waiting, 1);
     uva__lane_submit_counted(&meter->point.rt->jobs, lane, job,
                              &meter->shared.wakeups);
@@ -210,7 +192,7 @@ void uva__meter_read(const struct uva__meter *meter,
         meter->source != NULL ? meter->source : meter;
 
     *out = (struct uva_stage_stats){
-        .name = meter->point.name,
+        .name = uva__atomic_ptr_load(&meter->point.name),
         .requested = uva__counter_get(&counts->loop.requested),
         .batches = uva__counter_get(&loop->batches) +
                    uva__counter_get(&shared->batches),

@@ -64,10 +64,10 @@ struct uva__meter_times {
 
 /* Where trace events come from: a stage, or the consumer of a stream. */
 struct uva__point {
-    const char *name;         /* static: of the stage */
-    struct uva__label *label; /* borrows: it owns this */
-    struct uva__rt *rt;       /* borrows: the label holds it */
-    int32_t stage;            /* its number in the stream */
+    struct uva__atomic_ptr name; /* static: of the stage; const char */
+    struct uva__label *label;    /* borrows: it owns this */
+    struct uva__rt *rt;          /* borrows: the label holds it */
+    int32_t stage;               /* its number in the stream */
 };
 
 struct uva__meter {
@@ -82,6 +82,12 @@ struct uva__meter {
     struct uva__meter_loop loop;
     struct uva__meter_shared shared;
 };
+
+static inline void uva__point_set_name(struct uva__point *point,
+                                       const char *name)
+{
+    uva__atomic_ptr_store(&point->name, (void *)(uintptr_t)name);
+}
 
 /* Whether events are to be reported. Thread: any. */
 static inline bool uva__point_traces(const struct uva__point *point)
@@ -103,11 +109,11 @@ void uva__meter_span(struct uva__meter *meter, const char *name,
 
 /* Begins a call of a source or of a function of the user's: gives its time, or
  * 0 if no times are wanted. Thread: any. */
-static inline uint64_t uva__span_begin(const struct uva__point *point)
+static inline uint64_t uva__span_begin(const struct uva__rt *rt)
 {
     const unsigned timed = UVA__OBSERVED_MEASURE | UVA__OBSERVED_TRACE;
 
-    return (point->rt->observed & timed) != 0 ? uva__clock_ns() : 0;
+    return (rt->observed & timed) != 0 ? uva__clock_ns() : 0;
 }
 
 /* Ends it, on the same thread. `name` is static; `ordinal` is that of the
@@ -155,7 +161,24 @@ void uva__meter_wait(const struct uva__meter *meter, const char *name,
 /* ---- queues ------------------------------------------------------------- */
 
 /* The stage holds `batches` with `bytes`. Thread: loop. */
-void uva__meter_hold(struct uva__meter *meter, int64_t batches, int64_t bytes);
+void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
+                           int64_t bytes);
+static inline void uva__meter_hold(struct uva__meter *meter, int64_t batches,
+                                   int64_t bytes)
+{
+    struct uva__meter_loop *loop = &meter->loop;
+
+    if (uva__point_traces(&meter->point) &&
+        (batches != uva__counter_get(&loop->queued) ||
+         bytes != uva__counter_get(&loop->queued_bytes)))
+        uva__meter_trace_held(meter, batches, bytes);
+    uva__counter_set(&loop->queued, batches);
+    if (batches > uva__counter_get(&loop->queued_max))
+        uva__counter_set(&loop->queued_max, batches);
+    uva__counter_set(&loop->queued_bytes, bytes);
+    if (bytes > uva__counter_get(&loop->queued_bytes_max))
+        uva__counter_set(&loop->queued_bytes_max, bytes);
+}
 
 /* The stage is over, and holds nothing. Thread: the last that uses it. */
 void uva__meter_end(struct uva__meter *meter);

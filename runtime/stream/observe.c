@@ -205,9 +205,7 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
                     (long long)p->loop.offered);
     inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
     p->loop.ordinal = task->info.ordinal;
-    p->loop.call_ns = p->loop.hooks.foreign
-                          ? uva__span_begin(&p->source->label->consumer)
-                          : 0;
+    p->loop.call_ns = p->loop.hooks.foreign ? uva__span_begin(p->rt) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
     p->loop.since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
                                p->loop.state.demand == 0 &&

@@ -270,7 +270,7 @@ static void stream_begin(struct uva_stream *s)
 {
     uva__rt_log(s->rt, UVA_LOG_INFO, uva__stream_name(s), NULL, "opened by %s",
                 s->sink->ops->name);
-    s->label->consumer.name = s->sink->ops->name;
+    uva__point_set_name(&s->label->consumer, s->sink->ops->name);
     s->loop.begun = true;
     if (!s->loop.keeps_loop)
         uva__loop_ref(s->rt);

@@ -681,7 +681,7 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Builds and runs a stream whose k-th allocation fails. */
+/* Builds and runs a stream; its k-th allocation fails. */
 static int run_with_fault(long k, bool measure)
 {
     int code;

@@ -66,6 +66,12 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
+static void inspect_nothing(void *ctx, const struct uva_event *event)
+{
+    (void)ctx;
+    (void)event;
+}
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
@@ -89,6 +95,9 @@ static void chain_add(struct uva_stream *stream)
             (void)uva_stream_limit_rows(stream, INT64_MAX);
         else if (*chain == 'g')
             (void)uva_stream_merge(stream, NULL, 0, NULL);
+        else if (*chain == 'i')
+            (void)uva_stream_inspect(
+                stream, &(struct uva_inspect){.event = inspect_nothing});
         else if (*chain == 'c')
             (void)uva_stream_concat(stream, NULL, 0, 0);
     }

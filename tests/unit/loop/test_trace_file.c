@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static struct uva_trace trace;
 
 static _Atomic int fail_calloc; /* that many from now fails; 0: none */
 static _Atomic int fail_thread, fail_fstat, fail_truncate;
+static _Atomic int fail_lock;    /* errno of a lock; 0: none fails */
 static _Atomic int fail_write;   /* errno of each write; 0: none fails */
 static _Atomic int write_little; /* each write takes 10 bytes, or EINTR */
 static _Atomic int hold_write;   /* the next write waits for `go_on` */
@@ -44,6 +46,22 @@ int __real_ftruncate(int fd, off_t size);
 int __wrap_ftruncate(int fd, off_t size);
 ssize_t __real_pwrite(int fd, const void *data, size_t size, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *data, size_t size, off_t at);
+
+int __real_fcntl(int fd, int command, ...);
+int __wrap_fcntl(int fd, int command, ...);
+
+/* Only a lock is asked for here. */
+int __wrap_fcntl(int fd, int command, ...)
+{
+    va_list args;
+    void *lock;
+
+    va_start(args, command);
+    lock = va_arg(args, void *);
+    va_end(args);
+    errno = fail_lock;
+    return fail_lock ? -1 : __real_fcntl(fd, command, lock);
+}
 
 void *__wrap_calloc(size_t n, size_t size)
 {
@@ -418,6 +436,17 @@ START_TEST(what_cannot_be_opened_is_reported)
 }
 END_TEST
 
+START_TEST(a_file_system_without_locks_will_do)
+{
+    fail_lock = EACCES;
+    ck_assert_int_eq(uva__trace_file_open(path, &trace), EBUSY);
+    fail_lock = ENOLCK;
+    report_and_exit();
+    uva__trace_file_release(&trace);
+    ck_assert_int_eq(count("\"batch\":5"), 1);
+}
+END_TEST
+
 START_TEST(a_write_may_take_several_calls)
 {
     open_file();
@@ -477,24 +506,24 @@ END_TEST
 
 int main(void)
 {
-    return suite_main("trace_file", set_up, tear_down,
-                      suite_tests("written", a_file_without_events_is_an_array,
-                                  a_release_writes_what_was_reported,
-                                  a_stream_without_a_name_has_its_number,
-                                  no_event_of_several_threads_is_lost,
-                                  two_runtimes_share_the_file,
-                                  a_later_runtime_goes_on_in_the_file,
-                                  a_file_that_was_changed_begins_anew,
-                                  another_path_begins_anew,
-                                  an_older_file_is_replaced, NULL),
-                      suite_tests("ends", an_exit_writes_what_was_reported,
-                                  a_release_may_follow_the_exit,
-                                  a_child_leaves_the_file_to_its_parent,
-                                  a_child_may_write_a_file_of_its_own,
-                                  a_fork_after_the_release_does_no_harm, NULL),
-                      suite_tests("failures", what_cannot_be_opened_is_reported,
-                                  a_write_may_take_several_calls,
-                                  a_full_disk_is_reported_once,
-                                  what_has_no_room_is_counted, NULL),
-                      NULL);
+    return suite_main(
+        "trace_file", set_up, tear_down,
+        suite_tests("written", a_file_without_events_is_an_array,
+                    a_release_writes_what_was_reported,
+                    a_stream_without_a_name_has_its_number,
+                    no_event_of_several_threads_is_lost,
+                    two_runtimes_share_the_file,
+                    a_later_runtime_goes_on_in_the_file,
+                    a_file_that_was_changed_begins_anew,
+                    another_path_begins_anew, an_older_file_is_replaced, NULL),
+        suite_tests("ends", an_exit_writes_what_was_reported,
+                    a_release_may_follow_the_exit,
+                    a_child_leaves_the_file_to_its_parent,
+                    a_child_may_write_a_file_of_its_own,
+                    a_fork_after_the_release_does_no_harm, NULL),
+        suite_tests(
+            "failures", what_cannot_be_opened_is_reported,
+            a_file_system_without_locks_will_do, a_write_may_take_several_calls,
+            a_full_disk_is_reported_once, what_has_no_room_is_counted, NULL),
+        NULL);
 }

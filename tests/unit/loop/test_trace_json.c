@@ -142,6 +142,9 @@ START_TEST(an_instant_has_its_value)
                 "\"s\":\"t\",\"cat\":\"uvarrow\",\"name\":\"request\",\"args\":"
                 "{\"stream\":\"stream #3\",\"stage\":0,\"in\":\"source\","
                 "\"value\":4}}");
+    record.event.value = -4;
+    put(record);
+    ck_assert_ptr_nonnull(strstr(text(), "\"value\":-4}}"));
 }
 END_TEST
 
@@ -252,6 +255,11 @@ START_TEST(a_name_is_cut_between_characters)
     record.stream[62] = '\xC3'; /* the first of two bytes, then the NUL */
     put(record);
     ck_assert_ptr_nonnull(strstr(text(), "aaa? #3\""));
+    memset(record.stream, 0, sizeof(record.stream));
+    record.event.stage_name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                              "aaaaaaaaaaaaaaaa\xC3\xA4"; /* 63, and two */
+    put(record);
+    ck_assert_ptr_nonnull(strstr(text(), "aaa?\"}}"));
 }
 END_TEST
 
@@ -353,6 +361,24 @@ START_TEST(a_link_from_a_batch_without_a_span_draws_nothing)
 }
 END_TEST
 
+START_TEST(a_batch_that_was_pushed_out_begins_a_new_arrow)
+{
+    int64_t i;
+    uint64_t stream;
+
+    span(1, 0, "get_next", 0, 2000, 3000);
+    link_to(1, 1, 0, 1, 0);
+    for (i = 0; i < 2 * UVA__TRACE_JSON_FLOWS; i++)
+        for (stream = 1; stream < 4; stream++) {
+            span(stream, 0, "get_next", i + 1, 2000, 3000);
+            span(stream, 2, "map", i + 1, 2000, 3000);
+            json->size = 0;
+        }
+    span(1, 0, "extract", 0, 4000, 5000);
+    ck_assert_int_eq(arrows()[0], 's');
+}
+END_TEST
+
 START_TEST(stages_beyond_the_table_do_no_harm)
 {
     link_to(9, 64, 7, 3, 0);
@@ -420,6 +446,7 @@ int main(void)
                     of_several_batches_the_arrow_leads_from_the_first,
                     an_arrow_leads_from_one_stream_to_another,
                     a_link_from_a_batch_without_a_span_draws_nothing,
+                    a_batch_that_was_pushed_out_begins_a_new_arrow,
                     stages_beyond_the_table_do_no_harm, NULL),
         suite_tests("room",
                     one_event_needs_less_than_what_is_left_when_it_is_full,
