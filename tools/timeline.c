@@ -32,18 +32,37 @@ static const char HELP[] =
 /* A file in memory. */
 struct bytes {
     char *data; /* owns */
-    size_t size;
+    size_t size, room;
 };
 
-static int file_size(FILE *file, size_t *size)
+static int bytes_grow(struct bytes *bytes)
 {
-    long end;
+    const size_t room = bytes->room == 0 ? 1 << 16 : 2 * bytes->room;
+    char *data = realloc(bytes->data, room);
 
-    if (fseek(file, 0, SEEK_END) != 0 || (end = ftell(file)) < 0)
-        return errno;
-    rewind(file);
-    *size = (size_t)end;
+    if (data == NULL)
+        return ENOMEM;
+    bytes->data = data;
+    bytes->room = room;
     return 0;
+}
+
+/* Reads to the end, also from a pipe, which has no size. */
+static int bytes_read(struct bytes *bytes, FILE *file)
+{
+    int code = 0;
+
+    errno = 0;
+    while (code == 0 && !feof(file)) {
+        if (bytes->size == bytes->room)
+            code = bytes_grow(bytes);
+        if (code == 0)
+            bytes->size += fread(bytes->data + bytes->size, 1,
+                                 bytes->room - bytes->size, file);
+        if (code == 0 && ferror(file))
+            code = errno != 0 ? errno : EIO;
+    }
+    return code;
 }
 
 /* Gives `out`, also if it fails. */
@@ -56,13 +75,7 @@ static int file_read(const char *path, struct bytes *out,
     if (file == NULL)
         return uva_error_set(error, errno, "cannot open %s: %s", path,
                              strerror(errno));
-    code = file_size(file, &out->size);
-    if (code == 0) {
-        out->data = malloc(out->size + 1);
-        code = out->data == NULL ? ENOMEM : 0;
-    }
-    if (code == 0 && fread(out->data, 1, out->size, file) != out->size)
-        code = ferror(file) ? errno : EIO;
+    code = bytes_read(out, file);
     (void)fclose(file);
     if (code != 0)
         return uva_error_set(error, code, "cannot read %s: %s", path,

@@ -81,6 +81,12 @@ class ThePage(Timeline):
         self.assertNotIn("@STYLE", page)
         self.assertNotIn("@EVENTS", page)
 
+    def test_a_pipe_is_read_like_a_file(self):
+        trace = made(2000)
+        result = self.run_timeline("/dev/stdin", input=trace.text().encode())
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertIn(b'"batch": 1999', result.stdout)
+
     def test_a_file_without_its_bracket_is_shown(self):
         for cut in (3, 4, 10, 40):
             text = made(20).text()[:-cut]
@@ -104,7 +110,8 @@ class BadInput(Timeline):
     def test_what_cannot_be_read_is_refused(self):
         self.assert_refused(self.run_timeline("/no/such.json"), 2,
                             "cannot open /no/such.json: No such file")
-        self.assert_refused(self.run_timeline(self.folder), 2, "cannot read ")
+        self.assert_refused(self.run_timeline(self.folder), 2,
+                            "Is a directory")
 
     def test_a_mistake_on_the_command_line_is_refused(self):
         self.assert_refused(self.run_timeline(), 2, "give one file")
