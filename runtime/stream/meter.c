@@ -190,12 +190,15 @@ void uva__meter_read(const struct uva__meter *meter,
     const struct uva__meter_shared *shared = &meter->shared;
     const struct uva__meter *counts =
         meter->source != NULL ? meter->source : meter;
+    const struct uva__meter *passed = /* the first map counts for all */
+        meter->source != NULL ? uva__atomic_ptr_load(&meter->source->next)
+                              : meter;
 
     *out = (struct uva_stage_stats){
         .name = uva__atomic_ptr_load(&meter->point.name),
         .requested = uva__counter_get(&counts->loop.requested),
-        .batches = uva__counter_get(&loop->batches) +
-                   uva__counter_get(&shared->batches),
+        .batches = uva__counter_get(&passed->loop.batches) +
+                   uva__counter_get(&passed->shared.batches),
         .rows = uva__counter_get(&loop->rows) + uva__counter_get(&shared->rows),
         .bytes = meter->sized ? uva__counter_get(&loop->bytes) +
                                     uva__counter_get(&shared->bytes)

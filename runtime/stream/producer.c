@@ -52,7 +52,7 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
 /* Takes over a request. */
 static void producer_note_request(struct uva__producer *p, int64_t n)
 {
-    struct uva__counter *all = &p->source->meter->loop.requested;
+    struct uva__counter *all = &p->meter->loop.requested;
     const int64_t before = uva__counter_get(all);
 
     uva__counter_set(all, n > INT64_MAX - before ? INT64_MAX : before + n);
@@ -168,6 +168,7 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->limit = -1;
+    p->meter = source->meter;
     p->observed = source->rt->observed;
     p->inspectors = NULL;
     p->output = NULL;
@@ -553,7 +554,7 @@ static int producer_move_schema(struct uva__producer *p)
 static void producer_count_task(struct uva__producer *p,
                                 const struct uva__task *task)
 {
-    struct uva__meter_loop *meter = &p->source->meter->loop;
+    struct uva__meter_loop *meter = &p->meter->loop;
 
     uva__counter_add(&meter->batches, 1);
     uva__counter_add(&meter->bytes, task->info.bytes);

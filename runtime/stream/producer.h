@@ -53,11 +53,12 @@ struct uva__producer {
     struct uva__source *source;               /* counts, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
-    int64_t limit;    /* batches at most; negative: no limit */
-    int32_t priority; /* of its source's jobs, set before it begins */
-    bool expensive;   /* extraction may be expensive */
-    bool lazy;        /* extraction may fail */
-    uint8_t observed; /* bits UVA__OBSERVED_...: what is reported */
+    int64_t limit;            /* batches at most; negative: no limit */
+    int32_t priority;         /* of its source's jobs, set before it begins */
+    bool expensive;           /* extraction may be expensive */
+    bool lazy;                /* extraction may fail */
+    struct uva__meter *meter; /* borrows, until its end: that of the source */
+    uint8_t observed;         /* bits UVA__OBSERVED_...: what is reported */
     struct uva__inspector *inspectors; /* owns, until its end */
     struct ArrowSchema *output; /* owns: after the maps, if sizes are measured
                                    at extraction */

@@ -163,14 +163,13 @@ static inline void task_count_rows(struct uva__meter *meter, bool here,
         uva__counter_add_shared(&meter->shared.rows, array->array.length);
 }
 
-static inline void task_count_map(struct uva__meter *meter, bool here,
-                                  const struct ArrowDeviceArray *array)
+/* Counts a batch that has passed all maps of its producer, in the first one. */
+static inline void task_count_mapped(struct uva__meter *meter, bool here)
 {
     if (here)
         uva__counter_add(&meter->loop.batches, 1);
     else
         uva__counter_add_shared(&meter->shared.batches, 1);
-    task_count_rows(meter, here, array);
 }
 
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
@@ -245,7 +244,7 @@ static int task_map_one(const struct uva__task *task,
         code =
             uva_error_set(error, EPROTO, "a map succeeded and gave no array");
     if (code == 0)
-        task_count_map(m->meter, here, out);
+        task_count_rows(m->meter, here, out);
     return code;
 }
 
@@ -274,7 +273,11 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
         from = to;
         to = swap;
     }
-    return code != 0 ? code : task_map_one(task, m, here, from, out, error);
+    if (code == 0)
+        code = task_map_one(task, m, here, from, out, error);
+    if (code == 0)
+        task_count_mapped(task->producer->maps->meter, here);
+    return code;
 }
 
 /* Extraction that may fail: the producer reports the error on the loop. */
