@@ -131,7 +131,10 @@ struct uva_runtime_options {
                              0: no limit; others wait, in order */
     bool measure; /* count times in the statistics of streams; otherwise these
                      are 0, and no clock is read for them */
-    struct uva_trace trace; /* receives trace events; zeroes: none */
+    /* receives trace events; zeroes: UVA_TRACE=file.json in the environment
+     * writes them there, for Perfetto and `uvarrow timeline`, otherwise none.
+     * See docs/timeline.md */
+    struct uva_trace trace;
     void *reserved[2];
 };
 

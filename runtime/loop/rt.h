@@ -71,6 +71,7 @@ struct uva__rt {
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
     uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
+    bool traces_to_file;    /* `trace` is of loop/trace_file.h */
     struct uva_trace trace; /* its ctx is borrowed */
     int64_t memory_bytes;   /* limit of all windows; 0: none */
     int32_t sources_limit;  /* blocking sources open; 0: no limit */
