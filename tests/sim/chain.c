@@ -394,6 +394,39 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
     }
 }
 
+/* Those for streams of our own alone, and as often a map. */
+static void add_own_stage(struct uva_runtime *runtime,
+                          struct uva_stream *stream,
+                          struct expectation *expectation)
+{
+    switch (sim_choose(9)) {
+    case 0:
+        add_transform(stream, expectation);
+        break;
+    case 1:
+        if (!expectation->device) /* empty streams are of the CPU */
+            add_merge(runtime, stream, expectation);
+        break;
+    case 2:
+        async_add_stage(stream, expectation);
+        break;
+    case 3:
+        add_timeout(stream, expectation);
+        break;
+    case 4:
+        add_throttle(stream, expectation);
+        break;
+    case 5:
+        add_tee(stream, expectation);
+        break;
+    case 6:
+        add_inspector(stream, expectation);
+        break;
+    default:
+        add_map(stream, expectation);
+    }
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -409,30 +442,8 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
         case 1:
             add_parallel(stream, expectation);
             break;
-        case 2:
-            add_transform(stream, expectation);
-            break;
-        case 3:
-            if (!expectation->device) /* empty streams are of the CPU */
-                add_merge(runtime, stream, expectation);
-            break;
-        case 4:
-            async_add_stage(stream, expectation);
-            break;
-        case 5:
-            add_timeout(stream, expectation);
-            break;
-        case 6:
-            add_throttle(stream, expectation);
-            break;
-        case 7:
-            add_tee(stream, expectation);
-            break;
-        case 8:
-            add_inspector(stream, expectation);
-            break;
         default:
-            add_map(stream, expectation);
+            add_own_stage(runtime, stream, expectation);
         }
     }
 }
