@@ -42,7 +42,7 @@ BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
 LOOP = ["loop/rt.h", "loop/mailbox.h", "loop/wakeup.h", "loop/loop.h",
         "exec/lane.h"]
 LAYERS = ["base/", "arrow/", "protocol/", "exec/", "loop/", "device/", "check/",
-          "stream/", "source/", "stage/", "sink/", "tck/"]
+          "stream/", "source/", "stage/", "sink/", "io/", "tck/"]
 MAY = {
     "include/uvarrow/arrow_abi.h": [],
     "include/uvarrow/base.h": [],
@@ -68,6 +68,9 @@ MAY = {
     "runtime/stage/": [*BELOW, *LOOP, "device/copy.h", "device/wait_error.h",
                        "device/registry.h", "device/event_wait.h", "stream/",
                        "stage/"],
+    "runtime/io/": ["uvarrow/", "<uv.h>", "io/"],
+    "runtime/io/ipc_compress.c": ["uvarrow/", "io/", "<lz4frame.h>",
+                                  "<zstd.h>"],
     "runtime/sink/": [*BELOW, *LOOP, "stream/", "sink/"],
     "tck/": [*BELOW, "check/", "tck/"],
     "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>", "<CL/cl.h>",

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches as bytes, in the formats that readers expect: Arrow's IPC formats. A
+ * library of its own, libuvarrow-io, which uvarrow.h does not include. Arrow
+ * IPC is written without copying a column: a batch becomes one header and the
+ * array's own buffers, and is released when these have been written. */
+#ifndef UVARROW_IO_H
+#define UVARROW_IO_H
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct uv_buf_t; /* libuv's; <uv.h> is needed to look into one */
+
+/** What bytes mean. */
+enum uva_format {
+    UVA_FORMAT_ARROW = 0, /* application/vnd.apache.arrow.stream */
+    UVA_FORMAT_ARROW_FILE /* application/vnd.apache.arrow.file: messages of the
+                             stream, and a footer that lists where they lie */
+};
+
+/** How batches are written. */
+struct uva_write {
+    enum uva_format format; /* the format */
+    int32_t compression;    /* of Arrow IPC buffers: 0 none, 1 LZ4, 2 ZSTD; both
+                               copy, and need their library when uvarrow is
+                               built: otherwise ENOTSUP */
+    void *reserved[4];
+};
+
+/* ---- the encoder, for programs with an output of their own --------------- */
+
+struct uva_encoder; /* writes one stream in one format */
+
+/** One or more messages: what to write, in order. Zeroes: nothing. */
+struct uva_encoder_part {
+    const struct uv_buf_t
+        *buffers;  /* borrows, until released; not empty ones */
+    size_t count;  /* number of buffers */
+    int64_t bytes; /* of all buffers */
+    void *owner;   /* of the library; valid after uva_encoder_free() too */
+};
+
+/** Makes an encoder of batches with the schema `schema`, which is copied. Every
+ * Arrow type can be written: nested, dictionary, run-end encoded, views,
+ * unions, with metadata. `options` may be NULL: a stream without compression.
+ * Returns 0 and gives `out`, freed by uva_encoder_free(); EINVAL for an invalid
+ * schema or option; ENOTSUP for what the format cannot express: a dictionary
+ * with values that are indices of another one, metadata of such values; or for
+ * a codec that was not there when the library was built; ENOMEM. The text names
+ * the field. Thread: any. Clauses: DS-03, DS-21. */
+UVA_API UVA_MUST_CHECK int uva_encoder_new(const struct ArrowSchema *schema,
+                                           const struct uva_write *options,
+                                           struct uva_encoder **out,
+                                           struct uva_error *error);
+
+/** Gives what comes first: the schema. Returns 0 and gives `out`, to be
+ * released; ENOMEM; EINVAL if it was called before. Thread: any, one at a time.
+ */
+UVA_API UVA_MUST_CHECK int uva_encoder_begin(struct uva_encoder *encoder,
+                                             struct uva_encoder_part *out);
+
+/** Gives the messages of a batch. Takes `batch` if it returns 0: `out` borrows
+ * the buffers of the batch, which is released with it. Sliced arrays are
+ * written as what they show; only offsets that do not begin at 0, run ends, and
+ * bits that do not begin a byte are copied. Of views and dense unions, all that
+ * the array holds is written.
+ *
+ * A dictionary is compared by content with a copy of the one last written: if
+ * they are equal, nothing is written; if it is longer with the same beginning,
+ * a delta; otherwise a replacement, which a file cannot express (ENOTSUP).
+ * Values that have dictionaries of their own are replaced when they grow.
+ *
+ * Returns 0; EINVAL, and a text that names the column, if `batch` does not fit
+ * the schema, or before uva_encoder_begin() or after uva_encoder_end(); ENOTSUP
+ * for data of a device or behind an event, and for rows that are null; ENOMEM;
+ * EIO if a codec fails. A batch that failed leaves no trace: the next one may
+ * follow. Contents of buffers are not checked, except for the ends of offsets.
+ * Thread: any, one at a time. Clauses: DA-16, DA-20, DA-21, DA-22, DA-23. */
+UVA_API UVA_MUST_CHECK int uva_encoder_batch(struct uva_encoder *encoder,
+                                             struct ArrowDeviceArray *batch,
+                                             struct uva_encoder_part *out,
+                                             struct uva_error *error);
+
+/** Gives what comes last: the end of the stream, or the footer of the file.
+ * Returns 0 and gives `out`, to be released; ENOMEM; EINVAL before
+ * uva_encoder_begin() and if it was called before. Thread: any, one at a time.
+ */
+UVA_API UVA_MUST_CHECK int uva_encoder_end(struct uva_encoder *encoder,
+                                           struct uva_encoder_part *out);
+
+/** Releases what the part borrows, and leaves zeroes. NULL and zeroes are
+ * allowed. Also after uva_encoder_free().
+ * Thread: any. */
+UVA_API void uva_encoder_part_release(struct uva_encoder_part *part);
+
+/** Frees the encoder, but not its parts. NULL is allowed.
+ * Thread: any, one at a time. */
+UVA_API void uva_encoder_free(struct uva_encoder *encoder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
