@@ -58,9 +58,9 @@ void uva__flatbuffer_align(struct uva__flatbuffer *flat, size_t align,
                            size_t size)
 {
     const size_t pad = (align - (flat->used + size) % align) % align;
-    uint8_t *at = flatbuffer_room(flat, pad);
+    uint8_t *at = pad == 0 ? NULL : flatbuffer_room(flat, pad);
 
-    if (at != NULL && pad > 0)
+    if (at != NULL)
         memset(at, 0, pad);
 }
 
