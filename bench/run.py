@@ -32,7 +32,7 @@ import report
 PROGRAMS = {
     "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
-    "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
+    "decode": ("two",), "ipc": ("one",), "heartbeat": ("two",), "steady": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"),
     "cuda": ("two",), "beside": ("two",),
 }

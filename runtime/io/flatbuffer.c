@@ -43,8 +43,7 @@ static void flatbuffer_grow(struct uva__flatbuffer *flat, size_t size)
     flat->capacity = capacity;
 }
 
-/* Returns where `size` more bytes are to be written; NULL without memory. */
-static uint8_t *flatbuffer_room(struct uva__flatbuffer *flat, size_t size)
+uint8_t *uva__flatbuffer_room(struct uva__flatbuffer *flat, size_t size)
 {
     if (size > flat->capacity - flat->used)
         flatbuffer_grow(flat, size);
@@ -58,28 +57,31 @@ void uva__flatbuffer_align(struct uva__flatbuffer *flat, size_t align,
                            size_t size)
 {
     const size_t pad = (align - (flat->used + size) % align) % align;
-    uint8_t *at = pad == 0 ? NULL : flatbuffer_room(flat, pad);
+    uint8_t *at = pad == 0 ? NULL : uva__flatbuffer_room(flat, pad);
 
     if (at != NULL)
         memset(at, 0, pad);
 }
 
-static inline void flatbuffer_store(uint8_t *at, int size, uint64_t value)
-{
-    for (int i = 0; i < size; i++)
-        at[i] = (uint8_t)(value >> (8 * i));
-}
-
 void uva__flatbuffer_put(struct uva__flatbuffer *flat, int size, uint64_t value)
 {
-    uint8_t *at = flatbuffer_room(flat, (size_t)size);
+    uint8_t *at = uva__flatbuffer_room(flat, (size_t)size);
 
     if (at == NULL)
         return;
-    if (size == 8) /* with a constant size, compilers make one store of it */
-        flatbuffer_store(at, 8, value);
-    else
-        flatbuffer_store(at, size, value);
+    switch (size) { /* each becomes a single store */
+    case 8:
+        uva__flatbuffer_store(at, value, 8);
+        break;
+    case 4:
+        uva__flatbuffer_store(at, value, 4);
+        break;
+    case 2:
+        uva__flatbuffer_store(at, value, 2);
+        break;
+    default:
+        uva__flatbuffer_store(at, value, 1);
+    }
 }
 
 static void flatbuffer_put_aligned(struct uva__flatbuffer *flat, int size,
@@ -108,7 +110,7 @@ size_t uva__flatbuffer_string(struct uva__flatbuffer *flat, const char *text,
     uint8_t *at;
 
     uva__flatbuffer_align(flat, 4, length + 1);
-    at = flatbuffer_room(flat, length + 1);
+    at = uva__flatbuffer_room(flat, length + 1);
     if (at != NULL) {
         memcpy(at, text, length);
         at[length] = 0;
@@ -154,8 +156,8 @@ size_t uva__flatbuffer_end_table(struct uva__flatbuffer *flat)
     uva__flatbuffer_put(flat, 2, table - flat->table);
     uva__flatbuffer_put(flat, 2, (uint64_t)(flat->n_slots + 2) * 2);
     if (!flat->failed)
-        flatbuffer_store(flat->block + flat->capacity - table, 4,
-                         flat->used - table);
+        uva__flatbuffer_store(flat->block + flat->capacity - table,
+                              flat->used - table, 4);
     return table;
 }
 

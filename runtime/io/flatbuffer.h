@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { UVA__FLATBUFFER_SLOTS = 8 };
 
@@ -33,6 +34,21 @@ void uva__flatbuffer_fini(struct uva__flatbuffer *flat);
 /* Writes zeroes, so that `align` divides the place behind `size` more bytes. */
 void uva__flatbuffer_align(struct uva__flatbuffer *flat, size_t align,
                            size_t size);
+
+/* Returns where `size` more bytes are to be written, in front of the rest; NULL
+ * without memory. */
+uint8_t *uva__flatbuffer_room(struct uva__flatbuffer *flat, size_t size);
+
+/* Stores a number, the lowest byte first. */
+static inline void uva__flatbuffer_store(uint8_t *at, uint64_t value, int size)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(at, &value, (size_t)size);
+#else
+    for (int i = 0; i < size; i++)
+        at[i] = (uint8_t)(value >> (8 * i));
+#endif
+}
 
 /* Writes a number of 1, 2, 4 or 8 bytes in front of the rest, without
  * aligning it: for the elements of vectors, the last one first. */

@@ -61,18 +61,19 @@ static int64_t ipc_message_body_size(const struct uva__ipc_body *body)
 
 /* The vector of buffers: their offsets and sizes. */
 static size_t ipc_message_buffers(struct uva__flatbuffer *flat,
-                                  const struct uva__ipc_body *body,
-                                  int64_t body_size)
+                                  const struct uva__ipc_body *body)
 {
-    int64_t offset = body_size;
+    int64_t offset = 0;
+    uint8_t *at;
 
     uva__flatbuffer_align(flat, 8, 0);
-    for (size_t i = body->n_buffers; i > 0; i--) {
-        const int64_t size = ipc_message_size(&body->buffers[i - 1]);
+    at = uva__flatbuffer_room(flat, body->n_buffers * 16);
+    for (size_t i = 0; i < body->n_buffers && at != NULL; i++, at += 16) {
+        const int64_t size = ipc_message_size(&body->buffers[i]);
 
-        offset -= size + uva__ipc_message_padding(size);
-        uva__flatbuffer_put(flat, 8, (uint64_t)size);
-        uva__flatbuffer_put(flat, 8, (uint64_t)offset);
+        uva__flatbuffer_store(at, (uint64_t)offset, 8);
+        uva__flatbuffer_store(at + 8, (uint64_t)size, 8);
+        offset += size + uva__ipc_message_padding(size);
     }
     return uva__flatbuffer_end_vector(flat, body->n_buffers);
 }
@@ -80,10 +81,13 @@ static size_t ipc_message_buffers(struct uva__flatbuffer *flat,
 static size_t ipc_message_nodes(struct uva__flatbuffer *flat,
                                 const struct uva__ipc_body *body)
 {
+    uint8_t *at;
+
     uva__flatbuffer_align(flat, 8, 0);
-    for (size_t i = body->n_nodes; i > 0; i--) {
-        uva__flatbuffer_put(flat, 8, (uint64_t)body->nodes[i - 1].null_count);
-        uva__flatbuffer_put(flat, 8, (uint64_t)body->nodes[i - 1].length);
+    at = uva__flatbuffer_room(flat, body->n_nodes * 16);
+    for (size_t i = 0; i < body->n_nodes && at != NULL; i++, at += 16) {
+        uva__flatbuffer_store(at, (uint64_t)body->nodes[i].length, 8);
+        uva__flatbuffer_store(at + 8, (uint64_t)body->nodes[i].null_count, 8);
     }
     return uva__flatbuffer_end_vector(flat, body->n_nodes);
 }
@@ -120,7 +124,7 @@ int64_t uva__ipc_message_body(struct uva__flatbuffer *flat,
     uva__flatbuffer_clear(flat);
     codec = ipc_message_codec(flat, message->codec);
     variadic = ipc_message_variadic(flat, body);
-    buffers = ipc_message_buffers(flat, body, size);
+    buffers = ipc_message_buffers(flat, body);
     nodes = ipc_message_nodes(flat, body);
     uva__flatbuffer_begin_table(flat, 5);
     uva__flatbuffer_set(flat, 0, 8, (uint64_t)body->length);

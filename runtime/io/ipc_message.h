@@ -45,7 +45,7 @@ void uva__ipc_message_footer(struct uva__flatbuffer *flat,
 /* How many bytes of zeroes follow `size` bytes of a body. */
 static inline int64_t uva__ipc_message_padding(int64_t size)
 {
-    return (8 - size % 8) % 8;
+    return (int64_t)(-(uint64_t)size & 7);
 }
 
 #endif
