@@ -30,6 +30,7 @@ STRUCTS = re.compile(r"(?<!const )struct (Arrow\w+) \*")
 SILENT = ("base.h", "io.h", "runtime.h", "tck.h")
 SILENT_ON = ("uva_bytes_of", "uva_stream_acquire", "uva_stream_release",
              "uva_stream_get_info", "uva_stream_set_name",
+             "uva_stream_get_runtime", "uva_stream_is_dropped",
              "uva_stream_set_priority")
 
 

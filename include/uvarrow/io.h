@@ -6,14 +6,15 @@
 #ifndef UVARROW_IO_H
 #define UVARROW_IO_H
 
-#include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
+#include "uvarrow/stream.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct uv_buf_t; /* libuv's; <uv.h> is needed to look into one */
+struct uv_stream_s; /* libuv's uv_stream_t */
+struct uv_buf_t;    /* libuv's; <uv.h> is needed to look into one */
 
 /** What bytes mean. */
 enum uva_format {
@@ -28,8 +29,51 @@ struct uva_write {
     int32_t compression;    /* of Arrow IPC buffers: 0 none, 1 LZ4, 2 ZSTD; both
                                copy, and need their library when uvarrow is
                                built: otherwise ENOTSUP */
+    /* the rest is for uva_stream_write() and uva_stream_write_file() */
+    bool http_chunked;  /* frame as HTTP/1.1 chunks; the last chunk is sent only
+                           after a complete stream */
+    int64_t high_bytes; /* take no batch while more than this waits to be
+                           written; 0: 1 MiB */
+    int64_t low_bytes;  /* go on at this or less; 0: a quarter */
+    /* the end: everything was written, or why not. After an end other than
+     * COMPLETE, writes may be under way. `bytes` were written so far. On the
+     * loop thread, once, except after uva_stream_drop(). Mandatory. */
+    void (*on_done)(void *ctx, const struct uva_outcome *outcome,
+                    int64_t bytes);
+    void *ctx; /* borrows, until on_done or uva_stream_drop() */
     void *reserved[4];
 };
+
+/* ---- streams ------------------------------------------------------------- */
+
+/** Starts the stream and writes all of it to `socket` (TCP, pipe, TTY), which
+ * must be on the runtime's loop. Batches are taken while little waits to be
+ * written, and each is released when libuv has written it. A failed write ends
+ * the stream CANCELLED with its code; a peer that leaves between batches is
+ * only seen by a read, which is the caller's: it calls uva_stream_cancel().
+ * Compression runs on a compute worker. The socket stays open and the caller's.
+ *
+ * To end it early, cancel or drop the stream, then uv_close() the socket:
+ * writes under way keep their batches until libuv has answered, so close it
+ * before the runtime. Once the source has ended, only writes are left: then the
+ * uv_close() alone ends them, and on_done reports ECANCELED. A program that
+ * writes to sockets ignores SIGPIPE.
+ *
+ * Returns 0; EINVAL for an invalid option, without `socket`, or for one of
+ * another loop; ENOTSUP for a codec that is not there; EPERM on another thread;
+ * otherwise as uva_stream_for_each(). Thread: loop. */
+UVA_API UVA_MUST_CHECK int uva_stream_write(struct uva_stream *stream,
+                                            struct uv_stream_s *socket,
+                                            const struct uva_write *options,
+                                            struct uva_error *error);
+
+/** Starts the stream and writes all of it to a file descriptor, from its
+ * position on, by threads of libuv's. `fd` is copied, and not closed. Otherwise
+ * as uva_stream_write(). Returns as that does; the error of the system if `fd`
+ * cannot be copied. Thread: loop. */
+UVA_API UVA_MUST_CHECK int
+uva_stream_write_file(struct uva_stream *stream, int fd,
+                      const struct uva_write *options, struct uva_error *error);
 
 /* ---- the encoder, for programs with an output of their own --------------- */
 

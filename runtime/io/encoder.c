@@ -3,6 +3,8 @@
  * a draft, and only when that is complete does the encoder change: dictionaries
  * count as sent, messages of a file get their places. A failed batch leaves
  * nothing behind. What a message consists of is in ipc_message.h. */
+#include "io/encoder.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +57,7 @@ static int encoder_no_memory(struct uva_error *error)
 
 /* ---- open and close ----------------------------------------------------- */
 
-static int encoder_check(const struct uva_write *options,
-                         struct uva_error *error)
+int uva__encoder_check(const struct uva_write *options, struct uva_error *error)
 {
     if (options->format != UVA_FORMAT_ARROW &&
         options->format != UVA_FORMAT_ARROW_FILE)
@@ -77,7 +78,7 @@ int uva_encoder_new(const struct ArrowSchema *schema,
     static const struct uva_write plain = {.format = UVA_FORMAT_ARROW};
     const struct uva_write *write = options == NULL ? &plain : options;
     struct uva_encoder *encoder;
-    int code = encoder_check(write, error);
+    int code = uva__encoder_check(write, error);
 
     if (code != 0)
         return code;

@@ -249,69 +249,70 @@ START_TEST(options_are_checked)
 }
 END_TEST
 
+/* Columns, with their children or the values of their dictionary. */
+static const struct {
+    const char *format, *first, *second, *dictionary;
+    int code;
+} schemas[] = {
+    {"?", NULL, NULL, NULL, ENOTSUP},
+    {"", NULL, NULL, NULL, ENOTSUP},
+    {"ts", NULL, NULL, NULL, ENOTSUP},
+    {"tsx:", NULL, NULL, NULL, ENOTSUP},
+    {"tsm", NULL, NULL, NULL, ENOTSUP},
+    {"w:", NULL, NULL, NULL, EINVAL},
+    {"w:-3", NULL, NULL, NULL, EINVAL},
+    {"w:99999999999", NULL, NULL, NULL, EINVAL},
+    {"w:3x", NULL, NULL, NULL, EINVAL},
+    {"d:", NULL, NULL, NULL, EINVAL},
+    {"d:3", NULL, NULL, NULL, EINVAL},
+    {"d:3,", NULL, NULL, NULL, EINVAL},
+    {"d:3,1,", NULL, NULL, NULL, EINVAL},
+    {"d:3,1,17", NULL, NULL, NULL, EINVAL},
+    {"d:3,1,64x", NULL, NULL, NULL, EINVAL},
+    {"d:3,-1,32", NULL, NULL, NULL, 0},
+    {"d:3,1,256", NULL, NULL, NULL, 0},
+    {"+us:", NULL, NULL, NULL, 0},
+    {"+us:1;2", "i", "i", NULL, EINVAL},
+    {"+us:x", "i", NULL, NULL, EINVAL},
+    {"+us:128", "i", NULL, NULL, EINVAL},
+    {"+ud:-1", "i", NULL, NULL, EINVAL},
+    {"+ud:1", "i", "i", NULL, EINVAL},
+    {"+ud:1,5", "i", "i", NULL, 0},
+    {"+l", NULL, NULL, NULL, EINVAL},
+    {"+l", "?", NULL, NULL, ENOTSUP},
+    {"+m", "i", NULL, NULL, EINVAL},
+    {"+m", "+s", NULL, NULL, EINVAL},
+    {"+r", "i", "i", NULL, 0},
+    {"+r", "I", "i", NULL, EINVAL},
+    {"+r", "", "i", NULL, EINVAL},
+    {"+r", "tdD", "i", NULL, EINVAL},
+    {"i", NULL, NULL, "u", 0},
+    {"u", NULL, NULL, "u", EINVAL},
+    {"g", NULL, NULL, "u", EINVAL},
+    {"i", "i", NULL, NULL, EINVAL},
+    {"i", NULL, NULL, "?", ENOTSUP},
+};
+
 START_TEST(schemas_are_checked)
 {
-    static const struct {
-        const char *format, *first, *second, *dictionary;
-        int code;
-    } cases[] = {
-        {"?", NULL, NULL, NULL, ENOTSUP},
-        {"", NULL, NULL, NULL, ENOTSUP},
-        {"ts", NULL, NULL, NULL, ENOTSUP},
-        {"tsx:", NULL, NULL, NULL, ENOTSUP},
-        {"tsm", NULL, NULL, NULL, ENOTSUP},
-        {"w:", NULL, NULL, NULL, EINVAL},
-        {"w:-3", NULL, NULL, NULL, EINVAL},
-        {"w:99999999999", NULL, NULL, NULL, EINVAL},
-        {"w:3x", NULL, NULL, NULL, EINVAL},
-        {"d:", NULL, NULL, NULL, EINVAL},
-        {"d:3", NULL, NULL, NULL, EINVAL},
-        {"d:3,", NULL, NULL, NULL, EINVAL},
-        {"d:3,1,", NULL, NULL, NULL, EINVAL},
-        {"d:3,1,17", NULL, NULL, NULL, EINVAL},
-        {"d:3,1,64x", NULL, NULL, NULL, EINVAL},
-        {"d:3,-1,32", NULL, NULL, NULL, 0},
-        {"d:3,1,256", NULL, NULL, NULL, 0},
-        {"+us:", NULL, NULL, NULL, 0},
-        {"+us:1;2", "i", "i", NULL, EINVAL},
-        {"+us:x", "i", NULL, NULL, EINVAL},
-        {"+us:128", "i", NULL, NULL, EINVAL},
-        {"+ud:-1", "i", NULL, NULL, EINVAL},
-        {"+ud:1", "i", "i", NULL, EINVAL},
-        {"+ud:1,5", "i", "i", NULL, 0},
-        {"+l", NULL, NULL, NULL, EINVAL},
-        {"+l", "?", NULL, NULL, ENOTSUP},
-        {"+m", "i", NULL, NULL, EINVAL},
-        {"+m", "+s", NULL, NULL, EINVAL},
-        {"+r", "i", "i", NULL, 0},
-        {"+r", "I", "i", NULL, EINVAL},
-        {"+r", "", "i", NULL, EINVAL},
-        {"+r", "tdD", "i", NULL, EINVAL},
-        {"i", NULL, NULL, "u", 0},
-        {"u", NULL, NULL, "u", EINVAL},
-        {"g", NULL, NULL, "u", EINVAL},
-        {"i", "i", NULL, NULL, EINVAL},
-        {"i", NULL, NULL, "?", ENOTSUP},
-    };
-
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+    for (size_t i = 0; i < sizeof(schemas) / sizeof(*schemas); i++) {
         struct uva_encoder *encoder = NULL;
         struct ArrowSchema root, *at;
-        const int n = (cases[i].first != NULL) + (cases[i].second != NULL);
+        const int n = (schemas[i].first != NULL) + (schemas[i].second != NULL);
 
         plain_schema(&root, "+s", "", 1);
         at = root.children[0];
-        plain_schema(at, cases[i].format, NULL, n);
+        plain_schema(at, schemas[i].format, NULL, n);
         if (n > 0)
-            plain_schema(at->children[0], cases[i].first, "first", 0);
+            plain_schema(at->children[0], schemas[i].first, "first", 0);
         if (n > 1)
-            plain_schema(at->children[1], cases[i].second, "second", 0);
-        if (cases[i].dictionary != NULL)
-            plain_schema(plain_schema_dictionary(at), cases[i].dictionary, "",
+            plain_schema(at->children[1], schemas[i].second, "second", 0);
+        if (schemas[i].dictionary != NULL)
+            plain_schema(plain_schema_dictionary(at), schemas[i].dictionary, "",
                          0);
         ck_assert_msg(uva_encoder_new(&root, NULL, &encoder, &error) ==
-                          cases[i].code,
-                      "%s: %s", cases[i].format, error.message);
+                          schemas[i].code,
+                      "%s: %s", schemas[i].format, error.message);
         uva_encoder_free(encoder);
         uva_schema_release(&root);
     }
@@ -438,6 +439,21 @@ static const struct fault faults[] = {
     {"+r", "i", large_offset, "no run reaches"},
 };
 
+/* How many buffers a column of the format has. */
+static int buffers_of(const char *format)
+{
+    static const struct {
+        const char *begin;
+        int count;
+    } known[] = {{"u", 3},  {"U", 3},  {"vu", 5},  {"+vl", 3},
+                 {"+w", 1}, {"+s", 1}, {"+us", 1}, {"+r", 0}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (strncmp(format, known[i].begin, strlen(known[i].begin)) == 0)
+            return known[i].count;
+    return 2;
+}
+
 /* A column of 5 items; children have 8. */
 static void column_of(const char *format, const char *child,
                       struct ArrowSchema *schema, struct ArrowArray *array)
@@ -446,17 +462,8 @@ static void column_of(const char *format, const char *child,
     static const int32_t views[40] = {1};
     const int n_children =
         (child != NULL) + (strcmp(format, "+r") == 0 ? 1 : 0);
-    int n_buffers = 2;
+    const int n_buffers = buffers_of(format);
 
-    if (strchr("uUv", format[0]) != NULL || strcmp(format, "+vl") == 0)
-        n_buffers = 3;
-    if (format[0] == 'v')
-        n_buffers = 5;
-    if (strncmp(format, "+w", 2) == 0 || strcmp(format, "+s") == 0 ||
-        strncmp(format, "+us", 3) == 0)
-        n_buffers = 1;
-    if (strcmp(format, "+r") == 0)
-        n_buffers = 0;
     plain_schema(schema, format, "it", n_children);
     plain_array(array, 5, n_buffers, n_children);
     for (int i = 0; i < n_buffers; i++)
@@ -506,7 +513,45 @@ START_TEST(arrays_are_checked)
 }
 END_TEST
 
+/* The batch is refused, by a text with these words. */
+static void refused(struct uva_encoder *encoder, struct ArrowDeviceArray *batch,
+                    int code, const char *words)
+{
+    struct uva_encoder_part part;
+
+    ck_assert_int_eq(uva_encoder_batch(encoder, batch, &part, &error), code);
+    ck_assert_msg(strstr(error.message, words) != NULL, "%s", error.message);
+}
+
 /* Faults of the batch itself; the encoder goes on after each of them. */
+START_TEST(devices_are_refused)
+{
+    struct ArrowSchema schema, root;
+    struct ArrowArray array;
+    struct ArrowDeviceArray batch;
+    struct uva_encoder *encoder;
+    struct uva_encoder_part part;
+    int event = 0;
+
+    texts(&schema, &array, 3);
+    wrap(&schema, &array, &root, &batch);
+    ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, NULL), 0);
+    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    uva_encoder_part_release(&part);
+    batch.device_type = ARROW_DEVICE_CUDA;
+    refused(encoder, &batch, ENOTSUP, "on a device");
+    batch.device_type = ARROW_DEVICE_CUDA_HOST;
+    batch.sync_event = &event;
+    refused(encoder, &batch, ENOTSUP, "behind an event");
+    batch.sync_event = NULL;
+    batch.device_type = ARROW_DEVICE_ROCM_HOST;
+    ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
+    uva_encoder_part_release(&part);
+    uva_encoder_free(encoder);
+    uva_schema_release(&root);
+}
+END_TEST
+
 START_TEST(batches_are_checked)
 {
     struct ArrowSchema schema, root;
@@ -515,58 +560,43 @@ START_TEST(batches_are_checked)
     struct uva_encoder *encoder;
     struct uva_encoder_part part;
     struct ArrowArray *column, other = {0};
-    int event = 0;
-
-#define REFUSED(expected, words)                                               \
-    do {                                                                       \
-        ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error),    \
-                         (expected));                                          \
-        ck_assert_msg(strstr(error.message, (words)) != NULL, "%s",            \
-                      error.message);                                          \
-    } while (0)
 
     texts(&schema, &array, 3);
     wrap(&schema, &array, &root, &batch);
     ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, NULL), 0);
-    REFUSED(EINVAL, "comes first");
+    refused(encoder, &batch, EINVAL, "comes first");
     ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
     uva_encoder_part_release(&part);
     ck_assert_int_eq(uva_encoder_begin(encoder, &part), EINVAL);
     ck_assert_int_eq(uva_encoder_batch(encoder, NULL, &part, NULL), EINVAL);
-    batch.device_type = ARROW_DEVICE_CUDA;
-    REFUSED(ENOTSUP, "on a device");
-    batch.device_type = ARROW_DEVICE_CUDA_HOST;
-    batch.sync_event = &event;
-    REFUSED(ENOTSUP, "behind an event");
-    batch.sync_event = NULL;
     kept = batch.array;
     batch.array.release = NULL;
-    REFUSED(EINVAL, "released");
+    refused(encoder, &batch, EINVAL, "released");
     batch.array = kept;
     batch.array.buffers = NULL;
-    REFUSED(EINVAL, "vector of buffers");
+    refused(encoder, &batch, EINVAL, "vector of buffers");
     batch.array = kept;
     batch.array.children = NULL;
-    REFUSED(EINVAL, "vector of children");
+    refused(encoder, &batch, EINVAL, "vector of children");
     batch.array = kept;
     column = batch.array.children[0];
     batch.array.children[0] = NULL;
-    REFUSED(EINVAL, "child 0 is NULL");
+    refused(encoder, &batch, EINVAL, "child 0 is NULL");
     batch.array.children[0] = column;
     column->dictionary = &other;
-    REFUSED(EINVAL, "unexpected dictionary");
+    refused(encoder, &batch, EINVAL, "unexpected dictionary");
     column->dictionary = NULL;
     batch.array.buffers[0] = bits;
     batch.array.null_count = -1;
-    REFUSED(ENOTSUP, "rows that are null");
+    refused(encoder, &batch, ENOTSUP, "rows that are null");
     batch.array.null_count = 0;
     ck_assert_int_eq(uva_encoder_batch(encoder, &batch, &part, &error), 0);
     uva_encoder_part_release(&part);
     ck_assert_int_eq(uva_encoder_end(encoder, &part), 0);
     uva_encoder_part_release(&part);
     ck_assert_int_eq(uva_encoder_end(encoder, &part), EINVAL);
-    REFUSED(EINVAL, "uva_encoder_end");
+    refused(encoder, &batch, EINVAL, "uva_encoder_end");
     uva_encoder_free(encoder);
     uva_schema_release(&root);
 }
@@ -839,8 +869,8 @@ int main(void)
     suite_add_loops(all, 0, 4, a_call_without_memory_changes_nothing,
                     a_copy_without_memory_fails, NULL);
     suite_add(all, options_are_checked, schemas_are_checked,
-              other_schemas_are_refused, batches_are_checked,
-              buffers_that_cannot_be_are_refused,
+              other_schemas_are_refused, devices_are_refused,
+              batches_are_checked, buffers_that_cannot_be_are_refused,
               a_dictionary_is_sent_as_it_changes,
               a_file_cannot_replace_a_dictionary, a_dictionary_must_be_there,
               nothing_can_be_freed, NULL);
