@@ -1,4 +1,4 @@
-# What `cpack` makes of an installation: an archive, or three Debian packages.
+# What `cpack` makes of an installation: an archive, or Debian packages.
 # Those want the folders of the system: configure with the preset `package`.
 
 if(UVA_COMPLETE)
