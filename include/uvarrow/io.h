@@ -68,7 +68,8 @@ UVA_API UVA_MUST_CHECK int uva_stream_write(struct uva_stream *stream,
                                             struct uva_error *error);
 
 /** Starts the stream and writes all of it to a file descriptor, from its
- * position on, by threads of libuv's. `fd` is copied, and not closed. Otherwise
+ * position on, by threads of libuv's. `fd` must block; it is copied, and not
+ * closed. Otherwise
  * as uva_stream_write(). Returns as that does; the error of the system if `fd`
  * cannot be copied. Thread: loop. */
 UVA_API UVA_MUST_CHECK int

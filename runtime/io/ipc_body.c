@@ -286,6 +286,10 @@ static int64_t body_null_count(const struct body_at *at)
                                 at->count);
 }
 
+/* Most buffers of a field without data buffers of views, and of run ends, which
+ * are added with their parent. */
+enum { BUFFERS = 3 };
+
 /* Adds the node, and the bitmap if the field can have one: it is left out if
  * nothing is null. */
 static int body_push_node(struct body_walk *walk, const struct body_at *at)
@@ -293,8 +297,8 @@ static int body_push_node(struct body_walk *walk, const struct body_at *at)
     struct uva__ipc_body *body = walk->body;
     const int64_t nulls = body_null_count(at);
 
-    if (!GROW(body, nodes, 1) ||
-        !GROW(body, buffers, (size_t)at->array->n_buffers + 3))
+    if (!GROW(body, nodes, 2) ||
+        !GROW(body, buffers, (size_t)at->array->n_buffers + BUFFERS))
         return body_no_memory(walk);
     body->nodes[body->n_nodes++] =
         (struct uva__ipc_node){.length = at->count, .null_count = nulls};
@@ -550,8 +554,6 @@ static int body_push_runs(struct body_walk *walk, const struct body_at *at,
     const int32_t width = at->field[1].width;
     char *copy;
 
-    if (!GROW(body, nodes, 1) || !GROW(body, buffers, 2))
-        return body_no_memory(walk);
     body->nodes[body->n_nodes++] = (struct uva__ipc_node){.length = runs};
     body_push(walk, NULL, 0);
     if (first == 0 && uva__ipc_integer(ends, width, runs - 1) == at->count) {

@@ -647,6 +647,17 @@ static void growing(struct ArrowSchema *root, struct ArrowDeviceArray *batches)
     }
 }
 
+/* How many messages a part has. */
+static size_t messages_of(const struct uva_encoder_part *part)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < part->count; i++)
+        count += part->buffers[i].len > 8 &&
+                 memcmp(part->buffers[i].base, "\xff\xff\xff\xff", 4) == 0;
+    return count;
+}
+
 START_TEST(a_dictionary_is_sent_as_it_changes)
 {
     struct ArrowDeviceArray batches[4];
@@ -663,10 +674,7 @@ START_TEST(a_dictionary_is_sent_as_it_changes)
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(uva_encoder_batch(encoder, &batches[i], &part, &error),
                          0);
-        for (size_t k = 0; k < part.count; k++)
-            headers[i] +=
-                part.buffers[k].len > 8 &&
-                memcmp(part.buffers[k].base, "\xff\xff\xff\xff", 4) == 0;
+        headers[i] = messages_of(&part);
         uva_encoder_part_release(&part);
     }
     uva_encoder_free(encoder);
@@ -674,6 +682,85 @@ START_TEST(a_dictionary_is_sent_as_it_changes)
     ck_assert_uint_eq(headers[1], 1);
     ck_assert_uint_eq(headers[2], 2);
     ck_assert_uint_eq(headers[3], 2);
+}
+END_TEST
+
+/* Encodes two batches with such dictionaries, which it takes; `schema` is that
+ * of the values. Returns whether nothing of the second one is sent. */
+static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
+{
+    struct uva_encoder *encoder;
+    struct uva_encoder_part part;
+    size_t messages = 0;
+
+    for (int i = 0; i < 2; i++) {
+        struct ArrowDeviceArray batch;
+        struct ArrowSchema root, copy;
+
+        ck_assert_int_eq(uva_schema_copy(schema, &copy), 0);
+        indexed(4, &copy, &values[i], &root, &batch);
+        if (i == 0) {
+            ck_assert_int_eq(uva_encoder_new(&root, NULL, &encoder, &error), 0);
+            ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+            uva_encoder_part_release(&part);
+        }
+        uva_schema_release(&root);
+        ck_assert_msg(uva_encoder_batch(encoder, &batch, &part, &error) == 0,
+                      "%s", error.message);
+        messages = messages_of(&part);
+        uva_encoder_part_release(&part);
+    }
+    uva_encoder_free(encoder);
+    uva_schema_release(schema);
+    return messages == 1;
+}
+
+/* Dictionaries of one type that have other values. */
+START_TEST(another_dictionary_is_sent)
+{
+    static const struct every_variant others[][2] = {
+        {{5, 0, false}, {9, 0, false}}, {{9, 0, false}, {5, 0, false}},
+        {{5, 0, false}, {5, 3, false}}, {{5, 0, true}, {5, 3, true}},
+        {{5, 0, false}, {5, 0, true}},
+    };
+    struct ArrowSchema schema, again;
+    struct ArrowDeviceArray first, second;
+    struct ArrowArray values[2];
+    const int type = _i / 5;
+
+    every_type(type, &others[_i % 5][0], &schema, &first);
+    every_type(type, &others[_i % 5][1], &again, &second);
+    uva_schema_release(&again);
+    values[0] = first.array;
+    values[1] = second.array;
+    if (schema.dictionary == NULL && type != 31) {
+        (void)is_kept(&schema, values);
+        return;
+    }
+    uva_schema_release(&schema); /* indices, or runs that do not grow */
+    uva_array_release(&first);
+    uva_array_release(&second);
+}
+END_TEST
+
+START_TEST(views_are_compared)
+{
+    static const int64_t sizes[] = {36};
+    static const int32_t views[][4] = {
+        {20, 0, 0, 8},  {20, 0, 0, 17}, {20, 0, 1, 0},
+        {20, 0, -1, 0}, {20, 0, 0, -1}, {-5, 0, 0, 0},
+    };
+    struct ArrowSchema schema;
+    struct ArrowArray values[2];
+
+    plain_schema(&schema, "vu", "", 0);
+    for (int i = 0; i < 2; i++) {
+        plain_array(&values[i], 1, 4, 0);
+        values[i].buffers[1] = views[_i];
+        values[i].buffers[2] = offsets;
+        values[i].buffers[3] = sizes;
+    }
+    ck_assert_int_eq(is_kept(&schema, values), _i == 0);
 }
 END_TEST
 
@@ -717,6 +804,32 @@ START_TEST(a_dictionary_must_be_there)
         uva_array_release(&batches[i]);
     uva_encoder_free(encoder);
     uva_schema_release(&root);
+}
+END_TEST
+
+START_TEST(runs_are_compared)
+{
+    static const int32_t ends[] = {0, 1, 2, 4, 5, 6, 7, 8, 9};
+    static const struct {
+        int64_t first, second;
+        const int32_t *ends;
+        bool kept;
+    } cases[] = {
+        {5, 5, offsets, true},
+        {5, 3, offsets, false},
+        {5, 5, ends, false},
+        {2, 5, ends, false}, /* a delta */
+    };
+    struct ArrowSchema schema, again;
+    struct ArrowArray values[2];
+
+    column_of("+r", "i", &schema, &values[0]);
+    column_of("+r", "i", &again, &values[1]);
+    uva_schema_release(&again);
+    values[0].length = cases[_i].first;
+    values[1].length = cases[_i].second;
+    values[1].children[0]->buffers[1] = cases[_i].ends;
+    ck_assert_int_eq(is_kept(&schema, values), cases[_i].kept);
 }
 END_TEST
 
@@ -797,6 +910,7 @@ START_TEST(a_call_without_memory_changes_nothing)
 
         failures = k == 0;
         growing(&root, batches);
+        root.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
         RETRY(uva_encoder_new(&root, options, &encoder, &error), k, failures);
         uva_schema_release(&root);
         RETRY(uva_encoder_begin(encoder, &part), k, failures);
@@ -846,6 +960,61 @@ START_TEST(a_copy_without_memory_fails)
 }
 END_TEST
 
+/* ---- sizes -------------------------------------------------------------- */
+
+/* More than the encoder has room for at first. */
+START_TEST(large_things_fit)
+{
+    static char name[3000];
+    static const int64_t sizes[60];
+    struct ArrowSchema schema, root;
+    struct ArrowDeviceArray batch;
+    struct output output = {0};
+    struct ArrowArray array;
+
+    memset(name, 'n', sizeof(name) - 1);
+    plain_schema(&schema, "vu", name, 0);
+    plain_array(&array, 1, 63, 0);
+    array.buffers[1] = offsets;
+    array.buffers[62] = sizes;
+    wrap(&schema, &array, &root, &batch);
+    ck_assert_msg(encode(NULL, &root, &batch, 1, &output) == 0, "%s",
+                  error.message);
+    ck_assert_uint_gt(output.size, sizeof(name));
+    output_free(&output);
+}
+END_TEST
+
+START_TEST(a_long_path_is_cut)
+{
+    enum { DEEP = 12 };
+    static char name[64];
+    struct ArrowSchema schema, root;
+    struct ArrowDeviceArray batch;
+    struct output output = {0};
+    struct ArrowArray array;
+
+    memset(name, 'n', sizeof(name) - 1);
+    plain_schema(&schema, "i", name, 0);
+    plain_array(&array, 1, 2, 0);
+    for (int i = 0; i < DEEP; i++) {
+        struct ArrowSchema up;
+        struct ArrowArray above;
+
+        plain_schema(&up, "+s", name, 1);
+        *up.children[0] = schema;
+        plain_array(&above, 1, 1, 1);
+        *above.children[0] = array;
+        schema = up;
+        array = above;
+    }
+    wrap(&schema, &array, &root, &batch);
+    ck_assert_int_eq(encode(NULL, &root, &batch, 1, &output), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "buffer 1 is NULL"));
+    output_free(&output);
+}
+END_TEST
+
 START_TEST(nothing_can_be_freed)
 {
     struct uva_encoder_part part = {0};
@@ -864,6 +1033,9 @@ int main(void)
     suite_add_loops(all, 0, EVERY_TYPES * 5, every_type_is_encoded, NULL);
     suite_add_loops(all, 0, EVERY_TYPES * 2,
                     an_equal_dictionary_is_not_sent_again, NULL);
+    suite_add_loops(all, 0, EVERY_TYPES * 5, another_dictionary_is_sent, NULL);
+    suite_add_loops(all, 0, 4, runs_are_compared, NULL);
+    suite_add_loops(all, 0, 6, views_are_compared, NULL);
     suite_add_loops(all, 0, sizeof(faults) / sizeof(*faults),
                     arrays_are_checked, NULL);
     suite_add_loops(all, 0, 4, a_call_without_memory_changes_nothing,
@@ -873,6 +1045,6 @@ int main(void)
               batches_are_checked, buffers_that_cannot_be_are_refused,
               a_dictionary_is_sent_as_it_changes,
               a_file_cannot_replace_a_dictionary, a_dictionary_must_be_there,
-              nothing_can_be_freed, NULL);
+              large_things_fit, a_long_path_is_cut, nothing_can_be_freed, NULL);
     return suite_run(suite);
 }

@@ -368,6 +368,22 @@ START_TEST(a_file_that_cannot_be_written_cancels_the_stream)
 }
 END_TEST
 
+/* A descriptor that does not block takes a part of a write, and then fails. */
+START_TEST(a_file_that_does_not_block_cancels_the_stream)
+{
+    struct uva_write write = options();
+    uv_os_fd_t fd;
+
+    reads = false;
+    ck_assert_int_eq(uv_fileno((uv_handle_t *)&ours, &fd), 0);
+    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, EAGAIN);
+    turn();
+}
+END_TEST
+
 /* ---- cancel and drop ---------------------------------------------------- */
 
 START_TEST(a_cancel_is_reported_at_once)
@@ -521,17 +537,17 @@ START_TEST(a_stream_without_memory_fails)
         write.http_chunked = true;
         done.count = 0;
         size = 0;
-        f.fake.batches = 3;
         if (k > 1) {
             tear_down();
             set_up();
-            f.fake.batches = 3;
         }
+        f.fake.batches = _i < 2 ? 3 : 0;
         faulty_libc_only_thread("test_write");
         faulty_libc_fail(k);
-        code = _i == 0 ? uva_stream_write(stream, (uv_stream_t *)&ours, &write,
-                                          &error)
-                       : uva_stream_write_file(stream, peer, &write, &error);
+        code =
+            _i % 2 == 0
+                ? uva_stream_write(stream, (uv_stream_t *)&ours, &write, &error)
+                : uva_stream_write_file(stream, peer, &write, &error);
         if (code == 0)
             await_done();
         failed = faulty_libc_stop();
@@ -551,8 +567,8 @@ int main(void)
     TCase *all = suite_case(suite, "write", set_up, tear_down);
 
     suite_add_loops(all, 0, 6, a_stream_is_written, NULL);
-    suite_add_loops(all, 0, 2, a_file_is_written, a_stream_without_memory_fails,
-                    NULL);
+    suite_add_loops(all, 0, 2, a_file_is_written, NULL);
+    suite_add_loops(all, 0, 4, a_stream_without_memory_fails, NULL);
     suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
     suite_add(all, a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
               a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
@@ -560,6 +576,7 @@ int main(void)
               a_failed_stream_has_no_last_chunk,
               a_batch_that_cannot_be_encoded_fails_the_stream,
               a_file_that_cannot_be_written_cancels_the_stream,
+              a_file_that_does_not_block_cancels_the_stream,
               a_cancel_is_reported_at_once, a_close_ends_writes_under_way,
               options_are_checked, another_thread_is_refused, NULL);
     return suite_run(suite);
