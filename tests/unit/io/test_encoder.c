@@ -810,15 +810,14 @@ END_TEST
 START_TEST(runs_are_compared)
 {
     static const int32_t ends[] = {0, 1, 2, 4, 5, 6, 7, 8, 9};
+    static const int32_t later[] = {0, 1, 2, 3, 5, 6, 7, 8, 9};
     static const struct {
         int64_t first, second;
         const int32_t *ends;
         bool kept;
     } cases[] = {
-        {5, 5, offsets, true},
-        {5, 3, offsets, false},
-        {5, 5, ends, false},
-        {2, 5, ends, false}, /* a delta */
+        {5, 5, offsets, true}, {5, 3, offsets, false}, {5, 5, ends, false},
+        {5, 6, later, false},  {2, 5, ends, false}, /* a delta */
     };
     struct ArrowSchema schema, again;
     struct ArrowArray values[2];
@@ -830,6 +829,22 @@ START_TEST(runs_are_compared)
     values[1].length = cases[_i].second;
     values[1].children[0]->buffers[1] = cases[_i].ends;
     ck_assert_int_eq(is_kept(&schema, values), cases[_i].kept);
+}
+END_TEST
+
+/* Types and offsets of the same child. */
+START_TEST(unions_are_compared)
+{
+    static const int32_t places[] = {4, 3, 2, 1, 0};
+    struct ArrowSchema schema, again;
+    struct ArrowArray values[2];
+
+    column_of("+ud:0", "i", &schema, &values[0]);
+    column_of("+ud:0", "i", &again, &values[1]);
+    uva_schema_release(&again);
+    if (_i > 0)
+        values[1].buffers[_i - 1] = places;
+    ck_assert_int_eq(is_kept(&schema, values), _i == 0);
 }
 END_TEST
 
@@ -1034,7 +1049,8 @@ int main(void)
     suite_add_loops(all, 0, EVERY_TYPES * 2,
                     an_equal_dictionary_is_not_sent_again, NULL);
     suite_add_loops(all, 0, EVERY_TYPES * 5, another_dictionary_is_sent, NULL);
-    suite_add_loops(all, 0, 4, runs_are_compared, NULL);
+    suite_add_loops(all, 0, 5, runs_are_compared, NULL);
+    suite_add_loops(all, 0, 3, unions_are_compared, NULL);
     suite_add_loops(all, 0, 6, views_are_compared, NULL);
     suite_add_loops(all, 0, sizeof(faults) / sizeof(*faults),
                     arrays_are_checked, NULL);

@@ -110,6 +110,22 @@ static void await_done(void)
     ck_assert_int_eq(done.count, 1);
 }
 
+static bool is_still(void *ctx)
+{
+    long *turns = ctx;
+
+    loop_nudge(&f.loop);
+    return --*turns < 0;
+}
+
+/* Turns the loop some times. */
+static void turn(void)
+{
+    long turns = 200;
+
+    loop_until(&f.loop, is_still, &turns);
+}
+
 /* ---- the writer --------------------------------------------------------- */
 
 static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
@@ -228,8 +244,11 @@ START_TEST(a_pipe_is_written_to_in_pieces)
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     close_peer();
     peer = ends[0];
+    reads = false; /* the first write blocks, and others wait behind it */
     ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
     (void)close(ends[1]); /* the writer has a copy */
+    turn();
+    reads = true;
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     check_received();
@@ -249,22 +268,6 @@ START_TEST(an_empty_stream_is_written)
 END_TEST
 
 /* ---- back-pressure ------------------------------------------------------ */
-
-static bool is_still(void *ctx)
-{
-    long *turns = ctx;
-
-    loop_nudge(&f.loop);
-    return --*turns < 0;
-}
-
-/* Turns the loop some times. */
-static void turn(void)
-{
-    long turns = 200;
-
-    loop_until(&f.loop, is_still, &turns);
-}
 
 START_TEST(a_slow_reader_stops_the_source)
 {
@@ -372,12 +375,14 @@ END_TEST
 START_TEST(a_file_that_does_not_block_cancels_the_stream)
 {
     struct uva_write write = options();
-    uv_os_fd_t fd;
+    int ends[2];
 
-    reads = false;
-    ck_assert_int_eq(uv_fileno((uv_handle_t *)&ours, &fd), 0);
-    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
+    f.fake.rows = 20000; /* more than the pipe takes */
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
+    (void)close(ends[1]);
     await_done();
+    (void)close(ends[0]);
     ck_assert_int_eq(done.end, UVA_END_CANCELLED);
     ck_assert_int_eq(done.error.code, EAGAIN);
     turn();
