@@ -472,6 +472,7 @@ START_TEST(options_are_checked)
     uv_loop_t other;
     uv_pipe_t foreign;
 
+    ck_assert(!uva_stream_is_dropped(NULL));
     refused(NULL, EINVAL, "no options");
     write.on_done = NULL;
     refused(&write, EINVAL, "on_done");
