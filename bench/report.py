@@ -41,6 +41,7 @@ PROGRAMS = {
     "outlet": "A loop that produces, a thread that reads and may wait",
     "arrow": "Arrow C++ at the same work",
     "decode": "A decode of 20 microseconds a batch, on 1 and 2 workers",
+    "ipc": "A batch of 800 KB as Arrow IPC, without copying it",
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "What a process grows by over 10 million batches",
@@ -181,6 +182,11 @@ def other_targets():
             "against decode time / workers", "two",
             lambda get, n=workers: get(f"decode/{n}/uvarrow") * n
             / get("decode/1/hand"), 1.2, " x")
+    for case, title in (("numbers", "ten columns of integers"),
+                        ("texts", "integers and texts with nulls")):
+        yield Target(f"A batch of 800 KB as Arrow IPC, {title}", "one",
+                     lambda get, case=case: get(f"ipc/{case}"), 1000, " ns",
+                     needs="ipc/")
     yield Target("10,000 streams: heap of one that waits", "one",
                  lambda get: get("many/waiting/bytes"), 2048, " bytes")
     yield Target("10,000 streams: threads", "one",

@@ -32,10 +32,10 @@ import report
 PROGRAMS = {
     "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
-    "decode": ("two",), "heartbeat": ("two",), "steady": ("one",),
-    "stages": ("one",), "merge": ("one",), "rebatch": ("one",),
-    "take": ("one",), "events": ("one", "two"), "opencl": ("one", "two"),
-    "cuda": ("two",), "beside": ("two",),
+    "decode": ("two",), "ipc": ("one",), "heartbeat": ("two",),
+    "steady": ("one",), "stages": ("one",), "merge": ("one",),
+    "rebatch": ("one",), "take": ("one",), "events": ("one", "two"),
+    "opencl": ("one", "two"), "cuda": ("two",), "beside": ("two",),
 }
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length

@@ -1,4 +1,4 @@
-# What `cpack` makes of an installation: an archive, or three Debian packages.
+# What `cpack` makes of an installation: an archive, or Debian packages.
 # Those want the folders of the system: configure with the preset `package`.
 
 if(UVA_COMPLETE)
@@ -33,7 +33,7 @@ endif()
 # The runtime may lie beside that of another version: the name has the SONAME.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL runtime development)
+set(CPACK_COMPONENTS_ALL runtime io development)
 if(TARGET uvarrow)
     list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
@@ -48,11 +48,20 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION
     "The shared libraries that programs run with.")
 
+# A library beside the runtime, so that programs without it need no codecs.
+set(io libuvarrow-io${UVA_SOVERSION})
+set(CPACK_DEBIAN_IO_PACKAGE_NAME ${io})
+set(CPACK_DEBIAN_IO_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_IO_PACKAGE_DEPENDS "${runtime} (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/runtime")
+set(CPACK_COMPONENT_IO_DESCRIPTION
+    "The shared library that writes batches as Arrow IPC.")
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libuvarrow-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "${runtime} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
+    "${runtime} (= ${PROJECT_VERSION}), ${io} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "To build programs: headers, static libraries, pkg-config and CMake files,
 and the documents and examples.")

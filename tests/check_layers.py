@@ -33,7 +33,7 @@ POSIX = {
 }
 SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
           "runtime/base/thread.h", "runtime/protocol/checker_state.c",
-          "runtime/exec/", "runtime/loop/",
+          "runtime/exec/", "runtime/loop/", "runtime/io/file_writer.c",
           "runtime/device/", "runtime/check/", "tck/", "tools/", "tests/",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
@@ -42,7 +42,7 @@ BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
 LOOP = ["loop/rt.h", "loop/mailbox.h", "loop/wakeup.h", "loop/loop.h",
         "exec/lane.h"]
 LAYERS = ["base/", "arrow/", "protocol/", "exec/", "loop/", "device/", "check/",
-          "stream/", "source/", "stage/", "sink/", "tck/"]
+          "stream/", "source/", "stage/", "sink/", "io/", "tck/"]
 MAY = {
     "include/uvarrow/arrow_abi.h": [],
     "include/uvarrow/base.h": [],
@@ -68,6 +68,9 @@ MAY = {
     "runtime/stage/": [*BELOW, *LOOP, "device/copy.h", "device/wait_error.h",
                        "device/registry.h", "device/event_wait.h", "stream/",
                        "stage/"],
+    "runtime/io/": ["uvarrow/", "<uv.h>", "io/"],
+    "runtime/io/ipc_compress.c": ["uvarrow/", "io/", "<lz4frame.h>",
+                                  "<zstd.h>"],
     "runtime/sink/": [*BELOW, *LOOP, "stream/", "sink/"],
     "tck/": [*BELOW, "check/", "tck/"],
     "examples/": ["uvarrow/", "<uv.h>", "<glib.h>", "<glib-unix.h>", "<CL/cl.h>",
@@ -82,7 +85,8 @@ MAY = {
                    "<arrow/c/dlpack_abi.h>", "device/cuda_abi.h",
                    "device/hip_abi.h", "device/opencl_abi.h", "<CL/cl.h>",
                    "<cuda.h>", "<hip/hip_runtime_api.h>"],
-    "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>", "<uv.h>"],
+    "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>",
+                       "<uvarrow/io.h>", "<uv.h>"],
     "tests/fuzz/": ["uvarrow/", *LAYERS, "support/", "fuzz/", "<uv.h>"],
     "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",

@@ -243,8 +243,13 @@ struct uva_consumer {
     /* reports the end: the last callback, exactly once after a start that
      * returned 0. Only uva_stream_drop() omits it. */
     void (*on_done)(void *ctx, const struct uva_outcome *outcome);
-    void *ctx; /* borrows, until on_done or uva_stream_drop() */
-    void *reserved[4];
+    void *ctx; /* borrows, until on_done or uva_stream_drop(); with free_ctx:
+                  until that */
+    /* the last call after a start that returned 0, on the loop thread, once:
+     * behind on_done, and also after uva_stream_drop(). For libraries that wrap
+     * a consumer. NULL: none */
+    void (*free_ctx)(void *ctx);
+    void *reserved[3];
 };
 
 /** Starts the stream and delivers every batch to `consumer` (copied). Returns
@@ -414,6 +419,17 @@ UVA_API int uva_stream_status(const struct uva_stream *stream,
  * Thread: loop. */
 UVA_API const struct uva_stream_info *
 uva_stream_get_info(const struct uva_stream *stream);
+
+/** Returns the runtime of the stream, borrowed; NULL once that has closed, or
+ * if the stream could not be made. Thread: loop. */
+UVA_API struct uva_runtime *
+uva_stream_get_runtime(const struct uva_stream *stream);
+
+/** Returns whether uva_stream_drop() was called on the loop thread, after which
+ * no callback may be made: for libraries that make callbacks of their own after
+ * the end of a stream to which they hold a reference.
+ * Thread: loop. */
+UVA_API bool uva_stream_is_dropped(const struct uva_stream *stream);
 
 /** Sets the name of the stream in logs, traces and error texts. The text of
  * every error of the stream begins with it, and a colon: that of the start, of

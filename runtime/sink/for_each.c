@@ -168,10 +168,13 @@ static void for_each_done(struct uva__consumer *consumer,
     struct uva_consumer *user = &for_each_of(consumer)->user;
     const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
 
-    if (user->on_done == NULL || consumer->stream->loop.silent)
-        return;
-    user->on_done(user->ctx, outcome);
-    uva__point_span_end(uva__consumer_point(consumer), "on_done", -1, since_ns);
+    if (user->on_done != NULL && !consumer->stream->loop.silent) {
+        user->on_done(user->ctx, outcome);
+        uva__point_span_end(uva__consumer_point(consumer), "on_done", -1,
+                            since_ns);
+    }
+    if (user->free_ctx != NULL)
+        user->free_ctx(user->ctx);
 }
 
 static void for_each_free(struct uva_stream *stream)
@@ -199,7 +202,7 @@ static int consumer_check(const struct uva_consumer *consumer,
     if (consumer == NULL || consumer->on_batch == NULL)
         return uva_error_set(error, EINVAL,
                              "uva_consumer: on_batch is mandatory");
-    if (!uva__memory_is_clear(consumer->reserved, 4))
+    if (!uva__memory_is_clear(consumer->reserved, 3))
         return uva_error_set(error, EINVAL,
                              "uva_consumer: reserved members must be NULL; "
                              "clear the struct before filling it in");

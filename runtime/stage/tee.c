@@ -620,14 +620,21 @@ static void branch_stop(struct uva__source *source)
     tee_request(b->tee);
 }
 
+/* A start finds branches that have left before it by itself; and the loop may
+ * never run again if there is none. */
 static void branch_leave(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
     struct tee *t = b->tee;
+    bool wakes;
 
     if (!b->started) {
+        uva__lock_take(&t->lock);
         uva__atomic64_store(&b->left, 1);
-        uva__rt_wake(t->rt, &t->wakeup);
+        wakes = t->started;
+        uva__lock_drop(&t->lock);
+        if (wakes)
+            (void)uva__rt_wake(t->rt, &t->wakeup);
     }
     uva__wakeup_release(&t->wakeup);
 }
@@ -654,13 +661,11 @@ static const struct uva__source_ops branch_ops = {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* A start finds branches that have left by itself. */
 static bool tee_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct tee *t = uva__container_of(wakeup, struct tee, wakeup);
 
-    if (t->started)
-        tee_end_unstarted(t, false);
+    tee_end_unstarted(t, false);
     return false;
 }
 

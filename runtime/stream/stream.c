@@ -481,6 +481,16 @@ void uva_stream_drop(struct uva_stream *stream)
     uva_stream_release(stream);
 }
 
+bool uva_stream_is_dropped(const struct uva_stream *stream)
+{
+    return stream_is_usable(stream) && stream->loop.silent;
+}
+
+struct uva_runtime *uva_stream_get_runtime(const struct uva_stream *stream)
+{
+    return stream_is_usable(stream) ? stream->rt->loop.runtime : NULL;
+}
+
 void uva_stream_resume(struct uva_stream *stream)
 {
     if (!stream_is_usable(stream))

@@ -279,4 +279,5 @@ def main():
     print(f"{tables} tables, {batches} batches")
 
 
-main()
+if __name__ == "__main__":
+    main()

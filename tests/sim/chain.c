@@ -377,6 +377,7 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
                                     .window = peers_window()};
     struct branch *branch = arena_new(sizeof(*branch), "a branch");
 
+    expectation->teed = true;
     branch->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 2);
     branch->stream = uva_stream_tee(stream, &options);
     expectation_note("chain %d: a tee, slow %d, window %d, stops at %lld",
@@ -706,6 +707,15 @@ static int chain_length(void)
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
 }
 
+/* A link that is cancelled may never start its stream. A branch of a tee in it
+ * would then hold up the other one until it is released, which the link does.
+ */
+static void chain_forget_last(struct chain *chain)
+{
+    uva_stream_release(chain->streams[--chain->used]);
+    chain->expectation.teed = false;
+}
+
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
                  int runtimes_used, bool devices)
 {
@@ -728,6 +738,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         at = runtimes[sim_choose(n)];
         next = link_make(at, stream, expectation);
         uva_stream_release(stream);
+        if (expectation->teed)
+            chain_forget_last(chain);
         stream = next;
         chain_add(chain, stream);
         draw_priority(stream, expectation);

@@ -21,6 +21,8 @@ list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
 list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$")
+# libraries beside the runtime
+list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
 add_library(sim_runtime OBJECT ${sim_runtime})
 target_link_libraries(sim_runtime PUBLIC sim_flags)
 target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches as bytes, in the formats that readers expect: Arrow's IPC formats. A
+ * library of its own, libuvarrow-io, which uvarrow.h does not include. Arrow
+ * IPC is written without copying a column: a batch becomes one header and the
+ * array's own buffers, and is released when these have been written. */
+#ifndef UVARROW_IO_H
+#define UVARROW_IO_H
+
+#include "uvarrow/base.h"
+#include "uvarrow/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct uv_stream_s; /* libuv's uv_stream_t */
+struct uv_buf_t;    /* libuv's; <uv.h> is needed to look into one */
+
+/** What bytes mean. */
+enum uva_format {
+    UVA_FORMAT_ARROW = 0, /* application/vnd.apache.arrow.stream */
+    UVA_FORMAT_ARROW_FILE /* application/vnd.apache.arrow.file: messages of the
+                             stream, and a footer that lists where they lie */
+};
+
+/** How batches are written. */
+struct uva_write {
+    enum uva_format format; /* the format */
+    int32_t compression;    /* of Arrow IPC buffers: 0 none, 1 LZ4, 2 ZSTD; both
+                               copy, and need their library when uvarrow is
+                               built: otherwise ENOTSUP */
+    /* the rest is for uva_stream_write() and uva_stream_write_file() */
+    bool http_chunked;  /* frame as HTTP/1.1 chunks; the last chunk is sent only
+                           after a complete stream */
+    int64_t high_bytes; /* take no batch while more than this waits to be
+                           written; 0: 1 MiB */
+    int64_t low_bytes;  /* go on at this or less; 0: a quarter */
+    /* the end: everything was written, or why not. After an end other than
+     * COMPLETE, writes may be under way. `bytes` were written so far. On the
+     * loop thread, once, except after uva_stream_drop(). Mandatory. */
+    void (*on_done)(void *ctx, const struct uva_outcome *outcome,
+                    int64_t bytes);
+    void *ctx; /* borrows, until on_done or uva_stream_drop() */
+    void *reserved[4];
+};
+
+/* ---- streams ------------------------------------------------------------- */
+
+/** Starts the stream and writes all of it to `socket` (TCP, pipe, TTY), which
+ * must be on the runtime's loop. Batches are taken while little waits to be
+ * written, and each is released when libuv has written it. A failed write ends
+ * the stream CANCELLED with its code; a peer that leaves between batches is
+ * only seen by a read, which is the caller's: it calls uva_stream_cancel().
+ * Compression runs on a compute worker. The socket stays open and the caller's.
+ *
+ * To end it early, cancel or drop the stream, then uv_close() the socket:
+ * writes under way keep their batches until libuv has answered, so close it
+ * before the runtime. Once the source has ended, only writes are left: then the
+ * uv_close() alone ends them, and on_done reports ECANCELED. A program that
+ * writes to sockets ignores SIGPIPE.
+ *
+ * Returns 0; EINVAL for an invalid option, without `socket`, or for one of
+ * another loop; ENOTSUP for a codec that is not there; EPERM on another thread;
+ * otherwise as uva_stream_for_each(). Thread: loop. */
+UVA_API UVA_MUST_CHECK int uva_stream_write(struct uva_stream *stream,
+                                            struct uv_stream_s *socket,
+                                            const struct uva_write *options,
+                                            struct uva_error *error);
+
+/** Starts the stream and writes all of it to a file descriptor, from its
+ * position on, by threads of libuv's. `fd` must block; it is copied, and not
+ * closed. Otherwise
+ * as uva_stream_write(). Returns as that does; the error of the system if `fd`
+ * cannot be copied. Thread: loop. */
+UVA_API UVA_MUST_CHECK int
+uva_stream_write_file(struct uva_stream *stream, int fd,
+                      const struct uva_write *options, struct uva_error *error);
+
+/* ---- the encoder, for programs with an output of their own --------------- */
+
+struct uva_encoder; /* writes one stream in one format */
+
+/** One or more messages: what to write, in order. Zeroes: nothing. */
+struct uva_encoder_part {
+    const struct uv_buf_t
+        *buffers;  /* borrows, until released; not empty ones */
+    size_t count;  /* number of buffers */
+    int64_t bytes; /* of all buffers */
+    void *owner;   /* of the library; valid after uva_encoder_free() too */
+};
+
+/** Makes an encoder of batches with the schema `schema`, which is copied. Every
+ * Arrow type can be written: nested, dictionary, run-end encoded, views,
+ * unions, with metadata. `options` may be NULL: a stream without compression.
+ * Returns 0 and gives `out`, freed by uva_encoder_free(); EINVAL for an invalid
+ * schema or option; ENOTSUP for what the format cannot express: a dictionary
+ * with values that are indices of another one, metadata of such values; or for
+ * a codec that was not there when the library was built; ENOMEM. The text names
+ * the field. Thread: any. Clauses: DS-03, DS-21. */
+UVA_API UVA_MUST_CHECK int uva_encoder_new(const struct ArrowSchema *schema,
+                                           const struct uva_write *options,
+                                           struct uva_encoder **out,
+                                           struct uva_error *error);
+
+/** Gives what comes first: the schema. Returns 0 and gives `out`, to be
+ * released; ENOMEM; EINVAL if it was called before. Thread: any, one at a time.
+ */
+UVA_API UVA_MUST_CHECK int uva_encoder_begin(struct uva_encoder *encoder,
+                                             struct uva_encoder_part *out);
+
+/** Gives the messages of a batch. Takes `batch` if it returns 0: `out` borrows
+ * the buffers of the batch, which is released with it. Sliced arrays are
+ * written as what they show; only offsets that do not begin at 0, run ends, and
+ * bits that do not begin a byte are copied. Of views and dense unions, all that
+ * the array holds is written.
+ *
+ * A dictionary is compared by content with a copy of the one last written: if
+ * they are equal, nothing is written; if it is longer with the same beginning,
+ * a delta; otherwise a replacement, which a file cannot express (ENOTSUP).
+ * Values that have dictionaries of their own are replaced when they grow.
+ *
+ * Returns 0; EINVAL, and a text that names the column, if `batch` does not fit
+ * the schema, or before uva_encoder_begin() or after uva_encoder_end(); ENOTSUP
+ * for data of a device or behind an event, and for rows that are null; ENOMEM;
+ * EIO if a codec fails. A batch that failed leaves no trace: the next one may
+ * follow. Contents of buffers are not checked, except for the ends of offsets.
+ * Thread: any, one at a time. Clauses: DA-16, DA-20, DA-21, DA-22, DA-23. */
+UVA_API UVA_MUST_CHECK int uva_encoder_batch(struct uva_encoder *encoder,
+                                             struct ArrowDeviceArray *batch,
+                                             struct uva_encoder_part *out,
+                                             struct uva_error *error);
+
+/** Gives what comes last: the end of the stream, or the footer of the file.
+ * Returns 0 and gives `out`, to be released; ENOMEM; EINVAL before
+ * uva_encoder_begin() and if it was called before. Thread: any, one at a time.
+ */
+UVA_API UVA_MUST_CHECK int uva_encoder_end(struct uva_encoder *encoder,
+                                           struct uva_encoder_part *out);
+
+/** Releases what the part borrows, and leaves zeroes. NULL and zeroes are
+ * allowed. Also after uva_encoder_free().
+ * Thread: any. */
+UVA_API void uva_encoder_part_release(struct uva_encoder_part *part);
+
+/** Frees the encoder, but not its parts. NULL is allowed.
+ * Thread: any, one at a time. */
+UVA_API void uva_encoder_free(struct uva_encoder *encoder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For ipc_tables.py: encodes a blocking stream of Python's into a file. */
+#include <stdio.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "uvarrow/arrow.h"
+#include "uvarrow/io.h"
+
+/* Python calls these by name. */
+int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
+               char *text, int room);
+
+/* Writes all of a part, and releases it. */
+static int ipc_write(struct uva_encoder_part *part, int fd)
+{
+    int64_t bytes = 0;
+    int code = 0;
+
+    for (size_t i = 0; i < part->count && code == 0; i++) {
+        const uv_buf_t *buffer = &part->buffers[i];
+
+        if (write(fd, buffer->base, buffer->len) != (ssize_t)buffer->len)
+            code = EIO;
+        bytes += (int64_t)buffer->len;
+    }
+    if (bytes != part->bytes)
+        code = EPROTO;
+    uva_encoder_part_release(part);
+    return code;
+}
+
+static int ipc_batches(struct uva_encoder *encoder, struct ArrowArrayStream *in,
+                       int fd, struct uva_error *error)
+{
+    struct uva_encoder_part part;
+    struct ArrowArray array;
+    struct ArrowDeviceArray batch;
+    int code = uva_encoder_begin(encoder, &part);
+
+    while (code == 0 && (code = ipc_write(&part, fd)) == 0) {
+        code = in->get_next(in, &array);
+        if (code != 0 || array.release == NULL)
+            break;
+        uva_array_from_cpu(&array, &batch);
+        code = uva_encoder_batch(encoder, &batch, &part, error);
+        uva_array_release(&batch);
+    }
+    if (code == 0)
+        code = uva_encoder_end(encoder, &part);
+    return code == 0 ? ipc_write(&part, fd) : code;
+}
+
+/* Takes `in`, and writes it to `fd`; an error's text goes to `text`. */
+int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
+               char *text, int room)
+{
+    const struct uva_write options = {.format = (enum uva_format)format,
+                                      .compression = compression};
+    struct uva_error error = {0};
+    struct uva_encoder *encoder = NULL;
+    struct ArrowSchema schema;
+    int code = in->get_schema(in, &schema);
+
+    if (code == 0) {
+        code = uva_encoder_new(&schema, &options, &encoder, &error);
+        schema.release(&schema);
+    }
+    if (code == 0)
+        code = ipc_batches(encoder, in, fd, &error);
+    uva_encoder_free(encoder);
+    in->release(in);
+    (void)snprintf(text, (size_t)room, "%s", error.message);
+    return code;
+}

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams written to a socket and to a file: the bytes, back-pressure, every
+ * end, and memory that runs out. The peer is the other end of a pair of
+ * sockets, which the test reads between turns of the loop. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "support/check_suite.h"
+#include "support/faulty_libc.h"
+#include "support/fixture.h"
+#include "uvarrow/io.h"
+
+enum { BATCHES = 20, ROWS = 2000, ROOM = 1 << 20 };
+
+static struct fixture f;
+static struct uva_stream *stream;
+static uv_pipe_t ours; /* a handle of libuv's */
+static bool is_open;   /* `ours` is */
+static int peer;       /* the other end; -1: closed */
+static char received[ROOM];
+static size_t size; /* bytes received */
+static bool reads;  /* the peer reads */
+static struct {
+    int count; /* calls of on_done */
+    enum uva_end end;
+    struct uva_error error;
+    int64_t batches, bytes;
+} done;
+
+static void set_up(void)
+{
+    int pair[2];
+
+    (void)signal(SIGPIPE, SIG_IGN); /* as every program with sockets does */
+    memset(&done, 0, sizeof(done));
+    size = 0;
+    reads = true;
+    fixture_open(&f, BATCHES);
+    f.fake.rows = ROWS;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
+                     0);
+    ck_assert_int_eq(uv_pipe_init(&f.loop.uv, &ours, 0), 0);
+    ck_assert_int_eq(uv_pipe_open(&ours, pair[0]), 0);
+    is_open = true;
+    peer = pair[1];
+    stream = fixture_blocking(&f);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    (void)handle;
+}
+
+static void close_ours(void)
+{
+    if (is_open)
+        uv_close((uv_handle_t *)&ours, on_closed);
+    is_open = false;
+}
+
+static void close_peer(void)
+{
+    if (peer >= 0)
+        (void)close(peer);
+    peer = -1;
+}
+
+static void tear_down(void)
+{
+    close_ours();
+    loop_settle(&f.loop);
+    uva_stream_release(stream);
+    fixture_close(&f);
+    close_peer();
+}
+
+/* ---- the peer ----------------------------------------------------------- */
+
+static void peer_read(void)
+{
+    ssize_t got;
+
+    while (reads && peer >= 0 &&
+           (got = read(peer, received + size, ROOM - size)) > 0)
+        size += (size_t)got;
+}
+
+static bool is_done(void *ctx)
+{
+    (void)ctx;
+    peer_read();
+    if (done.count == 0)
+        loop_nudge(&f.loop); /* what is read makes room for what waits */
+    return done.count > 0;
+}
+
+static void await_done(void)
+{
+    loop_until(&f.loop, is_done, NULL);
+    peer_read();
+    ck_assert_int_eq(done.count, 1);
+}
+
+static bool is_still(void *ctx)
+{
+    long *turns = ctx;
+
+    loop_nudge(&f.loop);
+    return --*turns < 0;
+}
+
+/* Turns the loop some times. */
+static void turn(void)
+{
+    long turns = 200;
+
+    loop_until(&f.loop, is_still, &turns);
+}
+
+/* ---- the writer --------------------------------------------------------- */
+
+static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
+{
+    ck_assert_ptr_eq(ctx, &done);
+    ck_assert_ptr_eq(outcome->stream, stream);
+    done.count++;
+    done.end = outcome->end;
+    done.error = outcome->error;
+    done.batches = outcome->batches;
+    done.bytes = bytes;
+}
+
+static struct uva_write options(void)
+{
+    return (struct uva_write){.on_done = on_done, .ctx = &done};
+}
+
+static void start(const struct uva_write *write)
+{
+    struct uva_error error = {0};
+
+    ck_assert_msg(
+        uva_stream_write(stream, (uv_stream_t *)&ours, write, &error) == 0,
+        "%s", error.message);
+}
+
+/* Takes the frames of chunks out of what was received; whether the last one was
+ * there. */
+static bool unframe(void)
+{
+    size_t from = 0, to = 0;
+
+    while (from < size) {
+        char *end = NULL;
+        const size_t chunk = strtoul(received + from, &end, 16);
+
+        ck_assert_int_eq(memcmp(end, "\r\n", 2), 0);
+        from = (size_t)(end - received) + 2;
+        if (chunk == 0) {
+            ck_assert_uint_eq(size, from + 2);
+            size = to;
+            return true;
+        }
+        if (chunk + 2 > size - from)
+            break;
+        memmove(received + to, received + from, chunk);
+        to += chunk;
+        ck_assert_int_eq(memcmp(received + from + chunk, "\r\n", 2), 0);
+        from += chunk + 2;
+    }
+    size = to;
+    return false;
+}
+
+/* Whether all batches were received, and the end of the stream. */
+static void check_received(void)
+{
+    ck_assert_uint_gt(size, BATCHES * ROWS * 8);
+    ck_assert_int_eq(memcmp(received, "\xff\xff\xff\xff", 4), 0);
+    ck_assert_int_eq(memcmp(received + size - 8, "\xff\xff\xff\xff\0\0\0\0", 8),
+                     0);
+}
+
+/* ---- the whole stream --------------------------------------------------- */
+
+START_TEST(a_stream_is_written)
+{
+    struct uva_write write = options();
+
+    write.http_chunked = _i & 1;
+    write.compression = _i / 2;
+    if (write.compression != 0)
+        stream = (uva_stream_release(stream), fixture_tasks(&f));
+    if (uva_stream_write(stream, (uv_stream_t *)&ours, &write, NULL) == ENOTSUP)
+        return; /* built without the codec */
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(done.error.code, 0);
+    ck_assert_int_eq(done.bytes, (int64_t)size);
+    if (write.http_chunked)
+        ck_assert(unframe());
+    if (write.compression == 0)
+        check_received();
+}
+END_TEST
+
+START_TEST(a_file_is_written)
+{
+    struct uva_write write = options();
+    const int fd = memfd_create("test", MFD_CLOEXEC);
+    char *bytes = malloc(ROOM);
+    ssize_t got;
+
+    ck_assert(fd >= 0 && bytes != NULL);
+    write.format = _i == 0 ? UVA_FORMAT_ARROW : UVA_FORMAT_ARROW_FILE;
+    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    got = pread(fd, bytes, ROOM, 0);
+    ck_assert_int_eq(got, done.bytes);
+    ck_assert_int_gt(got, BATCHES * ROWS * 8);
+    if (_i == 1)
+        ck_assert_int_eq(memcmp(bytes + got - 6, "ARROW1", 6), 0);
+    (void)close(fd);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(a_pipe_is_written_to_in_pieces)
+{
+    struct uva_write write = options();
+    int ends[2];
+
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    close_peer();
+    peer = ends[0];
+    reads = false; /* the first write blocks, and others wait behind it */
+    ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
+    (void)close(ends[1]); /* the writer has a copy */
+    turn();
+    reads = true;
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    check_received();
+}
+END_TEST
+
+START_TEST(an_empty_stream_is_written)
+{
+    struct uva_write write = options();
+
+    f.fake.batches = 0;
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert_uint_gt(size, 8);
+}
+END_TEST
+
+/* ---- back-pressure ------------------------------------------------------ */
+
+START_TEST(a_slow_reader_stops_the_source)
+{
+    struct uva_write write = options();
+
+    uva_stream_release(stream);
+    f.fake.batches = 60;
+    f.fake.rows = 1600; /* the pair takes some of these */
+    f.options.window.batches = 1;
+    stream = fixture_blocking(&f);
+    write.high_bytes = 1;
+    reads = false;
+    start(&write);
+    turn();
+    ck_assert_int_eq(done.count, 0);
+    ck_assert_int_lt(atomic_load(&f.fake.given), 50);
+    reads = true;
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(done.bytes, (int64_t)size);
+}
+END_TEST
+
+/* ---- failures ----------------------------------------------------------- */
+
+START_TEST(a_failed_write_cancels_the_stream)
+{
+    struct uva_write write = options();
+
+    reads = false;
+    f.fake.gate_at = 2;
+    start(&write);
+    fixture_await_gate(&f);
+    close_peer();
+    fake_source_open_gate(&f.fake);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, EPIPE);
+    ck_assert_ptr_nonnull(strstr(done.error.message, "cannot write"));
+}
+END_TEST
+
+START_TEST(a_closing_socket_fails_the_first_write)
+{
+    struct uva_write write = options();
+
+    start(&write);
+    close_ours();
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.bytes, 0);
+}
+END_TEST
+
+/* The last chunk is what a reader knows a whole answer by. */
+START_TEST(a_failed_stream_has_no_last_chunk)
+{
+    struct uva_write write = options();
+
+    write.http_chunked = true;
+    f.fake.fail_at = 3;
+    f.fake.fail_code = EIO;
+    f.fake.fail_text = "the disk is gone";
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_FAILED);
+    ck_assert_int_eq(done.error.code, EIO);
+    ck_assert_ptr_nonnull(strstr(done.error.message, "the disk is gone"));
+    turn();
+    peer_read();
+    ck_assert(!unframe());
+    ck_assert_uint_gt(size, 0);
+}
+END_TEST
+
+START_TEST(a_batch_that_cannot_be_encoded_fails_the_stream)
+{
+    struct uva_write write = options();
+
+    f.fake.wrong_shape = true;
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_FAILED);
+    ck_assert_int_ne(done.error.code, 0);
+}
+END_TEST
+
+START_TEST(a_file_that_cannot_be_written_cancels_the_stream)
+{
+    struct uva_write write = options();
+    const int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, ENOSPC);
+    (void)close(fd);
+    turn();
+}
+END_TEST
+
+/* A descriptor that does not block takes a part of a write, and then fails. */
+START_TEST(a_file_that_does_not_block_cancels_the_stream)
+{
+    struct uva_write write = options();
+    int ends[2];
+
+    f.fake.rows = 20000; /* more than the pipe takes */
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
+    (void)close(ends[1]);
+    await_done();
+    (void)close(ends[0]);
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, EAGAIN);
+    turn();
+}
+END_TEST
+
+/* ---- cancel and drop ---------------------------------------------------- */
+
+START_TEST(a_cancel_is_reported_at_once)
+{
+    struct uva_write write = options();
+
+    write.http_chunked = true;
+    reads = false;
+    f.fake.gate_at = 3;
+    start(&write);
+    fixture_await_gate(&f);
+    turn();
+    uva_stream_cancel(stream, ETIMEDOUT, "too slow");
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, ETIMEDOUT);
+    reads = true;
+    turn();
+    peer_read();
+    ck_assert(!unframe());
+}
+END_TEST
+
+START_TEST(a_dropped_stream_reports_nothing)
+{
+    struct uva_write write = options();
+
+    reads = false;
+    if (_i == 2) /* nothing was written */
+        f.fake.gate_at = 0;
+    write.high_bytes = _i == 0 ? 1 : ROOM; /* 1: it waits for writes alone */
+    start(&write);
+    if (_i == 2)
+        fixture_await_gate(&f);
+    turn();
+    ck_assert_int_eq(done.count, 0);
+    uva_stream_drop(stream);
+    stream = NULL;
+    turn();
+    reads = true;
+    peer_read();
+    turn();
+    close_ours();
+    loop_settle(&f.loop);
+    ck_assert_int_eq(done.count, 0);
+}
+END_TEST
+
+START_TEST(a_close_ends_writes_under_way)
+{
+    struct uva_write write = options();
+
+    reads = false;
+    write.high_bytes = ROOM;
+    start(&write);
+    turn();
+    close_ours();
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert(done.error.code == ECANCELED || done.error.code == EBADF);
+}
+END_TEST
+
+/* ---- bad calls ---------------------------------------------------------- */
+
+static void refused(const struct uva_write *write, int code, const char *text)
+{
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(
+        uva_stream_write(stream, (uv_stream_t *)&ours, write, &error), code);
+    ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
+    ck_assert_int_eq(uva_stream_write_file(stream, 1, write, &error), code);
+    ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
+}
+
+START_TEST(options_are_checked)
+{
+    struct uva_write write = options();
+    struct uva_error error;
+    uv_loop_t other;
+    uv_pipe_t foreign;
+
+    ck_assert(!uva_stream_is_dropped(NULL));
+    refused(NULL, EINVAL, "no options");
+    write.on_done = NULL;
+    refused(&write, EINVAL, "on_done");
+    write = options();
+    write.high_bytes = -1;
+    refused(&write, EINVAL, "high_bytes is negative");
+    write = options();
+    write.low_bytes = -1;
+    refused(&write, EINVAL, "low_bytes is negative");
+    write.low_bytes = 2 << 20;
+    refused(&write, EINVAL, "above high_bytes");
+    write = options();
+    write.compression = 9;
+    refused(&write, EINVAL, "compression");
+    write = options();
+    ck_assert_int_eq(uva_stream_write(stream, NULL, &write, &error), EINVAL);
+    ck_assert_int_eq(uva_stream_write_file(stream, -1, &write, &error), EBADF);
+    ck_assert_int_eq(
+        uva_stream_write(NULL, (uv_stream_t *)&ours, &write, &error), EINVAL);
+    ck_assert_int_eq(uva_stream_write_file(NULL, 1, &write, &error), EINVAL);
+    ck_assert_int_eq(uv_loop_init(&other), 0);
+    ck_assert_int_eq(uv_pipe_init(&other, &foreign, 0), 0);
+    ck_assert_int_eq(
+        uva_stream_write(stream, (uv_stream_t *)&foreign, &write, &error),
+        EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "loop"));
+    uv_close((uv_handle_t *)&foreign, NULL);
+    (void)uv_run(&other, UV_RUN_DEFAULT);
+    ck_assert_int_eq(uv_loop_close(&other), 0);
+    start(&write);
+    ck_assert_int_eq(
+        uva_stream_write(stream, (uv_stream_t *)&ours, &write, &error), EBUSY);
+    await_done();
+}
+END_TEST
+
+static void call_elsewhere(void *ctx)
+{
+    struct uva_write write = options();
+
+    (void)ctx;
+    ck_assert_int_eq(
+        uva_stream_write(stream, (uv_stream_t *)&ours, &write, NULL), EPERM);
+    ck_assert_int_eq(uva_stream_write_file(stream, 1, &write, NULL), EPERM);
+}
+
+START_TEST(another_thread_is_refused)
+{
+    uv_thread_t thread;
+
+    ck_assert_int_eq(uv_thread_create(&thread, call_elsewhere, NULL), 0);
+    (void)uv_thread_join(&thread);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Every allocation fails once: the start fails, or the end reports ENOMEM. */
+START_TEST(a_stream_without_memory_fails)
+{
+    bool failed = true;
+
+    for (long k = 1; failed; k++) {
+        struct uva_write write = options();
+        struct uva_error error = {0};
+        int code;
+
+        write.http_chunked = true;
+        done.count = 0;
+        size = 0;
+        if (k > 1) {
+            tear_down();
+            set_up();
+        }
+        f.fake.batches = _i < 2 ? 3 : 0;
+        faulty_libc_only_thread("test_write");
+        faulty_libc_fail(k);
+        code =
+            _i % 2 == 0
+                ? uva_stream_write(stream, (uv_stream_t *)&ours, &write, &error)
+                : uva_stream_write_file(stream, peer, &write, &error);
+        if (code == 0)
+            await_done();
+        failed = faulty_libc_stop();
+        if (code != 0)
+            ck_assert_int_eq(code, ENOMEM);
+        else if (failed && done.error.code != 0)
+            ck_assert_int_eq(done.error.code, ENOMEM);
+        else
+            ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("write");
+    TCase *all = suite_case(suite, "write", set_up, tear_down);
+
+    suite_add_loops(all, 0, 6, a_stream_is_written, NULL);
+    suite_add_loops(all, 0, 2, a_file_is_written, NULL);
+    suite_add_loops(all, 0, 4, a_stream_without_memory_fails, NULL);
+    suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
+    suite_add(all, a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
+              a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
+              a_closing_socket_fails_the_first_write,
+              a_failed_stream_has_no_last_chunk,
+              a_batch_that_cannot_be_encoded_fails_the_stream,
+              a_file_that_cannot_be_written_cancels_the_stream,
+              a_file_that_does_not_block_cancels_the_stream,
+              a_cancel_is_reported_at_once, a_close_ends_writes_under_way,
+              options_are_checked, another_thread_is_refused, NULL);
+    return suite_run(suite);
+}
