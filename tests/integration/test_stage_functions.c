@@ -262,6 +262,31 @@ START_TEST(a_batch_of_another_schema_is_an_error)
 }
 END_TEST
 
+static atomic_int breaches;
+
+static void count_breach(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    atomic_fetch_add(&breaches, record->clause != NULL);
+}
+
+/* A map is on the hot path: its batches are passed on as they are. */
+START_TEST(a_map_that_gives_another_schema_is_reported_by_the_checker)
+{
+    const struct uva_runtime_options checked = {.check = 1,
+                                                .log.write = count_breach};
+
+    loop_close(&loop);
+    loop_open_with(&loop, &checked);
+    atomic_store(&breaches, 0);
+    deed = DEED_FOREIGN;
+    at = 1;
+    play(DROPPING * VARIANTS + _i, BATCHES);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_gt(atomic_load(&breaches), 0);
+}
+END_TEST
+
 /* ---- a transform that goes on ------------------------------------------- */
 
 /* Emits the batch, one of another schema, and more, whatever emit has
@@ -428,6 +453,9 @@ int main(void)
     suite_add_loops(tests, 0, 4 * all, every_code_is_a_failure, NULL);
     suite_add_loops(tests, 0, DROPPING * VARIANTS,
                     a_function_may_drop_everything, NULL);
+    suite_add_loops(tests, 0, VARIANTS,
+                    a_map_that_gives_another_schema_is_reported_by_the_checker,
+                    NULL);
     suite_add_loops(tests, 0, 2 * VARIANTS,
                     what_is_emitted_after_a_failure_is_released, NULL);
     suite_add_loops(tests, 0, WINDOWS,
