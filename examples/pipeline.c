@@ -5,18 +5,20 @@
  *
  *     example_pipeline DRIVER.so FIRST-URI SECOND-URI OUT.csv
  *
- *     first --- timeout, retry --.
- *     second -- timeout, retry --+ merge - rebatch - filter - transform (late)
- *     memory --------------------'      |
- *                     rebatch - map (hours) - parallel - timeout
- *                                       |
- *                .------------- tee ----+---- tee ----------.
- *           transform (CSV)         limit_rows              |
- *           concat, behind names    print              add up, print
- *           throttle
- *           map_async (write)
+ *     first --- timeout - retry --.
+ *     second -- timeout - retry --+ merge - rebatch - filter - inspect
+ *     memory ---------------------'                              |
+ *              timeout - parallel - map - rebatch - transform ---'
+ *                 |     (to hours)                  (the late ones)
+ *         .------ + ------ tee ------ tee ------.
+ *         |                 |                   |
+ *     add up, print    limit_rows, print   transform (to CSV)
+ *                                          concat, behind the names
+ *                                          throttle
+ *                                          map_async (to the file)
  *
- * Ctrl-C cancels all of it. With UVA_LOG=debug every step is logged. */
+ * Ctrl-C cancels all of it. UVA_LOG=debug logs every step, and
+ * UVA_TRACE=trace.json is drawn by `uvarrow timeline trace.json`. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -284,6 +286,7 @@ struct app {
     struct total totals[MOST_CARRIERS];
     int carriers; /* number of `totals` */
     int64_t row;  /* see emit_late() */
+    int64_t kept; /* batches that passed the filter */
     int code;     /* why the first stream ended that did not end well */
 };
 
@@ -358,9 +361,17 @@ static void on_all_done(void *ctx)
                app->totals[i].carrier, app->totals[i].flights,
                app->totals[i].hours);
     if (app->code == 0)
-        printf("%" PRId64 " bytes are in the file\n", app->file.size);
+        printf("%" PRId64 " batches had one, %" PRId64
+               " bytes are in the file\n",
+               app->kept, app->file.size);
     uv_close((uv_handle_t *)&app->ctrl_c, NULL);
     uva_runtime_close(app->rt, 0, NULL, NULL);
+}
+
+/* An inspector behind the filter. */
+static void count_kept(void *ctx, const struct uva_event *event)
+{
+    ((struct app *)ctx)->kept += event->kind == UVA_EVENT_BATCH;
 }
 
 /* The flights of all three sources that are late. */
@@ -375,6 +386,8 @@ static struct uva_stream *late_stream(struct app *app)
     /* splits: a batch without a late flight can be dropped as a whole */
     uva_stream_rebatch(s, &(struct uva_rebatch){.rows = 256});
     uva_stream_filter(s, &(struct uva_filter){.keep = has_late});
+    uva_stream_inspect(s,
+                       &(struct uva_inspect){.event = count_kept, .ctx = app});
     uva_stream_transform(
         s, &(struct uva_transform){.batch = emit_late, .ctx = &app->row});
     /* joins, but keeps no row waiting */
