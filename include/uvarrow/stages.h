@@ -29,10 +29,11 @@ struct uva_map {
     /* makes `out` from `in`. out->array reads as released, and is not cleared:
      * fill in all of it. The other members of `out` are 0: set those that
      * differ. The library releases what is left in in->data; to pass data on,
-     * move it. Returns 0 and gives `out`; or an errno, and the stream ends
-     * FAILED. Called where extraction happens: on a worker, or where a foreign
-     * consumer extracts; several calls at once unless there is one worker, and
-     * in any order. Mandatory. */
+     * move it. `out` must fit the schema: only a checker looks at that. Returns
+     * 0 and gives `out`; or an errno, and the stream ends FAILED. Called where
+     * extraction happens: on a worker, or where a foreign consumer extracts;
+     * several calls at once unless there is one worker, and in any order.
+     * Mandatory. */
     int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                  struct uva_error *error);
     /* gives the schema of the results; called before the first batch, on the
@@ -191,8 +192,9 @@ struct uva_rebatch {
  * with ENOTSUP, where batches would have to be joined. A batch is cut earlier
  * where 32-bit offsets, run ends or indices of dictionaries would overflow. A
  * joined batch has the metadata of the batch of its first row; ordinals count
- * anew. Copies `options`. Returns the first error so far, or 0; EINVAL for a
- * negative limit, or none. Thread: builder. Clauses: DA-23, LC-10. */
+ * anew. Rows that wait to be joined are released if the stream fails. Copies
+ * `options`. Returns the first error so far, or 0; EINVAL for a negative limit,
+ * or none. Thread: builder. Clauses: DA-23, LC-10. */
 UVA_API int uva_stream_rebatch(struct uva_stream *stream,
                                const struct uva_rebatch *options);
 

@@ -18,7 +18,9 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     bool keep = false;
     int code = filter->options.keep(filter->options.ctx, in, &keep, error);
 
-    if (code == 0 && keep)
+    if (code != 0)
+        return uva__transform_fail(emitter, code);
+    if (keep)
         code = emit(emitter, in);
     return code == EAGAIN ? 0 : code; /* nothing is left to emit */
 }

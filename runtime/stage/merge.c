@@ -53,6 +53,7 @@ struct input {
     struct uva__link want;       /* in merge->wants, while `wants` */
     int64_t held;                /* number of tasks */
     int64_t bytes;               /* in them */
+    int64_t largest;             /* bytes of the largest one so far */
     int64_t requested;           /* batches requested that have not come */
     bool known;                  /* its schema has come, and fits */
     bool wants;                  /* there is room to request more */
@@ -109,20 +110,26 @@ static size_t merge_size(size_t count)
 /* ---- batches ------------------------------------------------------------ */
 
 /* How many batches may be requested of an input: while the budget of the
- * runtime is full, one if it holds none. concat requests what is requested of
+ * runtime is full, one if it holds none. Those that have not come count as much
+ * as the largest one so far. concat requests what is requested of
  * it. */
 static int64_t input_room(const struct input *input, int64_t demand)
 {
     const struct merge *m = input->merge;
     const int64_t used = input->held + input->requested;
+    int64_t room;
 
     if (!input->known || input->ended || input->over || input->quit ||
         input->bytes >= m->window.bytes)
         return 0;
     if (!uva__share_is_free(&input->share))
         return used == 0;
-    if (!m->ordered)
-        return uva__window_room(&m->window, demand, used);
+    if (!m->ordered) {
+        room = uva__window_room(&m->window, demand, used);
+        return room == 0 ? 0
+                         : uva__window_fit(&m->window, room, input->bytes,
+                                           input->requested, input->largest);
+    }
     if (demand > m->window.batches)
         demand = m->window.batches;
     return demand > used ? demand - used : 0;
@@ -147,6 +154,8 @@ static void input_push(struct input *input, struct uva__task *task)
     uva__list_push(&input->tasks, &task->link);
     input->held++;
     input->bytes += task->info.bytes;
+    if (task->info.bytes > input->largest)
+        input->largest = task->info.bytes;
     uva__share_hold(&input->share, input->held, input->bytes);
     m->bytes += task->info.bytes;
     m->source.ready++;

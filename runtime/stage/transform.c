@@ -63,7 +63,8 @@ struct transform {
         enum step step;         /* of this call */
         struct uva_batch batch; /* owns its data */
         bool full;              /* an emit of this call has returned EAGAIN */
-        int fault;              /* why an emit of this call failed, or 0 */
+        int fault;              /* why this call fails, whatever it returns: an
+                                   emit has failed, for example; or 0 */
         struct uva_error error; /* of this call */
     } run;
 
@@ -294,14 +295,24 @@ static int result_add(struct transform *t, struct uva_batch *out, int64_t bytes)
                : uva_error_set(&t->run.error, code, "no memory for a batch");
 }
 
+int uva__transform_fail(void *emitter, int code)
+{
+    struct transform *t = emitter;
+
+    t->run.fault = uva__error_positive(code);
+    return t->run.fault;
+}
+
 /* The uva_emit_fn of the user's functions. What fails here fails the stream,
- * also if the function ignores it: a batch is lost. */
+ * also if the function ignores it: a batch is lost, and none follows it. */
 static int transform_emit(void *emitter, struct uva_batch *out)
 {
     struct transform *t = emitter;
     int64_t bytes;
-    int code = result_check(t, out, &bytes);
+    int code = t->run.fault;
 
+    if (code == 0)
+        code = result_check(t, out, &bytes);
     if (code == 0)
         code = result_add(t, out, bytes);
     if (uva_array_is_live(&out->data))
@@ -431,14 +442,19 @@ static void step_end(struct transform *t, enum step step, bool over,
     transform_unlock(t);
 }
 
-/* A call has returned `code`. EAGAIN: it goes on when there is room. */
+/* Whether a call that returned `code` goes on when there is room. */
+static bool run_goes_on(const struct transform *t, int code)
+{
+    return code == EAGAIN && t->run.fault == 0;
+}
+
 static void step_result(struct transform *t, enum step step, int code)
 {
     struct uva__failure failure = {0};
 
-    if (code == EAGAIN)
+    if (run_goes_on(t, code))
         return;
-    if (code != 0 && code != ENOENT)
+    if (t->run.fault != 0 || (code != 0 && code != ENOENT))
         uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
     step_end(t, step, code != 0 || step == STEP_FINISH, &failure);
 }
@@ -563,7 +579,7 @@ static void transform_pass(struct transform *t, struct ArrowAsyncTask *task,
     }
     t->locked.used = 1;
     step_result(t, STEP_BATCH, code);
-    if (code == EAGAIN)
+    if (run_goes_on(t, code))
         transform_keep_input(t);
 }
 

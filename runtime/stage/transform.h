@@ -24,4 +24,9 @@ int uva__transform_add(struct uva_stream *stream, const char *name,
                        const struct uva_transform *options,
                        const struct uva__transform_hold *hold);
 
+/* Has the call of `batch` or `finish` that got `emitter` fail with `code`,
+ * which is not 0, also if that means something else to a transform. Returns the
+ * positive code, to be returned. Thread: that of the call. */
+int uva__transform_fail(void *emitter, int code);
+
 #endif

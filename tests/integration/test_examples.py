@@ -8,7 +8,10 @@ folder with the built examples, where files may be written.
 
 Nothing here waits for a time to pass. PATIENCE only ends a test that hangs.
 """
+import collections
+import csv
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -101,6 +104,135 @@ class Databases(Examples):
     def test_a_thread_hosts_it_until_there_is_enough(self):
         text, _ = self.query("host_thread", ENDLESS, "100000")
         self.assertEqual(text, "so many rows are enough\n")
+
+
+class Pipeline(Examples):
+    """Two databases and some flights in memory, those late by five hours."""
+    IN_MEMORY = ("ZZ", 1, 'Bar, "ME"', 100, 12)
+    ENDLESS = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+               "FROM n) SELECT 'AA' AS carrier, i AS flight, 'BOS' AS dest, "
+               "500 AS distance, 300 AS dep_delay FROM n")
+
+    def setUp(self):
+        folder = os.path.join(self.build, "test_examples")
+        self.file = os.path.join(folder, f"{self.id()}.csv")
+        self.halves = [os.path.join(folder, f"{self.id()}.{i}.db")
+                       for i in (1, 2)]
+
+    def split(self):
+        """Makes the two databases, of half a year each."""
+        whole = sqlite3.connect(self.database)
+        for half, months in zip(self.halves, ("month <= 6", "month > 6")):
+            if os.path.exists(half):
+                os.remove(half)
+            whole.execute("ATTACH ? AS half", (half,))
+            whole.execute("CREATE TABLE half.flights AS "
+                          f"SELECT * FROM flights WHERE {months}")
+            whole.commit()
+            whole.execute("DETACH half")
+        whole.close()
+
+    def make(self, half, definition):
+        if os.path.exists(half):
+            os.remove(half)
+        database = sqlite3.connect(half, isolation_level=None)
+        self.addCleanup(database.close)
+        database.execute(definition)
+        return database
+
+    def start(self, driver=None):
+        program = subprocess.Popen(
+            self.command("pipeline", driver or self.driver,
+                         *("file:" + half for half in self.halves), self.file),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(program.stdout.close)
+        self.addCleanup(program.stderr.close)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        return program
+
+    def check(self, program, database):
+        """Compares the output and the file with what sqlite3 reads."""
+        text, error = program.communicate(timeout=PATIENCE)
+        self.assertEqual(program.returncode, 0, error)
+        wanted = sqlite3.connect(database).execute(
+            "SELECT carrier, flight, dest, distance, dep_delay / 60 "
+            "FROM flights WHERE dep_delay >= 300").fetchall()
+        wanted.append(self.IN_MEMORY)
+        with open(self.file, encoding="utf-8", newline="") as file:
+            names, *rows = csv.reader(file)
+        self.assertEqual(names, ["carrier", "flight", "dest", "distance",
+                                 "late"])
+        self.assertEqual(sorted(rows),
+                         sorted([str(value) for value in row]
+                                for row in wanted))
+
+        lines = text.splitlines()
+        late = {f"{row[0]} {row[1]} was late by {row[4]} hours"
+                for row in wanted}
+        printed = [line for line in lines if " was late " in line]
+        self.assertEqual(len(printed), min(5, len(wanted)))
+        self.assertLessEqual(set(printed), late)
+        totals = collections.defaultdict(lambda: [0, 0])
+        for row in wanted:
+            totals[row[0]][0] += 1
+            totals[row[0]][1] += row[4]
+        self.assertEqual(sorted(line for line in lines if ": " in line),
+                         sorted(f"{name}: {count} flights, {hours} hours"
+                                for name, (count, hours) in totals.items()))
+        last = re.fullmatch(r"(\d+) batches had one, (\d+) bytes are in the "
+                            "file", lines[-1])
+        self.assertIsNotNone(last, lines[-1])
+        self.assertIn(int(last[1]), range(1, len(wanted) + 1))
+        self.assertEqual(int(last[2]), os.path.getsize(self.file))
+        return len(wanted), error
+
+    def test_the_late_flights_are_written_printed_and_added_up(self):
+        self.split()
+        count, error = self.check(self.start(), self.database)
+        self.assertEqual((count, error), (615, ""))
+
+    def test_a_locked_database_is_tried_again(self):
+        one = ("CREATE TABLE flights AS SELECT 'AA' AS carrier, 7 AS flight, "
+               "'BOS' AS dest, 500 AS distance, 400 AS dep_delay")
+        self.make(self.halves[1], one.replace("400", "NULL"))
+        locked = self.make(self.halves[0], one)
+        locked.execute("BEGIN EXCLUSIVE")
+        program = self.start()
+        self.assertIn("first: attempt 2, as this failed: ",
+                      program.stderr.readline())
+        locked.execute("ROLLBACK")
+        count, _ = self.check(program, self.halves[0])
+        self.assertEqual(count, 2)
+
+    def test_a_database_that_fails_ends_every_branch(self):
+        self.make(self.halves[0], "CREATE TABLE flights (carrier TEXT)")
+        self.make(self.halves[1], "CREATE VIEW flights AS " + self.ENDLESS)
+        program = self.start()
+        _, error = program.communicate(timeout=PATIENCE)
+        self.assertEqual(program.returncode, 1)
+        self.assertIn("no such column: flight", error)
+        self.assertNotIn("attempt", error)
+        self.assertRegex(error, "(?m)^flights: ")
+
+    def test_ctrl_c_cancels_every_branch(self):
+        for half in self.halves:
+            self.make(half, "CREATE VIEW flights AS " + self.ENDLESS)
+        program = self.start()
+        for _ in range(5):
+            self.assertIn(" was late by ", program.stdout.readline())
+        program.send_signal(signal.SIGINT)
+        text, error = program.communicate(timeout=PATIENCE)
+        self.assertEqual((program.returncode, text), (1, ""))
+        self.assertEqual(error.count("\n"), 1)
+        self.assertRegex(error, "^([a-z]+: )?interrupted\n")
+
+    def test_without_a_driver_it_is_skipped(self):
+        program = self.start("/nowhere.so")
+        _, error = program.communicate(timeout=PATIENCE)
+        self.assertEqual(program.returncode, 77)
+        self.assertEqual(error, "skipped: /nowhere.so, the driver, is not "
+                                "there\n")
 
 
 class Files(Examples):

@@ -151,6 +151,25 @@ START_TEST(a_cancel_reaches_every_stream)
 }
 END_TEST
 
+/* Streams that have ended keep their outcome; one that is added later gets the
+ * first cancel. */
+START_TEST(a_group_that_was_cancelled_may_be_cancelled_again)
+{
+    add(1);
+    ask();
+    start(1);
+    uva_group_cancel(group, EPERM, "no more");
+    ended(0, UVA_END_CANCELLED, EPERM, "no more");
+    is_done(1);
+    uva_group_cancel(group, EDOM, "too late");
+    ck_assert_int_eq(uva_stream_status(streams[0], NULL), EPERM);
+    ck_assert_int_eq(uva_group_add(group, streams[1]), 0);
+    ck_assert_int_eq(start_code(1, NULL), EPERM);
+    uva_group_cancel(group, EDOM, "too late");
+    is_done(1);
+}
+END_TEST
+
 START_TEST(a_cancel_needs_no_reason)
 {
     add(1);
@@ -565,7 +584,9 @@ int main(void)
                     a_group_is_done_when_every_stream_has_ended,
                     a_close_reports_the_end, NULL);
     suite_add_loops(tests, 0, 4, other_ends_are_no_failure, NULL);
-    suite_add(tests, a_cancel_reaches_every_stream, a_cancel_needs_no_reason,
+    suite_add(tests, a_cancel_reaches_every_stream,
+              a_group_that_was_cancelled_may_be_cancelled_again,
+              a_cancel_needs_no_reason,
               a_stream_added_to_a_cancelled_group_is_cancelled,
               other_streams_are_not_cancelled, a_stream_may_be_in_two_groups,
               a_release_cancels_nothing, a_rejection_is_a_failure,

@@ -285,6 +285,55 @@ START_TEST(the_options_of_rebatch_are_checked)
 }
 END_TEST
 
+/* Runs the stream of a fixture with another consumer, since its batches are not
+ * those of the fake source any more. */
+static void run_on(struct fixture *f)
+{
+    consumer.transcribes = false;
+    recording_consume(&consumer, f->stream);
+    f->stream = NULL;
+    recording_await_done(&consumer, &f->loop);
+}
+
+/* A row has eight bytes. */
+START_TEST(a_row_larger_than_the_bytes_is_passed_on_alone)
+{
+    struct fixture f;
+
+    fixture_open(&f, 5);
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(f.stream, &(struct uva_rebatch){.bytes = _i}), 0);
+    run_on(&f);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_eq(consumer.taken, 5 * f.fake.rows);
+    ck_assert_int_eq(atomic_load(&consumer.rows), 5 * f.fake.rows);
+    fixture_close(&f);
+}
+END_TEST
+
+/* Three batches make one; the source fails behind the fifth. */
+START_TEST(rows_that_wait_are_released_by_a_failure)
+{
+    struct fixture f;
+
+    fixture_open(&f, 9);
+    f.fake.fail_at = 5;
+    f.fake.fail_code = EIO;
+    f.fake.fail_text = "broken";
+    f.stream = fixture_blocking(&f);
+    ck_assert_int_eq(
+        uva_stream_rebatch(f.stream,
+                           &(struct uva_rebatch){.rows = 3 * f.fake.rows}),
+        0);
+    run_on(&f);
+    recording_ended(&consumer, UVA_END_FAILED, EIO, "broken");
+    ck_assert_int_eq(consumer.taken, 1);
+    ck_assert_int_eq(atomic_load(&consumer.rows), 3 * f.fake.rows);
+    fixture_close(&f);
+}
+END_TEST
+
 static void on_next(void *ctx, struct uva_batch *batch,
                     const struct uva_outcome *outcome)
 {
@@ -546,7 +595,10 @@ int main(void)
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
     suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);
-    suite_add(rows, a_filter_may_fail, the_options_of_a_filter_are_checked,
+    suite_add_loops(rows, 1, 16, a_row_larger_than_the_bytes_is_passed_on_alone,
+                    NULL);
+    suite_add(rows, rows_that_wait_are_released_by_a_failure, a_filter_may_fail,
+              the_options_of_a_filter_are_checked,
               a_stream_that_has_started_takes_no_filter,
               a_negative_limit_is_refused, rows_that_have_waited_are_passed_on,
               rows_that_have_waited_before_the_request_are_passed_on_at_once,
