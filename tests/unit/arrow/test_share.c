@@ -139,13 +139,67 @@ START_TEST(a_half_is_shared_again_without_a_second_origin)
     for (int i = 1; i < 50; i++)
         ck_assert_int_eq(
             uva__share_array(&table, &halves[rand() % i], &halves[i]), 0);
-    ck_assert_int_eq(faulty_allocator_live(&faulty), 51);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 50);
     for (int i = 0; i < 50; i++) {
         check_whole(&halves[(i * 7) % 50].array);
         ck_assert_int_eq(plain_live(), 6);
         uva_array_release(&halves[(i * 7) % 50]);
     }
     ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+END_TEST
+
+START_TEST(more_copies_lie_in_few_blocks)
+{
+    struct faulty_allocator faulty;
+    struct uva_allocator table;
+    struct uva__share_room room = {0};
+    struct ArrowDeviceArray copies[20], one;
+
+    faulty_allocator_init(&faulty, 0);
+    table = faulty_allocator_table(&faulty);
+    make_array(&one);
+    ck_assert_int_eq(uva__share_array(&table, &one, &copies[0]), 0);
+    for (int i = 1; i < 20; i++) {
+        if (i == 7) /* what is left of the first block has gone */
+            uva__share_give_up(&room);
+        ck_assert_int_eq(uva__share_more(&room, &one, 100, &copies[i]), 0);
+        ck_assert_int_eq(faulty_allocator_live(&faulty), i < 7 ? 3 : 4);
+    }
+    uva_array_release(&one);
+    for (int i = 0; i < 20; i++) {
+        check_whole(&copies[(i * 7) % 20].array);
+        ck_assert_int_eq(plain_live(), 6);
+        if (i == 10)
+            uva__share_give_up(&room);
+        uva_array_release(&copies[(i * 7) % 20]);
+    }
+    uva__share_give_up(&room); /* once is enough */
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+END_TEST
+
+START_TEST(more_copies_fail_without_a_trace)
+{
+    struct faulty_allocator faulty;
+    struct uva_allocator table;
+    struct uva__share_room room = {0};
+    struct ArrowDeviceArray one, other;
+
+    faulty_allocator_init(&faulty, 0);
+    table = faulty_allocator_table(&faulty);
+    make_array(&one);
+    ck_assert_int_eq(uva__share_array(&table, &one, &other), 0);
+    uva_array_release(&other);
+    memset(&other, 0xA5, sizeof(other));
+    faulty.fail_at = faulty.asked + 1;
+    ck_assert_int_eq(uva__share_more(&room, &one, 3, &other), ENOMEM);
+    ck_assert(other.array.release == NULL);
+    uva__share_give_up(&room);
+    check_whole(&one.array);
+    uva_array_release(&one);
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
 }
 END_TEST
@@ -171,7 +225,7 @@ START_TEST(sharing_fails_without_a_trace_wherever_memory_ends)
         ck_assert_mem_eq(&before, &one, sizeof(one));
         ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
     } while (true);
-    ck_assert_int_eq(n, 4); /* the original and two halves */
+    ck_assert_int_eq(n, 3); /* the original, and one block for two halves */
     faulty.fail_at = faulty.asked + 1;
     ck_assert_int_eq(uva_array_share(&one, &before), ENOMEM);
     ck_assert(before.array.release == NULL);
@@ -306,6 +360,8 @@ int main(void)
                    lc10_a_child_moved_out_of_either_half_keeps_the_data);
     tcase_add_test(halves, da17_halves_may_lie_anywhere);
     tcase_add_test(halves, a_half_is_shared_again_without_a_second_origin);
+    tcase_add_test(halves, more_copies_lie_in_few_blocks);
+    tcase_add_test(halves, more_copies_fail_without_a_trace);
     tcase_add_test(halves, sharing_fails_without_a_trace_wherever_memory_ends);
     tcase_add_test(halves, what_has_gone_from_the_tree_stays_gone);
     tcase_add_test(halves, what_cannot_be_an_array_is_not_shared);
