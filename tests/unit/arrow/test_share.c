@@ -181,6 +181,25 @@ START_TEST(more_copies_lie_in_few_blocks)
 }
 END_TEST
 
+/* The place of a child that was released may be used for another one. */
+START_TEST(a_child_of_one_half_may_be_moved_into_the_other)
+{
+    struct ArrowDeviceArray one, second, other;
+
+    make_array(&one);
+    ck_assert_int_eq(uva_array_share(&one, &second), 0);
+    uva_array_release(&second);
+    ck_assert_int_eq(uva_array_share(&one, &other), 0);
+    other.array.children[0]->release(other.array.children[0]);
+    *other.array.children[0] = *one.array.children[0];
+    one.array.children[0]->release = NULL;
+    uva_array_release(&one);
+    check_whole(&other.array);
+    uva_array_release(&other);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
 START_TEST(more_copies_fail_without_a_trace)
 {
     struct faulty_allocator faulty;
@@ -362,6 +381,7 @@ int main(void)
     tcase_add_test(halves, a_half_is_shared_again_without_a_second_origin);
     tcase_add_test(halves, more_copies_lie_in_few_blocks);
     tcase_add_test(halves, more_copies_fail_without_a_trace);
+    tcase_add_test(halves, a_child_of_one_half_may_be_moved_into_the_other);
     tcase_add_test(halves, sharing_fails_without_a_trace_wherever_memory_ends);
     tcase_add_test(halves, what_has_gone_from_the_tree_stays_gone);
     tcase_add_test(halves, what_cannot_be_an_array_is_not_shared);
