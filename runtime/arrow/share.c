@@ -188,23 +188,68 @@ static void share_copy(struct uva__share_room *room,
     room->left--;
 }
 
-int uva__share_more(struct uva__share_room *room,
-                    const struct ArrowDeviceArray *array, int64_t copies,
-                    struct ArrowDeviceArray *out)
+/* Shares an array for the first time: a copy takes its place. */
+static int share_first(const struct uva_allocator *allocator,
+                       struct ArrowDeviceArray *array, size_t copies,
+                       struct uva__share_room *room)
+{
+    struct share_origin *origin = uva__memory_new(allocator, sizeof(*origin));
+    struct ArrowDeviceArray own = *array;
+    int code;
+
+    if (origin == NULL)
+        return ENOMEM;
+    origin->allocator = *allocator;
+    code = share_new_block(origin, &array->array, copies + 1, room);
+    if (code != 0) {
+        uva__memory_free(allocator, origin, sizeof(*origin));
+        return code;
+    }
+    uva__atomic64_store(&origin->blocks, 1);
+    share_copy(room, &array->array, &own.array);
+    uva_array_move(array, &origin->array);
+    *array = own;
+    return 0;
+}
+
+static int share_again(const struct ArrowDeviceArray *array, size_t copies,
+                       struct uva__share_room *room)
 {
     struct share_block *const shared = array->array.private_data;
+    const int code =
+        share_new_block(shared->origin, &array->array, copies, room);
+
+    if (code == 0)
+        uva__atomic64_add(&shared->origin->blocks, 1);
+    return code;
+}
+
+static int share_make_room(const struct uva_allocator *allocator,
+                           struct ArrowDeviceArray *array, int64_t copies,
+                           struct uva__share_room *room)
+{
+    const size_t some = copies < COPIES_MAX ? (size_t)copies : COPIES_MAX;
+
+    if (!uva_array_is_live(array))
+        return EINVAL;
+    return array->array.release == share_release_node
+               ? share_again(array, some, room)
+               : share_first(allocator, array, some, room);
+}
+
+int uva__share_more(const struct uva_allocator *allocator,
+                    struct uva__share_room *room,
+                    struct ArrowDeviceArray *array, int64_t copies,
+                    struct ArrowDeviceArray *out)
+{
     int code = 0;
 
-    assert(array->array.release == share_release_node && copies > 0);
-    if (room->left == 0) {
-        code = share_new_block(
-            shared->origin, &array->array,
-            copies < COPIES_MAX ? (size_t)copies : COPIES_MAX, room);
-        if (code != 0) {
-            out->array.release = NULL;
-            return code;
-        }
-        uva__atomic64_add(&shared->origin->blocks, 1);
+    assert(copies > 0);
+    if (room->left == 0)
+        code = share_make_room(allocator, array, copies, room);
+    if (code != 0) {
+        out->array.release = NULL;
+        return code;
     }
     *out = *array;
     share_copy(room, &array->array, &out->array);
@@ -218,43 +263,12 @@ void uva__share_give_up(struct uva__share_room *room)
     room->left = 0;
 }
 
-/* The two copies, of which one takes the place of the array, lie in one block.
- */
-static int share_first(const struct uva_allocator *allocator,
-                       struct ArrowDeviceArray *array,
-                       struct ArrowDeviceArray *out)
-{
-    struct share_origin *origin = uva__memory_new(allocator, sizeof(*origin));
-    struct uva__share_room room = {0};
-    int code;
-
-    if (origin == NULL)
-        return ENOMEM;
-    origin->allocator = *allocator;
-    code = share_new_block(origin, &array->array, 2, &room);
-    if (code != 0) {
-        uva__memory_free(allocator, origin, sizeof(*origin));
-        return code;
-    }
-    uva__atomic64_store(&origin->blocks, 1);
-    *out = *array;
-    uva_array_move(array, &origin->array);
-    *array = *out;
-    share_copy(&room, &origin->array.array, &out->array);
-    share_copy(&room, &origin->array.array, &array->array);
-    return 0;
-}
-
 int uva__share_array(const struct uva_allocator *allocator,
                      struct ArrowDeviceArray *array,
                      struct ArrowDeviceArray *out)
 {
-    out->array.release = NULL;
-    if (!uva_array_is_live(array))
-        return EINVAL;
-    if (array->array.release == share_release_node)
-        return uva__share_more(&(struct uva__share_room){0}, array, 1, out);
-    return share_first(allocator, array, out);
+    return uva__share_more(allocator, &(struct uva__share_room){0}, array, 1,
+                           out);
 }
 
 int uva_array_share(struct ArrowDeviceArray *array,

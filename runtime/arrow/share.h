@@ -30,12 +30,12 @@ struct uva__share_room {
     uint64_t left; /* copies that may be made */
 };
 
-/* Gives `out` one more copy of an array that is shared, and is not changed
- * while there is room; `copies` will be made, with this one. 0, or ENOMEM, and
- * then `out` is released; EINVAL if it was changed, and its children are
- * impossible. Thread: any one at a time. */
-UVA_MUST_CHECK int uva__share_more(struct uva__share_room *room,
-                                   const struct ArrowDeviceArray *array,
+/* As uva__share_array(), for one of several calls: with this one `copies` of
+ * them may follow, between which the array is not changed. `room` has the
+ * memory for the next ones. Thread: any one at a time. */
+UVA_MUST_CHECK int uva__share_more(const struct uva_allocator *allocator,
+                                   struct uva__share_room *room,
+                                   struct ArrowDeviceArray *array,
                                    int64_t copies,
                                    struct ArrowDeviceArray *out);
 

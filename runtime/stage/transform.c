@@ -780,8 +780,8 @@ static int result_slice(struct transform *t, struct item *item,
                         struct uva__task *task)
 {
     struct uva__batch_info *info = &item->batch.info;
-    int code = uva__share_more(&item->room, &item->batch.array, item->left - 1,
-                               &task->array);
+    int code = uva__share_more(allocator_of(t), &item->room, &item->batch.array,
+                               item->left - 1, &task->array);
 
     if (code == 0)
         code = uva__task_take_metadata(task, allocator_of(t),

@@ -164,7 +164,8 @@ START_TEST(more_copies_lie_in_few_blocks)
     for (int i = 1; i < 20; i++) {
         if (i == 7) /* what is left of the first block has gone */
             uva__share_give_up(&room);
-        ck_assert_int_eq(uva__share_more(&room, &one, 100, &copies[i]), 0);
+        ck_assert_int_eq(uva__share_more(&table, &room, &one, 100, &copies[i]),
+                         0);
         ck_assert_int_eq(faulty_allocator_live(&faulty), i < 7 ? 3 : 4);
     }
     uva_array_release(&one);
@@ -214,7 +215,7 @@ START_TEST(more_copies_fail_without_a_trace)
     uva_array_release(&other);
     memset(&other, 0xA5, sizeof(other));
     faulty.fail_at = faulty.asked + 1;
-    ck_assert_int_eq(uva__share_more(&room, &one, 3, &other), ENOMEM);
+    ck_assert_int_eq(uva__share_more(&table, &room, &one, 3, &other), ENOMEM);
     ck_assert(other.array.release == NULL);
     uva__share_give_up(&room);
     check_whole(&one.array);
