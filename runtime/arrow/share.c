@@ -4,9 +4,9 @@
  * There are two kinds of objects. The *origin* holds the array that was given;
  * the blocks hold references to it. Each owner has a copy of the tree of
  * structs, which point to the origin's buffers. Its root lies with the owner,
- * the other nodes in a *block*, with those of some other copies. The block
- * counts the nodes of all its copies that are not released, as each may be
- * moved out and outlive the rest.
+ * the other nodes in a *block*, with those of some other copies; the first
+ * block lies behind the origin. The block counts the nodes of all its copies
+ * that are not released, as each may be moved out and outlive the rest.
  *
  * Clauses: LC-10. */
 #include "arrow/share.h"
@@ -25,13 +25,15 @@ struct share_origin {
     struct uva_allocator allocator; /* gave this and the blocks */
     struct uva__atomic64 blocks;    /* not freed so far */
     struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
+    size_t size;                    /* of this and the first block behind it */
 };
 
 struct share_block {
     struct share_origin *origin; /* holds a reference */
     struct uva__atomic64 nodes;  /* of all copies, not released so far, the
                                     roots included */
-    size_t size;                 /* of this block: behind it, for each copy, the
+    size_t size;                 /* of this block; 0: it lies behind the
+                                    origin. Behind it, for each copy, the
        structs of all nodes but the root, then their pointer vectors */
 };
 
@@ -58,12 +60,13 @@ static void share_drop_block(struct share_block *block, uint64_t nodes)
     assert(uva__atomic64_peek(&block->nodes) >= nodes);
     if (uva__atomic64_sub(&block->nodes, nodes) != nodes)
         return;
-    uva__memory_free(&allocator, block, block->size);
+    if (block->size > 0)
+        uva__memory_free(&allocator, block, block->size);
     assert(uva__atomic64_peek(&origin->blocks) > 0);
     if (uva__atomic64_sub(&origin->blocks, 1) != 1)
         return;
     uva_array_release(&origin->array);
-    uva__memory_free(&allocator, origin, sizeof(*origin));
+    uva__memory_free(&allocator, origin, origin->size);
 }
 
 static void share_release_node(struct ArrowArray *array);
@@ -148,31 +151,30 @@ static void share_picture(const struct ArrowArray *from,
     }
 }
 
-/* Makes a block of `origin` for some copies of `like`, which must be made or
- * given up. The caller adds the reference to the origin. */
-static int share_new_block(struct share_origin *origin,
-                           const struct ArrowArray *like, size_t copies,
-                           struct uva__share_room *room)
+/* Gives the size of a block for some copies of `like`. */
+static int share_measure(const struct ArrowArray *like, size_t copies,
+                         struct share_size *one, size_t *size)
 {
-    struct share_size one = {0};
-    struct share_block *block;
-    size_t size;
-    int code = share_count(like, &one, 0);
+    const int code = share_count(like, one, 0);
 
-    if (code != 0)
-        return code;
-    size = sizeof(*block) + copies * (one.nodes * sizeof(struct ArrowArray) +
-                                      one.pointers * sizeof(void *));
-    block = origin->allocator.alloc(origin->allocator.ctx, size,
-                                    _Alignof(max_align_t));
-    if (block == NULL)
-        return ENOMEM;
+    *size = sizeof(struct share_block) +
+            copies * (one->nodes * sizeof(struct ArrowArray) +
+                      one->pointers * sizeof(void *));
+    return code;
+}
+
+/* Begins a block, whose copies must be made or given up; `size` is 0 if its
+ * memory is that of the origin. */
+static void share_begin_block(struct share_origin *origin,
+                              struct share_block *block, size_t size,
+                              const struct share_size *one, size_t copies,
+                              struct uva__share_room *room)
+{
     block->origin = origin;
     block->size = size;
-    uva__atomic64_store(&block->nodes, copies * one.live);
-    *room =
-        (struct uva__share_room){block, block + 1, one.nodes, one.live, copies};
-    return 0;
+    uva__atomic64_store(&block->nodes, copies * one->live);
+    *room = (struct uva__share_room){block, block + 1, one->nodes, one->live,
+                                     copies};
 }
 
 /* Makes the next copy of `like` in a block. */
@@ -188,24 +190,32 @@ static void share_copy(struct uva__share_room *room,
     room->left--;
 }
 
+static void *share_alloc(const struct uva_allocator *allocator, size_t size)
+{
+    return allocator->alloc(allocator->ctx, size, _Alignof(max_align_t));
+}
+
 /* Shares an array for the first time: a copy takes its place. */
 static int share_first(const struct uva_allocator *allocator,
                        struct ArrowDeviceArray *array, size_t copies,
                        struct uva__share_room *room)
 {
-    struct share_origin *origin = uva__memory_new(allocator, sizeof(*origin));
     struct ArrowDeviceArray own = *array;
-    int code;
+    struct share_size one = {0};
+    struct share_origin *origin;
+    size_t size;
+    const int code = share_measure(&array->array, copies + 1, &one, &size);
 
+    if (code != 0)
+        return code;
+    origin = share_alloc(allocator, sizeof(*origin) + size);
     if (origin == NULL)
         return ENOMEM;
     origin->allocator = *allocator;
-    code = share_new_block(origin, &array->array, copies + 1, room);
-    if (code != 0) {
-        uva__memory_free(allocator, origin, sizeof(*origin));
-        return code;
-    }
+    origin->size = sizeof(*origin) + size;
     uva__atomic64_store(&origin->blocks, 1);
+    share_begin_block(origin, (struct share_block *)(void *)(origin + 1), 0,
+                      &one, copies + 1, room);
     share_copy(room, &array->array, &own.array);
     uva_array_move(array, &origin->array);
     *array = own;
@@ -215,13 +225,21 @@ static int share_first(const struct uva_allocator *allocator,
 static int share_again(const struct ArrowDeviceArray *array, size_t copies,
                        struct uva__share_room *room)
 {
-    struct share_block *const shared = array->array.private_data;
-    const int code =
-        share_new_block(shared->origin, &array->array, copies, room);
+    const struct share_block *const shared = array->array.private_data;
+    struct share_origin *const origin = shared->origin;
+    struct share_size one = {0};
+    struct share_block *block;
+    size_t size;
+    const int code = share_measure(&array->array, copies, &one, &size);
 
-    if (code == 0)
-        uva__atomic64_add(&shared->origin->blocks, 1);
-    return code;
+    if (code != 0)
+        return code;
+    block = share_alloc(&origin->allocator, size);
+    if (block == NULL)
+        return ENOMEM;
+    share_begin_block(origin, block, size, &one, copies, room);
+    uva__atomic64_add(&origin->blocks, 1);
+    return 0;
 }
 
 static int share_make_room(const struct uva_allocator *allocator,
