@@ -312,6 +312,22 @@ START_TEST(what_cannot_be_an_array_is_not_shared)
 }
 END_TEST
 
+START_TEST(a_half_that_was_changed_is_not_shared_again)
+{
+    struct ArrowDeviceArray one, other, third;
+
+    make_array(&one);
+    ck_assert_int_eq(uva_array_share(&one, &other), 0);
+    other.array.n_children = -other.array.n_children;
+    ck_assert_int_eq(uva_array_share(&other, &third), EINVAL);
+    ck_assert(third.array.release == NULL);
+    other.array.n_children = -other.array.n_children;
+    uva_array_release(&one);
+    uva_array_release(&other);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
 static void nothing(struct ArrowArray *array)
 {
     (void)array;
@@ -386,6 +402,7 @@ int main(void)
     tcase_add_test(halves, sharing_fails_without_a_trace_wherever_memory_ends);
     tcase_add_test(halves, what_has_gone_from_the_tree_stays_gone);
     tcase_add_test(halves, what_cannot_be_an_array_is_not_shared);
+    tcase_add_test(halves, a_half_that_was_changed_is_not_shared_again);
     tcase_add_test(halves, an_array_that_leads_in_a_circle_is_refused);
     tcase_add_test(halves, no_order_of_releases_loses_or_keeps_data);
     return suite_main("share", NULL, NULL, halves, NULL);
