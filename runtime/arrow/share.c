@@ -163,8 +163,8 @@ static int share_measure(const struct ArrowArray *like, size_t copies,
     return code;
 }
 
-/* Begins a block, whose copies must be made or given up; `size` is 0 if its
- * memory is that of the origin. */
+/* Begins a block, of which all copies must be made or given up; `size` is 0 if
+ * its memory is that of the origin. */
 static void share_begin_block(struct share_origin *origin,
                               struct share_block *block, size_t size,
                               const struct share_size *one, size_t copies,
