@@ -24,6 +24,9 @@ uva_limit(scripts/tck_mutants 180
 uva_limit(scripts/install 240
     "installs the package and builds programs against it in several ways")
 
+uva_limit(scripts/test_timeline_page 180
+    "starts a browser, and draws 200,000 events in it without a GPU")
+
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
 function(uva_test_limit variable test)
     get_property(seconds GLOBAL PROPERTY "uva_limit_${test}")

@@ -12,6 +12,7 @@ int uva__devices_main(char **args);
 int uva__query_main(char **args);
 int uva__stall_main(char **args);
 int uva__tck_main(char **args);
+int uva__timeline_main(char **args);
 
 /* Returns whether an argument requests help. Thread: any. */
 static inline bool uva__commands_is_help(const char *arg)

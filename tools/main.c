@@ -23,6 +23,7 @@ static const struct command COMMANDS[] = {
     {"query", "run a query through an ADBC driver, write CSV", uva__query_main},
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
     {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
+    {"timeline", "show a trace of UVA_TRACE as a page", uva__timeline_main},
 };
 
 #define COMMANDS_COUNT (sizeof(COMMANDS) / sizeof(*COMMANDS))

@@ -15,6 +15,7 @@ enum name {
     NAME_ENTRYPOINT,
     NAME_URI,
     NAME_OUTPUT,
+    NAME_TRACE,
     NAME_OPTION,
     NAME_CONNECTION_OPTION,
     NAME_STATEMENT_OPTION,
@@ -31,6 +32,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_ENTRYPOINT] = "--entrypoint",
     [NAME_URI] = "--uri",
     [NAME_OUTPUT] = "--output",
+    [NAME_TRACE] = "--trace",
     [NAME_OPTION] = "--option",
     [NAME_CONNECTION_OPTION] = "--connection-option",
     [NAME_STATEMENT_OPTION] = "--statement-option",
@@ -66,6 +68,7 @@ static bool name_is_known(const struct uva__options *options, enum name name)
 {
     switch (name) {
     case NAME_OUTPUT:
+    case NAME_TRACE:
     case NAME_QUIET:
         return options->set == UVA__OPTIONS_OUTPUT;
     case NAME_SYNC:
@@ -116,6 +119,9 @@ static int value_set(struct uva__options *options, enum name name,
         return 0;
     case NAME_OUTPUT:
         options->output = value;
+        return 0;
+    case NAME_TRACE:
+        options->trace = value;
         return 0;
     case NAME_OPTION:
         return setting_add(options, UVA__SETTING_DATABASE, value, error);

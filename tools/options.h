@@ -13,7 +13,7 @@
 
 /* Options that a sub-command has in addition to those of every query. */
 enum uva__options_set {
-    UVA__OPTIONS_OUTPUT = 1, /* --output, --quiet */
+    UVA__OPTIONS_OUTPUT = 1, /* --output, --trace, --quiet */
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
@@ -40,6 +40,7 @@ struct uva__options {
     const char *uri;           /* URI of the database; NULL: not set */
     const char *sql;           /* the query */
     const char *output;        /* path of the file; NULL: standard output */
+    const char *trace;         /* path of the trace; NULL: none */
     bool quiet;                /* no progress, no summary */
     bool help;                 /* only print the help */
     bool sync_only;            /* stall: no run through uvarrow */

@@ -11,8 +11,11 @@
  *              written, so the output ends with a whole line. The second one
  *              exits at once. */
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -38,6 +41,7 @@ static const char HELP[] =
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
     "  --output FILE              writes there, not to standard output\n"
+    "  --trace FILE               writes a trace there, for uvarrow timeline\n"
     "  --quiet                    no progress, no summary\n"
     "  -h, --help                 prints this\n"
     "\n"
@@ -228,6 +232,24 @@ static int query_start_stream(struct query *q)
         &q->error);
 }
 
+/* The library reads the path of the trace from the environment. */
+static int query_set_trace(struct query *q)
+{
+    const char *path = q->options.trace;
+    FILE *file;
+
+    if (path == NULL)
+        return 0;
+    file = fopen(path, "ae");
+    if (file == NULL)
+        return uva_error_set(&q->error, errno, "cannot write the trace %s: %s",
+                             path, strerror(errno));
+    (void)fclose(file);
+    return setenv("UVA_TRACE", path, 1) == 0
+               ? 0
+               : uva_error_set(&q->error, ENOMEM, "out of memory");
+}
+
 static void query_start(struct query *q)
 {
     const struct uva__output_events events = {.on_writable = query_on_room,
@@ -235,7 +257,8 @@ static void query_start(struct query *q)
                                               .on_closed = query_on_sink_closed,
                                               .ctx = q};
 
-    if (uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
+    if (query_set_trace(q) != 0 ||
+        uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
         return;
     if (uva__output_open(&q->output, &q->loop, q->options.output, &events,
                          &q->error) != 0) {

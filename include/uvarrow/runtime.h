@@ -16,6 +16,7 @@
 #define UVARROW_RUNTIME_H
 
 #include "uvarrow/base.h"
+#include "uvarrow/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -128,6 +129,12 @@ struct uva_runtime_options {
     int64_t memory_bytes;
     int32_t sources_open; /* blocking sources and task sources open at one time;
                              0: no limit; others wait, in order */
+    bool measure; /* count times in the statistics of streams; otherwise these
+                     are 0, and no clock is read for them */
+    /* receives trace events; zeroes: UVA_TRACE=file.json in the environment
+     * writes them there, for Perfetto and `uvarrow timeline`, otherwise none.
+     * See docs/timeline.md */
+    struct uva_trace trace;
     void *reserved[2];
 };
 

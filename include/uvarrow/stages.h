@@ -447,6 +447,52 @@ struct uva_transfer {
 UVA_API int uva_stream_transfer(struct uva_stream *stream,
                                 const struct uva_transfer *options);
 
+/* ---- looking on --------------------------------------------------------- */
+
+/** The kind of an event that an inspector is called for. */
+enum uva_event_kind {
+    UVA_EVENT_SCHEMA,  /* the schema is passed on */
+    UVA_EVENT_REQUEST, /* `count` batches are requested of the stage above */
+    UVA_EVENT_BATCH,   /* a batch is passed on, extracted or not */
+    UVA_EVENT_CANCEL,  /* the stage above is cancelled */
+    UVA_EVENT_END      /* the last event: nothing passes any more */
+};
+
+/** One event at one place of a stream. */
+struct uva_event {
+    enum uva_event_kind kind; /* what passes */
+    int code; /* of END: 0 for a complete stream, or why it ended; ECANCELED
+                 after a cancel. Of CANCEL: ECANCELED. Otherwise 0 */
+    int64_t count;   /* of REQUEST: the batches, INT64_MAX for no limit;
+                        otherwise 1 */
+    int64_t time_ns; /* uv_hrtime() */
+    struct uva_stream *stream; /* the one that the inspector was added to;
+                                  borrowed for the call */
+    int64_t reserved[4];       /* 0 */
+};
+
+/** A function that looks on. */
+struct uva_inspect {
+    /* called for each event, in order, on the loop thread, never inside a call
+     * into this library. Mandatory. */
+    void (*event)(void *ctx, const struct uva_event *event);
+    void (*free_ctx)(void *ctx); /* the last call; any thread. NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    void *reserved[4];
+};
+
+/** Calls a function for everything that passes this place of the stream:
+ * requests and a cancel upstream, the schema, batches and the end downstream.
+ * It changes nothing, and extracts nothing. END is the last
+ * event of each stream that was started, and comes once, unless the runtime
+ * closes before the stage above has ended. The stream lives until then, also if
+ * it is done before. Copies `options`, takes its ctx. Returns 0; EINVAL without
+ * `event` or with a reserved member that is not NULL; ENOMEM.
+ * Thread: builder.
+ * Clauses: AP-02, AP-25. */
+UVA_API int uva_stream_inspect(struct uva_stream *stream,
+                               const struct uva_inspect *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -485,6 +485,65 @@ UVA_API UVA_MUST_CHECK int uva_group_on_done(struct uva_group *group,
  * Thread: any. */
 UVA_API void uva_group_release(struct uva_group *group);
 
+/* ---- statistics --------------------------------------------------------- */
+
+/** What a stage is waiting for. */
+enum uva_waiting {
+    UVA_WAITING_NONE = 0, /* it is working, in a function of the source's or of
+                             yours; or it is over */
+    UVA_WAITING_SOURCE,   /* for data from above */
+    UVA_WAITING_CONSUMER, /* for a request from below */
+    UVA_WAITING_WORKER,   /* for a free worker thread */
+    UVA_WAITING_DEVICE,   /* for an event of a device */
+    UVA_WAITING_MEMORY,   /* for its share of the runtime's memory budget */
+    UVA_WAITING_TURN,     /* for its turn to be opened (sources_open) */
+    UVA_WAITING_TIME      /* for a delay of its own to pass */
+};
+
+/** What one stage has done so far. Times are in nanoseconds of uv_hrtime(). */
+struct uva_stage_stats {
+    const char *name;         /* static: "from_blocking", "map", "merge"... */
+    enum uva_waiting waiting; /* now */
+    int32_t next;      /* index of the stage it passes to; -1: the consumer */
+    int64_t requested; /* batches requested from it, in total; INT64_MAX: no
+                          limit */
+    int64_t batches;   /* batches passed on; by a map: extracted */
+    int64_t rows;      /* rows passed on; where batches are made at their
+                          extraction, rows extracted */
+    int64_t bytes;     /* bytes passed on, where a window measures them or with
+                          `measure`; otherwise -1 */
+    int64_t dropped;   /* batches lost by a slow branch of a tee */
+    int64_t queued;    /* batches held, when the loop last ran the stage */
+    int64_t queued_bytes;     /* bytes in these, as far as known */
+    int64_t queued_max;       /* most batches held at one time */
+    int64_t queued_bytes_max; /* most bytes held at one time */
+    int64_t busy_ns;          /* spent in the source's or the user's functions,
+                                 by all threads */
+    int64_t busy_max_ns;      /* longest single call of those */
+    int64_t starved_ns;       /* a request was open and there was no batch */
+    int64_t idle_ns;          /* a batch was ready and there was no request */
+    int64_t worker_wait_ns;   /* jobs waited for a worker thread */
+    int64_t wakeups;          /* system calls made to wake another thread */
+    int64_t reserved[8];      /* 0 */
+};
+
+/** Copies the statistics of up to `*count` stages, each behind those that pass
+ * to it, and sets `*count` to the number of stages there are. A map is a stage;
+ * a limit and an inspector are none. Stages that the library adds by itself,
+ * such as a parallel stage for expensive extraction, are there once the stream
+ * has started; a stream that was merged into this one is there with its
+ * stages. A stream that failed while it was built has none.
+ *
+ * The last five members but `wakeups` are times, which are 0 unless the runtime
+ * was opened with `measure`; all others are always counted. They are numbers of
+ * different moments, as the stream may be running meanwhile; after its end they
+ * are final, but for what is extracted later. `stages` may be NULL if `*count`
+ * is 0. Returns 0; EINVAL for a NULL argument.
+ * Thread: any that holds the stream. */
+UVA_API UVA_MUST_CHECK int uva_stream_get_stats(const struct uva_stream *stream,
+                                                struct uva_stage_stats *stages,
+                                                size_t *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -670,6 +670,11 @@ class stream
     {
         return stream(uva_stream_tee(get(), &options));
     }
+    stream &inspect(const uva_inspect &options) noexcept
+    {
+        (void)uva_stream_inspect(get(), &options);
+        return *this;
+    }
     stream &set_name(const char *name) noexcept
     {
         (void)uva_stream_set_name(get(), name);
@@ -732,6 +737,12 @@ class stream
     const uva_stream_info *get_info() const noexcept
     {
         return uva_stream_get_info(get());
+    }
+    /** uva_stream_get_stats(). */
+    [[nodiscard]] int get_stats(uva_stage_stats *stages,
+                                std::size_t *count) const noexcept
+    {
+        return uva_stream_get_stats(get(), stages, count);
     }
     /** Returns another reference. */
     stream acquire() const noexcept

@@ -14,12 +14,12 @@
 
 #include "arrow/structs.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "check/array_check.h"
 #include "check/error_text.h"
 #include "check/release_hook.h"
 #include "check/reporter.h"
 #include "check/schema_check.h"
-#include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
 #define BLOCKING_MAGIC UINT64_C(0x75617262636b6e67)

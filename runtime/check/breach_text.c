@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "check/utf8.h"
+#include "base/utf8.h"
 
 /* A line being written. */
 struct breach_line {

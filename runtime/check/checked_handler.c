@@ -17,6 +17,7 @@
 
 #include "arrow/structs.h"
 #include "base/thread.h"
+#include "base/utf8.h"
 #include "check/checked_callback.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
@@ -24,7 +25,6 @@
 #include "check/schema_check.h"
 #include "check/tagged_pointer.h"
 #include "check/thread_util.h"
-#include "check/utf8.h"
 #include "uvarrow/arrow.h"
 
 enum { POISON = 0xDD };

@@ -163,7 +163,8 @@ static bool job_remove_locked(struct uva__jobs *jobs, struct uva_job *job)
 }
 
 /* Once the lock is dropped the job may have run, and have freed its `jobs`. */
-static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job)
+static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job,
+                       struct uva__counter *wakeups)
 {
     struct uva_workers *workers = jobs->workers;
 
@@ -172,7 +173,7 @@ static void lane_queue(struct uva__jobs *jobs, int lane, struct uva_job *job)
     job->lane = lane;
     job_push_locked(jobs, job);
     uva__atomic64_add(&workers->waiting[lane], 1);
-    uva__pool_class_drop_locked(workers, lane);
+    uva__pool_class_drop_for_locked(workers, lane, wakeups);
 }
 
 static void lane_retry(struct uva_workers *workers, int lane)
@@ -189,8 +190,8 @@ void uva__lane_retry(struct uva__jobs *jobs)
         lane_retry(jobs->workers, lane);
 }
 
-void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
-                      struct uva_job *job)
+void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
+                              struct uva_job *job, struct uva__counter *wakeups)
 {
     const struct uva_executor *executor = &jobs->workers->executor;
 
@@ -201,12 +202,12 @@ void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
         if (executor->submit(executor->ctx, lane, job) == 0)
             return;
     }
-    lane_queue(jobs, (int)lane, job);
+    lane_queue(jobs, (int)lane, job, wakeups);
 }
 
 void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
 {
-    lane_queue(jobs, UVA__LANE_UNCAPPED, job);
+    lane_queue(jobs, UVA__LANE_UNCAPPED, job, NULL);
 }
 
 void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,

@@ -12,6 +12,7 @@
 #ifndef UVA_EXEC_LANE_H
 #define UVA_EXEC_LANE_H
 
+#include "base/counter.h"
 #include "base/list.h"
 #include "exec/awaited.h"
 #include "exec/fair_queue.h"
@@ -125,9 +126,16 @@ UVA_MUST_CHECK int uva__lane_ensure(struct uva__jobs *jobs, enum uva_lane lane);
  * It never runs inside this call. A job that the executor refuses runs on a
  * thread of our own; if there is none and none can be created, it waits until
  * one is created, by a later submit or uva__lane_retry(). The job may have
- * ended, and `jobs` with it, before this returns. Thread: any. */
-void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
-                      struct uva_job *job);
+ * ended, and `jobs` with it, before this returns. `wakeups` (or NULL) counts a
+ * system call that wakes a thread, before the job can run. Thread: any. */
+void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
+                              struct uva_job *job,
+                              struct uva__counter *wakeups);
+static inline void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
+                                    struct uva_job *job)
+{
+    uva__lane_submit_counted(jobs, lane, job, NULL);
+}
 
 /* Moves `job`, if it is queued in `lane` as read-ahead, to the place that it
  * has now that a consumer waits for it: uva__awaited_want() has returned true.

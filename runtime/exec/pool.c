@@ -307,7 +307,8 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
 
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
  * runs at once, and would wait for the lock. */
-void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
+void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
+                                     struct uva__counter *wakeups)
 {
     struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     struct uva__futex *call = NULL;
@@ -321,6 +322,8 @@ void uva__pool_class_drop_locked(struct uva_workers *workers, int lane)
     }
     if (start)
         uva__pool_class_reserve_locked(workers, lane);
+    if (call != NULL && wakeups != NULL)
+        uva__counter_add_shared(wakeups, 1);
     uva__lock_drop(&workers->locked.lock);
     if (call != NULL)
         uva__futex_wake(call);

@@ -103,8 +103,15 @@ bool uva__pool_is_forked(const struct uva_workers *workers);
 
 /* Drops the lock, and makes sure that a thread takes each job queued in `lane`:
  * if too few threads are awake and free, it wakes one, or starts one if none
- * sleeps and the cap allows it. Thread: any. */
-void uva__pool_class_drop_locked(struct uva_workers *workers, int lane);
+ * sleeps and the cap allows it. `wakeups` (or NULL) counts a thread that is
+ * woken, while the lock is held. Thread: any. */
+void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
+                                     struct uva__counter *wakeups);
+static inline void uva__pool_class_drop_locked(struct uva_workers *workers,
+                                               int lane)
+{
+    uva__pool_class_drop_for_locked(workers, lane, NULL);
+}
 
 /* Publishes the first place of `lane` in which a job is queued, after a change
  * of the queue. Thread: any. */

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "loop/trace_file.h"
 
 enum { LINE_SIZE = 1024 };
 
@@ -60,6 +61,14 @@ static void log_to_stderr(void *ctx, const struct uva_log_record *record)
                   record->clause != NULL ? record->clause : "");
 }
 
+/* A record is one line: the messages of drivers may have several. */
+static void line_flatten(char *line)
+{
+    for (; *line != '\0'; line++)
+        if ((unsigned char)*line < ' ')
+            *line = ' ';
+}
+
 /* The environment counts only where the program has set nothing. Without a
  * destination the level is 0, so that one comparison finds out. */
 static void log_init(struct uva_log *log)
@@ -91,6 +100,45 @@ static bool check_init(int8_t check)
                          strcmp(close_request, "1") == 0);
 }
 
+/* A program that cannot have its trace runs as well without it. The line goes
+ * to standard error if there is no log, as the variable was set for a reason.
+ */
+static void trace_report(struct uva__rt *rt, const char *path, int code)
+{
+    char line[LINE_SIZE];
+    const struct uva_log_record record = {.level = UVA_LOG_WARN,
+                                          .message = line};
+
+    (void)snprintf(line, sizeof(line), "UVA_TRACE: cannot write to %s: %s%s",
+                   path, strerror(code),
+                   code == EBUSY    ? "; another process writes to it"
+                   : code == EINVAL ? "; it is no regular file"
+                                    : "");
+    line_flatten(line);
+    if (rt->log.write == NULL)
+        log_to_stderr(NULL, &record);
+    else if (uva__rt_logs(rt, UVA_LOG_WARN))
+        rt->log.write(rt->log.ctx, &record);
+}
+
+/* As for the log, the environment counts only without the option. */
+static void trace_init(struct uva__rt *rt, const struct uva_trace *trace)
+{
+    const char *path = getenv("UVA_TRACE");
+    int code;
+
+    rt->trace = *trace;
+    if (trace->event != NULL || path == NULL || *path == '\0')
+        return;
+    code = uva__trace_file_open(path, &rt->trace);
+    if (code != 0) {
+        trace_report(rt, path, code);
+        return;
+    }
+    rt->traces_to_file = true;
+    rt->observed |= UVA__OBSERVED_TRACE;
+}
+
 /* Private workers have ended: they used the host's allocator and devices. */
 static void workers_freed(void *ctx)
 {
@@ -120,6 +168,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     rt->log = options->log;
     log_init(&rt->log);
     rt->checked = check_init(options->check);
+    rt->observed =
+        (uint8_t)((rt->log.level >= UVA_LOG_DEBUG ? UVA__OBSERVED_LOG : 0) |
+                  (options->measure ? UVA__OBSERVED_MEASURE : 0) |
+                  (options->trace.event != NULL ? UVA__OBSERVED_TRACE : 0));
     rt->memory_bytes = options->memory_bytes;
     rt->sources_limit = options->sources_open;
     rt->loop.quantum = 1;
@@ -142,6 +194,7 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
         uva__rt_log(rt, UVA_LOG_WARN, NULL, NULL,
                     "the system does not allow the negative nice value of the "
                     "workers; their threads run without it");
+    trace_init(rt, &options->trace);
     *out = rt;
     return 0;
 
@@ -205,6 +258,8 @@ static void rt_on_quiet(struct uva__rt *rt)
     fn = rt->quiet.fn;
     ctx = rt->quiet.ctx;
     uva__lock_drop(&rt->quiet.lock);
+    if (rt->traces_to_file && uva__rt_is_alive(rt))
+        uva__trace_file_release(&rt->trace);
     uva__rt_unhold(rt);
     if (fn != NULL)
         fn(ctx);
@@ -349,29 +404,30 @@ static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
     uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     if (!uva__rt_is_alive(rt))
-        return; /* a forked child shares the descriptor with its parent */
+        return false; /* a forked child shares the descriptor with its parent */
     if (uva__rt_in_turn(rt)) {
         if (wakeup->queued)
-            return;
+            return false;
         uva__wakeup_acquire(wakeup);
         queue_push(rt, wakeup);
-        return;
+        return false;
     }
     if (!uva__mailbox_claim(wakeup))
-        return;
+        return false;
     uva__wakeup_acquire(wakeup);
     switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
     case UVA__MAILBOX_NOTHING:
         break;
     case UVA__MAILBOX_WAKE:
         rt_wake(rt);
-        break;
+        return true;
     case UVA__MAILBOX_DISPOSE:
         mailbox_dispose(rt);
     }
+    return false;
 }
 
 void uva__rt_collect(struct uva__rt *rt)
@@ -584,14 +640,6 @@ void uva__rt_job_end(struct uva__rt *rt)
 }
 
 /* ---- log ---------------------------------------------------------------- */
-
-/* A record is one line: the messages of drivers may have several. */
-static void line_flatten(char *line)
-{
-    for (; *line != '\0'; line++)
-        if ((unsigned char)*line < ' ')
-            *line = ' ';
-}
 
 void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,
                  const char *stream, const char *clause, const char *format,

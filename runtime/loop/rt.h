@@ -36,6 +36,14 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_KINDS
 };
 
+/* What is reported of streams besides results: bits of uva__rt.observed. */
+enum {
+    UVA__OBSERVED_LOG = 1,     /* each step of the protocol, in the log */
+    UVA__OBSERVED_MEASURE = 2, /* times, in the statistics */
+    UVA__OBSERVED_TRACE = 4,   /* trace events */
+    UVA__OBSERVED_INSPECT = 8  /* of one producer: it has inspectors */
+};
+
 /* What an object does that outlives its stream, while it is registered. Both on
  * the loop. */
 struct uva__detach_hook {
@@ -62,8 +70,11 @@ struct uva__rt {
     struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
     int wake_fd;                    /* owns: an eventfd */
     bool checked;                   /* every hop has a checker */
-    int64_t memory_bytes;           /* limit of all windows; 0: none */
-    int32_t sources_limit;          /* blocking sources open; 0: no limit */
+    uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
+    bool traces_to_file;    /* `trace` is of loop/trace_file.h */
+    struct uva_trace trace; /* its ctx is borrowed */
+    int64_t memory_bytes;   /* limit of all windows; 0: none */
+    int32_t sources_limit;  /* blocking sources open; 0: no limit */
 
     struct uva__atomic64 refs;  /* what may call the host: the open runtime,
                                    streams, sources, jobs, private workers */
@@ -75,6 +86,7 @@ struct uva__rt {
     struct uva__inflight jobs_in_flight; /* closed: no job may begin */
     struct uva__atomic64 jobs_returning; /* jobs that are returning, and calls
                                             of the log */
+    struct uva__atomic64 streams_made;   /* in all: gives them numbers */
     struct uva__atomic64 devices_met;    /* one bit for each device type */
     struct uva__stats stats;
     struct uva__jobs jobs; /* the workers' side of this runtime */
@@ -169,8 +181,8 @@ void uva__turn_end(void);
 int uva__turn_depth(void);
 
 /* Wakes the loop to run `wakeup`, later, once or more often. The caller holds a
- * reference to `rt`. Thread: any. */
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
+ * reference to `rt`. Returns whether that took a system call. Thread: any. */
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
 /* Moves posted wake-ups to the run queue. Thread: loop. */
 void uva__rt_collect(struct uva__rt *rt);

@@ -129,12 +129,15 @@ static void collect_done(struct uva__consumer *consumer,
                          const struct uva_outcome *outcome)
 {
     struct collect *c = collect_of(consumer);
+    uint64_t since_ns;
 
     if (outcome->end != UVA_END_COMPLETE)
         collect_clear(c);
+    since_ns = uva__span_begin(consumer->stream->rt);
     if (!consumer->stream->loop.silent)
         c->fn(c->ctx, uva_stream_get_info(consumer->stream), c->arrays,
               c->count, outcome);
+    uva__point_span_end(uva__consumer_point(consumer), "on_done", -1, since_ns);
     collect_clear(c);
 }
 

@@ -40,6 +40,13 @@ struct uva__consumer {
     bool over;      /* the handler was released */
 };
 
+/* Where the calls of the user's functions are reported. */
+static inline const struct uva__point *
+uva__consumer_point(const struct uva__consumer *consumer)
+{
+    return &consumer->stream->label->consumer;
+}
+
 /* Sets up the handler and the common part. */
 void uva__consumer_init(struct uva__consumer *consumer,
                         const struct uva__consumer_ops *ops,

@@ -38,11 +38,14 @@ static struct for_each *for_each_at(struct uva_stream *stream)
 static int for_each_schema(struct uva__consumer *consumer)
 {
     struct uva_consumer *user = &for_each_of(consumer)->user;
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code = 0;
 
     if (user->on_schema != NULL)
         code = uva__error_positive(
             user->on_schema(user->ctx, &consumer->stream->loop.info));
+    uva__point_span_end(uva__consumer_point(consumer), "on_schema", -1,
+                        since_ns);
     if (code == 0)
         uva__consumer_request(consumer);
     return code;
@@ -120,11 +123,15 @@ static void for_each_batch(struct uva__consumer *consumer)
 {
     struct for_each *f = for_each_of(consumer);
     struct uva_stream *stream = consumer->stream;
+    const int64_t ordinal = consumer->batch.ordinal;
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code;
 
     if (uva__atomic64_peek(&stream->resumed) != 0)
         (void)uva__atomic64_exchange(&stream->resumed, 0);
     code = f->user.on_batch(f->user.ctx, &consumer->batch);
+    uva__point_span_end(uva__consumer_point(consumer), "on_batch", ordinal,
+                        since_ns);
     if (stream->loop.silent)
         uva_array_release(&consumer->batch.data);
     else
@@ -159,9 +166,12 @@ static void for_each_done(struct uva__consumer *consumer,
                           const struct uva_outcome *outcome)
 {
     struct uva_consumer *user = &for_each_of(consumer)->user;
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
 
-    if (user->on_done != NULL && !consumer->stream->loop.silent)
-        user->on_done(user->ctx, outcome);
+    if (user->on_done == NULL || consumer->stream->loop.silent)
+        return;
+    user->on_done(user->ctx, outcome);
+    uva__point_span_end(uva__consumer_point(consumer), "on_done", -1, since_ns);
 }
 
 static void for_each_free(struct uva_stream *stream)

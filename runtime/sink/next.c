@@ -86,10 +86,16 @@ static int next_schema(struct uva__consumer *consumer)
     return 0;
 }
 
+/* The callback may release the stream, which still counts itself. */
 static void next_batch(struct uva__consumer *consumer)
 {
+    const struct uva__point *point = uva__consumer_point(consumer);
+    const int64_t ordinal = consumer->batch.ordinal;
+    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
+
     consumer->delivered++;
     next_report(next_of(consumer), &consumer->batch, NULL);
+    uva__point_span_end(point, "on_batch", ordinal, since_ns);
     uva_array_release(&consumer->batch.data);
 }
 

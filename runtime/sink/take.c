@@ -168,13 +168,19 @@ static void take_request(struct take *t)
     producer->request(producer, n);
 }
 
-/* The last act of what calls it, as the function may release the stream. */
+/* The last act of what calls it, as the function may release the stream, which
+ * still counts itself. */
 static void take_notify(struct take *t)
 {
+    const struct uva__point *point = uva__consumer_point(&t->consumer);
+    uint64_t since_ns;
+
     if (!t->waits || t->consumer.stream->loop.silent)
         return;
     t->waits = false;
+    since_ns = uva__span_begin(t->consumer.stream->rt);
     t->fn(t->ctx);
+    uva__point_span_end(point, "on_ready", -1, since_ns);
 }
 
 /* Calls the ready function once half a window waits, or all batches that come

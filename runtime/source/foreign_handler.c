@@ -180,7 +180,7 @@ static bool foreign_push_and_request(struct uva__foreign *f,
     n = uva__foreign_request_begin_locked(f);
     producer = f->locked.producer;
     uva__lock_drop(&f->lock);
-    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__meter_wake(f->source.meter, &f->wakeup);
     if (n > 0) {
         uva__foreign_log(f, "request", n);
         producer->request(producer, n);
@@ -208,7 +208,7 @@ static void foreign_leave(struct uva__foreign *f,
         uva__foreign_release(f);
     if (!requested)
         return;
-    uva__rt_wake(f->source.rt, &f->wakeup);
+    uva__meter_wake(f->source.meter, &f->wakeup);
     uva__foreign_release(f);
 }
 

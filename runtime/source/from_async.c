@@ -163,6 +163,7 @@ static void async_pull(struct uva__source *source, int64_t demand)
     request = uva__foreign_poll(f, f->loop.taken, &events, &cancel);
     f->loop.taken = 0;
     async_absorb(f, &events);
+    uva__meter_hold(source->meter, source->ready, 0);
     if (request)
         foreign_submit(f, &f->requester);
     if (cancel)

@@ -164,6 +164,8 @@ static void blocking_free(struct uva__reader *reader,
 
 static const struct uva__reader_ops blocking_ops = {
     .name = "from_blocking",
+    .call = "get_next",
+    .sized = true,
     .open = blocking_open,
     .next = blocking_next,
     .close = blocking_close,

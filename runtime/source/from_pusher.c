@@ -163,8 +163,8 @@ int uva_pusher_push(struct uva_pusher *pusher, struct ArrowDeviceArray *array,
     code = push_measure(pusher, array, &bytes);
     if (code != 0)
         return code;
-    return uva__push_queue_push(&pusher->queue, array, bytes, metadata,
-                                timeout_ms);
+    return uva__push_queue_push(&pusher->queue, pusher->source.meter, array,
+                                bytes, metadata, timeout_ms);
 }
 
 /* A callback that runs while another thread closes may close again. */
@@ -216,7 +216,7 @@ static void pusher_pull(struct uva__source *source, int64_t demand)
     uint64_t facts = uva__atomic64_load(&p->facts);
 
     (void)demand; /* only the window limits the queue */
-    source->ready = uva__push_queue_absorb(&p->queue, &source->share);
+    source->ready = uva__push_queue_absorb(&p->queue, source);
     source->schema_known = (facts & FACT_DESCRIBED) != 0;
     if ((facts & FACT_CLOSED) && !source->ended && source->failure.code == 0)
         pusher_conclude(p, (facts & FACT_DESCRIBED) != 0);
@@ -301,6 +301,7 @@ static const struct uva__wakeup_ops pusher_wakeup_ops = {pusher_on_wakeup,
 
 static const struct uva__source_ops pusher_source_ops = {
     .name = "from_pusher",
+    .sized = true,
     .start = pusher_start,
     .pull = pusher_pull,
     .take = pusher_take,

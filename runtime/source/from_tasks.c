@@ -97,6 +97,7 @@ static void items_free(struct uva__reader *reader,
 
 static const struct uva__reader_ops items_ops = {
     .name = "from_tasks",
+    .call = "next",
     .open = items_open,
     .next = items_next,
     .close = items_close,

@@ -191,7 +191,7 @@ static int push_admit(struct uva__push_queue *q, struct queue_push *push,
     return code == EAGAIN && push->timeout_ms != 0 ? ETIMEDOUT : code;
 }
 
-int uva__push_queue_push(struct uva__push_queue *q,
+int uva__push_queue_push(struct uva__push_queue *q, struct uva__meter *meter,
                          struct ArrowDeviceArray *array, int64_t bytes,
                          const char *metadata, int64_t timeout_ms)
 {
@@ -206,7 +206,7 @@ int uva__push_queue_push(struct uva__push_queue *q,
     if (code != 0)
         queue_put_free(q, pushed);
     else if (push.first)
-        uva__rt_wake(q->rt, q->wakeup);
+        uva__meter_wake(meter, q->wakeup);
     return code;
 }
 
@@ -237,7 +237,7 @@ static bool queue_admit_locked(struct uva__push_queue *q)
 }
 
 int64_t uva__push_queue_absorb(struct uva__push_queue *q,
-                               struct uva__share *share)
+                               struct uva__source *source)
 {
     int64_t ready, bytes;
     bool call;
@@ -251,7 +251,7 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q,
     ready = q->locked.count;
     bytes = q->locked.bytes;
     uva__lock_drop(&q->lock);
-    uva__share_hold(share, ready, uva__window_size(bytes));
+    uva__source_hold(source, ready, uva__window_size(bytes));
     q->loop.taken_count = q->loop.taken_bytes = 0;
     if (call)
         uva__futex_raise(&q->admitted);

@@ -12,7 +12,7 @@
 #include "base/atomic.h"
 #include "base/list.h"
 #include "loop/rt.h"
-#include "stream/budget.h"
+#include "stream/source.h"
 #include "stream/task.h"
 
 /* One batch in the queue; reused, so that a steady stream allocates nothing. */
@@ -64,11 +64,12 @@ UVA_MUST_CHECK int uva__push_queue_init(struct uva__push_queue *queue,
 void uva__push_queue_fini(struct uva__push_queue *queue);
 
 /* Pushes `array` (takes it, if it returns 0), of `bytes`, with a copy of
- * `metadata` (NULL: none). Without room it waits as documented at
- * uva_pusher_push(). 0; EAGAIN, ETIMEDOUT, ENOMEM; EINVAL for malformed
- * metadata; EPIPE once the queue is shut or its runtime is closed. Thread:
- * any. */
+ * `metadata` (NULL: none); `meter` counts the wake-up of the loop. Without room
+ * it waits as documented at uva_pusher_push(). 0; EAGAIN, ETIMEDOUT, ENOMEM;
+ * EINVAL for malformed metadata; EPIPE once the queue is shut or its runtime is
+ * closed. Thread: any. */
 UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
+                                        struct uva__meter *meter,
                                         struct ArrowDeviceArray *array,
                                         int64_t bytes, const char *metadata,
                                         int64_t timeout_ms);
@@ -78,10 +79,10 @@ UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
 void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
- * room. States in `share` what the queue holds. Returns how
- * many batches can be taken. Thread: loop. */
+ * room. States for `source` what the queue holds. Returns how many batches can
+ * be taken. Thread: loop. */
 int64_t uva__push_queue_absorb(struct uva__push_queue *queue,
-                               struct uva__share *share);
+                               struct uva__source *source);
 
 /* Moves the first batch of an absorb to a free slot. Thread: loop. */
 void uva__push_queue_take(struct uva__push_queue *queue,

@@ -37,6 +37,7 @@ static struct uva__reader *reader_of(struct uva__source *source)
 static void reader_open(struct uva__reader *r)
 {
     r->loop.waiting = false;
+    uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
     uva__reader_credit_run(&r->credit);
     uva__reader_worker_start(r);
@@ -55,6 +56,7 @@ static void reader_start(struct uva__source *source)
         r->loop.counted && rt->loop.sources_open == rt->sources_limit;
     if (r->loop.waiting) {
         uva__list_push(&rt->loop.sources_waiting, &r->loop.turn);
+        uva__meter_block(source->meter, UVA_WAITING_TURN);
         return;
     }
     rt->loop.sources_open += r->loop.counted;
@@ -150,7 +152,8 @@ static void reader_unpause(struct uva__reader *r)
 
     if (!(uva__atomic64_load(&r->credit) & CREDIT_PAUSED))
         return;
-    waiting = r->worker.bytes - uva__atomic64_peek(&r->consumed);
+    waiting = (uint64_t)uva__counter_get(&r->read_bytes) -
+              uva__atomic64_peek(&r->consumed);
     if (waiting > (uint64_t)r->window.bytes / 2 && r->source.ready > 0)
         return;
     uva__reader_credit_unpause(&r->credit);
@@ -177,11 +180,15 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
 static void reader_pull(struct uva__source *source, int64_t demand)
 {
     struct uva__reader *r = reader_of(source);
+    int64_t wanted;
     uint64_t room;
 
     if (r->loop.waiting)
         return;
     reader_absorb(r);
+    uva__meter_hold(source->meter, source->ready,
+                    uva__counter_get(&r->read_bytes) -
+                        (int64_t)uva__atomic64_peek(&r->consumed));
     reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
@@ -193,9 +200,13 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_unpause(r);
     if (r->on_loop)
         reader_absorb(r);
+    wanted = (int64_t)reader_room(r, demand);
     room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
-                                     (int64_t)reader_room(r, demand),
-                                     r->loop.largest);
+                                     wanted, r->loop.largest);
+    if (source->share.account != NULL)
+        uva__meter_block(source->meter, wanted > 0 && room == 0
+                                            ? UVA_WAITING_MEMORY
+                                            : UVA_WAITING_NONE);
     if (room == 0)
         return;
     reader_grant(r, room);
@@ -204,22 +215,22 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_account(r);
 }
 
-static enum uva__waiting reader_waiting(const struct uva__source *source,
-                                        const struct uva__source **above)
+static enum uva_waiting reader_waiting(const struct uva__source *source,
+                                       const struct uva__source **above)
 {
     const struct uva__reader *r =
         uva__container_of(source, struct uva__reader, source);
 
     (void)above;
     if (r->loop.waiting)
-        return UVA__WAITING_TURN;
+        return UVA_WAITING_TURN;
     if (r->on_loop || uva__interrupt_is_inside(&r->interrupt))
-        return UVA__WAITING_SOURCE;
+        return UVA_WAITING_SOURCE;
     if (uva__atomic64_load(&r->credit) & CREDIT_RUNNING)
-        return UVA__WAITING_WORKER;
+        return UVA_WAITING_WORKER;
     return uva__share_is_refused(&source->share, &source->producer->wakeup)
-               ? UVA__WAITING_MEMORY
-               : UVA__WAITING_SOURCE;
+               ? UVA_WAITING_MEMORY
+               : UVA_WAITING_SOURCE;
 }
 
 static struct uva__task *reader_take(struct uva__source *source)
@@ -272,6 +283,7 @@ static void reader_stop(struct uva__source *source)
 
     source->ready = 0;
     uva__share_stop(&source->share);
+    uva__meter_hold(source->meter, 0, 0);
     reader_discard_until(r, tail);
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
@@ -381,6 +393,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;
+    r->source.sized = ops->sized;
     r->source.pulls_inline = on_loop;
     r->ops = ops;
     r->on_loop = on_loop;

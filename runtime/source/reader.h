@@ -31,6 +31,8 @@ struct uva__read {
 /* The functions of a kind of source. The worker calls them, one at a time. */
 struct uva__reader_ops {
     const char *name; /* static: of the source */
+    const char *call; /* static: of `next`, in trace events */
+    bool sized;       /* its batches are measured */
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
@@ -58,6 +60,7 @@ struct uva__reader {
     struct uva__wakeup wakeup;  /* posted by the worker: for the schema, a
                                    batch, a pause, the end of the source */
     struct uva_job job;         /* the worker's: reads */
+    uint64_t submitted_ns;      /* when that was submitted; 0: not timed */
     struct uva_job interrupter; /* the extra thread's: interrupts */
     struct uva__discard rescue; /* closes the source if its job waits */
     struct uva__task **ring;    /* owns: slots filled, a power of two */
@@ -82,6 +85,7 @@ struct uva__reader {
     struct uva__atomic64 awaited;    /* batches; see exec/awaited.h */
     struct uva__interrupt interrupt; /* whether the worker is in a call */
     struct uva__atomic64 tail;       /* slots filled, in all; by the worker */
+    struct uva__counter read_bytes;  /* in these, as far as known */
     struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */
     struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the
@@ -94,11 +98,11 @@ struct uva__reader {
         struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
         struct uva__failure failure;   /* gives to the loop, with END */
         ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
+        int32_t count;                 /* batches in this job */
         uint64_t credits;              /* batches that may be read now */
         struct uva__list slots;        /* empty slots, taken in advance */
-        uint64_t bytes;                /* read, in all */
         uint64_t since_ns;             /* the job's begin */
-        int32_t count;                 /* batches in this job */
+        bool working;                  /* counts as a running job */
         bool inside;                   /* entered, as `interrupt` has it */
         bool opened;                   /* ops->open has been called */
         bool ended;                    /* there is no more to read */

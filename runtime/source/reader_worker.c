@@ -105,7 +105,23 @@ static void worker_leave(struct uva__reader *r)
 static void worker_notify(struct uva__reader *r)
 {
     if (!r->on_loop)
-        uva__rt_wake(r->source.rt, &r->wakeup);
+        uva__meter_wake(r->source.meter, &r->wakeup);
+}
+
+/* Counts for the statistics whether the worker runs. What has no meter was
+ * never part of a stream. */
+static void worker_set_working(struct uva__reader *r, bool working)
+{
+    struct uva__meter *meter = r->source.meter;
+
+    if (meter == NULL || r->worker.working == working)
+        return;
+    r->worker.working = working;
+    if (r->on_loop)
+        uva__meter_enter(meter, working);
+    else
+        uva__small_counter_add_shared(&meter->shared.jobs_running,
+                                      working ? 1 : -1);
 }
 
 /* Ends reading, with a failure or at the source's end. The loop is woken when
@@ -137,13 +153,16 @@ static int worker_copy_schema(struct uva__reader *r, struct uva_error *error)
 static void worker_open(struct uva__reader *r)
 {
     struct uva_error error = {0};
+    uint64_t since_ns;
     int code;
 
     r->worker.opened = true;
     if (!worker_enter(r))
         return;
     r->worker.device_type = r->source.device_type;
+    since_ns = uva__span_begin(r->source.rt);
     code = r->ops->open(r, &r->worker.delivered, &error);
+    uva__span_end(r->source.meter, "open", -1, since_ns);
     if (!worker_is_wanted(r))
         return;
     if (code == 0)
@@ -214,18 +233,32 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     task->producer = r->source.producer;
     r->ring[tail & r->ring_mask] = task;
     (void)uva__list_pop(&r->worker.slots);
-    r->worker.bytes += (uint64_t)task->info.bytes;
+    uva__counter_add(&r->read_bytes, task->info.bytes);
     r->worker.credits--;
     r->worker.count++;
     uva__atomic64_store(&r->tail, tail + 1);
     return 0;
 }
 
+/* The loop thread has slots of its own, and takes no more than it needs: a
+ * stream that waits holds little. */
+static bool worker_fetch_slots(struct uva__reader *r)
+{
+    struct uva__task *task;
+
+    if (!r->on_loop)
+        return uva__slots_fetch_tasks(r->source.rt, &r->worker.slots,
+                                      SLOTS_STEP);
+    task = uva__slots_take_task(r->source.rt);
+    if (task != NULL)
+        uva__list_push(&r->worker.slots, &task->link);
+    return task != NULL;
+}
+
 /* Gives the next empty slot, which stays in the list; NULL without memory. */
 static inline struct uva__task *worker_slot(struct uva__reader *r)
 {
-    if (uva__list_is_empty(&r->worker.slots) &&
-        !uva__slots_fetch_tasks(r->source.rt, &r->worker.slots, SLOTS_STEP))
+    if (uva__list_is_empty(&r->worker.slots) && !worker_fetch_slots(r))
         return NULL;
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
@@ -237,6 +270,7 @@ static bool worker_read(struct uva__reader *r)
     struct uva__task *task = worker_slot(r);
     struct uva__read read;
     struct uva_error error;
+    uint64_t since_ns;
     int code;
 
     uva__error_begin(&error);
@@ -251,7 +285,10 @@ static bool worker_read(struct uva__reader *r)
     read = (struct uva__read){.array = &task->array};
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
+    since_ns = uva__span_begin(r->source.rt);
     code = r->ops->next(r, &read, &error);
+    uva__span_end(r->source.meter, r->ops->call,
+                  (int64_t)uva__atomic64_peek(&r->tail), since_ns);
     if (!worker_is_wanted(r)) {
         if (code == 0)
             read_discard(&read);
@@ -280,7 +317,8 @@ static bool worker_reads_ahead(const struct uva__reader *r)
 
 static bool worker_is_full(const struct uva__reader *r)
 {
-    return r->worker.bytes - uva__atomic64_load(&r->consumed) >=
+    return (uint64_t)uva__counter_get(&r->read_bytes) -
+               uva__atomic64_load(&r->consumed) >=
            (uint64_t)r->window.bytes;
 }
 
@@ -303,7 +341,11 @@ static bool worker_must_yield(struct uva__reader *r)
 static void worker_submit(struct uva__reader *r)
 {
     r->job.done = uva__atomic64_peek(&r->tail);
-    uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
+    if (r->source.meter != NULL)
+        uva__meter_submit(r->source.meter, UVA_LANE_BLOCKING, &r->job,
+                          &r->submitted_ns);
+    else
+        uva__lane_submit(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
 }
 
 /* Gives up RUNNING while the window is full of bytes, and wakes the loop, which
@@ -341,11 +383,14 @@ static enum worker_end worker_work(struct uva__reader *r)
 
     if (uva__atomic64_load(&r->credit) & CREDIT_CANCEL)
         return WORKER_CLOSE;
+    worker_set_working(r, true);
     if (!r->worker.opened)
         worker_open(r);
     for (;;) {
+        worker_set_working(r, true);
         why = worker_read_on(r);
         worker_leave(r);
+        worker_set_working(r, false); /* before another thread may work */
         if (why == STOP_FULL)
             return worker_pause(r) ? WORKER_IDLE : WORKER_CLOSE;
         if (why == STOP_YIELD &&
@@ -388,6 +433,7 @@ static void worker_discard(struct uva__reader *r)
  * discarded here; without one they are the loop's. */
 static void worker_close(struct uva__reader *r)
 {
+    worker_set_working(r, false);
     uva__lane_give_up_here(); /* a release may block, too */
     r->ops->close(r);
     uva__atomic64_or(&r->events, READER_EVENT_END);
@@ -404,6 +450,9 @@ void uva__reader_worker_run(struct uva_job *job)
     struct uva__reader *r = uva__container_of(job, struct uva__reader, job);
     struct uva__rt *rt = r->source.rt;
 
+    if (r->source.meter != NULL)
+        uva__meter_run_begin(r->source.meter, r->submitted_ns);
+    r->worker.working = r->source.meter != NULL;
     r->worker.count = 0;
     r->worker.since_ns = uva__clock_ns();
     switch (worker_work(r)) {
@@ -438,6 +487,8 @@ static void worker_rescue(struct uva__discard *item)
     struct uva__rt *rt = r->source.rt;
 
     if (uva__lane_take_back(&rt->jobs, &r->job)) {
+        if (r->source.meter != NULL)
+            uva__meter_take_back(r->source.meter);
         worker_close(r);
         uva__rt_job_end(rt); /* of the job that was taken back */
     }

@@ -26,6 +26,7 @@ enum { WORK_SHIFT = 8, WORK_WORKERS = 255 };
 struct uva__extractor {
     struct uva__link link; /* among those with a job that is not queued */
     struct uva_job job;    /* submitted when there is work */
+    uint64_t submitted_ns; /* when that was; 0: not timed */
     struct uva__extract_pool
         *pool; /* borrows: its stage is counted meanwhile */
 };
@@ -110,8 +111,8 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                                struct uva__extractor, link);
     uva__lock_drop(&pool->lock);
     worker->job.done = uva__atomic64_load(&pool->claimed);
-    uva__lane_submit(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
-                     &worker->job);
+    uva__meter_submit(pool->stage->source.meter, UVA_LANE_COMPUTE, &worker->job,
+                      &worker->submitted_ns);
 }
 
 /* Extracts entries. False: there are none left, and the caller no longer counts
@@ -119,13 +120,12 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
 static bool extract_pool_work(struct uva__extract_pool *pool,
                               enum uva__place waited)
 {
-    struct uva__rt *rt = pool->stage->source.rt;
     struct uva__extract_entry *entry;
 
     while ((entry = extract_pool_claim(pool)) != NULL) {
         extract_pool_extract(pool, entry);
         uva__mpsc_push(&pool->done, &entry->wait);
-        uva__rt_wake(rt, pool->wakeup);
+        uva__meter_wake(pool->stage->source.meter, pool->wakeup);
         if (extract_pool_must_yield(pool, waited))
             return true;
     }
@@ -138,14 +138,17 @@ static void extract_pool_run(struct uva_job *job)
         uva__container_of(job, struct uva__extractor, job);
     struct uva__extract_pool *pool = worker->pool;
     struct uva__rt *rt = pool->stage->source.rt;
+    struct uva__meter *meter = pool->stage->source.meter;
     const enum uva__place waited = uva__place_of_job(job, false);
     bool counts, yields;
 
+    uva__meter_run_begin(meter, worker->submitted_ns);
     uva__lock_take(&pool->lock); /* the job is not queued any more */
     uva__list_push(&pool->locked.idle, &worker->link);
     counts = uva__stuck_calls_enter(&pool->locked.calls);
     uva__lock_drop(&pool->lock);
     yields = extract_pool_work(pool, waited);
+    uva__meter_run_end(meter);
     if (counts) {
         uva__lock_take(&pool->lock);
         uva__stuck_calls_leave(&pool->locked.calls, &rt->stats);

@@ -3,6 +3,7 @@
  * above counts them, so this only sets its limit. */
 #include <errno.h>
 
+#include "stream/observe.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
@@ -17,6 +18,7 @@ int uva_stream_limit(struct uva_stream *stream, int64_t batches)
         return uva__stream_fail(stream, EINVAL,
                                 "limit: %lld batches make no sense",
                                 (long long)batches);
+    uva__observe_limit(stream->tail);
     limit = &stream->tail->limit;
     if (*limit < 0 || batches < *limit)
         *limit = batches;

@@ -168,6 +168,8 @@ static void map_async_account(struct map_async *m)
         undone = m->loop.undone;
     uva__share_hold(&m->stage.source.share, m->loop.used,
                     m->loop.bytes + undone);
+    uva__meter_hold(m->stage.source.meter, m->loop.used,
+                    m->loop.bytes + m->loop.undone);
 }
 
 /* ---- any thread: a reply is given --------------------------------------- */
@@ -210,7 +212,7 @@ void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
     if (uva__atomic64_exchange(&reply->state, REPLY_GIVEN) == REPLY_BEGINNING)
         return; /* both may be gone */
     uva__mpsc_push(&m->given, &reply->given);
-    uva__rt_wake(m->stage.source.rt, &m->stage.wakeup);
+    uva__meter_wake(m->stage.source.meter, &m->stage.wakeup);
     uva__stage_release(&m->stage);
 }
 
@@ -390,6 +392,8 @@ static void reply_begin(struct map_async *m, struct uva_reply *reply)
         .metadata = reply->batch.info.metadata.block,
         .ordinal = reply->batch.info.ordinal,
     };
+    struct uva__meter *meter = m->stage.source.meter;
+    uint64_t since_ns;
     int code;
 
     uva_array_move(&reply->batch.array, &batch.data);
@@ -397,7 +401,9 @@ static void reply_begin(struct map_async *m, struct uva_reply *reply)
     if (!m->options.unordered)
         uva__list_push(&m->loop.order, &reply->link);
     uva__atomic64_store(&reply->state, REPLY_BEGINNING);
+    since_ns = uva__span_begin(m->stage.source.rt);
     code = uva__error_positive(m->options.begin(m->options.ctx, &batch, reply));
+    uva__span_end(meter, m->stage.source.ops->name, batch.ordinal, since_ns);
     if (uva_array_is_live(&batch.data))
         uva_array_release(&batch.data);
     if (code != 0)
@@ -525,12 +531,23 @@ static void replies_cancel(struct map_async *m)
             m->options.cancel(m->options.ctx, reply);
 }
 
+/* What was begun waits for the user's answer, which is its source. */
+static enum uva_waiting map_async_waiting(const struct uva__source *source,
+                                          const struct uva__source **above)
+{
+    const struct map_async *m =
+        uva__container_of(source, struct map_async, stage.source);
+
+    return m->loop.begun > 0 ? UVA_WAITING_SOURCE
+                             : uva__stage_waiting(source, above);
+}
+
 static void map_async_stop(struct uva__source *source)
 {
     struct map_async *m = map_async_at(source);
 
     uva__stage_stop(source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     replies_drop(m, &m->loop.waiting);
     replies_drop(m, &m->loop.ready);
     replies_drop_ordered(m);
@@ -576,10 +593,12 @@ static void map_async_free(struct uva__stage *stage,
 static const struct uva__stage_ops map_async_ops = {
     .source = {.name = "map_async",
                .start = uva__stage_start,
+               .sized = true,
                .pull = map_async_pull,
                .take = map_async_take,
                .stop = map_async_stop,
-               .leave = uva__stage_leave},
+               .leave = uva__stage_leave,
+               .waiting = map_async_waiting},
     .task = map_async_task,
     .free = map_async_free,
 };

@@ -41,13 +41,14 @@ struct merge;
 struct input {
     struct uva__sink sink; /* first: of `stream`, once opened */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
-    struct merge *merge;         /* borrows; counted while it runs */
-    struct uva_stream *stream;   /* a user reference, until it is over; NULL:
-                                    that of the stage itself */
-    struct uva__producer *above; /* owns until opened; then until released */
-    struct uva__share share;     /* of the tasks, in the input's account */
-    struct uva__list tasks;      /* filled in, for the producer below; in
-                                    order */
+    struct merge *merge;            /* borrows; counted while it runs */
+    struct uva_stream *stream;      /* a user reference, until it is over; NULL:
+                                       that of the stage itself */
+    const struct uva__label *label; /* borrows: the merge's stream counts it */
+    struct uva__producer *above;    /* owns until opened; then until released */
+    struct uva__share share;        /* of the tasks, in the input's account */
+    struct uva__list tasks;         /* filled in, for the producer below; in
+                                       order */
     struct uva__link turn;       /* in merge->turns, while it holds batches */
     struct uva__link want;       /* in merge->wants, while `wants` */
     int64_t held;                /* number of tasks */
@@ -73,6 +74,7 @@ struct merge {
     ArrowDeviceType type;        /* of the batches; known with that */
     struct uva__list turns;      /* inputs that hold batches */
     struct uva__list wants;      /* inputs that have room */
+    int64_t bytes;               /* in all tasks that are queued */
     size_t opened;               /* inputs: those before this one */
     size_t over;                 /* number of inputs that are over */
     size_t current;              /* ordered: the input to take from */
@@ -146,6 +148,7 @@ static void input_push(struct input *input, struct uva__task *task)
     input->held++;
     input->bytes += task->info.bytes;
     uva__share_hold(&input->share, input->held, input->bytes);
+    m->bytes += task->info.bytes;
     m->source.ready++;
 }
 
@@ -166,8 +169,8 @@ static void turns_prefetch(const struct merge *m)
 }
 
 /* Takes the oldest batch of the input that has its turn, which then goes behind
- * the other inputs. NULL: no input holds any. */
-static struct uva__task *turn_pop(struct merge *m)
+ * the other inputs; `from` is that input. NULL: no input holds any. */
+static struct uva__task *turn_pop(struct merge *m, struct input **from)
 {
     struct uva__link *turn = uva__list_pop(&m->turns);
     struct uva__task *task;
@@ -176,7 +179,7 @@ static struct uva__task *turn_pop(struct merge *m)
     if (turn == NULL)
         return NULL;
     turns_prefetch(m);
-    input = uva__container_of(turn, struct input, turn);
+    *from = input = uva__container_of(turn, struct input, turn);
     task =
         uva__container_of(uva__list_pop(&input->tasks), struct uva__task, link);
     if (!uva__list_is_empty(&input->tasks))
@@ -184,6 +187,7 @@ static struct uva__task *turn_pop(struct merge *m)
     input->held--;
     input->bytes -= task->info.bytes;
     uva__share_hold(&input->share, input->held, input->bytes);
+    m->bytes -= task->info.bytes;
     m->source.ready--;
     input_note_room(input);
     return task;
@@ -348,6 +352,7 @@ static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
         return;
     }
     out->info.bytes = uva__task_bytes(task);
+    out->info.ordinal = uva__task_ordinal(task);
     out->array.array.release = NULL;
     if (uva__task_take_metadata(out, allocator_of(m), metadata) != 0)
         input_lose(input, task);
@@ -551,21 +556,24 @@ static void merge_pull(struct uva__source *source, int64_t demand)
         merge_advance(m); /* its stream may have been cancelled */
     }
     merge_conclude(m);
+    uva__meter_hold(source->meter, source->ready, m->bytes);
     merge_request(m, demand);
 }
 
 static struct uva__task *merge_take(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
-    struct uva__task *task = turn_pop(m);
+    struct input *from;
+    struct uva__task *task = turn_pop(m, &from);
 
+    uva__meter_link(source->meter, m->ordinal, from->label, task->info.ordinal);
     task->info.ordinal = m->ordinal++;
     return task;
 }
 
 /* Among several inputs, the first one that runs stands for all. */
-static enum uva__waiting merge_waiting(const struct uva__source *source,
-                                       const struct uva__source **above)
+static enum uva_waiting merge_waiting(const struct uva__source *source,
+                                      const struct uva__source **above)
 {
     const struct merge *m = uva__container_of(source, struct merge, source);
     size_t i = 0;
@@ -574,16 +582,17 @@ static enum uva__waiting merge_waiting(const struct uva__source *source,
         i++;
     if (i < m->opened)
         *above = m->inputs[i].above->source;
-    return UVA__WAITING_SOURCE;
+    return UVA_WAITING_SOURCE;
 }
 
 static void merge_stop(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
     struct uva__task *task;
+    struct input *from;
 
     inputs_quit(m);
-    while ((task = turn_pop(m)) != NULL)
+    while ((task = turn_pop(m, &from)) != NULL)
         uva__producer_drop_task(source->producer, task);
 }
 
@@ -641,6 +650,9 @@ static void input_init(struct input *input, struct merge *m,
     input->above = above;
     input->stream = stream;
     uva__share_join(&input->share, &above->source->share);
+    input->label = above->source->label;
+    m->source.sized =
+        m->source.sized && above->source->sized && above->maps == NULL;
 }
 
 static struct uva__source *merge_make(struct uva__producer *above,
@@ -663,6 +675,7 @@ static struct uva__source *merge_make(struct uva__producer *above,
     m->at_once = setup->at_once;
     m->count = count;
     m->source.device_type = above->abi.device_type;
+    m->source.sized = true; /* unless one of its inputs is not */
     input_init(&m->inputs[0], m, above, NULL);
     for (size_t i = 0; i < setup->count; i++) {
         input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
@@ -750,6 +763,8 @@ static int merge_add(struct uva_stream *stream, struct setup *setup, int code)
         code = other_take(stream, setup, i);
     if (code == 0)
         code = uva__stream_wrap(stream, merge_make, setup);
+    for (i = 0; code == 0 && i < setup->count; i++)
+        uva__label_join(stream->tail->source->meter, setup->others[i]->label);
     for (i = 0; !taken && setup->others != NULL && i < setup->count; i++)
         uva_stream_release(setup->others[i]);
     return code;

@@ -78,7 +78,7 @@ static void wait_over(struct uva_watch *watch)
     struct uva__ordered_waits *w = watch->client;
 
     if (uva__atomic64_or(&w->awaited, 0) == (uintptr_t)watch)
-        uva__rt_wake(w->stage.source.rt, &w->stage.wakeup);
+        uva__meter_wake(w->stage.source.meter, &w->stage.wakeup);
     waits_end_job(w);
 }
 
@@ -100,6 +100,7 @@ static bool wait_prepare(struct uva__ordered_waits *w,
         uva__pending_batch_fail(w, wait, ENOMEM, NULL);
         return false;
     }
+    wait->since_ns = uva__span_begin(w->stage.source.rt);
     if (limit_ns > 0)
         wait->due_ns = uva__clock_ns() + limit_ns;
     uva__stage_acquire(&w->stage);
@@ -162,8 +163,8 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
 
 static void ordered_waits_account(struct uva__ordered_waits *w)
 {
-    uva__share_hold(&w->stage.source.share,
-                    (int64_t)(w->loop.last - w->loop.first), w->loop.bytes);
+    uva__source_hold(&w->stage.source, (int64_t)(w->loop.last - w->loop.first),
+                     w->loop.bytes);
 }
 
 /* Doubles the ring. */
@@ -240,6 +241,8 @@ static void wait_collect(struct uva__ordered_waits *w,
     struct uva_watch *watch = wait->watch;
     struct uva_error error;
 
+    uva__meter_wait(w->stage.source.meter, "device", wait->batch.info.ordinal,
+                    wait->since_ns);
     (void)uva__event_wait_outcome(watch, &error);
     w->ops->over(w, wait, &error);
     wait->watch = NULL;
@@ -260,19 +263,20 @@ static bool wait_is_over(struct uva__ordered_waits *w,
 static bool ordered_waits_poll(struct uva__ordered_waits *w)
 {
     int64_t ready = w->stage.source.ready;
-    bool failed = false;
+    bool failed = false, waits = false;
     struct uva__pending_batch *wait;
 
-    for (uint64_t i = ordered_waits_head(w); i != w->loop.last && !failed;
-         i++) {
+    for (uint64_t i = ordered_waits_head(w);
+         i != w->loop.last && !failed && !waits; i++) {
         wait = wait_at(w, i);
         if (wait->watch != NULL && wait_is_over(w, wait))
             wait_collect(w, wait);
-        if (wait->watch != NULL)
-            break;
-        failed = wait->batch.code != 0;
-        ready += !failed;
+        waits = wait->watch != NULL;
+        failed = !waits && wait->batch.code != 0;
+        ready += !failed && !waits;
     }
+    uva__meter_block(w->stage.source.meter,
+                     waits ? UVA_WAITING_DEVICE : UVA_WAITING_NONE);
     w->stage.source.ready = ready;
     return failed;
 }
@@ -401,13 +405,13 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     ordered_waits_request(w, demand);
 }
 
-enum uva__waiting uva__ordered_waits_waiting(const struct uva__source *source,
-                                             const struct uva__source **above)
+enum uva_waiting uva__ordered_waits_waiting(const struct uva__source *source,
+                                            const struct uva__source **above)
 {
     const struct uva__ordered_waits *w =
         uva__container_of(source, struct uva__ordered_waits, stage.source);
 
-    return w->loop.first != w->loop.last ? UVA__WAITING_DEVICE
+    return w->loop.first != w->loop.last ? UVA_WAITING_DEVICE
                                          : uva__stage_waiting(source, above);
 }
 
@@ -477,7 +481,7 @@ void uva__ordered_waits_stop(struct uva__source *source)
     struct uva__pending_batch *wait;
 
     uva__stage_stop(source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     uva__timer_stop(source->rt, &w->loop.timer);
     for (; w->loop.first != w->loop.last; w->loop.first++) {
         wait = wait_at(w, w->loop.first);
@@ -512,6 +516,7 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     w->loop.timer.fire = ordered_waits_expire;
     w->loop.largest = -1;
     uva__stage_init(&w->stage, stage_ops, &wakeup_ops, above);
+    w->stage.source.sized = above->source->sized && above->maps == NULL;
 }
 
 void uva__ordered_waits_fini(struct uva__ordered_waits *w,

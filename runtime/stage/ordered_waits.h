@@ -12,6 +12,7 @@
 struct uva__pending_batch {
     struct uva__entry batch; /* with a code if its wait failed */
     struct uva_watch *watch; /* counts, while it is pending; or NULL */
+    uint64_t since_ns;       /* when its wait began; 0: that is not timed */
     uint64_t due_ns;         /* the time limit of its wait; 0: none */
 };
 
@@ -74,8 +75,8 @@ void uva__ordered_waits_task(struct uva__stage *stage,
 void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 struct uva__task *uva__ordered_waits_take(struct uva__source *source);
 void uva__ordered_waits_stop(struct uva__source *source);
-enum uva__waiting uva__ordered_waits_waiting(const struct uva__source *source,
-                                             const struct uva__source **above);
+enum uva_waiting uva__ordered_waits_waiting(const struct uva__source *source,
+                                            const struct uva__source **above);
 
 /* Frees what this owns, but for its own memory. Thread: any. */
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,

@@ -178,6 +178,8 @@ static void parallel_account(struct parallel *p)
         undone = p->loop.undone;
     uva__share_hold(&p->stage.source.share, p->loop.used,
                     p->loop.bytes + undone);
+    uva__meter_hold(p->stage.source.meter, p->loop.used,
+                    p->loop.bytes + p->loop.undone);
 }
 
 /* Without memory for a batch it is lost, and the error takes its place. */
@@ -311,17 +313,21 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     if (demand > 0 && source->ready == 0)
         uva__extract_pool_want(&p->pool, p->loop.taken + 1);
     entries_grant(p);
+    uva__meter_block(source->meter, uva__list_is_empty(&p->loop.waiting) ||
+                                            uva__share_is_free(&source->share)
+                                        ? UVA_WAITING_NONE
+                                        : UVA_WAITING_MEMORY);
     parallel_account(p);
     parallel_request(p, demand);
 }
 
-static enum uva__waiting parallel_waiting(const struct uva__source *source,
-                                          const struct uva__source **above)
+static enum uva_waiting parallel_waiting(const struct uva__source *source,
+                                         const struct uva__source **above)
 {
     const struct parallel *p =
         uva__container_of(source, struct parallel, stage.source);
 
-    return p->loop.used > 0 ? UVA__WAITING_WORKER
+    return p->loop.used > 0 ? UVA_WAITING_WORKER
                             : uva__stage_waiting(source, above);
 }
 
@@ -367,7 +373,7 @@ static void parallel_stop(struct uva__source *source)
     uint64_t unclaimed;
 
     uva__stage_stop(source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     for (unclaimed = uva__extract_pool_stop(&p->pool); unclaimed > 0;
          unclaimed--)
         uva__list_push(&p->loop.waiting,
@@ -415,6 +421,7 @@ static void parallel_free(struct uva__stage *stage,
 
 static const struct uva__stage_ops parallel_ops = {
     .source = {.name = "parallel",
+               .sized = true,
                .start = uva__stage_start,
                .pull = parallel_pull,
                .take = parallel_take,

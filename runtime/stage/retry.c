@@ -285,6 +285,7 @@ static void delay_end(struct retry *r)
     if (!r->waits)
         return;
     r->waits = false;
+    uva__meter_block(r->stage.source.meter, UVA_WAITING_NONE);
     uva__timer_stop(r->stage.source.rt, &r->timer);
     uva__loop_untrack(r->stage.source.rt, &r->object);
 }
@@ -339,6 +340,7 @@ static int64_t delay_next_ms(struct retry *r)
 static void delay_begin(struct retry *r)
 {
     r->waits = true;
+    uva__meter_block(r->stage.source.meter, UVA_WAITING_TIME);
     uva__loop_track(r->stage.source.rt, &r->object);
     uva__timer_start(r->stage.source.rt, &r->timer, delay_next_ms(r));
 }
@@ -379,7 +381,7 @@ static void retry_pull(struct uva__source *source, int64_t demand)
     struct retry *r = retry_at(source);
     const int64_t n = demand - source->ready - r->requested;
 
-    uva__share_hold(&source->share, r->kept.count, r->kept.bytes);
+    uva__source_hold(source, r->kept.count, r->kept.bytes);
     if (source->failure.code != 0)
         return;
     retry_conclude(r);
@@ -401,13 +403,13 @@ static struct uva__task *retry_take(struct uva__source *source)
     return task;
 }
 
-static enum uva__waiting retry_waiting(const struct uva__source *source,
-                                       const struct uva__source **above)
+static enum uva_waiting retry_waiting(const struct uva__source *source,
+                                      const struct uva__source **above)
 {
     const struct retry *r =
         uva__container_of(source, struct retry, stage.source);
 
-    return r->waits ? UVA__WAITING_TIME : uva__stage_waiting(source, above);
+    return r->waits ? UVA_WAITING_TIME : uva__stage_waiting(source, above);
 }
 
 static void retry_stop(struct uva__source *source)
@@ -416,7 +418,7 @@ static void retry_stop(struct uva__source *source)
 
     delay_end(r);
     uva__kept_drop(&r->kept, source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     uva__stage_stop(source);
 }
 

@@ -61,8 +61,8 @@ void uva__stage_leave(struct uva__source *source);
 
 /* For uva__source_ops: a stage that holds no batch waits for the source above
  * it. */
-enum uva__waiting uva__stage_waiting(const struct uva__source *source,
-                                     const struct uva__source **above);
+enum uva_waiting uva__stage_waiting(const struct uva__source *source,
+                                    const struct uva__source **above);
 
 /* Cancels the producer above, unless that has released the handler; once. */
 void uva__stage_quit(struct uva__stage *stage);

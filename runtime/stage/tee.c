@@ -18,7 +18,6 @@
  *              cancelled. A branch that was not started is closed by the thread
  *              that releases its stream, through a wake-up, or by the close of
  *              the runtime. */
-#include "stage/tee.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -70,7 +69,6 @@ struct branch {
     int64_t held;                /* number of parts */
     int64_t bytes;               /* in them */
     int64_t demand;              /* as of the last pull */
-    int64_t dropped;             /* batches that it lost because it is slow */
     struct uva__failure failure; /* its own; code 0: none */
 };
 
@@ -276,7 +274,7 @@ static void branch_drop_old(struct branch *b)
 {
     while (!branch_has_room(b)) {
         (void)part_drop(b);
-        b->dropped++;
+        uva__meter_drop(b->source.meter, 1);
     }
 }
 
@@ -293,7 +291,7 @@ static bool branch_admits(struct branch *b)
         branch_drop_old(b);
         return true;
     case UVA_SLOW_DROP_NEW:
-        b->dropped++;
+        uva__meter_drop(b->source.meter, 1);
         return false;
     default:
         branch_fail(b, EOVERFLOW, "the branch is too slow: its window is full");
@@ -595,6 +593,7 @@ static void branch_pull(struct uva__source *source, int64_t demand)
     branch_take_schema(b);
     branch_conclude(b);
     source->ready = b->held;
+    uva__meter_hold(source->meter, b->held, b->bytes);
     tee_account(b->tee);
     tee_request(b->tee);
 }
@@ -636,6 +635,16 @@ static void branch_leave(struct uva__source *source)
     uva__wakeup_release(&t->wakeup);
 }
 
+static enum uva_waiting branch_waiting(const struct uva__source *source,
+                                       const struct uva__source **above)
+{
+    const struct tee *t = uva__container_of(source, struct branch, source)->tee;
+
+    if (!t->released)
+        *above = t->above->source;
+    return UVA_WAITING_SOURCE;
+}
+
 static const struct uva__source_ops branch_ops = {
     .name = "tee",
     .start = branch_start,
@@ -643,14 +652,8 @@ static const struct uva__source_ops branch_ops = {
     .take = branch_take,
     .stop = branch_stop,
     .leave = branch_leave,
+    .waiting = branch_waiting,
 };
-
-int64_t uva__tee_dropped(const struct uva__source *source)
-{
-    return source->ops == &branch_ops
-               ? uva__container_of(source, struct branch, source)->dropped
-               : 0;
-}
 
 /* ---- life --------------------------------------------------------------- */
 

@@ -248,8 +248,10 @@ static void throttle_pull(struct uva__source *source, int64_t demand)
         return;
     }
     throttle_admit(t);
-    uva__share_hold(&source->share, t->waiting.count + t->ready.count,
-                    t->waiting.bytes + t->ready.bytes);
+    uva__source_hold(source, t->waiting.count + t->ready.count,
+                     t->waiting.bytes + t->ready.bytes);
+    uva__meter_block(source->meter, t->waiting.count > 0 ? UVA_WAITING_TIME
+                                                         : UVA_WAITING_NONE);
     throttle_conclude(t);
     throttle_request(t, demand);
 }
@@ -260,13 +262,13 @@ static struct uva__task *throttle_take(struct uva__source *source)
     return uva__kept_pop(&throttle_at(source)->ready);
 }
 
-static enum uva__waiting throttle_waiting(const struct uva__source *source,
-                                          const struct uva__source **above)
+static enum uva_waiting throttle_waiting(const struct uva__source *source,
+                                         const struct uva__source **above)
 {
     const struct throttle *t =
         uva__container_of(source, struct throttle, stage.source);
 
-    return t->waiting.count > 0 ? UVA__WAITING_TIME
+    return t->waiting.count > 0 ? UVA_WAITING_TIME
                                 : uva__stage_waiting(source, above);
 }
 
@@ -277,7 +279,7 @@ static void throttle_stop(struct uva__source *source)
     uva__timer_stop(source->rt, &t->timer);
     uva__kept_drop(&t->waiting, source);
     uva__kept_drop(&t->ready, source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     uva__stage_stop(source);
 }
 

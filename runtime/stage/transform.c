@@ -63,10 +63,12 @@ struct transform {
     struct uva__output output;       /* the schemas */
     struct uva__transform_hold hold; /* zeroes: nothing is kept back */
     struct uva_job job;              /* a run on a worker */
+    uint64_t submitted_ns;           /* when that was; 0: not timed */
 
     struct {                    /* of the run in progress */
         struct item *item;      /* owns: the current input; or NULL */
         bool extracted;         /* `batch` is what is left of it */
+        enum step step;         /* of this call */
         struct uva_batch batch; /* owns its data */
         bool full;              /* an emit of this call has returned EAGAIN */
         int fault;              /* why an emit of this call failed, or 0 */
@@ -241,12 +243,21 @@ static int result_check(struct transform *t, const struct uva_batch *out,
                                bytes, &t->run.error);
 }
 
+/* Joins a result to the input from which it was made, if there is one. */
+static void result_link(const struct transform *t, int64_t ordinal)
+{
+    if (t->run.step == STEP_BATCH)
+        uva__meter_link(t->stage.source.meter, ordinal, t->stage.source.label,
+                        t->run.batch.ordinal);
+}
+
 /* On the loop thread a result goes into its task at once. */
 static int result_give(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
     struct uva__producer *below = t->stage.source.producer;
     struct uva__task *task = uva__producer_take_task(below);
+    int code;
 
     if (task == NULL)
         return ENOMEM;
@@ -255,20 +266,23 @@ static int result_give(struct transform *t, struct uva_batch *out,
         uva__producer_drop_task(below, task);
         return ENOMEM;
     }
-    return result_push_locked(t, &task->link, &task->info, bytes, 1);
+    code = result_push_locked(t, &task->link, &task->info, bytes, 1);
+    result_link(t, task->info.ordinal);
+    return code;
 }
 
 /* Divides a result into slices of `rows`, unless that is 0. Each counts its
- * part of the size, as all share the data. */
-static void item_divide(struct item *item, int64_t rows, int64_t bytes)
+ * part of the size, as all share the data. Returns their number. */
+static int64_t item_divide(struct item *item, int64_t rows, int64_t bytes)
 {
     item->left = 1;
     item->from = 0;
     if (rows == 0)
-        return;
+        return 1;
     item->left = (item->batch.array.array.length + rows - 1) / rows;
     item->rows = rows;
     item->bytes = bytes / item->left;
+    return item->left;
 }
 
 /* On a worker it waits for a task. Nothing may be wanted any more: ECANCELED.
@@ -277,22 +291,27 @@ static int result_keep(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
     struct item *item = item_new(t, out->metadata);
+    int64_t ordinal = 0, batches;
     int code = ECANCELED;
 
     if (item == NULL)
         return ENOMEM;
     uva_array_move(&out->data, &item->batch.array);
-    item_divide(item, t->run.rows, bytes);
+    batches = item_divide(item, t->run.rows, bytes);
     transform_lock(t);
-    if (!t->locked.stopped)
+    if (!t->locked.stopped) {
         code = result_push_locked(t, &item->link, &item->batch.info, bytes,
-                                  item->left);
+                                  batches);
+        ordinal = item->batch.info.ordinal;
+    }
     transform_unlock(t);
     if (code == ECANCELED) {
         uva_array_release(&item->batch.array);
         item_free(t, item);
     } else {
-        uva__rt_wake(t->stage.source.rt, &t->stage.wakeup);
+        for (int64_t i = 0; i < batches; i++)
+            result_link(t, ordinal + i);
+        uva__meter_wake(t->stage.source.meter, &t->stage.wakeup);
     }
     return code;
 }
@@ -425,9 +444,12 @@ static int run_extract(struct transform *t)
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
+    struct uva__meter *meter = t->stage.source.meter;
     struct uva_error *error = &t->run.error;
+    const uint64_t since_ns = uva__span_begin(t->stage.source.rt);
     int code = 0;
 
+    t->run.step = step;
     t->run.full = false;
     t->run.fault = 0;
     uva__error_begin(error);
@@ -438,6 +460,8 @@ static int run_call(struct transform *t, enum step step)
         code = t->hold.flush(options->ctx, transform_emit, t, error);
     else if (options->finish != NULL)
         code = options->finish(options->ctx, transform_emit, t, error);
+    uva__span_end(meter, t->ops.source.name,
+                  step == STEP_BATCH ? t->run.batch.ordinal : -1, since_ns);
     code = uva__error_positive(code);
     if (t->run.fault != 0)
         return t->run.fault;
@@ -508,18 +532,21 @@ static void transform_job(struct uva_job *job)
 {
     struct transform *t = uva__container_of(job, struct transform, job);
     struct uva__rt *rt = t->stage.source.rt;
+    struct uva__meter *meter = t->stage.source.meter;
     bool counts;
 
     transform_lock(t);
     counts = uva__stuck_calls_enter(&t->locked.calls);
     transform_unlock(t);
+    uva__meter_run_begin(meter, t->submitted_ns);
     run_steps(t);
+    uva__meter_run_end(meter);
     if (counts) {
         transform_lock(t);
         uva__stuck_calls_leave(&t->locked.calls, &rt->stats);
         transform_unlock(t);
     }
-    uva__rt_wake(rt, &t->stage.wakeup);
+    uva__meter_wake(meter, &t->stage.wakeup);
     uva__stage_release(&t->stage);
     uva__rt_job_end(rt);
 }
@@ -588,7 +615,9 @@ static void transform_pass(struct transform *t, struct ArrowAsyncTask *task,
         extraction_failed(t, code);
         return;
     }
+    uva__meter_enter(t->stage.source.meter, true);
     code = run_call(t, STEP_BATCH);
+    uva__meter_enter(t->stage.source.meter, false);
     if (code == 0) {
         run_drop_input(t);
         return;
@@ -632,13 +661,16 @@ static void transform_launch(struct transform *t)
     if (!due)
         return;
     if (t->options.on_loop) {
+        uva__meter_enter(t->stage.source.meter, true);
         run_steps(t);
+        uva__meter_enter(t->stage.source.meter, false);
         return;
     }
     uva__stage_acquire(&t->stage);
     t->job.priority = t->stage.source.producer->priority;
     if (uva__rt_job_begin(rt))
-        uva__lane_submit(&rt->jobs, UVA_LANE_COMPUTE, &t->job);
+        uva__meter_submit(t->stage.source.meter, UVA_LANE_COMPUTE, &t->job,
+                          &t->submitted_ns);
     else
         UVA__UNREACHABLE("a running stage keeps the workers alive");
 }
@@ -754,7 +786,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         return;
     transform_launch(t);
     now = transform_look(t);
-    uva__share_hold(&source->share, now.used + now.ready, now.bytes);
+    uva__source_hold(source, now.used + now.ready, now.bytes);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
     if (!now.over)
@@ -763,8 +795,8 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__stage_quit(&t->stage);
 }
 
-static enum uva__waiting transform_waiting(const struct uva__source *source,
-                                           const struct uva__source **above)
+static enum uva_waiting transform_waiting(const struct uva__source *source,
+                                          const struct uva__source **above)
 {
     struct transform *t = transform_at((struct uva__source *)source);
     bool running;
@@ -772,7 +804,7 @@ static enum uva__waiting transform_waiting(const struct uva__source *source,
     transform_lock(t);
     running = t->locked.running;
     transform_unlock(t);
-    return running ? UVA__WAITING_WORKER : uva__stage_waiting(source, above);
+    return running ? UVA_WAITING_WORKER : uva__stage_waiting(source, above);
 }
 
 /* Puts the next slice of a result in a task; it is not the last one. */
@@ -870,7 +902,7 @@ static void transform_stop(struct uva__source *source)
     bool running;
 
     uva__stage_stop(source);
-    uva__share_hold(&source->share, 0, 0);
+    uva__source_hold(source, 0, 0);
     uva__timer_stop(source->rt, &t->loop.timer);
     transform_lock(t);
     t->locked.stopped = true;
@@ -921,7 +953,8 @@ static const struct uva__wakeup_ops transform_wakeup_ops = {transform_on_wakeup,
                                                             uva__stage_free};
 
 static const struct uva__stage_ops transform_ops = {
-    .source = {.start = uva__stage_start,
+    .source = {.sized = true,
+               .start = uva__stage_start,
                .pull = transform_pull,
                .take = transform_take,
                .stop = transform_stop,

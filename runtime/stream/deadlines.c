@@ -164,7 +164,7 @@ static void limit_fail(const struct uva__deadlines *d, enum limit limit,
         "the stream has not ended"};
     const struct uva__producer *p = d->producer;
     const char *stage = p->source->name;
-    enum uva__waiting what = UVA__WAITING_CONSUMER;
+    enum uva_waiting what = UVA_WAITING_CONSUMER;
 
     if (waits_for_schema(p) || d->since_ns != 0)
         what = uva__source_waiting(p->source, &stage);

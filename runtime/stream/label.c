@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, names and frees labels of streams. */
+/* Makes, names and frees labels of streams, with the meters of their stages. */
 #include "stream/label.h"
 
 #include <errno.h>
@@ -16,6 +16,10 @@ struct uva__label *uva__label_new(struct uva__rt *rt)
         return NULL;
     uva__rt_hold(rt);
     label->rt = rt;
+    label->id = uva__atomic64_add(&rt->streams_made, 1) + 1;
+    uva__point_set_name(&label->consumer, "consumer"); /* until the start */
+    label->consumer.label = label;
+    label->consumer.rt = rt;
     uva__atomic64_store(&label->refs, 1);
     return label;
 }
@@ -27,14 +31,33 @@ struct uva__label *uva__label_acquire(struct uva__label *label)
     return label;
 }
 
+static void meter_free(struct uva__meter *meter)
+{
+    struct uva__label *joined = uva__atomic_ptr_load(&meter->joined), *beside;
+
+    for (; joined != NULL; joined = beside) {
+        beside = joined->beside;
+        uva__label_release(joined);
+    }
+    uva__memory_free(&meter->point.rt->allocator, meter->times,
+                     sizeof(*meter->times));
+    uva__memory_free(&meter->point.rt->allocator, meter, sizeof(*meter));
+}
+
 static void label_free(struct uva__label *label)
 {
+    struct uva__meter *meter = uva__atomic_ptr_load(&label->meters), *next;
+
     struct uva__rt *rt = label->rt;
     struct uva__label_name *name = uva__atomic_ptr_load(&label->now), *before;
 
     for (; name != NULL; name = before) {
         before = name->before;
         uva__memory_free(&rt->allocator, name, sizeof(*name));
+    }
+    for (; meter != NULL; meter = next) {
+        next = uva__atomic_ptr_load(&meter->next);
+        meter_free(meter);
     }
     uva__memory_free(&rt->allocator, label, sizeof(*label));
     uva__rt_unhold(rt);
@@ -59,4 +82,46 @@ int uva__label_set(struct uva__label *label, const char *text)
     name->before = uva__atomic_ptr_load(&label->now);
     uva__atomic_ptr_store(&label->now, name);
     return 0;
+}
+
+/* Makes a meter that is in no list. */
+static struct uva__meter *meter_new(struct uva__rt *rt)
+{
+    struct uva__meter *meter = uva__memory_new(&rt->allocator, sizeof(*meter));
+
+    if (meter == NULL)
+        return NULL;
+    meter->point.rt = rt;
+    if (!(rt->observed & UVA__OBSERVED_MEASURE))
+        return meter;
+    meter->times = uva__memory_new(&rt->allocator, sizeof(*meter->times));
+    if (meter->times != NULL)
+        return meter;
+    meter_free(meter);
+    return NULL;
+}
+
+struct uva__meter *uva__label_add_meter(struct uva__label *label,
+                                        const char *name,
+                                        struct uva__meter *source)
+{
+    struct uva__atomic_ptr *end = &label->meters;
+    struct uva__meter *meter = meter_new(label->rt), *before;
+
+    if (meter == NULL)
+        return NULL;
+    uva__point_set_name(&meter->point, name);
+    meter->point.label = label;
+    meter->point.stage = label->consumer.stage++;
+    meter->source = source;
+    while ((before = uva__atomic_ptr_load(end)) != NULL)
+        end = &before->next;
+    uva__atomic_ptr_store(end, meter);
+    return meter;
+}
+
+void uva__label_join(struct uva__meter *meter, struct uva__label *other)
+{
+    other->beside = uva__atomic_ptr_load(&meter->joined);
+    uva__atomic_ptr_store(&meter->joined, uva__label_acquire(other));
 }

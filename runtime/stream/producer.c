@@ -29,6 +29,7 @@
 #include "base/unreachable.h"
 #include "stream/check_hop.h"
 #include "stream/deadlines.h"
+#include "stream/observe.h"
 #include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
@@ -49,10 +50,14 @@ static struct uva__producer *producer_of(struct ArrowAsyncProducer *abi)
     return uva__container_of(abi, struct uva__producer, abi);
 }
 
-static void producer_log_request(struct uva__producer *p, int64_t n)
+/* Takes over a request. */
+static void producer_note_request(struct uva__producer *p, int64_t n)
 {
-    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
-                "%s: request %lld", p->source->name, (long long)n);
+    struct uva__counter *all = &p->meter->loop.requested;
+    const int64_t before = uva__counter_get(all);
+
+    uva__counter_set(all, n > INT64_MAX - before ? INT64_MAX : before + n);
+    uva__producer_state_note_request(&p->loop.state, n);
 }
 
 /* Inside a turn only the caller uses the rules; the dispatcher acts on them
@@ -66,11 +71,11 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
     if (n < 1)
         uva__atomic64_or(&p->demand, UVA__DEMAND_BAD);
     else
-        uva__producer_state_note_request(&p->loop.state, n);
+        producer_note_request(p, n);
     if (!p->loop.running)
         uva__rt_wake(p->rt, &p->wakeup);
-    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
-        producer_log_request(p, n); /* last: so it costs other calls nothing */
+    if (p->observed != 0)
+        uva__observe_request(p, n); /* last: so it costs other calls nothing */
 }
 
 static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
@@ -142,7 +147,8 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
 {
     struct uva__producer *p;
 
-    if (uva__check_hop_ensure(source->rt) != 0 ||
+    source->meter = uva__label_add_meter(source->label, source->name, NULL);
+    if (source->meter == NULL || uva__check_hop_ensure(source->rt) != 0 ||
         uva__discard_ensure(source->rt) != 0 ||
         uva__share_open(&source->share, source->rt) != 0)
         return NULL;
@@ -164,6 +170,12 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->maps = NULL;
     p->deadlines = NULL;
     p->limit = -1;
+    p->meter = source->meter;
+    p->observed = source->rt->observed;
+    p->inspectors = NULL;
+    p->output = NULL;
+    source->meter->sized =
+        source->sized || (p->observed & UVA__OBSERVED_MEASURE) != 0;
     p->expensive = source->expensive;
     p->lazy = source->lazy;
     source->producer = p;
@@ -175,12 +187,17 @@ int uva__producer_map(struct uva__producer *p, const struct uva_map *options)
     struct uva__mapping *m = uva__memory_new(&p->rt->allocator, sizeof(*m));
     struct uva__mapping **end = &p->maps;
 
-    if (m == NULL) {
+    if (m != NULL)
+        m->meter =
+            uva__label_add_meter(p->source->label, "map", p->source->meter);
+    if (m == NULL || m->meter == NULL) {
+        uva__memory_free(&p->rt->allocator, m, sizeof(*m));
         if (options->free_ctx != NULL)
             options->free_ctx(options->ctx);
         return ENOMEM;
     }
     m->options = *options;
+    m->meter->sized = (p->observed & UVA__OBSERVED_MEASURE) != 0;
     while (*end != NULL)
         end = &(*end)->next;
     *end = m;
@@ -219,6 +236,11 @@ static void producer_end(struct uva__producer *p)
     if (p->deadlines != NULL)
         uva__deadlines_free(p->deadlines);
     p->deadlines = NULL;
+    uva__observe_free(p);
+    if (p->output != NULL)
+        uva_schema_release(p->output);
+    uva__memory_free(&p->rt->allocator, p->output, sizeof(*p->output));
+    uva__meter_end(source->meter);
     source->ops->leave(source);
 }
 
@@ -278,6 +300,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
     p->loop.hooks = *hooks;
     p->loop.drain.fire = drain_over;
     p->loop.asleep = false;
+    uva__observe_begin(p);
     uva__atomic64_store(&p->demand,
                         0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
@@ -465,6 +488,18 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
 
 /* ---- moves -------------------------------------------------------------- */
 
+/* Keeps a copy of the schema of its results. */
+static int producer_keep_output(struct uva__producer *p,
+                                const struct ArrowSchema *schema)
+{
+    const struct uva_allocator *allocator = &p->rt->allocator;
+
+    p->output = uva__memory_new(allocator, sizeof(*p->output));
+    return p->output != NULL
+               ? uva__structs_copy_schema(allocator, schema, p->output)
+               : ENOMEM;
+}
+
 /* Passes the schema through the maps. Each map keeps its input schema. */
 static int producer_map_schema(struct uva__producer *p,
                                struct ArrowSchema *schema)
@@ -491,6 +526,8 @@ static int producer_map_schema(struct uva__producer *p,
         uva_schema_release(schema);
         uva_schema_move(&next, schema);
     }
+    if (code == 0 && p->lazy && (p->observed & UVA__OBSERVED_MEASURE))
+        code = producer_keep_output(p, schema);
     if (code != 0)
         uva__failure_set(&p->loop.urgent, &p->rt->allocator, code, &error,
                          NULL);
@@ -519,11 +556,17 @@ static int producer_move_schema(struct uva__producer *p)
     return code;
 }
 
-static void producer_log_task(struct uva__producer *p)
+/* Counts a batch that is about to be offered. Rows of one that is made at its
+ * extraction are counted then. */
+static void producer_count_task(struct uva__producer *p,
+                                const struct uva__task *task)
 {
-    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
-                "%s: on_next_task %lld", p->source->name,
-                (long long)p->loop.offered);
+    struct uva__meter_loop *meter = &p->meter->loop;
+
+    uva__counter_add(&meter->batches, 1);
+    uva__counter_add(&meter->bytes, task->info.bytes);
+    if (!task->is_lazy)
+        uva__counter_add(&meter->rows, task->array.array.length);
 }
 
 static int producer_move_task(struct uva__producer *p)
@@ -539,10 +582,13 @@ static int producer_move_task(struct uva__producer *p)
         uva__producer_state_note_urgent(&p->loop.state, ENOMEM);
         return 0;
     }
-    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
-        producer_log_task(p);
+    producer_count_task(p, task);
+    if (p->observed != 0)
+        uva__observe_task(p, task);
     uva__task_offer(task, &offered);
     code = handler->on_next_task(handler, &offered, task->info.metadata.block);
+    if (p->observed != 0)
+        uva__observe_offered(p);
     p->loop.offered++;
     if (code != 0)
         uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
@@ -613,29 +659,6 @@ static void producer_drain(struct uva__producer *p)
     p->loop.state.unsettled = producer_unsettled(p);
 }
 
-/* Logs the call of the handler that `move` is about to make, which offers no
- * task. */
-static void producer_log_move(struct uva__producer *p,
-                              enum uva__producer_move move)
-{
-    static const char *const steps[] = {
-        [UVA__MOVE_OFFER_SCHEMA] = "on_schema",
-        [UVA__MOVE_OFFER_END] = "on_next_task, the end",
-        [UVA__MOVE_RELEASE] = "release",
-    };
-    const char *stream = uva__label_text(p->source->label);
-    const char *name = p->source->name;
-    const struct uva__failure *failure = uva__producer_failure(p);
-
-    if (move == UVA__MOVE_OFFER_ERROR)
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: on_error %s: %s",
-                    name, uva_error_name(failure->code),
-                    uva__failure_message(failure));
-    else
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name,
-                    steps[move]);
-}
-
 /* Makes `move`, which the rules have just decided. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
@@ -654,8 +677,8 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
             return;
         }
     }
-    if (move != UVA__MOVE_OFFER_TASK && uva__rt_logs(p->rt, UVA_LOG_DEBUG))
-        producer_log_move(p, move);
+    if (move != UVA__MOVE_OFFER_TASK && p->observed != 0)
+        uva__observe_move(p, move);
     uva__producer_state_begin(state, move);
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
@@ -685,21 +708,6 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* ---- the dispatcher ----------------------------------------------------- */
 
-/* Logs what other threads have requested since the last time, and a cancel of
- * any thread. */
-static void producer_log_demand(struct uva__producer *p, uint64_t word)
-{
-    const uint64_t n = word >> UVA__DEMAND_SHIFT;
-
-    if (word & UVA__DEMAND_UNBOUNDED)
-        producer_log_request(p, INT64_MAX);
-    else if (n != 0 || (word & UVA__DEMAND_BAD))
-        producer_log_request(p, (int64_t)n);
-    if ((word & UVA__DEMAND_CANCEL) && !p->loop.state.cancelled)
-        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
-                    NULL, "%s: cancel", p->source->name);
-}
-
 /* Takes over the requests of other threads, and the flags beside them; searches
  * all tasks if an extraction failed. */
 static void absorb_demand(struct uva__producer *p)
@@ -707,13 +715,12 @@ static void absorb_demand(struct uva__producer *p)
     struct uva__producer_state *state = &p->loop.state;
     const uint64_t word = uva__demand_take(&p->demand);
 
-    if (uva__rt_logs(p->rt, UVA_LOG_DEBUG))
-        producer_log_demand(p, word);
+    if (p->observed != 0)
+        uva__observe_demand(p, word);
     if (word & UVA__DEMAND_UNBOUNDED)
-        uva__producer_state_note_request(state, UVA__UNBOUNDED);
+        producer_note_request(p, UVA__UNBOUNDED);
     if (word >> UVA__DEMAND_SHIFT)
-        uva__producer_state_note_request(state,
-                                         (int64_t)(word >> UVA__DEMAND_SHIFT));
+        producer_note_request(p, (int64_t)(word >> UVA__DEMAND_SHIFT));
     if ((word & UVA__DEMAND_BAD) && p->loop.urgent.code == 0 &&
         !state->cancelled && !state->end_delivered) {
         uva__producer_state_note_request(state, 0);
@@ -864,6 +871,8 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     if (p->loop.asleep)
         return false;
     p->loop.running = true;
+    if (p->observed & UVA__OBSERVED_MEASURE)
+        uva__observe_run_begin(p);
     absorb_tasks(p);
     absorb_demand(p);
     absorb_source(p);
@@ -871,6 +880,8 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     if (p->deadlines != NULL)
         more = producer_check_deadlines(p) || more;
     p->loop.running = false;
+    if (p->observed & UVA__OBSERVED_MEASURE)
+        uva__observe_run_end(p);
     if (p->loop.state.released)
         producer_linger(p);
     return more;

@@ -24,7 +24,10 @@ struct uva__mapping {
     struct uva__mapping *next; /* owns: the one that runs after it */
     struct uva_map options;    /* owns its ctx */
     struct ArrowSchema schema; /* owns: of its input, once known */
+    struct uva__meter *meter;  /* borrows: the label's */
 };
+
+struct uva__inspector; /* see stream/observe.h */
 
 /* Callbacks to the producer's creator. Each may be NULL. On the loop. */
 struct uva__producer_hooks {
@@ -53,10 +56,15 @@ struct uva__producer {
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
     struct uva__deadlines *deadlines;         /* owns, until its end; or NULL */
-    int64_t limit;    /* batches at most; negative: no limit */
-    int32_t priority; /* of its source's jobs, set before it begins */
-    bool expensive;   /* extraction may be expensive */
-    bool lazy;        /* extraction may fail */
+    int64_t limit;            /* batches at most; negative: no limit */
+    int32_t priority;         /* of its source's jobs, set before it begins */
+    bool expensive;           /* extraction may be expensive */
+    bool lazy;                /* extraction may fail */
+    uint8_t observed;         /* bits UVA__OBSERVED_...: what is reported */
+    struct uva__meter *meter; /* borrows, until its end: that of the source */
+    struct uva__inspector *inspectors; /* owns, until its end */
+    struct ArrowSchema *output; /* owns: after the maps, if sizes are measured
+                                    at extraction */
 
     struct { /* the loop thread's alone */
         struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
@@ -73,12 +81,18 @@ struct uva__producer {
         int64_t head_age;               /* offers since the head's */
         struct uva__timer drain;        /* limits the wait at the end */
         struct uva__detach_hook detach; /* registered while it lingers */
-        bool running;                   /* its run is on the stack */
-        bool watching;                  /* every task out is watched */
-        bool lingering;                 /* released, with tasks out */
-        bool closing;                   /* a close waits for those tasks */
-        bool asleep;                    /* not begun, or over: a run has
-                                           no effect */
+        int64_t seen;                   /* requests not reported so far */
+        uint64_t since_ns;              /* it waits since; 0: not timed */
+        uint64_t call_ns; /* a foreign handler is called since; 0: not timed */
+        int64_t ordinal;  /* of the batch offered last, if that is reported */
+        bool starved;     /* between two runs: for a batch */
+        bool idle;        /* between two runs: for a request */
+        bool running;     /* its run is on the stack */
+        bool watching;    /* every task out is watched */
+        bool lingering;   /* released, with tasks out */
+        bool closing;     /* a close waits for those tasks */
+        bool asleep;      /* not begun, or over: a run has
+                             no effect */
     } loop;
 };
 

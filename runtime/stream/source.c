@@ -12,6 +12,7 @@ void uva__source_init(struct uva__source *source,
     *source = (struct uva__source){
         .ops = ops,
         .name = ops->name,
+        .sized = ops->sized,
         .rt = uva__rt_acquire(rt),
         .device_type = ARROW_DEVICE_CPU,
     };
@@ -29,11 +30,11 @@ void uva__source_fini(struct uva__source *source)
     uva__rt_release(source->rt);
 }
 
-enum uva__waiting uva__source_waiting(const struct uva__source *source,
-                                      const char **name)
+enum uva_waiting uva__source_waiting(const struct uva__source *source,
+                                     const char **name)
 {
     const struct uva__source *above = source;
-    enum uva__waiting waiting = UVA__WAITING_SOURCE;
+    enum uva_waiting waiting = UVA_WAITING_SOURCE;
 
     while (above != NULL) {
         source = above;
@@ -45,16 +46,16 @@ enum uva__waiting uva__source_waiting(const struct uva__source *source,
     return waiting;
 }
 
-const char *uva__waiting_text(enum uva__waiting waiting)
+const char *uva__waiting_text(enum uva_waiting waiting)
 {
     static const char *const texts[] = {
-        [UVA__WAITING_SOURCE] = "its source",
-        [UVA__WAITING_CONSUMER] = "its consumer",
-        [UVA__WAITING_WORKER] = "a worker thread",
-        [UVA__WAITING_DEVICE] = "a device",
-        [UVA__WAITING_MEMORY] = "memory of the runtime's budget",
-        [UVA__WAITING_TURN] = "its turn, as `sources_open` limits the sources",
-        [UVA__WAITING_TIME] = "time to pass",
+        [UVA_WAITING_SOURCE] = "its source",
+        [UVA_WAITING_CONSUMER] = "its consumer",
+        [UVA_WAITING_WORKER] = "a worker thread",
+        [UVA_WAITING_DEVICE] = "a device",
+        [UVA_WAITING_MEMORY] = "memory of the runtime's budget",
+        [UVA_WAITING_TURN] = "its turn, as `sources_open` limits the sources",
+        [UVA_WAITING_TIME] = "time to pass",
     };
 
     return texts[waiting];

@@ -14,20 +14,10 @@
 
 struct uva__source;
 
-/* What a source waits for that gives no batch although one is wanted. */
-enum uva__waiting {
-    UVA__WAITING_SOURCE,   /* the user's source, or a foreign producer */
-    UVA__WAITING_CONSUMER, /* a request */
-    UVA__WAITING_WORKER,   /* a worker thread */
-    UVA__WAITING_DEVICE,   /* an event of a device */
-    UVA__WAITING_MEMORY,   /* its part of the runtime's budget */
-    UVA__WAITING_TURN, /* its turn to be opened, as `sources_open` demands */
-    UVA__WAITING_TIME  /* the end of a delay of its own */
-};
-
 /* What each kind of source does. All functions but `waiting` are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
+    bool sized;       /* it measures its batches */
     /* Begins, once, before all other calls but leave. */
     void (*start)(struct uva__source *source);
     /* Brings the facts up to date, and fetches more as far as `demand` (the
@@ -45,8 +35,8 @@ struct uva__source_ops {
     void (*leave)(struct uva__source *source);
     /* What a started source waits for. If that is a batch of the source above
      * it, also sets `*above` to that one. NULL: the user's source. */
-    enum uva__waiting (*waiting)(const struct uva__source *source,
-                                 const struct uva__source **above);
+    enum uva_waiting (*waiting)(const struct uva__source *source,
+                                const struct uva__source **above);
 };
 
 /* Part of every source: the facts, and the producer to wake. */
@@ -56,10 +46,12 @@ struct uva__source {
                                           work for; in logs and reports */
     struct uva__rt *rt;                /* counts, until leave */
     struct uva__label *label;          /* counts; NULL: of no stream */
+    struct uva__meter *meter;          /* borrows: the label's */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
     bool expensive; /* extraction may be expensive: not for the loop thread */
-    bool lazy; /* extraction may fail, as it makes the data. Clauses: G-17. */
+    bool lazy;  /* extraction may fail, as it makes the data. Clauses: G-17. */
+    bool sized; /* its batches come with their sizes, as far as known */
     bool
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
@@ -77,14 +69,23 @@ struct uva__source {
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
+/* States what the source holds, for the budget of the runtime and the
+ * statistics. Thread: loop. */
+static inline void uva__source_hold(struct uva__source *source, int64_t batches,
+                                    int64_t bytes)
+{
+    uva__share_hold(&source->share, batches, bytes);
+    uva__meter_hold(source->meter, batches, bytes);
+}
+
 /* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
 
 /* What a source waits for that has started and gives no batch, as a fact and in
  * the words of an error; sets `*name` to the name of the source that does wait,
  * which may stand above. */
-enum uva__waiting uva__source_waiting(const struct uva__source *source,
-                                      const char **name);
-const char *uva__waiting_text(enum uva__waiting waiting);
+enum uva_waiting uva__source_waiting(const struct uva__source *source,
+                                     const char **name);
+const char *uva__waiting_text(enum uva_waiting waiting);
 
 #endif

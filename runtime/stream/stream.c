@@ -237,6 +237,13 @@ int uva_stream_set_priority(struct uva_stream *stream, int32_t priority)
     return code;
 }
 
+/* Reports to the trace what happened to the stream as a whole. */
+static void stream_note(struct uva_stream *s, const char *name, int64_t value)
+{
+    if (s->label != NULL)
+        uva__point_instant(&s->label->consumer, name, value);
+}
+
 /* ---- start -------------------------------------------------------------- */
 
 void uva__stream_name_error(const struct uva_stream *s, struct uva_error *error)
@@ -317,6 +324,7 @@ static void stream_begin(struct uva_stream *s)
 {
     uva__rt_log(s->rt, UVA_LOG_INFO, uva__stream_name(s), NULL, "opened by %s",
                 s->sink->ops->name);
+    uva__point_set_name(&s->label->consumer, s->sink->ops->name);
     s->loop.begun = true;
     if (!s->loop.keeps_loop)
         uva__loop_ref(s->rt);
@@ -408,6 +416,7 @@ void uva__stream_done(struct uva_stream *s, int code,
 
     uva__stream_settle(s, code, error);
     stream_log_end(s);
+    stream_note(s, "end", s->result.code);
     uva__atomic64_exchange(&s->state, UVA__STREAM_DONE);
     s->tail = NULL;
     uva__loop_untrack(rt, &s->loop.object);
@@ -455,6 +464,7 @@ void uva_stream_cancel(struct uva_stream *stream, int code, const char *reason)
                         code != 0 ? code : ECANCELED, "%s",
                         reason != NULL ? reason : "cancelled");
     uva__atomic64_exchange(&stream->latch, UVA__CANCEL_LATCH_SET);
+    stream_note(stream, "cancel", stream->why.code);
     uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
@@ -475,8 +485,10 @@ void uva_stream_resume(struct uva_stream *stream)
 {
     if (!stream_is_usable(stream))
         return;
-    if (uva__atomic64_exchange(&stream->resumed, 1) == 0)
-        uva__rt_wake(stream->rt, &stream->wakeup);
+    if (uva__atomic64_exchange(&stream->resumed, 1) != 0)
+        return;
+    stream_note(stream, "resume", 0);
+    uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
 int uva_stream_status(const struct uva_stream *stream, struct uva_error *error)

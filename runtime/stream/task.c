@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arrow/layout.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "loop/rt.h"
@@ -138,18 +139,61 @@ static int task_claim(struct uva__task *task, uint64_t generation)
     return code;
 }
 
+/* Sizes are measured at extraction only where times are measured, too. */
+static void task_count_bytes(struct uva__meter *meter,
+                             const struct ArrowSchema *schema,
+                             const struct ArrowDeviceArray *array)
+{
+    int64_t bytes;
+
+    if (meter->times == NULL)
+        return;
+    if (uva__layout_measure(schema, array, &bytes, NULL) == 0)
+        uva__counter_add_shared(&meter->shared.bytes, bytes);
+}
+
+/* Counts rows that extraction has made: `here` is whether this is a turn of the
+ * stream's loop, which has counters of its own. */
+static inline void task_count_rows(struct uva__meter *meter, bool here,
+                                   const struct ArrowDeviceArray *array)
+{
+    if (here)
+        uva__counter_add(&meter->loop.rows, array->array.length);
+    else
+        uva__counter_add_shared(&meter->shared.rows, array->array.length);
+}
+
+/* Counts a batch that has passed all maps of its producer, in the first one. */
+static inline void task_count_mapped(struct uva__meter *meter, bool here)
+{
+    if (here)
+        uva__counter_add(&meter->loop.batches, 1);
+    else
+        uva__counter_add_shared(&meter->shared.batches, 1);
+}
+
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
                      struct uva_error *error)
 {
+    const struct uva__producer *p = task->producer;
+    struct uva__meter *meter = p->source->meter;
     struct uva__lazy lazy = task->lazy;
+    const uint64_t since_ns = uva__span_begin(p->rt);
     int code;
 
     uva_array_clear(out); /* Clauses. */
     code = lazy.extract(lazy.ctx, lazy.item, out, error);
+    uva__span_end(meter, "extract", task->info.ordinal, since_ns);
     if (code == 0 && out->array.release == NULL)
         code = uva_error_set(error, EPROTO,
                              "the extraction succeeded and gave no array");
-    return code;
+    if (code != 0)
+        return code;
+    task_count_rows(meter, uva__rt_in_turn(p->rt), out);
+    if (since_ns != 0)
+        task_count_bytes(meter, p->maps != NULL ? &p->maps->schema : p->output,
+                         out);
+    return 0;
 }
 
 /* Members that a map forgets to set are 0. It cannot forget the array. */
@@ -161,10 +205,28 @@ static void task_blank(struct ArrowDeviceArray *out)
     memset((char *)out + behind, 0, sizeof(*out) - behind);
 }
 
+/* Calls the function of one map, and reports that. */
+__attribute__((noinline)) static int
+task_map_timed(const struct uva__task *task, const struct uva__mapping *m,
+               struct uva_batch *in, struct ArrowDeviceArray *out,
+               struct uva_error *error)
+{
+    const uint64_t since_ns = uva__span_begin(task->producer->rt);
+    const int code = m->options.batch(m->options.ctx, in, out, error);
+
+    uva__span_end(m->meter, "map", task->info.ordinal, since_ns);
+    if (code == 0 && out->array.release != NULL)
+        task_count_bytes(
+            m->meter,
+            m->next != NULL ? &m->next->schema : task->producer->output, out);
+    return code;
+}
+
 /* Runs one map, which takes the data of `in`. */
 static int task_map_one(const struct uva__task *task,
-                        const struct uva__mapping *m, struct uva_batch *in,
-                        struct ArrowDeviceArray *out, struct uva_error *error)
+                        const struct uva__mapping *m, bool here,
+                        struct uva_batch *in, struct ArrowDeviceArray *out,
+                        struct uva_error *error)
 {
     int code;
 
@@ -173,12 +235,16 @@ static int task_map_one(const struct uva__task *task,
     in->ordinal = task->info.ordinal;
     in->stream = NULL;
     task_blank(out);
-    code =
-        uva__error_positive(m->options.batch(m->options.ctx, in, out, error));
+    code = task->producer->observed == 0
+               ? m->options.batch(m->options.ctx, in, out, error)
+               : task_map_timed(task, m, in, out, error);
+    code = uva__error_positive(code);
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
         code =
             uva_error_set(error, EPROTO, "a map succeeded and gave no array");
+    if (code == 0)
+        task_count_rows(m->meter, here, out);
     return code;
 }
 
@@ -195,18 +261,23 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__mapping *m = task->producer->maps;
+    const bool here = uva__rt_in_turn(task->producer->rt);
     struct uva_batch other, *from = in, *to = &other, *swap;
     int code = 0;
 
     batch_begin(in);
     batch_begin(&other);
     for (; m->next != NULL && code == 0; m = m->next) {
-        code = task_map_one(task, m, from, &to->data, error);
+        code = task_map_one(task, m, here, from, &to->data, error);
         swap = from;
         from = to;
         to = swap;
     }
-    return code != 0 ? code : task_map_one(task, m, from, out, error);
+    if (code == 0)
+        code = task_map_one(task, m, here, from, out, error);
+    if (code == 0)
+        task_count_mapped(task->producer->maps->meter, here);
+    return code;
 }
 
 /* Extraction that may fail: the producer reports the error on the loop. */

@@ -27,7 +27,7 @@ static bool gone[STREAMS];                  /* on_closed was called */
 /* ---- the fixture -------------------------------------------------------- */
 
 /* A turn does not end early on a machine that is busy, so the order of batches
- * is always the same. */
+ * does not depend on time. */
 static void set_up(void)
 {
     const struct uva_runtime_options patient = {.turn_us = 100000000};

@@ -19,6 +19,8 @@
 #include "uvarrow/stages.h"
 
 static struct push_fixture p;
+static struct uva__meter meter;                       /* of `source` */
+static struct uva__source source = {.meter = &meter}; /* of a bare queue */
 
 /* ---- writers ------------------------------------------------------------ */
 
@@ -36,8 +38,8 @@ struct writer {
 static int writer_push(struct writer *w, struct ArrowDeviceArray *array)
 {
     if (w->queue != NULL)
-        return uva__push_queue_push(w->queue, array, array->array.length, NULL,
-                                    w->timeout_ms);
+        return uva__push_queue_push(w->queue, &meter, array,
+                                    array->array.length, NULL, w->timeout_ms);
     return uva_pusher_push(p.pusher, array, NULL, w->timeout_ms);
 }
 
@@ -470,6 +472,7 @@ static void queue_open_idle(int32_t batches, int32_t refill)
 
     push_open(&p, 0, 0);
     memset(&queue, 0, sizeof(queue));
+    meter.point.rt = uva__loop_rt(p.loop.runtime);
     node = (struct uva__wakeup){.ops = &wakeup_ops};
     ck_assert_int_eq(uva__push_queue_init(&queue, uva__loop_rt(p.loop.runtime),
                                           &node, &window),
@@ -496,8 +499,6 @@ static int queue_push(int64_t length)
     return w.code;
 }
 
-static struct uva__share no_share; /* of no limited memory */
-
 /* Takes `n` batches, as one look of the loop does. */
 static void queue_take(int n)
 {
@@ -508,7 +509,7 @@ static void queue_take(int n)
         uva_array_release(&task.array);
         uva__task_clear(&task, &queue.rt->allocator);
     }
-    (void)uva__push_queue_absorb(&queue, &no_share);
+    (void)uva__push_queue_absorb(&queue, &source);
 }
 
 static int64_t queue_waiting(void)
@@ -538,7 +539,7 @@ static void fill(int n)
 {
     while (n-- > 0)
         ck_assert_int_eq(queue_push(1), 0);
-    (void)uva__push_queue_absorb(&queue, &no_share);
+    (void)uva__push_queue_absorb(&queue, &source);
 }
 
 START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
@@ -555,7 +556,7 @@ START_TEST(those_who_wait_are_called_at_the_refill_mark_and_not_before)
     ck_assert_int_eq(queue_waiting(), 0);
     ck_assert_int_eq(writer_join(&w[0]), 0);
     ck_assert_int_eq(writer_join(&w[1]), 0);
-    ck_assert_int_eq(uva__push_queue_absorb(&queue, &no_share), 3);
+    ck_assert_int_eq(uva__push_queue_absorb(&queue, &source), 3);
     queue_close();
 }
 END_TEST

@@ -14,6 +14,7 @@ enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 2048, JOBS = ENTRIES + 1 };
 
 static struct {
     struct uva__rt rt;
+    struct uva__meter meter;
     struct uva__stage stage;
     struct uva__wakeup wakeup;
     struct uva__extract_pool extract_pool;
@@ -60,19 +61,21 @@ void uva__rt_job_end(struct uva__rt *rt)
     world.begun--;
 }
 
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     (void)rt;
     (void)wakeup;
+    return false;
 }
 
-void uva__lane_submit(struct uva__jobs *jobs, enum uva_lane lane,
-                      struct uva_job *job)
+void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
+                              struct uva_job *job, struct uva__counter *wakeups)
 {
     const uint64_t at = world.put++;
 
     (void)jobs;
     (void)lane;
+    (void)wakeups;
     if (at == (uint64_t)(yields ? JOBS : ENTRIES))
         sim_fail("more jobs than cells");
     world.jobs[at] = job;
@@ -223,6 +226,8 @@ static void prepare(void)
                                                 .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
     world.stage.source.rt = &world.rt;
+    world.stage.source.meter = &world.meter;
+    world.meter.point.rt = &world.rt;
     world.extract_pool.stage = &world.stage;
     world.extract_pool.wakeup = &world.wakeup;
     world.extract_pool.workers = WORKERS;

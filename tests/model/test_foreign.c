@@ -59,6 +59,7 @@ struct peer {
 
 static struct {
     struct uva__rt rt;
+    struct uva__meter meter;
     struct uva__foreign foreign;
     struct peer peer;
     struct uva__atomic64 posted;
@@ -102,11 +103,23 @@ void uva__rt_release(struct uva__rt *rt)
     (void)rt;
 }
 
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *node)
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *node)
 {
     (void)rt;
     (void)node;
     uva__atomic64_exchange(&world.posted, 1);
+    return false;
+}
+
+/* No job of a lane is submitted here. */
+void uva__lane_submit_counted(struct uva__jobs *jobs, enum uva_lane lane,
+                              struct uva_job *job, struct uva__counter *wakeups)
+{
+    (void)jobs;
+    (void)lane;
+    (void)job;
+    (void)wakeups;
+    sim_fail("a job was submitted");
 }
 
 void uva__rt_breach(struct uva__rt *rt, const char *stream, const char *clause,
@@ -446,6 +459,8 @@ static void prepare(void)
         .cancel = peer_cancel,
     };
     i->source.rt = &world.rt;
+    i->source.meter = &world.meter;
+    world.meter.point.rt = &world.rt;
     i->source.device_type = ARROW_DEVICE_CPU;
     i->options.window.batches = cases[now].window;
     i->options.free_ctx = peer_leave;

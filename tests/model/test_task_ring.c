@@ -62,11 +62,12 @@ void uva__rt_release(struct uva__rt *rt)
     (void)rt;
 }
 
-void uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     (void)rt;
     (void)wakeup;
     uva__atomic64_exchange(&world.posted, 1);
+    return false;
 }
 
 void uva__rt_log(struct uva__rt *rt, enum uva_log_level level,

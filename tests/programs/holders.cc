@@ -280,6 +280,28 @@ static void a_group_is_cancelled_and_done(const uva::runtime &rt)
     assert(ended && done);
 }
 
+static void a_stream_is_looked_at(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt);
+    const uva::stream look(uva_stream_acquire(s.get()));
+    uva_stage_stats stats[4];
+    std::size_t count = 4;
+    int64_t passed = 0;
+
+    s.inspect(uva::options<uva_inspect>()
+                  .set(&uva_inspect::event,
+                       [](void *ctx, const uva_event *event) {
+                           *static_cast<int64_t *>(ctx) +=
+                               event->kind == UVA_EVENT_BATCH;
+                       })
+                  .set(&uva_inspect::ctx, &passed));
+    (void)sum_of(std::move(s));
+    run();
+    const int code = look.get_stats(stats, &count);
+    assert(code == 0 && count == 1 && stats[0].next == -1);
+    assert(passed > 0 && stats[0].batches == passed);
+}
+
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
 {
     uva::stream s = scan(rt);
@@ -563,6 +585,7 @@ int main()
         replies_that_are_lost_fail_the_stream(rt);
         a_tee_gives_another_stream(rt);
         a_group_is_cancelled_and_done(rt);
+        a_stream_is_looked_at(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);

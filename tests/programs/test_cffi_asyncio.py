@@ -26,7 +26,7 @@ try:
 except ImportError:
     cffi = None
 
-HEADERS = "arrow_abi base arrow runtime stream adapters stages".split()
+HEADERS = "arrow_abi base arrow trace runtime stream adapters stages".split()
 BATCHES, ROWS = 20, 1000  # as support/world.h has them
 PATIENCE = 100  # time limit of a test, in seconds
 ffi = lib = None

@@ -170,6 +170,54 @@ static void add_transform(struct uva_stream *stream,
     (void)uva_stream_transform(stream, &options);
 }
 
+/* ---- an inspector ------------------------------------------------------- */
+
+struct witness {
+    int64_t requested, batches;
+    bool schema, ended;
+};
+
+static void witness_event(void *ctx, const struct uva_event *event)
+{
+    struct witness *witness = ctx;
+
+    if (witness->ended)
+        sim_fail("an inspector is called after the end");
+    if (event->stream == NULL)
+        sim_fail("an event without its stream");
+    switch (event->kind) {
+    case UVA_EVENT_SCHEMA:
+        witness->schema = true;
+        break;
+    case UVA_EVENT_REQUEST:
+        witness->requested = event->count > INT64_MAX - witness->requested
+                                 ? INT64_MAX
+                                 : witness->requested + event->count;
+        break;
+    case UVA_EVENT_BATCH:
+        if (!witness->schema || ++witness->batches > witness->requested)
+            sim_fail("a batch passes that was not requested");
+        break;
+    case UVA_EVENT_CANCEL:
+        break;
+    case UVA_EVENT_END:
+        witness->ended = true;
+        break;
+    }
+}
+
+static void add_inspector(struct uva_stream *stream,
+                          struct expectation *expectation)
+{
+    struct witness *witness = arena_new(sizeof(*witness), "an inspector");
+
+    expectation_note("chain %d: an inspector", expectation->number);
+    (void)uva_stream_inspect(stream,
+                             &(struct uva_inspect){.event = witness_event,
+                                                   .free_ctx = arena_free_ctx,
+                                                   .ctx = witness});
+}
+
 /* ---- chains of stages --------------------------------------------------- */
 
 static void add_limit(struct uva_stream *stream,
@@ -346,6 +394,39 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
     }
 }
 
+/* Those for streams of our own alone, and as often a map. */
+static void add_own_stage(struct uva_runtime *runtime,
+                          struct uva_stream *stream,
+                          struct expectation *expectation)
+{
+    switch (sim_choose(9)) {
+    case 0:
+        add_transform(stream, expectation);
+        break;
+    case 1:
+        if (!expectation->device) /* empty streams are of the CPU */
+            add_merge(runtime, stream, expectation);
+        break;
+    case 2:
+        async_add_stage(stream, expectation);
+        break;
+    case 3:
+        add_timeout(stream, expectation);
+        break;
+    case 4:
+        add_throttle(stream, expectation);
+        break;
+    case 5:
+        add_tee(stream, expectation);
+        break;
+    case 6:
+        add_inspector(stream, expectation);
+        break;
+    default:
+        add_map(stream, expectation);
+    }
+}
+
 static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
                        struct expectation *expectation, bool devices)
 {
@@ -354,34 +435,15 @@ static void add_stages(struct uva_runtime *runtime, struct uva_stream *stream,
             device_add_stage(stream, expectation);
             continue;
         }
-        switch (sim_choose(expectation->foreign ? 2 : 10)) {
+        switch (sim_choose(expectation->foreign ? 2 : 11)) {
         case 0:
             add_limit(stream, expectation);
             break;
         case 1:
             add_parallel(stream, expectation);
             break;
-        case 2:
-            add_transform(stream, expectation);
-            break;
-        case 3:
-            if (!expectation->device) /* empty streams are of the CPU */
-                add_merge(runtime, stream, expectation);
-            break;
-        case 4:
-            async_add_stage(stream, expectation);
-            break;
-        case 5:
-            add_timeout(stream, expectation);
-            break;
-        case 6:
-            add_throttle(stream, expectation);
-            break;
-        case 7:
-            add_tee(stream, expectation);
-            break;
         default:
-            add_map(stream, expectation);
+            add_own_stage(runtime, stream, expectation);
         }
     }
 }

@@ -193,11 +193,26 @@ static void host_check(struct host *host)
     is_check_requested = is_check_requested || host->options.check == 0;
 }
 
+static void on_trace(void *ctx, const struct uva_trace_event *event)
+{
+    const struct host *host = ctx;
+
+    if (event->name == NULL || event->stage_name == NULL ||
+        event->stream_id == 0 || event->end_ns < event->at_ns)
+        sim_fail("a trace event of %s is not complete",
+                 event->name != NULL ? event->name : "nothing");
+    if (host->quiet)
+        sim_fail("a trace event after the last call of all");
+}
+
 static void host_draw(struct host *host, struct uva_workers *workers)
 {
     host->fiber = -1;
     host->how = (enum hosting)sim_choose(4);
     host->options = (struct uva_runtime_options){
+        .measure = peers_chance(1, 4),
+        .trace.event = peers_chance(1, 8) ? on_trace : NULL,
+        .trace.ctx = host,
         .workers = workers,
         .allocator = arena_allocator(),
         .check = -1,

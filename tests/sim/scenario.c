@@ -85,6 +85,10 @@ static void draw_mishaps(void)
         expectation_note("thread %lld fails", (long long)fail_at);
     if (!scenario.closes && !scarce && fail_at == 0 && !scenario.hostile)
         peers_allow_late_calls();
+}
+
+static void draw_devices(void)
+{
     device_stages_begin();
     scenario.devices = peers_chance(1, 2);
     if (scenario.devices)
@@ -261,12 +265,37 @@ static void outsiders_spawn(void)
         }
 }
 
+/* Reads the statistics of a chain, whatever happens to it meanwhile. What is
+ * counted never gets less. */
+static void looker(void *arg)
+{
+    struct chain *chain = arg;
+    struct uva_stage_stats now[32];
+    int64_t before = 0;
+    size_t count;
+
+    for (uint64_t n = 1 + sim_choose(4); n > 0; n--) {
+        meddle_soon();
+        count = sizeof(now) / sizeof(now[0]);
+        if (uva_stream_get_stats(chain->streams[0], now, &count) != 0)
+            sim_fail("get_stats failed");
+        if (count > 0 && now[0].batches < before)
+            sim_fail("a stage has passed on fewer batches than before");
+        before = count > 0 ? now[0].batches : 0;
+    }
+    scenario.meddlers--;
+}
+
 static void meddlers_spawn(void)
 {
     struct chain *chain;
 
     for (int i = 0; i < scenario.chains_used; i++) {
         chain = &scenario.chains[i];
+        if (chain->used > 0 && peers_chance(1, 4)) {
+            scenario.meddlers++;
+            peers_spawn("looker", looker, chain);
+        }
         if (chain->expectation.over || !(chain->expectation.meddled))
             continue;
         scenario.meddlers++;
@@ -443,6 +472,7 @@ static void scenario_body(void *arg)
 {
     (void)arg;
     draw_mishaps();
+    draw_devices();
     draw_workers();
     if (scenario.alone)
         runtime_open_alone();

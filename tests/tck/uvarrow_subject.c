@@ -6,7 +6,7 @@
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
  * map_async that is answered by other threads, A one that is answered at once,
  * i timeout, y retry, h throttle, b tee and the second branch is read beside
- * it, B tee and the second branch leaves).
+ * it, B tee and the second branch leaves, n inspect).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -145,51 +145,136 @@ static void tee_add(struct uva_stream *stream, bool is_read)
     uva_stream_release(branch);
 }
 
+static void add_map(struct uva_stream *stream)
+{
+    (void)uva_stream_map(stream, &(struct uva_map){.batch = map_through});
+}
+
+static void add_limit(struct uva_stream *stream)
+{
+    (void)uva_stream_limit(stream, INT64_MAX);
+}
+
+static void add_parallel(struct uva_stream *stream)
+{
+    (void)uva_stream_parallel(stream, NULL);
+}
+
+static void add_transform(struct uva_stream *stream)
+{
+    (void)uva_stream_transform(
+        stream, &(struct uva_transform){.batch = transform_through});
+}
+
+static void add_transform_on_loop(struct uva_stream *stream)
+{
+    (void)uva_stream_transform(
+        stream,
+        &(struct uva_transform){.batch = transform_through, .on_loop = true});
+}
+
+static void add_filter(struct uva_stream *stream)
+{
+    (void)uva_stream_filter(stream, &(struct uva_filter){.keep = keep_all});
+}
+
+static void add_limit_rows(struct uva_stream *stream)
+{
+    (void)uva_stream_limit_rows(stream, INT64_MAX);
+}
+
+static void add_merge(struct uva_stream *stream)
+{
+    (void)uva_stream_merge(stream, NULL, 0, NULL);
+}
+
+static void add_concat(struct uva_stream *stream)
+{
+    (void)uva_stream_concat(stream, NULL, 0, 0);
+}
+
+static void add_map_answered_elsewhere(struct uva_stream *stream)
+{
+    (void)uva_stream_map_async(
+        stream, &(struct uva_async_map){.begin = begin_answer, .at_once = 4});
+}
+
+static void add_map_answered_at_once(struct uva_stream *stream)
+{
+    (void)uva_stream_map_async(
+        stream, &(struct uva_async_map){.begin = begin_through, .at_once = 4});
+}
+
+static void add_retry(struct uva_stream *stream)
+{
+    (void)uva_stream_retry(stream, &(struct uva_retry){.again = no_other});
+}
+
+static void add_throttle(struct uva_stream *stream)
+{
+    (void)uva_stream_throttle(
+        stream, &(struct uva_throttle){.batches_per_s = 1000000000,
+                                       .bytes_per_s = 1000000000000});
+}
+
+static void add_timeout(struct uva_stream *stream)
+{
+    (void)uva_stream_timeout(stream,
+                             &(struct uva_timeout){.open_ms = HOUR_MS,
+                                                   .between_ms = HOUR_MS,
+                                                   .total_ms = HOUR_MS});
+}
+
+static void add_tee_read_beside(struct uva_stream *stream)
+{
+    tee_add(stream, true);
+}
+
+static void add_tee_left(struct uva_stream *stream)
+{
+    tee_add(stream, false);
+}
+
+static void inspect_nothing(void *ctx, const struct uva_event *event)
+{
+    (void)ctx;
+    (void)event;
+}
+
+static void add_inspector(struct uva_stream *stream)
+{
+    (void)uva_stream_inspect(stream,
+                             &(struct uva_inspect){.event = inspect_nothing});
+}
+
+static void (*const stages[128])(struct uva_stream *stream) = {
+    ['m'] = add_map,
+    ['l'] = add_limit,
+    ['p'] = add_parallel,
+    ['t'] = add_transform,
+    ['T'] = add_transform_on_loop,
+    ['f'] = add_filter,
+    ['r'] = add_limit_rows,
+    ['g'] = add_merge,
+    ['c'] = add_concat,
+    ['a'] = add_map_answered_elsewhere,
+    ['A'] = add_map_answered_at_once,
+    ['y'] = add_retry,
+    ['h'] = add_throttle,
+    ['i'] = add_timeout,
+    ['b'] = add_tee_read_beside,
+    ['B'] = add_tee_left,
+    ['n'] = add_inspector,
+};
+
 static void chain_add(struct uva_stream *stream)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
 
     for (; chain != NULL && *chain != '\0'; chain++) {
-        if (*chain == 'm')
-            (void)uva_stream_map(stream,
-                                 &(struct uva_map){.batch = map_through});
-        else if (*chain == 'l')
-            (void)uva_stream_limit(stream, INT64_MAX);
-        else if (*chain == 'p')
-            (void)uva_stream_parallel(stream, NULL);
-        else if (*chain == 't' || *chain == 'T')
-            (void)uva_stream_transform(
-                stream, &(struct uva_transform){.batch = transform_through,
-                                                .on_loop = *chain == 'T'});
-        else if (*chain == 'f')
-            (void)uva_stream_filter(stream,
-                                    &(struct uva_filter){.keep = keep_all});
-        else if (*chain == 'r')
-            (void)uva_stream_limit_rows(stream, INT64_MAX);
-        else if (*chain == 'g')
-            (void)uva_stream_merge(stream, NULL, 0, NULL);
-        else if (*chain == 'c')
-            (void)uva_stream_concat(stream, NULL, 0, 0);
-        else if (*chain == 'a' || *chain == 'A')
-            (void)uva_stream_map_async(
-                stream,
-                &(struct uva_async_map){.begin = *chain == 'a' ? begin_answer
-                                                               : begin_through,
-                                        .at_once = 4});
-        else if (*chain == 'y')
-            (void)uva_stream_retry(stream,
-                                   &(struct uva_retry){.again = no_other});
-        else if (*chain == 'h')
-            (void)uva_stream_throttle(
-                stream, &(struct uva_throttle){.batches_per_s = 1000000000,
-                                               .bytes_per_s = 1000000000000});
-        else if (*chain == 'i')
-            (void)uva_stream_timeout(
-                stream, &(struct uva_timeout){.open_ms = HOUR_MS,
-                                              .between_ms = HOUR_MS,
-                                              .total_ms = HOUR_MS});
-        else if (*chain == 'b' || *chain == 'B')
-            tee_add(stream, *chain == 'b');
+        if (*chain < 0 || stages[(int)*chain] == NULL)
+            abort(); /* no such letter */
+        stages[(int)*chain](stream);
     }
 }
 

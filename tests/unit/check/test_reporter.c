@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "check/breach_text.h"
 #include "check/transcript.h"
-#include "check/utf8.h"
 #include "protocol/clauses.h"
 #include "support/breach_log.h"
 #include "support/check_suite.h"

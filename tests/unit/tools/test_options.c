@@ -23,7 +23,8 @@ static int read_line(struct uva__options *options, char *line,
 
 START_TEST(options_stand_before_and_after_the_query)
 {
-    char line[] = "--driver d.so SELECT --uri=file:x?a=b --quiet --output o";
+    char line[] = "--driver d.so SELECT --uri=file:x?a=b --quiet --output o "
+                  "--trace=t";
     struct uva__options options;
 
     ck_assert_int_eq(read_line(&options, line, NULL), 0);
@@ -32,6 +33,7 @@ START_TEST(options_stand_before_and_after_the_query)
     ck_assert_str_eq(options.uri, "file:x?a=b");
     ck_assert_str_eq(options.sql, "SELECT");
     ck_assert_str_eq(options.output, "o");
+    ck_assert_str_eq(options.trace, "t");
     ck_assert(options.quiet && !options.help);
     uva__options_fini(&options);
 }

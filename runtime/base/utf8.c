@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strict UTF-8: no form longer than needed, no surrogate, nothing beyond the
  * last plane. */
-#include "check/utf8.h"
+#include "base/utf8.h"
 
 #include <stdint.h>
 

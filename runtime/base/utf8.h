@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether text is UTF-8. */
-#ifndef UVA_CHECK_UTF8_H
-#define UVA_CHECK_UTF8_H
+#ifndef UVA_BASE_UTF8_H
+#define UVA_BASE_UTF8_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,53 @@
+# Puts page.html, page.css and page.js of FOLDER into the C file OUT:
+#   cmake -DFOLDER=tools/timeline -DOUT=timeline_page.c -P embed_page.cmake
+# The page may run that script and use that style alone, because its content
+# security policy names the hash of each.
+
+# hash_source(TEXT VARIABLE): 'sha256-...' as a policy has it, in base64
+function(hash_source text variable)
+    set(letters ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+    string(SHA256 hex "${text}")
+    string(APPEND hex 00) # 33 bytes; the last letter becomes the "="
+    set(code)
+    foreach(at RANGE 0 60 6)
+        string(SUBSTRING ${hex} ${at} 6 three)
+        math(EXPR bits "0x${three}")
+        foreach(shift IN ITEMS 18 12 6 0)
+            math(EXPR letter "(${bits} >> ${shift}) & 63")
+            string(SUBSTRING ${letters} ${letter} 1 letter)
+            string(APPEND code ${letter})
+        endforeach()
+    endforeach()
+    string(SUBSTRING ${code} 0 43 code)
+    set(${variable} "sha256-${code}=" PARENT_SCOPE)
+endfunction()
+
+# as_array(TEXT NAME VARIABLE): the definition of an array and of its size
+function(as_array text name variable)
+    file(WRITE "${OUT}.part" "${text}")
+    file(READ "${OUT}.part" hex HEX)
+    file(REMOVE "${OUT}.part")
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+    string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
+        bytes "${bytes}")
+    set(${variable} "const unsigned char ${name}[] = {\n${bytes}};\n\
+const size_t ${name}_size = sizeof(${name});\n" PARENT_SCOPE)
+endfunction()
+
+foreach(part IN ITEMS html css js)
+    file(READ "${FOLDER}/page.${part}" ${part})
+endforeach()
+hash_source("${css}" css_hash)
+hash_source("${js}" js_hash)
+string(REPLACE "@STYLE_HASH@" "${css_hash}" html "${html}")
+string(REPLACE "@SCRIPT_HASH@" "${js_hash}" html "${html}")
+string(REPLACE "@STYLE@" "${css}" html "${html}")
+string(REPLACE "@SCRIPT@" "${js}" html "${html}")
+string(FIND "${html}" "@EVENTS@" at)
+string(SUBSTRING "${html}" 0 ${at} head)
+math(EXPR at "${at} + 8")
+string(SUBSTRING "${html}" ${at} -1 tail)
+as_array("${head}" uva__timeline_head head)
+as_array("${tail}" uva__timeline_tail tail)
+file(WRITE "${OUT}" "/* Made by cmake/embed_page.cmake. */\n\
+#include \"timeline_page.h\"\n${head}${tail}")

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counts what is more than one addition, reports trace events, and reads a
+ * meter for uva_stream_get_stats(). */
+#include "stream/meter.h"
+
+#include "stream/label.h"
+
+/* ---- events ------------------------------------------------------------- */
+
+static void point_send(const struct uva__point *point,
+                       struct uva_trace_event *event)
+{
+    const struct uva_trace *trace = &point->rt->trace;
+
+    event->stage_name = uva__atomic_ptr_load(&point->name);
+    event->stage = point->stage;
+    event->stream = uva__label_text(point->label);
+    event->stream_id = point->label->id;
+    trace->event(trace->ctx, event);
+}
+
+static void point_send_span(const struct uva__point *point,
+                            enum uva_trace_kind kind, const char *name,
+                            int64_t ordinal, uint64_t since_ns, uint64_t now_ns)
+{
+    point_send(point, &(struct uva_trace_event){.kind = kind,
+                                                .name = name,
+                                                .ordinal = ordinal,
+                                                .at_ns = (int64_t)since_ns,
+                                                .end_ns = (int64_t)now_ns});
+}
+
+void uva__point_report_span(const struct uva__point *point, const char *name,
+                            int64_t ordinal, uint64_t since_ns)
+{
+    point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                    uva__clock_ns());
+}
+
+void uva__meter_span(struct uva__meter *meter, const char *name,
+                     int64_t ordinal, uint64_t since_ns)
+{
+    const uint64_t now_ns = uva__clock_ns();
+    const int64_t took_ns = (int64_t)(now_ns - since_ns);
+
+    if (meter->times != NULL) {
+        uva__counter_add_shared(&meter->times->busy, took_ns);
+        uva__counter_raise_shared(&meter->times->busy_max, took_ns);
+    }
+    if (uva__point_traces(&meter->point))
+        point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
+                        now_ns);
+}
+
+void uva__meter_wait(const struct uva__meter *meter, const char *name,
+                     int64_t ordinal, uint64_t since_ns)
+{
+    if (since_ns != 0 && uva__point_traces(&meter->point))
+        point_send_span(&meter->point, UVA_TRACE_WAIT, name, ordinal, since_ns,
+                        uva__clock_ns());
+}
+
+void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
+                       const char *name, int64_t value)
+{
+    const int64_t now_ns = (int64_t)uva__clock_ns();
+
+    point_send(point, &(struct uva_trace_event){.kind = kind,
+                                                .name = name,
+                                                .ordinal = -1,
+                                                .at_ns = now_ns,
+                                                .end_ns = now_ns,
+                                                .value = value});
+}
+
+void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
+                            const struct uva__label *from, int64_t before)
+{
+    const int64_t now_ns = (int64_t)uva__clock_ns();
+
+    point_send(point, &(struct uva_trace_event){.kind = UVA_TRACE_LINK,
+                                                .name = "from",
+                                                .ordinal = ordinal,
+                                                .at_ns = now_ns,
+                                                .end_ns = now_ns,
+                                                .value = before,
+                                                .from_id = from->id});
+}
+
+/* ---- counting ----------------------------------------------------------- */
+
+void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
+                           int64_t bytes)
+{
+    uva__point_report(&meter->point, UVA_TRACE_COUNTER, "batches", batches);
+    uva__point_report(&meter->point, UVA_TRACE_COUNTER, "bytes", bytes);
+}
+
+void uva__meter_end(struct uva__meter *meter)
+{
+    uva__counter_set(&meter->loop.queued, 0);
+    uva__counter_set(&meter->loop.queued_bytes, 0);
+    uva__small_counter_set(&meter->over, 1);
+}
+
+/* Once the job is submitted, it may run and free all of this. */
+void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
+                       struct uva_job *job, uint64_t *submitted_ns)
+{
+    *submitted_ns = uva__span_begin(meter->point.rt);
+    uva__small_counter_add_shared(&meter->shared.jobs_waiting, 1);
+    uva__lane_submit_counted(&meter->point.rt->jobs, lane, job,
+                             &meter->shared.wakeups);
+}
+
+void uva__meter_run_begin(struct uva__meter *meter, uint64_t submitted_ns)
+{
+    uva__small_counter_add_shared(&meter->shared.jobs_waiting, -1);
+    uva__small_counter_add_shared(&meter->shared.jobs_running, 1);
+    if (submitted_ns == 0)
+        return;
+    if (meter->times != NULL)
+        uva__counter_add_shared(&meter->times->worker_wait,
+                                (int64_t)(uva__clock_ns() - submitted_ns));
+    uva__meter_wait(meter, "worker", -1, submitted_ns);
+}
+
+void uva__meter_note_wakeup(struct uva__meter *meter)
+{
+    uva__counter_add_shared(&meter->shared.wakeups, 1);
+    uva__point_instant(&meter->point, "wake-up", 1);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* The extraction that runs a map is part of a stage behind it. */
+static enum uva_waiting map_waits_for(const struct uva__meter *meter,
+                                      const struct uva_stage_stats *stats)
+{
+    const struct uva__meter *behind = uva__atomic_ptr_load(&meter->next);
+
+    if (stats->batches == uva__counter_get(&meter->source->loop.batches))
+        return stats->requested > stats->batches ? UVA_WAITING_SOURCE
+                                                 : UVA_WAITING_CONSUMER;
+    for (; behind != NULL; behind = uva__atomic_ptr_load(&behind->next))
+        if (behind->source == NULL)
+            break;
+    if (behind != NULL &&
+        uva__small_counter_get(&behind->shared.jobs_running) == 0 &&
+        uva__small_counter_get(&behind->shared.jobs_waiting) > 0)
+        return UVA_WAITING_WORKER;
+    return UVA_WAITING_NONE;
+}
+
+static enum uva_waiting meter_waits_for(const struct uva__meter *meter,
+                                        const struct uva_stage_stats *stats)
+{
+    const struct uva__meter *counts =
+        meter->source != NULL ? meter->source : meter;
+    const int32_t blocked = uva__small_counter_get(&meter->loop.blocked);
+
+    if (uva__small_counter_get(&counts->over) != 0 ||
+        uva__small_counter_get(&meter->loop.inside) != 0 ||
+        uva__small_counter_get(&meter->shared.jobs_running) > 0)
+        return UVA_WAITING_NONE;
+    if (meter->source != NULL)
+        return map_waits_for(meter, stats);
+    if (uva__small_counter_get(&meter->shared.jobs_waiting) > 0)
+        return UVA_WAITING_WORKER;
+    if (blocked != UVA_WAITING_NONE)
+        return (enum uva_waiting)blocked;
+    return stats->requested > stats->batches ? UVA_WAITING_SOURCE
+                                             : UVA_WAITING_CONSUMER;
+}
+
+static void meter_read_times(const struct uva__meter_times *times,
+                             struct uva_stage_stats *out)
+{
+    out->busy_ns = uva__counter_get(&times->busy);
+    out->busy_max_ns = uva__counter_get(&times->busy_max);
+    out->starved_ns = uva__counter_get(&times->starved);
+    out->idle_ns = uva__counter_get(&times->idle);
+    out->worker_wait_ns = uva__counter_get(&times->worker_wait);
+}
+
+void uva__meter_read(const struct uva__meter *meter,
+                     struct uva_stage_stats *out)
+{
+    const struct uva__meter_loop *loop = &meter->loop;
+    const struct uva__meter_shared *shared = &meter->shared;
+    const struct uva__meter *counts =
+        meter->source != NULL ? meter->source : meter;
+    const struct uva__meter *passed = /* the first map counts for all */
+        meter->source != NULL ? uva__atomic_ptr_load(&meter->source->next)
+                              : meter;
+
+    *out = (struct uva_stage_stats){
+        .name = uva__atomic_ptr_load(&meter->point.name),
+        .requested = uva__counter_get(&counts->loop.requested),
+        .batches = uva__counter_get(&passed->loop.batches) +
+                   uva__counter_get(&passed->shared.batches),
+        .rows = uva__counter_get(&loop->rows) + uva__counter_get(&shared->rows),
+        .bytes = meter->sized ? uva__counter_get(&loop->bytes) +
+                                    uva__counter_get(&shared->bytes)
+                              : -1,
+        .dropped = uva__counter_get(&loop->dropped),
+        .queued = uva__counter_get(&loop->queued),
+        .queued_bytes = uva__counter_get(&loop->queued_bytes),
+        .queued_max = uva__counter_get(&loop->queued_max),
+        .queued_bytes_max = uva__counter_get(&loop->queued_bytes_max),
+        .wakeups = uva__counter_get(&shared->wakeups),
+    };
+    if (meter->times != NULL)
+        meter_read_times(meter->times, out);
+    out->waiting = meter_waits_for(meter, out);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The meter of one stage: what uva_stream_get_stats() reports of it, and where
+ * its trace events come from. A stage has one without doing anything for it:
+ * stream/producer.c adds it and counts requests, batches and rows.
+ *
+ * What a stage does itself, where it applies:
+ *   - states what it holds, in pull: uva__source_hold() (stream/source.h);
+ *   - puts calls of the user's functions between uva__span_begin() and
+ *     uva__span_end(), which feed the statistics and the trace;
+ *   - submits its jobs with uva__meter_submit(), and begins and ends each run
+ *     of them with uva__meter_run_begin() and uva__meter_run_end();
+ *   - wakes the loop with uva__meter_wake();
+ *   - notes what holds it up besides source and demand: uva__meter_block();
+ *   - numbers batches anew: uva__meter_link();
+ *   - loses batches: uva__meter_drop().
+ *
+ * A meter lives as long as the label of its stream, and so longer than its
+ * stage. */
+#ifndef UVA_STREAM_METER_H
+#define UVA_STREAM_METER_H
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "loop/rt.h"
+#include "uvarrow/stream.h"
+
+struct uva__label;
+
+/* What the loop thread alone writes, which needs no read-modify-write. */
+struct uva__meter_loop {
+    struct uva__counter requested; /* batches, in all */
+    struct uva__counter batches;   /* passed on */
+    struct uva__counter rows;      /* of them, as far as known then */
+    struct uva__counter bytes;     /* of them */
+    struct uva__counter dropped;   /* batches lost */
+    struct uva__counter queued;    /* batches held now */
+    struct uva__counter queued_bytes;
+    struct uva__counter queued_max;
+    struct uva__counter queued_bytes_max;
+    struct uva__small_counter blocked; /* enum uva_waiting: what holds it up
+                                          besides its source and demand */
+    struct uva__small_counter inside;  /* 1: in a function of the user's */
+};
+
+/* What any thread writes. */
+struct uva__meter_shared {
+    struct uva__small_counter jobs_waiting; /* for a worker thread */
+    struct uva__small_counter jobs_running;
+    struct uva__counter batches; /* counted at extraction */
+    struct uva__counter rows;
+    struct uva__counter bytes;
+    struct uva__counter wakeups;
+};
+
+/* Times, in ns. The first two are written by the loop thread alone. */
+struct uva__meter_times {
+    struct uva__counter starved;
+    struct uva__counter idle;
+    struct uva__counter busy;
+    struct uva__counter busy_max;
+    struct uva__counter worker_wait;
+};
+
+/* Where trace events come from: a stage, or the consumer of a stream. */
+struct uva__point {
+    struct uva__atomic_ptr name; /* static: of the stage; const char */
+    struct uva__label *label;    /* borrows: it owns this */
+    struct uva__rt *rt;          /* borrows: the label holds it */
+    int32_t stage;               /* its number in the stream */
+};
+
+struct uva__meter {
+    struct uva__point point;
+    bool sized;                     /* `bytes` is counted */
+    struct uva__small_counter over; /* 1: its handler was released */
+    struct uva__meter *source;      /* borrows: of a map, the meter of the stage
+                                       with the batches that it changes */
+    struct uva__meter_times *times; /* owns; NULL: times are not measured */
+    struct uva__atomic_ptr next;    /* owns: of the stage that was added next */
+    struct uva__atomic_ptr joined;  /* counts: labels of other streams that the
+                                       stage takes in, a list */
+    struct uva__meter_loop loop;
+    struct uva__meter_shared shared;
+};
+
+static inline void uva__point_set_name(struct uva__point *point,
+                                       const char *name)
+{
+    uva__atomic_ptr_store(&point->name, (void *)(uintptr_t)name);
+}
+
+/* Whether events are to be reported. Thread: any. */
+static inline bool uva__point_traces(const struct uva__point *point)
+{
+    return (point->rt->observed & UVA__OBSERVED_TRACE) != 0;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+/* The slow halves of the functions below. Thread: any. */
+void uva__point_report_span(const struct uva__point *point, const char *name,
+                            int64_t ordinal, uint64_t since_ns);
+void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
+                       const char *name, int64_t value);
+void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
+                            const struct uva__label *from, int64_t before);
+void uva__meter_span(struct uva__meter *meter, const char *name,
+                     int64_t ordinal, uint64_t since_ns);
+
+/* Begins a call of a source or of a function of the user's: gives its time, or
+ * 0 if no times are wanted. Thread: any. */
+static inline uint64_t uva__span_begin(const struct uva__rt *rt)
+{
+    const unsigned timed = UVA__OBSERVED_MEASURE | UVA__OBSERVED_TRACE;
+
+    return (rt->observed & timed) != 0 ? uva__clock_ns() : 0;
+}
+
+/* Ends it, on the same thread. `name` is static; `ordinal` is that of the
+ * batch, or -1. */
+static inline void uva__span_end(struct uva__meter *meter, const char *name,
+                                 int64_t ordinal, uint64_t since_ns)
+{
+    if (since_ns != 0)
+        uva__meter_span(meter, name, ordinal, since_ns);
+}
+
+/* The same for a call of a consumer, which has no statistics. */
+static inline void uva__point_span_end(const struct uva__point *point,
+                                       const char *name, int64_t ordinal,
+                                       uint64_t since_ns)
+{
+    if (since_ns != 0 && uva__point_traces(point))
+        uva__point_report_span(point, name, ordinal, since_ns);
+}
+
+/* Reports that something happened. Thread: any. */
+static inline void uva__point_instant(const struct uva__point *point,
+                                      const char *name, int64_t value)
+{
+    if (uva__point_traces(point))
+        uva__point_report(point, UVA_TRACE_INSTANT, name, value);
+}
+
+/* Reports that batch `ordinal` was made from batch `before` of the stream with
+ * the label `from`. Thread: any. */
+static inline void uva__meter_link(const struct uva__meter *meter,
+                                   int64_t ordinal,
+                                   const struct uva__label *from,
+                                   int64_t before)
+{
+    if (uva__point_traces(&meter->point))
+        uva__point_report_link(&meter->point, ordinal, from, before);
+}
+
+/* Reports a wait that began at `since_ns` (0: it was not timed), and has ended:
+ * for a "worker" or a "device". Thread: any. */
+void uva__meter_wait(const struct uva__meter *meter, const char *name,
+                     int64_t ordinal, uint64_t since_ns);
+
+/* ---- queues ------------------------------------------------------------- */
+
+/* The stage holds `batches` with `bytes`. Thread: loop. */
+void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
+                           int64_t bytes);
+static inline void uva__meter_hold(struct uva__meter *meter, int64_t batches,
+                                   int64_t bytes)
+{
+    struct uva__meter_loop *loop = &meter->loop;
+
+    if (uva__point_traces(&meter->point) &&
+        (batches != uva__counter_get(&loop->queued) ||
+         bytes != uva__counter_get(&loop->queued_bytes)))
+        uva__meter_trace_held(meter, batches, bytes);
+    uva__counter_set(&loop->queued, batches);
+    if (batches > uva__counter_get(&loop->queued_max))
+        uva__counter_set(&loop->queued_max, batches);
+    uva__counter_set(&loop->queued_bytes, bytes);
+    if (bytes > uva__counter_get(&loop->queued_bytes_max))
+        uva__counter_set(&loop->queued_bytes_max, bytes);
+}
+
+/* The stage is over, and holds nothing. Thread: the last that uses it. */
+void uva__meter_end(struct uva__meter *meter);
+
+/* What holds the stage up, besides its source and demand: UVA_WAITING_WORKER,
+ * _DEVICE, _MEMORY, or _NONE. Thread: loop. */
+static inline void uva__meter_block(struct uva__meter *meter,
+                                    enum uva_waiting blocked)
+{
+    uva__small_counter_set(&meter->loop.blocked, (int32_t)blocked);
+}
+
+/* Whether the loop thread is inside a function of the user's. Thread: loop. */
+static inline void uva__meter_enter(struct uva__meter *meter, bool inside)
+{
+    uva__small_counter_set(&meter->loop.inside, inside);
+}
+
+/* `n` batches were lost. Thread: loop. */
+static inline void uva__meter_drop(struct uva__meter *meter, int64_t n)
+{
+    uva__counter_add(&meter->loop.dropped, n);
+}
+
+/* ---- jobs and wake-ups -------------------------------------------------- */
+
+/* Submits a job of the stage, as uva__lane_submit() does, and notes the time in
+ * `*submitted_ns`, if that is wanted. Thread: any. */
+void uva__meter_submit(struct uva__meter *meter, enum uva_lane lane,
+                       struct uva_job *job, uint64_t *submitted_ns);
+
+/* A run of a job that was submitted so begins, on its thread; and it ends,
+ * before the job is submitted again or another thread may use it. */
+void uva__meter_run_begin(struct uva__meter *meter, uint64_t submitted_ns);
+static inline void uva__meter_run_end(struct uva__meter *meter)
+{
+    uva__small_counter_add_shared(&meter->shared.jobs_running, -1);
+}
+
+/* A job that was submitted was taken back. Thread: any. */
+static inline void uva__meter_take_back(struct uva__meter *meter)
+{
+    uva__small_counter_add_shared(&meter->shared.jobs_waiting, -1);
+}
+
+/* Wakes the loop, as uva__rt_wake() does. Thread: any that has a reference to
+ * the stage, which it keeps until this returns. */
+void uva__meter_note_wakeup(struct uva__meter *meter);
+static inline void uva__meter_wake(struct uva__meter *meter,
+                                   struct uva__wakeup *wakeup)
+{
+    if (uva__rt_wake(meter->point.rt, wakeup))
+        uva__meter_note_wakeup(meter);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+/* Fills in `out` but for `next`. Thread: any that holds the label. */
+void uva__meter_read(const struct uva__meter *meter,
+                     struct uva_stage_stats *out);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports the steps of a producer: see stream/observe.h.
+ *
+ * Inspectors are called by the dispatcher alone, and so never inside a call of
+ * the handler: a request made inside a turn is kept until then, with
+ * UVA__DEMAND_SEEN set to have the dispatcher absorb it. */
+#include "stream/observe.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "stream/stream_impl.h"
+
+/* ---- life --------------------------------------------------------------- */
+
+int uva__observe_add(struct uva__producer *p, const struct uva_inspect *options,
+                     struct uva_stream *stream)
+{
+    struct uva__inspector *i = uva__memory_new(&p->rt->allocator, sizeof(*i));
+    struct uva__inspector **end = &p->inspectors;
+
+    if (i == NULL) {
+        if (options->free_ctx != NULL)
+            options->free_ctx(options->ctx);
+        return ENOMEM;
+    }
+    i->options = *options;
+    i->stream = stream;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = i;
+    p->observed |= UVA__OBSERVED_INSPECT;
+    return 0;
+}
+
+void uva__observe_limit(struct uva__producer *p)
+{
+    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next)
+        i->above_limit = true;
+}
+
+/* An event may come after the end of the stream, when the stages above it end;
+ * so inspectors count the stream while they may be called. */
+void uva__observe_begin(struct uva__producer *p)
+{
+    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+        uva__wakeup_acquire(&i->stream->wakeup);
+        i->held = true;
+    }
+}
+
+/* No event follows. */
+static void inspectors_let_go(struct uva__producer *p)
+{
+    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+        if (i->held)
+            uva__wakeup_release(&i->stream->wakeup);
+        i->held = false;
+    }
+}
+
+void uva__observe_free(struct uva__producer *p)
+{
+    struct uva__inspector *i = p->inspectors, *next;
+
+    inspectors_let_go(p);
+    p->inspectors = NULL;
+    for (; i != NULL; i = next) {
+        next = i->next;
+        if (i->options.free_ctx != NULL)
+            i->options.free_ctx(i->options.ctx);
+        uva__memory_free(&p->rt->allocator, i, sizeof(*i));
+    }
+}
+
+/* ---- inspectors --------------------------------------------------------- */
+
+static void inspector_call(struct uva__inspector *i, enum uva_event_kind kind,
+                           int code, int64_t count)
+{
+    const struct uva_event event = {
+        .kind = kind,
+        .code = code,
+        .count = count,
+        .time_ns = (int64_t)uva__clock_ns(),
+        .stream = i->stream,
+    };
+
+    if (i->ended)
+        return;
+    i->ended = kind == UVA_EVENT_END;
+    i->options.event(i->options.ctx, &event);
+}
+
+static void inspectors_call(struct uva__producer *p, enum uva_event_kind kind,
+                            int code, int64_t count)
+{
+    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next)
+        inspector_call(i, kind, code, count);
+}
+
+/* What is above a limit is cancelled when the limit is reached. */
+static void inspectors_end(struct uva__producer *p, int code)
+{
+    const bool limited = code == 0 && p->loop.state.left == 0;
+
+    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+        if (limited && i->above_limit && !i->ended) {
+            inspector_call(i, UVA_EVENT_CANCEL, ECANCELED, 1);
+            inspector_call(i, UVA_EVENT_END, ECANCELED, 1);
+        } else {
+            inspector_call(i, UVA_EVENT_END, code, 1);
+        }
+    }
+}
+
+static void inspectors_move(struct uva__producer *p,
+                            enum uva__producer_move move)
+{
+    const struct uva__producer_state *state = &p->loop.state;
+
+    switch (move) {
+    case UVA__MOVE_OFFER_SCHEMA:
+        inspectors_call(p, UVA_EVENT_SCHEMA, 0, 1);
+        break;
+    case UVA__MOVE_OFFER_END:
+        inspectors_end(p, 0);
+        break;
+    case UVA__MOVE_OFFER_ERROR:
+        inspectors_end(p, uva__producer_failure(p)->code);
+        break;
+    case UVA__MOVE_RELEASE: /* after a cancel, or a refusal, or the end */
+        inspectors_end(p, state->refused ? p->loop.refusal : ECANCELED);
+        inspectors_let_go(p);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static void observe_log_request(struct uva__producer *p, int64_t n)
+{
+    uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label), NULL,
+                "%s: request %lld", p->source->name, (long long)n);
+}
+
+static void observe_report_request(struct uva__producer *p, int64_t n)
+{
+    if (p->observed & UVA__OBSERVED_LOG)
+        observe_log_request(p, n);
+    uva__point_instant(&p->source->meter->point, "request", n);
+}
+
+/* Reports requests made in a turn, which were logged then. */
+static void inspectors_report_seen(struct uva__producer *p)
+{
+    const int64_t n = p->loop.seen;
+
+    p->loop.seen = 0;
+    if (n > 0)
+        inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
+}
+
+void uva__observe_request(struct uva__producer *p, int64_t n)
+{
+    observe_report_request(p, n);
+    if (!(p->observed & UVA__OBSERVED_INSPECT) || n < 1)
+        return;
+    p->loop.seen = n > INT64_MAX - p->loop.seen ? INT64_MAX : p->loop.seen + n;
+    uva__atomic64_or(&p->demand, UVA__DEMAND_SEEN);
+}
+
+void uva__observe_demand(struct uva__producer *p, uint64_t word)
+{
+    const int64_t n = (word & UVA__DEMAND_UNBOUNDED)
+                          ? INT64_MAX
+                          : (int64_t)(word >> UVA__DEMAND_SHIFT);
+    const bool cancels =
+        (word & UVA__DEMAND_CANCEL) != 0 && !p->loop.state.cancelled;
+
+    if (n != 0 || (word & UVA__DEMAND_BAD))
+        observe_report_request(p, n);
+    inspectors_report_seen(p);
+    if (n != 0)
+        inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
+    if (!cancels)
+        return;
+    if (p->observed & UVA__OBSERVED_LOG)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
+                    NULL, "%s: cancel", p->source->name);
+    uva__point_instant(&p->source->meter->point, "cancel", 1);
+    inspectors_call(p, UVA_EVENT_CANCEL, ECANCELED, 1);
+}
+
+/* ---- tasks and moves ---------------------------------------------------- */
+
+void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
+{
+    if (p->observed & UVA__OBSERVED_LOG)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
+                    NULL, "%s: on_next_task %lld", p->source->name,
+                    (long long)p->loop.offered);
+    inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
+    p->loop.ordinal = task->info.ordinal;
+    p->loop.call_ns = p->loop.hooks.foreign ? uva__span_begin(p->rt) : 0;
+    /* a consumer that is busy inside the call keeps the next batches waiting */
+    p->loop.since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
+                               p->loop.state.demand == 0 &&
+                               p->loop.state.ready > 0
+                           ? uva__clock_ns()
+                           : 0;
+}
+
+void uva__observe_offered(struct uva__producer *p)
+{
+    uva__point_span_end(&p->source->label->consumer, "on_next_task",
+                        p->loop.ordinal, p->loop.call_ns);
+    if (p->loop.since_ns != 0)
+        uva__counter_add(&p->source->meter->times->idle,
+                         (int64_t)(uva__clock_ns() - p->loop.since_ns));
+    p->loop.since_ns = 0;
+}
+
+static void observe_log_move(struct uva__producer *p,
+                             enum uva__producer_move move)
+{
+    static const char *const steps[] = {
+        [UVA__MOVE_OFFER_SCHEMA] = "on_schema",
+        [UVA__MOVE_OFFER_END] = "on_next_task, the end",
+        [UVA__MOVE_RELEASE] = "release",
+    };
+    const char *stream = uva__label_text(p->source->label);
+    const char *name = p->source->name;
+    const struct uva__failure *failure = uva__producer_failure(p);
+
+    if (move == UVA__MOVE_OFFER_ERROR)
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: on_error %s: %s",
+                    name, uva_error_name(failure->code),
+                    uva__failure_message(failure));
+    else
+        uva__rt_log(p->rt, UVA_LOG_DEBUG, stream, NULL, "%s: %s", name,
+                    steps[move]);
+}
+
+void uva__observe_move(struct uva__producer *p, enum uva__producer_move move)
+{
+    if (p->observed & UVA__OBSERVED_LOG)
+        observe_log_move(p, move);
+    inspectors_move(p, move);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+/* Between two runs a producer is starved if a batch is requested and none is
+ * ready, and idle if it is the other way round. */
+void uva__observe_run_begin(struct uva__producer *p)
+{
+    const int64_t waited_ns = (int64_t)(uva__clock_ns() - p->loop.since_ns);
+    struct uva__meter_times *times = p->source->meter->times;
+
+    if (p->loop.starved)
+        uva__counter_add(&times->starved, waited_ns);
+    else if (p->loop.idle)
+        uva__counter_add(&times->idle, waited_ns);
+    p->loop.starved = p->loop.idle = false;
+}
+
+void uva__observe_run_end(struct uva__producer *p)
+{
+    const struct uva__producer_state *state = &p->loop.state;
+
+    p->loop.since_ns = uva__clock_ns();
+    if (state->released || state->end_delivered || state->cancelled)
+        return;
+    p->loop.starved = state->demand > 0 && state->ready == 0;
+    p->loop.idle = state->demand == 0 && state->ready > 0;
+}
