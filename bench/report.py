@@ -48,6 +48,7 @@ PROGRAMS = {
     "stages": "A stage more between arrays and a handler, on the loop thread",
     "merge": "Merging 2 streams, and 1,000",
     "rebatch": "Splitting to batches of 1,024 rows, and joining them",
+    "branches": "A stream for one consumer, and for several by a tee",
     "take": "Taking batches, and getting them by a callback",
     "events": "Events of a device that costs nothing",
     "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
@@ -214,7 +215,8 @@ def other_targets():
 def stage_targets():
     """The stages that move no data, and take; then those that do, and those
     that have many inputs."""
-    for stage in ("transform", "filter", "limit_rows", "merge", "concat"):
+    for stage in ("transform", "filter", "limit_rows", "map_async", "merge",
+                  "concat"):
         yield Target(f"`{stage}` on the loop thread: more than the chain "
                      "without it", "one",
                      difference(f"stages/{stage}", "stages/none"), 40, " ns")
@@ -235,6 +237,9 @@ def stage_targets():
     yield Target("`rebatch`, 8 columns joined: speed against `memcpy`", "one",
                  ratio("rebatch/join/memcpy", "rebatch/join/uvarrow"), 0.8,
                  " x", least=True, needs="rebatch/")
+    yield Target("`tee` to 3: a batch of the source, against one consumer",
+                 "one", ratio("branches/3/uvarrow", "branches/1/uvarrow"), 3,
+                 " x", needs="branches/")
     yield Target("10 million batches through a chain of stages: growth after "
                  "the first", "one", lambda get: get("steady/stages"), 256,
                  " KiB")

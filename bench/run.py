@@ -34,8 +34,9 @@ PROGRAMS = {
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
     "decode": ("two",), "ipc": ("one",), "heartbeat": ("two",),
     "steady": ("one",), "stages": ("one",), "merge": ("one",),
-    "rebatch": ("one",), "take": ("one",), "events": ("one", "two"),
-    "opencl": ("one", "two"), "cuda": ("two",), "beside": ("two",),
+    "rebatch": ("one",), "branches": ("one",), "take": ("one",),
+    "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
+    "beside": ("two",),
 }
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length
@@ -49,8 +50,8 @@ COUNTED = [
     *(("drive", f"drive/{window}/uvarrow{maps}", 4096, 20480, "host_run")
       for window in (64, 1) for maps in ("", "-1-map", "-4-maps")),
     *(("stages", f"stages/{stage}", 4096, 20480, "host_run")
-      for stage in ("none", "transform", "filter", "limit_rows", "merge",
-                    "concat")),
+      for stage in ("none", "transform", "filter", "limit_rows", "map_async",
+                    "merge", "concat")),
     *((program, f"{program}/{window}/{who}", batches, 5 * batches, None)
       for program in ("lane", "outlet")
       for window, batches in ((1, 1000), (8, 2000), (64, 4000), (512, 8000))

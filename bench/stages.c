@@ -17,6 +17,7 @@ enum extra {
     EXTRA_TRANSFORM,
     EXTRA_FILTER,
     EXTRA_LIMIT_ROWS,
+    EXTRA_MAP_ASYNC,
     EXTRA_MERGE,
     EXTRA_CONCAT
 };
@@ -38,6 +39,14 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     (void)batch;
     (void)error;
     *keep = true;
+    return 0;
+}
+
+/* Answers at once. */
+static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+{
+    (void)ctx;
+    uva_reply_give(reply, &in->data, NULL);
     return 0;
 }
 
@@ -69,6 +78,9 @@ static int add(struct host *host, struct uva_stream *stream, enum extra extra)
             stream, &(struct uva_filter){.keep = keep_all, .on_loop = true});
     case EXTRA_LIMIT_ROWS:
         return uva_stream_limit_rows(stream, INT64_MAX);
+    case EXTRA_MAP_ASYNC:
+        return uva_stream_map_async(
+            stream, &(struct uva_async_map){.begin = begin, .at_once = 8});
     case EXTRA_MERGE:
         other = stream_of(host, 0);
         return uva_stream_merge(
@@ -122,6 +134,7 @@ static const struct bench_case cases[] = {
     {"stages/transform", 1000000, run_chain, WINDOW, EXTRA_TRANSFORM, 0},
     {"stages/filter", 1000000, run_chain, WINDOW, EXTRA_FILTER, 0},
     {"stages/limit_rows", 1000000, run_chain, WINDOW, EXTRA_LIMIT_ROWS, 0},
+    {"stages/map_async", 1000000, run_chain, WINDOW, EXTRA_MAP_ASYNC, 0},
     {"stages/merge", 1000000, run_chain, WINDOW, EXTRA_MERGE, 0},
     {"stages/concat", 1000000, run_chain, WINDOW, EXTRA_CONCAT, 0},
 };

@@ -286,7 +286,8 @@ struct uva_tee {
  * Extraction that may be expensive runs on workers, as by
  * uva_stream_parallel(). Batches are requested for the branch that wants most,
  * as far as there is room in every branch that waits. A branch that is not
- * started counts as slow; released unstarted it leaves. The new branch has no
+ * started counts as slow, also if it was cancelled; released unstarted it
+ * leaves. The new branch has no
  * name, and its own priority; the source has that of the branch that starts
  * first. Ending one branch in any way ends that one alone, and the source is
  * cancelled when every branch has ended. An error of the source ends each of

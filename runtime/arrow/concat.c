@@ -46,13 +46,23 @@ int uva__concat_measure(struct uva__concat *concat,
     return uva__concat_node_measure(concat->node, &run);
 }
 
-void uva__concat_fill(struct uva__concat *concat,
+int64_t uva__concat_passes(const struct uva__concat *concat)
+{
+    const struct uva__concat_node *const root = concat->node;
+
+    return uva__concat_node_is_batch(root) ? root->n_children : 1;
+}
+
+void uva__concat_fill(struct uva__concat *concat, int64_t pass,
                       const struct ArrowArray *array, int64_t from,
                       int64_t count)
 {
     const struct uva__concat_run run = {array, array->offset + from, count};
 
-    uva__concat_node_fill(concat->node, &run);
+    if (uva__concat_node_is_batch(concat->node))
+        uva__concat_node_fill_column(concat->node, &run, pass);
+    else
+        uva__concat_node_fill(concat->node, &run);
 }
 
 /* ---- the result's memory ------------------------------------------------ */

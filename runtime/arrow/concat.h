@@ -8,7 +8,8 @@
  *     uva__concat_reset(concat);
  *     (uva__concat_measure(concat, array, from, count))*
  *     uva__concat_begin(concat);
- *     (uva__concat_fill(concat, array, from, count))*    the same rows
+ *     for each pass: (uva__concat_fill(concat, pass, array, from, count))*
+ *                                                         the same rows
  *     uva__concat_finish(concat, &out);
  */
 #ifndef UVA_ARROW_CONCAT_H
@@ -49,8 +50,13 @@ int64_t uva__concat_bytes(const struct uva__concat *concat);
 /* Takes memory for what was measured. 0; ENOMEM. */
 UVA_MUST_CHECK int uva__concat_begin(struct uva__concat *concat);
 
+/* Returns how often the rows are filled in, by passes from 0 on. The columns of
+ * a record batch are filled one after the other, as a copy is faster that goes
+ * on where the one before it has ended. */
+int64_t uva__concat_passes(const struct uva__concat *concat);
+
 /* Copies rows, which are those measured, in that order. */
-void uva__concat_fill(struct uva__concat *concat,
+void uva__concat_fill(struct uva__concat *concat, int64_t pass,
                       const struct ArrowArray *array, int64_t from,
                       int64_t count);
 

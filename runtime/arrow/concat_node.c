@@ -738,6 +738,22 @@ void uva__concat_node_fill(struct uva__concat_node *node,
     node->filled += run->count;
 }
 
+bool uva__concat_node_is_batch(const struct uva__concat_node *node)
+{
+    return node->kind == &KIND_ROW && !node->nullable && node->n_children > 0;
+}
+
+void uva__concat_node_fill_column(struct uva__concat_node *node,
+                                  const struct uva__concat_run *run, int64_t i)
+{
+    const struct uva__concat_run column =
+        run_below(run->array, i, run->at, run->count);
+
+    uva__concat_node_fill(&node->children[i], &column);
+    if (i == node->n_children - 1)
+        node->filled += run->count;
+}
+
 /* ---- making one --------------------------------------------------------- */
 
 static const struct uva__concat_kind *kind_of_nested(const char *format)

@@ -63,4 +63,12 @@ UVA_MUST_CHECK int uva__concat_node_measure(struct uva__concat_node *node,
 void uva__concat_node_fill(struct uva__concat_node *node,
                            const struct uva__concat_run *run);
 
+/* Whether it only consists of columns: a record batch. What was measured may
+ * change that. */
+bool uva__concat_node_is_batch(const struct uva__concat_node *node);
+
+/* Copies column `i` of such a run. The run is filled with its last column. */
+void uva__concat_node_fill_column(struct uva__concat_node *node,
+                                  const struct uva__concat_run *run, int64_t i);
+
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array's data for two owners, which release it independently.
+/* One array's data for several owners, which release it independently.
  *
  * There are two kinds of objects. The *origin* holds the array that was given;
- * the halves hold references to it. A *half* is one owner's copy of the tree of
- * structs, which point to the origin's buffers; it counts its nodes that are
- * not released, as each may be moved out and outlive the rest. The root of a
- * half lies with its owner, the other nodes in the half's own block.
+ * the blocks hold references to it. Each owner has a copy of the tree of
+ * structs, which point to the origin's buffers. Its root lies with the owner,
+ * the other nodes in a *block*, with those of some other copies; the first
+ * block lies behind the origin. The block counts the nodes of all its copies
+ * that are not released, as each may be moved out and outlive the rest.
  *
  * Clauses: LC-10. */
 #include "arrow/share.h"
@@ -18,64 +19,91 @@
 #include "base/memory.h"
 #include "uvarrow/arrow.h"
 
+enum { COPIES_MAX = 16 }; /* in one block */
+
 struct share_origin {
-    struct uva_allocator allocator; /* gave this and the halves */
-    struct uva__atomic64 halves;    /* not freed so far */
+    struct uva_allocator allocator; /* gave this and the blocks */
+    struct uva__atomic64 blocks;    /* not freed so far */
     struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
+    size_t size;                    /* of this and the first block behind it */
 };
 
-struct share_half {
+struct share_block {
     struct share_origin *origin; /* holds a reference */
-    struct uva__atomic64 nodes;  /* not released so far, the root included */
-    size_t size;                 /* of this block: behind it the structs of
-       all nodes but the root, then their pointer vectors */
+    struct uva__atomic64 nodes;  /* of all copies, not released so far, the
+                                    roots included */
+    size_t size;                 /* of this block; 0: it lies behind the
+                                    origin. Behind it, for each copy, the
+       structs of all nodes but the root, then their pointer vectors */
 };
 
-/* The size of a tree; and, while it is copied, the places for the next parts.
- */
+/* The size of a tree. */
+struct share_size {
+    size_t nodes;    /* structs below the root */
+    size_t pointers; /* members of all children vectors */
+    uint64_t live;   /* nodes that are not released, the root included */
+};
+
+/* While a tree is copied: the places for the next parts. */
 struct share_tree {
-    size_t nodes;             /* structs below the root */
-    size_t pointers;          /* members of all children vectors */
     struct ArrowArray *node;  /* the next free struct */
     struct ArrowArray **slot; /* the next free pointer */
-    struct share_half *half;
+    struct share_block *block;
 };
 
-static void share_drop_half(struct share_half *half)
+/* Drops `nodes` of the nodes that a block counts. */
+static void share_drop_block(struct share_block *block, uint64_t nodes)
 {
-    struct share_origin *const origin = half->origin;
+    struct share_origin *const origin = block->origin;
     const struct uva_allocator allocator = origin->allocator;
 
-    assert(uva__atomic64_peek(&half->nodes) > 0);
-    if (uva__atomic64_sub(&half->nodes, 1) != 1)
+    assert(uva__atomic64_peek(&block->nodes) >= nodes);
+    if (uva__atomic64_sub(&block->nodes, nodes) != nodes)
         return;
-    uva__memory_free(&allocator, half, half->size);
-    assert(uva__atomic64_peek(&origin->halves) > 0);
-    if (uva__atomic64_sub(&origin->halves, 1) != 1)
+    if (block->size > 0)
+        uva__memory_free(&allocator, block, block->size);
+    assert(uva__atomic64_peek(&origin->blocks) > 0);
+    if (uva__atomic64_sub(&origin->blocks, 1) != 1)
         return;
     uva_array_release(&origin->array);
-    uva__memory_free(&allocator, origin, sizeof(*origin));
+    uva__memory_free(&allocator, origin, origin->size);
 }
 
-/* The release of every node of a half, moved out or not.
+static void share_release_node(struct ArrowArray *array);
+
+/* Releases a node and what is below it. Returns how many of these nodes the
+ * block counts, as one atomic operation is enough for all. */
+static uint64_t share_release_tree(struct ArrowArray *array,
+                                   const struct share_block *block)
+{
+    struct ArrowArray *const dictionary = array->dictionary;
+    uint64_t nodes = 1;
+
+    if (array->release != share_release_node || array->private_data != block) {
+        if (array->release != NULL)
+            array->release(array);
+        return 0;
+    }
+    for (int64_t i = 0; i < array->n_children; i++)
+        nodes += share_release_tree(array->children[i], block);
+    if (dictionary != NULL)
+        nodes += share_release_tree(dictionary, block);
+    array->release = NULL;
+    return nodes;
+}
+
+/* The release of every node of a copy, moved out or not.
  * Clauses: LC-05, LC-10. */
 static void share_release_node(struct ArrowArray *array)
 {
-    struct share_half *const half = array->private_data;
-    struct ArrowArray *const dictionary = array->dictionary;
+    struct share_block *const block = array->private_data;
 
-    for (int64_t i = 0; i < array->n_children; i++)
-        if (array->children[i]->release != NULL)
-            array->children[i]->release(array->children[i]);
-    if (dictionary != NULL && dictionary->release != NULL)
-        dictionary->release(dictionary);
-    array->release = NULL;
-    share_drop_half(half);
+    share_drop_block(block, share_release_tree(array, block));
 }
 
 /* Counts the nodes below `array`. A released child counts, but not its former
  * children. EINVAL if the tree is impossible. */
-static int share_count(const struct ArrowArray *array, struct share_tree *tree,
+static int share_count(const struct ArrowArray *array, struct share_size *size,
                        int depth)
 {
     int code = 0;
@@ -87,18 +115,19 @@ static int share_count(const struct ArrowArray *array, struct share_tree *tree,
     if (depth > UVA__STRUCTS_MAX_DEPTH ||
         !uva__structs_children_are_sound(array->n_children, array->children))
         return EINVAL;
-    tree->pointers += (size_t)array->n_children;
-    tree->nodes += (size_t)array->n_children + (array->dictionary != NULL);
-    if (tree->nodes > UVA__STRUCTS_MAX_NODES)
+    size->live++;
+    size->pointers += (size_t)array->n_children;
+    size->nodes += (size_t)array->n_children + (array->dictionary != NULL);
+    if (size->nodes > UVA__STRUCTS_MAX_NODES)
         return EINVAL;
     for (int64_t i = 0; i < array->n_children && code == 0; i++)
-        code = share_count(array->children[i], tree, depth + 1);
+        code = share_count(array->children[i], size, depth + 1);
     if (code == 0 && array->dictionary != NULL)
-        code = share_count(array->dictionary, tree, depth + 1);
+        code = share_count(array->dictionary, size, depth + 1);
     return code;
 }
 
-/* Makes `to` a copy of `from`, with structs of the half below it. */
+/* Makes `to` a copy of `from`, with structs of the block below it. */
 static void share_picture(const struct ArrowArray *from,
                           struct share_tree *tree, struct ArrowArray *to)
 {
@@ -108,8 +137,7 @@ static void share_picture(const struct ArrowArray *from,
     if (from->release == NULL)
         return;
     to->release = share_release_node;
-    to->private_data = tree->half;
-    uva__atomic64_add(&tree->half->nodes, 1);
+    to->private_data = tree->block;
     if (n != 0)
         to->children = tree->slot;
     tree->slot += n;
@@ -123,95 +151,142 @@ static void share_picture(const struct ArrowArray *from,
     }
 }
 
-/* Makes a half of `origin` with the shape of `like` and the root `to`. The
- * caller adds the reference to the origin. */
-static int share_new_half(struct share_origin *origin,
-                          const struct ArrowArray *like, struct ArrowArray *to)
+/* Gives the size of a block for some copies of `like`. */
+static int share_measure(const struct ArrowArray *like, size_t copies,
+                         struct share_size *one, size_t *size)
 {
-    struct share_tree tree = {0};
-    size_t size;
-    int code = share_count(like, &tree, 0);
+    const int code = share_count(like, one, 0);
 
-    if (code != 0)
-        return code;
-    size = sizeof(struct share_half) + tree.nodes * sizeof(struct ArrowArray) +
-           tree.pointers * sizeof(void *);
-    tree.half = uva__memory_new(&origin->allocator, size);
-    if (tree.half == NULL)
-        return ENOMEM;
-    tree.half->origin = origin;
-    tree.half->size = size;
-    tree.node = (struct ArrowArray *)(void *)(tree.half + 1);
-    tree.slot = (struct ArrowArray **)(void *)(tree.node + tree.nodes);
+    *size = sizeof(struct share_block) +
+            copies * (one->nodes * sizeof(struct ArrowArray) +
+                      one->pointers * sizeof(void *));
+    return code;
+}
+
+/* Begins a block, of which all copies must be made or given up; `size` is 0 if
+ * its memory is that of the origin. */
+static void share_begin_block(struct share_origin *origin,
+                              struct share_block *block, size_t size,
+                              const struct share_size *one, size_t copies,
+                              struct uva__share_room *room)
+{
+    block->origin = origin;
+    block->size = size;
+    uva__atomic64_store(&block->nodes, copies * one->live);
+    *room = (struct uva__share_room){block, block + 1, one->nodes, one->live,
+                                     copies};
+}
+
+/* Makes the next copy of `like` in a block. */
+static void share_copy(struct uva__share_room *room,
+                       const struct ArrowArray *like, struct ArrowArray *to)
+{
+    struct share_tree tree = {.block = room->block, .node = room->next};
+
+    assert(room->left > 0);
+    tree.slot = (struct ArrowArray **)(void *)(tree.node + room->nodes);
     share_picture(like, &tree, to);
-    assert((char *)tree.slot == (char *)tree.half + size);
-    return 0;
+    room->next = tree.slot;
+    room->left--;
 }
 
-/* Frees a half that holds no reference to its origin. */
-static void share_undo_half(struct share_origin *origin,
-                            struct ArrowArray *root)
+static void *share_alloc(const struct uva_allocator *allocator, size_t size)
 {
-    struct share_half *const half = root->private_data;
-
-    assert(half->origin == origin);
-    uva__memory_free(&origin->allocator, half, half->size);
+    return allocator->alloc(allocator->ctx, size, _Alignof(max_align_t));
 }
 
-/* One more half of an array that is shared already: no second origin. */
-static int share_again(struct ArrowDeviceArray *array,
-                       struct ArrowDeviceArray *out)
+/* Shares an array for the first time: a copy takes its place. */
+static int share_first(const struct uva_allocator *allocator,
+                       struct ArrowDeviceArray *array, size_t copies,
+                       struct uva__share_room *room)
 {
-    struct share_half *const half = array->array.private_data;
-    struct ArrowDeviceArray other = *array;
-    const int code = share_new_half(half->origin, &array->array, &other.array);
+    struct ArrowDeviceArray own = *array;
+    struct share_size one = {0};
+    struct share_origin *origin;
+    size_t size;
+    const int code = share_measure(&array->array, copies + 1, &one, &size);
 
     if (code != 0)
         return code;
-    uva__atomic64_add(&half->origin->halves, 1);
-    *out = other;
-    return 0;
-}
-
-static int share_first(const struct uva_allocator *allocator,
-                       struct ArrowDeviceArray *array,
-                       struct ArrowDeviceArray *out)
-{
-    struct ArrowDeviceArray one = *array, other = *array;
-    struct share_origin *origin = uva__memory_new(allocator, sizeof(*origin));
-    int code;
-
+    origin = share_alloc(allocator, sizeof(*origin) + size);
     if (origin == NULL)
         return ENOMEM;
     origin->allocator = *allocator;
-    code = share_new_half(origin, &array->array, &one.array);
-    if (code != 0)
-        goto fail_origin;
-    code = share_new_half(origin, &array->array, &other.array);
-    if (code != 0)
-        goto fail_one;
-    uva__atomic64_store(&origin->halves, 2);
+    origin->size = sizeof(*origin) + size;
+    uva__atomic64_store(&origin->blocks, 1);
+    share_begin_block(origin, (struct share_block *)(void *)(origin + 1), 0,
+                      &one, copies + 1, room);
+    share_copy(room, &array->array, &own.array);
     uva_array_move(array, &origin->array);
-    *array = one;
-    *out = other;
+    *array = own;
     return 0;
-fail_one:
-    share_undo_half(origin, &one.array);
-fail_origin:
-    uva__memory_free(allocator, origin, sizeof(*origin));
-    return code;
+}
+
+static int share_again(const struct ArrowDeviceArray *array, size_t copies,
+                       struct uva__share_room *room)
+{
+    const struct share_block *const shared = array->array.private_data;
+    struct share_origin *const origin = shared->origin;
+    struct share_size one = {0};
+    struct share_block *block;
+    size_t size;
+    const int code = share_measure(&array->array, copies, &one, &size);
+
+    if (code != 0)
+        return code;
+    block = share_alloc(&origin->allocator, size);
+    if (block == NULL)
+        return ENOMEM;
+    share_begin_block(origin, block, size, &one, copies, room);
+    uva__atomic64_add(&origin->blocks, 1);
+    return 0;
+}
+
+static int share_make_room(const struct uva_allocator *allocator,
+                           struct ArrowDeviceArray *array, int64_t copies,
+                           struct uva__share_room *room)
+{
+    const size_t some = copies < COPIES_MAX ? (size_t)copies : COPIES_MAX;
+
+    if (!uva_array_is_live(array))
+        return EINVAL;
+    return array->array.release == share_release_node
+               ? share_again(array, some, room)
+               : share_first(allocator, array, some, room);
+}
+
+int uva__share_more(const struct uva_allocator *allocator,
+                    struct uva__share_room *room,
+                    struct ArrowDeviceArray *array, int64_t copies,
+                    struct ArrowDeviceArray *out)
+{
+    int code = 0;
+
+    assert(copies > 0);
+    if (room->left == 0)
+        code = share_make_room(allocator, array, copies, room);
+    if (code != 0) {
+        out->array.release = NULL;
+        return code;
+    }
+    *out = *array;
+    share_copy(room, &array->array, &out->array);
+    return 0;
+}
+
+void uva__share_give_up(struct uva__share_room *room)
+{
+    if (room->left > 0)
+        share_drop_block(room->block, room->left * room->live);
+    room->left = 0;
 }
 
 int uva__share_array(const struct uva_allocator *allocator,
                      struct ArrowDeviceArray *array,
                      struct ArrowDeviceArray *out)
 {
-    out->array.release = NULL;
-    if (!uva_array_is_live(array))
-        return EINVAL;
-    if (array->array.release == share_release_node)
-        return share_again(array, out);
-    return share_first(allocator, array, out);
+    return uva__share_more(allocator, &(struct uva__share_room){0}, array, 1,
+                           out);
 }
 
 int uva_array_share(struct ArrowDeviceArray *array,

@@ -4,6 +4,9 @@
 #ifndef UVA_ARROW_SHARE_H
 #define UVA_ARROW_SHARE_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
@@ -15,5 +18,28 @@
 UVA_MUST_CHECK int uva__share_array(const struct uva_allocator *allocator,
                                     struct ArrowDeviceArray *array,
                                     struct ArrowDeviceArray *out);
+
+/* Room for more copies of a shared array, which need no memory of their own.
+ * All zeroes: none. */
+struct uva__share_room {
+    struct share_block
+        *block;    /* counted by the copies that are not made, too */
+    void *next;    /* where the next copy goes */
+    size_t nodes;  /* structs of each, below its root */
+    uint64_t live; /* nodes of each that are not released */
+    uint64_t left; /* copies that may be made */
+};
+
+/* As uva__share_array(), for one of several calls: with this one `copies` of
+ * them may follow, between which the array is not changed. `room` has the
+ * memory for the next ones. Thread: any one at a time. */
+UVA_MUST_CHECK int uva__share_more(const struct uva_allocator *allocator,
+                                   struct uva__share_room *room,
+                                   struct ArrowDeviceArray *array,
+                                   int64_t copies,
+                                   struct ArrowDeviceArray *out);
+
+/* No more copies are made. Thread: any one at a time. */
+void uva__share_give_up(struct uva__share_room *room);
 
 #endif

@@ -36,7 +36,8 @@ enum { AT_ONCE_MAX = 1 << 19 };
 
 /* Which thread uses a reply. */
 enum reply_state {
-    REPLY_WAITING,   /* the loop */
+    REPLY_WAITING,   /* the loop; later batches of the same memory begin as
+                        REPLY_GIVEN */
     REPLY_BEGINNING, /* the user; the loop looks at it when begin returns */
     REPLY_BEGUN, /* the user; it counts the stage, and posts it when given */
     REPLY_GIVEN  /* the loop */
@@ -142,7 +143,6 @@ static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
         reply->older = m->loop.newest;
         m->loop.newest = reply;
     }
-    uva__atomic64_store(&reply->state, REPLY_WAITING);
     reply->seen = false;
     m->loop.used++;
     if (uva__metadata_copy(allocator_of(m), metadata,
@@ -180,9 +180,10 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
 {
     const struct map_async *m = reply->stage;
     const char *name = m->stage.source.ops->name;
-    struct uva_error detail = {0};
+    struct uva_error detail; /* a kilobyte, which is not cleared */
     int code = 0;
 
+    uva__error_begin(&detail);
     if (error != NULL)
         uva__failure_set(&reply->failure, allocator_of(m),
                          uva__error_positive(error->code), error, NULL);

@@ -27,12 +27,13 @@ struct piece {
     struct ArrowDeviceArray array; /* owns */
     struct uva__metadata metadata; /* owns: that of the batch */
     int64_t from;                  /* the first of those rows */
-    uint64_t since_ns;             /* when it came */
+    uint64_t since_ns;             /* when it came, if that matters */
 };
 
 struct rebatch {
     struct uva__rt *rt; /* counts */
     int64_t rows_max, bytes_max;
+    bool timed;                       /* it matters how long rows are kept */
     struct uva__concat *concat;       /* owns; NULL before the first batch */
     const struct ArrowSchema *schema; /* borrows, during a call */
     struct uva__list pieces;          /* in order */
@@ -87,7 +88,8 @@ static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
         piece_free(r, piece);
         return ENOMEM;
     }
-    piece->since_ns = uva__clock_ns();
+    if (r->timed)
+        piece->since_ns = uva__clock_ns();
     uva_array_move(&in->data, &piece->array);
     uva__list_push(&r->pieces, &piece->link);
     r->rows += piece_rows(piece);
@@ -198,11 +200,24 @@ static int rebatch_next(struct rebatch *r, bool final, int64_t *count)
 
 /* ---- cutting ------------------------------------------------------------ */
 
+static void rebatch_fill(struct rebatch *r, int64_t pass, int64_t count)
+{
+    struct uva__link *link;
+
+    for (link = r->pieces.head; count > 0; link = link->next) {
+        const struct piece *piece = piece_of(link);
+        const int64_t rows = smaller_of(count, piece_rows(piece));
+
+        uva__concat_fill(r->concat, pass, &piece->array.array, piece->from,
+                         rows);
+        count -= rows;
+    }
+}
+
 static int rebatch_join(struct rebatch *r, int64_t count,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct ArrowDeviceArray *first = &piece_first(r)->array;
-    struct uva__link *link;
     int code = rebatch_measure(r, count);
 
     if (first->device_type != ARROW_DEVICE_CPU)
@@ -215,13 +230,8 @@ static int rebatch_join(struct rebatch *r, int64_t count,
         return code;
     *out = (struct ArrowDeviceArray){.device_type = first->device_type,
                                      .device_id = first->device_id};
-    for (link = r->pieces.head; count > 0; link = link->next) {
-        const struct piece *piece = piece_of(link);
-        const int64_t rows = smaller_of(count, piece_rows(piece));
-
-        uva__concat_fill(r->concat, &piece->array.array, piece->from, rows);
-        count -= rows;
-    }
+    for (int64_t pass = 0; pass < uva__concat_passes(r->concat); pass++)
+        rebatch_fill(r, pass, count);
     uva__concat_finish(r->concat, &out->array);
     return 0;
 }
@@ -242,6 +252,34 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
     return 0;
 }
 
+/* How many rows of the first batch can be split without a look at their sizes;
+ * 0: not enough for two batches. */
+static int64_t rebatch_splits(const struct rebatch *r)
+{
+    const int64_t rows =
+        r->pieces.head != NULL ? piece_rows(piece_first(r)) : 0;
+
+    if (r->bytes_max > 0 || rows / 2 < r->rows_max)
+        return 0;
+    return rows - rows % r->rows_max;
+}
+
+/* Emits the first `count` rows of one batch, which are split when they are
+ * passed on. They are a slice, so that no children are impossible. */
+static int rebatch_split(struct rebatch *r, int64_t count, void *emitter)
+{
+    struct piece *first = piece_first(r);
+    struct uva_batch out = {.metadata = first->metadata.block};
+    int code = uva__slice_array(&r->rt->allocator, r->schema, &first->array,
+                                first->from, count, &out.data);
+
+    if (code != 0)
+        return code;
+    code = uva__transform_emit_slices(emitter, &out, r->rows_max);
+    rebatch_consume(r, count);
+    return code;
+}
+
 /* Emits batches for as long as there are enough rows, and room. */
 static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
@@ -251,6 +289,13 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
     int code;
 
     for (;;) {
+        count = rebatch_splits(r);
+        if (count > 0) {
+            code = rebatch_split(r, count, emitter);
+            if (code != 0)
+                return code;
+            continue;
+        }
         code = rebatch_next(r, final, &count);
         if (code != 0)
             return uva_error_set(error, EPROTO,
@@ -351,6 +396,7 @@ int uva_stream_rebatch(struct uva_stream *stream,
     r->rt = uva__rt_acquire(stream->rt);
     r->rows_max = options->rows;
     r->bytes_max = options->bytes;
+    r->timed = options->wait_ms > 0;
     return uva__transform_add(stream, "rebatch",
                               &(struct uva_transform){.batch = rebatch_batch,
                                                       .finish = rebatch_finish,

@@ -392,20 +392,20 @@ static int tee_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     return 0;
 }
 
-/* Gives the branch its part, which shares the data unless it is the last one.
- */
+/* Gives the branch its part, which shares the data with those of up to
+ * `others`; 0: it is the last one. */
 static void branch_give(struct branch *b, struct record *record,
                         const struct uva__batch_info *info,
                         const char *metadata, struct ArrowDeviceArray *array,
-                        bool last)
+                        struct uva__share_room *room, int64_t others)
 {
     struct ArrowDeviceArray own;
     int code = 0;
 
-    if (last)
+    if (others == 0)
         uva_array_move(array, &own);
     else
-        code = uva__share_array(allocator_of(b->tee), array, &own);
+        code = uva__share_more(allocator_of(b->tee), room, array, others, &own);
     if (code == 0)
         code = part_push(b, record, info, metadata, &own);
     if (code != 0)
@@ -417,19 +417,22 @@ static void tee_share(struct tee *t, struct record *record,
                       const struct uva__batch_info *info, const char *metadata,
                       struct ArrowDeviceArray *array)
 {
+    const int64_t others = (int64_t)t->open - 1;
+    struct uva__share_room room = {0};
     struct branch *before = NULL, *b;
 
     for (b = t->branches; b != NULL; b = b->next) {
         if (!branch_admits(b))
             continue;
         if (before != NULL)
-            branch_give(before, record, info, metadata, array, false);
+            branch_give(before, record, info, metadata, array, &room, others);
         before = b;
     }
     if (before != NULL)
-        branch_give(before, record, info, metadata, array, true);
+        branch_give(before, record, info, metadata, array, &room, 0);
     else
         uva_array_release(array);
+    uva__share_give_up(&room);
     if (record->holders == 0) {
         record_put(t, record);
         return;

@@ -20,6 +20,8 @@
 #include <errno.h>
 
 #include "arrow/entry.h"
+#include "arrow/share.h"
+#include "arrow/slice.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -37,6 +39,12 @@ struct item {
     struct uva__link link;
     struct ArrowAsyncTask task; /* of an input */
     struct uva__entry batch;    /* of a result; of an input without the array */
+    /* of a result */
+    int64_t left;                /* batches that are passed on of it */
+    int64_t rows;                /* in each of them but the last one */
+    int64_t bytes;               /* that such a one counts */
+    int64_t from;                /* the first row that was not passed on */
+    struct uva__share_room room; /* for those slices */
 };
 
 /* What a run does next. */
@@ -65,20 +73,25 @@ struct transform {
         bool full;              /* an emit of this call has returned EAGAIN */
         int fault;              /* why this call fails, whatever it returns: an
                                    emit has failed, for example; or 0 */
+        int64_t rows;           /* of each slice of what is emitted; or 0 */
         struct uva_error error; /* of this call */
     } run;
 
     struct {               /* the loop thread's alone */
         int64_t requested; /* batches requested above that have not come */
         bool started;      /* a batch has been requested */
-        struct uva__timer timer; /* for rows that are kept back */
+        struct uva__timer timer;  /* for rows that are kept back */
+        struct uva__list results; /* of a worker: items, in order */
+        int64_t taken;       /* of these, passed on, but counted in `locked` */
+        int64_t taken_bytes; /* in them */
     } loop;
 
     struct uva__lock lock;
     struct {
         struct uva__list inputs;     /* items, in order */
-        struct uva__list results;    /* items, in order; with on_loop: tasks,
-                                        which are filled in already */
+        struct uva__list results;    /* items, behind loop.results; with
+                                        on_loop: tasks, which are filled in
+                                        already */
         struct uva__list free;       /* items that are not in use */
         int64_t used;                /* inputs, with the current one */
         int64_t ready;               /* results */
@@ -171,6 +184,7 @@ static void items_drop(struct transform *t, struct uva__list *inputs,
         item_free(t, item);
     }
     while ((item = item_pop(results)) != NULL) {
+        uva__share_give_up(&item->room);
         uva_array_release(&item->batch.array);
         item_free(t, item);
     }
@@ -200,14 +214,16 @@ static bool has_room_locked(const struct transform *t)
            t->locked.bytes < t->window.bytes;
 }
 
-/* Puts a result behind the earlier ones. Returns 0; EAGAIN if there is no room
- * behind it. */
+/* Puts a result, which counts as `batches`, behind the earlier ones. Returns 0;
+ * EAGAIN if there is no room behind it. */
 static int result_push_locked(struct transform *t, struct uva__link *link,
-                              struct uva__batch_info *info, int64_t bytes)
+                              struct uva__batch_info *info, int64_t bytes,
+                              int64_t batches)
 {
-    info->ordinal = t->locked.ordinal++;
+    info->ordinal = t->locked.ordinal;
     info->bytes = bytes;
-    t->locked.ready++;
+    t->locked.ordinal += batches;
+    t->locked.ready += batches;
     t->locked.bytes += bytes;
     uva__list_push(&t->locked.results, link);
     return has_room_locked(t) ? 0 : EAGAIN;
@@ -251,9 +267,23 @@ static int result_give(struct transform *t, struct uva_batch *out,
         uva__producer_drop_task(below, task);
         return ENOMEM;
     }
-    code = result_push_locked(t, &task->link, &task->info, bytes);
+    code = result_push_locked(t, &task->link, &task->info, bytes, 1);
     result_link(t, task->info.ordinal);
     return code;
+}
+
+/* Divides a result into slices of `rows`, unless that is 0. Each counts its
+ * part of the size, as all share the data. Returns their number. */
+static int64_t item_divide(struct item *item, int64_t rows, int64_t bytes)
+{
+    item->left = 1;
+    item->from = 0;
+    if (rows == 0)
+        return 1;
+    item->left = (item->batch.array.array.length + rows - 1) / rows;
+    item->rows = rows;
+    item->bytes = bytes / item->left;
+    return item->left;
 }
 
 /* On a worker it waits for a task. Nothing may be wanted any more: ECANCELED.
@@ -262,15 +292,17 @@ static int result_keep(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
     struct item *item = item_new(t, out->metadata);
-    int64_t ordinal = 0;
+    int64_t ordinal = 0, batches;
     int code = ECANCELED;
 
     if (item == NULL)
         return ENOMEM;
     uva_array_move(&out->data, &item->batch.array);
+    batches = item_divide(item, t->run.rows, bytes);
     transform_lock(t);
     if (!t->locked.stopped) {
-        code = result_push_locked(t, &item->link, &item->batch.info, bytes);
+        code = result_push_locked(t, &item->link, &item->batch.info, bytes,
+                                  batches);
         ordinal = item->batch.info.ordinal;
     }
     transform_unlock(t);
@@ -278,7 +310,8 @@ static int result_keep(struct transform *t, struct uva_batch *out,
         uva_array_release(&item->batch.array);
         item_free(t, item);
     } else {
-        result_link(t, ordinal);
+        for (int64_t i = 0; i < batches; i++)
+            result_link(t, ordinal + i);
         uva__meter_wake(t->stage.source.meter, &t->stage.wakeup);
     }
     return code;
@@ -322,6 +355,19 @@ static int transform_emit(void *emitter, struct uva_batch *out)
     return code;
 }
 
+int uva__transform_emit_slices(void *emitter, struct uva_batch *out,
+                               int64_t rows)
+{
+    struct transform *t = emitter;
+    int code;
+
+    assert(!t->options.on_loop && rows > 0 && out->data.array.length > 0);
+    t->run.rows = rows;
+    code = transform_emit(t, out);
+    t->run.rows = 0;
+    return code;
+}
+
 /* ---- a run: one step ---------------------------------------------------- */
 
 static enum step step_peek_locked(const struct transform *t)
@@ -335,15 +381,28 @@ static enum step step_peek_locked(const struct transform *t)
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
 }
 
-/* Between two steps, the current input has been extracted. */
-static void run_drop_input(struct transform *t)
+/* Releases the current input, which has been extracted. Gives its item, if it
+ * has one, to be put into the free list. */
+static struct item *run_end_input(struct transform *t)
 {
+    struct item *item = t->run.item;
+
     if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
-    if (t->run.item != NULL)
-        item_free(t, t->run.item);
+    if (item != NULL)
+        uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
     t->run.item = NULL;
     t->run.extracted = false;
+    return item;
+}
+
+/* Between two steps. */
+static void run_drop_input(struct transform *t)
+{
+    struct item *item = run_end_input(t);
+
+    if (item != NULL)
+        item_free(t, item);
 }
 
 /* Decides on the next step; with STEP_NOTHING the run is over. */
@@ -430,9 +489,11 @@ static void step_end(struct transform *t, enum step step, bool over,
 {
     const uint64_t since_ns =
         t->hold.wait_ms > 0 ? t->hold.since_ns(t->options.ctx) : 0;
+    struct item *item = run_end_input(t);
 
-    run_drop_input(t);
     transform_lock(t);
+    if (item != NULL)
+        uva__list_push(&t->locked.free, &item->link);
     t->locked.used -= step == STEP_BATCH;
     t->locked.flush = false;
     t->locked.since_ns = since_ns;
@@ -606,6 +667,9 @@ static void transform_launch(struct transform *t)
     bool due;
 
     transform_lock(t);
+    t->locked.ready -= t->loop.taken;
+    t->locked.bytes -= t->loop.taken_bytes;
+    t->loop.taken = t->loop.taken_bytes = 0;
     t->locked.input_ended = t->stage.ended;
     due = !t->locked.running && step_peek_locked(t) != STEP_NOTHING;
     t->locked.running = t->locked.running || due;
@@ -638,6 +702,7 @@ struct progress {
     struct uva__failure failure; /* owns: of the function */
 };
 
+/* Takes over the results of a worker, so that none needs the lock. */
 static struct progress transform_look(struct transform *t)
 {
     struct progress now;
@@ -654,6 +719,8 @@ static struct progress transform_look(struct transform *t)
         .failure = t->locked.failure,
     };
     t->locked.failure = (struct uva__failure){0};
+    if (!t->options.on_loop)
+        uva__list_append(&t->loop.results, &t->locked.results);
     transform_unlock(t);
     return now;
 }
@@ -756,21 +823,61 @@ static enum uva_waiting transform_waiting(const struct uva__source *source,
     return running ? UVA_WAITING_WORKER : uva__stage_waiting(source, above);
 }
 
+/* Puts the next slice of a result in a task; it is not the last one. */
+static int result_slice(struct transform *t, struct item *item,
+                        struct uva__task *task)
+{
+    struct uva__batch_info *info = &item->batch.info;
+    int code = uva__share_more(allocator_of(t), &item->room, &item->batch.array,
+                               item->left - 1, &task->array);
+
+    if (code == 0)
+        code = uva__task_take_metadata(task, allocator_of(t),
+                                       info->metadata.block);
+    if (code != 0)
+        return code;
+    uva__slice_reduce(&t->output.schema, &task->array.array, item->from,
+                      item->rows);
+    task->info.ordinal = info->ordinal++;
+    task->info.bytes = item->bytes;
+    info->bytes -= item->bytes;
+    item->from += item->rows;
+    item->left--;
+    return 0;
+}
+
+/* Puts a result, or the last slice of one, in a task. */
+static void result_fill(struct transform *t, struct item *item,
+                        struct uva__task *task)
+{
+    struct ArrowArray *array = &item->batch.array.array;
+
+    if (item->from > 0)
+        uva__slice_reduce(&t->output.schema, array, item->from,
+                          array->length - item->from);
+    uva__task_fill_entry(task, &item->batch, NULL);
+    (void)uva__list_pop(&t->loop.results);
+    item_free(t, item);
+}
+
 /* A result of a worker goes into a task when the producer below takes it. */
 static struct uva__task *transform_take_kept(struct transform *t)
 {
-    struct uva__task *task = uva__producer_take_task(t->stage.source.producer);
-    struct item *item;
+    struct uva__producer *below = t->stage.source.producer;
+    struct uva__task *task = uva__producer_take_task(below);
+    struct item *item =
+        uva__container_of(t->loop.results.head, struct item, link);
 
     if (task == NULL)
         return NULL;
-    transform_lock(t);
-    item = item_pop(&t->locked.results);
-    t->locked.ready--;
-    t->locked.bytes -= item->batch.info.bytes;
-    transform_unlock(t);
-    uva__task_fill_entry(task, &item->batch, NULL);
-    item_free(t, item);
+    if (item->left == 1) {
+        result_fill(t, item, task);
+    } else if (result_slice(t, item, task) != 0) {
+        uva__producer_drop_task(below, task);
+        return NULL;
+    }
+    t->loop.taken++;
+    t->loop.taken_bytes += task->info.bytes;
     return task;
 }
 
@@ -822,7 +929,8 @@ static void transform_stop(struct uva__source *source)
     transform_unlock(t);
     if (t->options.on_loop)
         tasks_drop(t, &results);
-    items_drop(t, &inputs, &results);
+    uva__list_append(&t->loop.results, &results);
+    items_drop(t, &inputs, &t->loop.results);
     if (running)
         transform_give_up(t);
     else

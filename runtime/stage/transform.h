@@ -29,4 +29,11 @@ int uva__transform_add(struct uva_stream *stream, const char *name,
  * positive code, to be returned. Thread: that of the call. */
 int uva__transform_fail(void *emitter, int code);
 
+/* As uva_emit_fn, for a shared array with rows: it is passed on in slices of
+ * `rows` each, but for the last one. A slice is made when it is
+ * passed on, on the loop thread: the runs need no wake-up for each of them.
+ * Thread: that of the run, which is a worker's. */
+int uva__transform_emit_slices(void *emitter, struct uva_batch *out,
+                               int64_t rows);
+
 #endif

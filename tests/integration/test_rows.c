@@ -271,6 +271,38 @@ START_TEST(batches_get_the_wanted_number_of_rows)
 }
 END_TEST
 
+/* The rest of a large batch is released, whether slices of it were made or not.
+ */
+START_TEST(a_split_batch_need_not_be_passed_on_as_a_whole)
+{
+    static const int many_rows[] = {1000, 1000, -1};
+    static const char *const transcripts[] = {
+        "schema complete", "schema 3 complete", "schema 3 3 3 3 3 complete"};
+    static const int64_t limits[] = {0, 1, 5};
+    struct uva_stream *stream = stream_of(many_rows);
+
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 3}), 0);
+    ck_assert_int_eq(uva_stream_limit(stream, limits[_i]), 0);
+    play(stream, transcripts[_i]);
+}
+END_TEST
+
+START_TEST(the_slices_of_large_batches_meet_in_order)
+{
+    static const int lengths[] = {2, 1001, 7, 400, -1};
+    struct uva_stream *stream = stream_of(lengths);
+
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 10}), 0);
+    consumer.transcribes = false;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(atomic_load(&consumer.rows), 1410);
+    ck_assert_int_eq(consumer.ordinal, 140);
+}
+END_TEST
+
 START_TEST(the_options_of_rebatch_are_checked)
 {
     static const struct uva_rebatch none = {0}, negative = {.rows = -1},
@@ -594,10 +626,13 @@ int main(void)
                     NULL);
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
+    suite_add_loops(rows, 0, 3, a_split_batch_need_not_be_passed_on_as_a_whole,
+                    NULL);
     suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);
     suite_add_loops(rows, 1, 16, a_row_larger_than_the_bytes_is_passed_on_alone,
                     NULL);
-    suite_add(rows, rows_that_wait_are_released_by_a_failure, a_filter_may_fail,
+    suite_add(rows, rows_that_wait_are_released_by_a_failure,
+              the_slices_of_large_batches_meet_in_order, a_filter_may_fail,
               the_options_of_a_filter_are_checked,
               a_stream_that_has_started_takes_no_filter,
               a_negative_limit_is_refused, rows_that_have_waited_are_passed_on,

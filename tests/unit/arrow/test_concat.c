@@ -530,8 +530,9 @@ START_TEST(every_type_is_joined_to_the_size_that_was_measured)
         code = uva__concat_measure(concat, &array.array, i, 10);
     if (code == 0) {
         ck_assert_int_eq(uva__concat_begin(concat), 0);
-        for (int i = 0; i < 3; i++)
-            uva__concat_fill(concat, &array.array, i, 10);
+        for (int64_t pass = 0; pass < uva__concat_passes(concat); pass++)
+            for (int i = 0; i < 3; i++)
+                uva__concat_fill(concat, pass, &array.array, i, 10);
         uva__concat_finish(concat, &out.array);
         ck_assert_int_eq(uva__layout_measure(&schema, &out, &size, NULL), 0);
         ck_assert_int_eq(size, uva__concat_bytes(concat));
@@ -586,8 +587,10 @@ static int rows_join(long fail_at, struct ArrowArray *out)
         code = uva__concat_begin(concat);
     }
     if (code == 0) {
-        uva__concat_fill(concat, &array, 1, 3);
-        uva__concat_fill(concat, &array, 0, 1);
+        for (int64_t pass = 0; pass < uva__concat_passes(concat); pass++) {
+            uva__concat_fill(concat, pass, &array, 1, 3);
+            uva__concat_fill(concat, pass, &array, 0, 1);
+        }
         uva__concat_finish(concat, out);
     }
     if (fail_at != 1)
@@ -642,8 +645,10 @@ static struct ArrowArray join(const struct ArrowSchema *schema,
     ck_assert_int_eq(uva__concat_measure(concat, first, 0, first->length), 0);
     ck_assert_int_eq(uva__concat_measure(concat, second, 0, second->length), 0);
     ck_assert_int_eq(uva__concat_begin(concat), 0);
-    uva__concat_fill(concat, first, 0, first->length);
-    uva__concat_fill(concat, second, 0, second->length);
+    for (int64_t pass = 0; pass < uva__concat_passes(concat); pass++) {
+        uva__concat_fill(concat, pass, first, 0, first->length);
+        uva__concat_fill(concat, pass, second, 0, second->length);
+    }
     uva__concat_finish(concat, &out);
     uva__concat_free(concat);
     return out;

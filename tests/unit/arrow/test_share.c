@@ -139,13 +139,87 @@ START_TEST(a_half_is_shared_again_without_a_second_origin)
     for (int i = 1; i < 50; i++)
         ck_assert_int_eq(
             uva__share_array(&table, &halves[rand() % i], &halves[i]), 0);
-    ck_assert_int_eq(faulty_allocator_live(&faulty), 51);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 49);
     for (int i = 0; i < 50; i++) {
         check_whole(&halves[(i * 7) % 50].array);
         ck_assert_int_eq(plain_live(), 6);
         uva_array_release(&halves[(i * 7) % 50]);
     }
     ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+END_TEST
+
+START_TEST(more_copies_lie_in_few_blocks)
+{
+    struct faulty_allocator faulty;
+    struct uva_allocator table;
+    struct uva__share_room room = {0};
+    struct ArrowDeviceArray copies[20], one;
+
+    faulty_allocator_init(&faulty, 0);
+    table = faulty_allocator_table(&faulty);
+    make_array(&one);
+    ck_assert_int_eq(uva__share_array(&table, &one, &copies[0]), 0);
+    for (int i = 1; i < 20; i++) {
+        if (i == 7) /* what is left of the first block has gone */
+            uva__share_give_up(&room);
+        ck_assert_int_eq(uva__share_more(&table, &room, &one, 100, &copies[i]),
+                         0);
+        ck_assert_int_eq(faulty_allocator_live(&faulty), i < 7 ? 2 : 3);
+    }
+    uva_array_release(&one);
+    for (int i = 0; i < 20; i++) {
+        check_whole(&copies[(i * 7) % 20].array);
+        ck_assert_int_eq(plain_live(), 6);
+        if (i == 10)
+            uva__share_give_up(&room);
+        uva_array_release(&copies[(i * 7) % 20]);
+    }
+    uva__share_give_up(&room); /* once is enough */
+    ck_assert_int_eq(plain_live(), 0);
+    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
+}
+END_TEST
+
+/* The place of a child that was released may be used for another one. */
+START_TEST(a_child_of_one_half_may_be_moved_into_the_other)
+{
+    struct ArrowDeviceArray one, second, other;
+
+    make_array(&one);
+    ck_assert_int_eq(uva_array_share(&one, &second), 0);
+    uva_array_release(&second);
+    ck_assert_int_eq(uva_array_share(&one, &other), 0);
+    other.array.children[0]->release(other.array.children[0]);
+    *other.array.children[0] = *one.array.children[0];
+    one.array.children[0]->release = NULL;
+    uva_array_release(&one);
+    check_whole(&other.array);
+    uva_array_release(&other);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
+START_TEST(more_copies_fail_without_a_trace)
+{
+    struct faulty_allocator faulty;
+    struct uva_allocator table;
+    struct uva__share_room room = {0};
+    struct ArrowDeviceArray one, other;
+
+    faulty_allocator_init(&faulty, 0);
+    table = faulty_allocator_table(&faulty);
+    make_array(&one);
+    ck_assert_int_eq(uva__share_array(&table, &one, &other), 0);
+    uva_array_release(&other);
+    memset(&other, 0xA5, sizeof(other));
+    faulty.fail_at = faulty.asked + 1;
+    ck_assert_int_eq(uva__share_more(&table, &room, &one, 3, &other), ENOMEM);
+    ck_assert(other.array.release == NULL);
+    uva__share_give_up(&room);
+    check_whole(&one.array);
+    uva_array_release(&one);
     ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
 }
 END_TEST
@@ -171,7 +245,7 @@ START_TEST(sharing_fails_without_a_trace_wherever_memory_ends)
         ck_assert_mem_eq(&before, &one, sizeof(one));
         ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
     } while (true);
-    ck_assert_int_eq(n, 4); /* the original and two halves */
+    ck_assert_int_eq(n, 2); /* one for all */
     faulty.fail_at = faulty.asked + 1;
     ck_assert_int_eq(uva_array_share(&one, &before), ENOMEM);
     ck_assert(before.array.release == NULL);
@@ -235,6 +309,22 @@ START_TEST(what_cannot_be_an_array_is_not_shared)
     free(array.array.children[0]);
     array.array.children[0] = NULL;
     ck_assert_int_eq(refused(&array), EINVAL);
+}
+END_TEST
+
+START_TEST(a_half_that_was_changed_is_not_shared_again)
+{
+    struct ArrowDeviceArray one, other, third;
+
+    make_array(&one);
+    ck_assert_int_eq(uva_array_share(&one, &other), 0);
+    other.array.n_children = -other.array.n_children;
+    ck_assert_int_eq(uva_array_share(&other, &third), EINVAL);
+    ck_assert(third.array.release == NULL);
+    other.array.n_children = -other.array.n_children;
+    uva_array_release(&one);
+    uva_array_release(&other);
+    ck_assert_int_eq(plain_live(), 0);
 }
 END_TEST
 
@@ -306,9 +396,13 @@ int main(void)
                    lc10_a_child_moved_out_of_either_half_keeps_the_data);
     tcase_add_test(halves, da17_halves_may_lie_anywhere);
     tcase_add_test(halves, a_half_is_shared_again_without_a_second_origin);
+    tcase_add_test(halves, more_copies_lie_in_few_blocks);
+    tcase_add_test(halves, more_copies_fail_without_a_trace);
+    tcase_add_test(halves, a_child_of_one_half_may_be_moved_into_the_other);
     tcase_add_test(halves, sharing_fails_without_a_trace_wherever_memory_ends);
     tcase_add_test(halves, what_has_gone_from_the_tree_stays_gone);
     tcase_add_test(halves, what_cannot_be_an_array_is_not_shared);
+    tcase_add_test(halves, a_half_that_was_changed_is_not_shared_again);
     tcase_add_test(halves, an_array_that_leads_in_a_circle_is_refused);
     tcase_add_test(halves, no_order_of_releases_loses_or_keeps_data);
     return suite_main("share", NULL, NULL, halves, NULL);
