@@ -470,7 +470,7 @@ struct uva_event {
                         otherwise 1 */
     int64_t time_ns; /* uv_hrtime() */
     struct uva_stream *stream; /* the one that the inspector was added to;
-                                  borrowed for the call */
+                                  borrowed for the call. NULL if it has a tee */
     int64_t reserved[4];       /* 0 */
 };
 

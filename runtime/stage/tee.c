@@ -777,6 +777,7 @@ static struct uva__source *tee_make(struct uva__producer *above,
     t->largest = INT64_MAX;
     uva__share_join(&t->share, &above->source->share);
     b->source.label = uva__label_acquire(above->source->label);
+    b->source.label->shared = true;
     uva__wakeup_init(&t->wakeup, &wakeup_ops, 0);
     if (!tee_add(t, b))
         UVA__UNREACHABLE("it has not started");

@@ -22,6 +22,8 @@ struct uva__label {
     struct uva__atomic_ptr meters; /* owns: of its stages, the source first */
     struct uva__point consumer;    /* for trace events of the sink */
     struct uva__label *beside;     /* counts: in the list `joined` of a meter */
+    bool shared; /* its stages give batches to other streams too: what is above
+                    may run before the stream starts, and after it is freed */
 };
 
 /* Makes a label without a name, with one reference; NULL without memory.

@@ -200,9 +200,10 @@ void uva__meter_read(const struct uva__meter *meter,
         .batches = uva__counter_get(&passed->loop.batches) +
                    uva__counter_get(&passed->shared.batches),
         .rows = uva__counter_get(&loop->rows) + uva__counter_get(&shared->rows),
-        .bytes = meter->sized ? uva__counter_get(&loop->bytes) +
-                                    uva__counter_get(&shared->bytes)
-                              : -1,
+        .bytes = uva__small_counter_get(&meter->sized) != 0
+                     ? uva__counter_get(&loop->bytes) +
+                           uva__counter_get(&shared->bytes)
+                     : -1,
         .dropped = uva__counter_get(&loop->dropped),
         .queued = uva__counter_get(&loop->queued),
         .queued_bytes = uva__counter_get(&loop->queued_bytes),

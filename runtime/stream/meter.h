@@ -71,8 +71,8 @@ struct uva__point {
 
 struct uva__meter {
     struct uva__point point;
-    bool sized;                     /* `bytes` is counted */
-    struct uva__small_counter over; /* 1: its handler was released */
+    struct uva__small_counter sized; /* 1: `bytes` is counted */
+    struct uva__small_counter over;  /* 1: its handler was released */
     struct uva__meter *source;      /* borrows: of a map, the meter of the stage
                                        with the batches that it changes */
     struct uva__meter_times *times; /* owns; NULL: times are not measured */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stream/stream_impl.h"
 
 /* ---- life --------------------------------------------------------------- */
@@ -41,10 +42,15 @@ void uva__observe_limit(struct uva__producer *p)
 }
 
 /* An event may come after the end of the stream, when the stages above it end;
- * so inspectors count the stream while they may be called. */
+ * so inspectors count the stream while they may be called. With a tee they do
+ * not: the stream could not leave the tee while another branch goes on. */
 void uva__observe_begin(struct uva__producer *p)
 {
     for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+        if (p->source->label->shared) {
+            i->stream = NULL;
+            continue;
+        }
         uva__wakeup_acquire(&i->stream->wakeup);
         i->held = true;
     }
@@ -135,7 +141,7 @@ static void inspectors_move(struct uva__producer *p,
         inspectors_let_go(p);
         break;
     default:
-        break;
+        UVA__UNREACHABLE("tasks are reported as they are offered");
     }
 }
 

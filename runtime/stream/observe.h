@@ -13,7 +13,8 @@
 struct uva__inspector {
     struct uva__inspector *next; /* owns: the one that was added after it */
     struct uva_inspect options;  /* owns its ctx */
-    struct uva_stream *stream;   /* borrows; counts while `held` */
+    struct uva_stream *stream;   /* borrows; counts while `held`. NULL: it
+                                    has a tee */
     bool held;                   /* the producer drives its handler */
     bool above_limit;            /* a limit was added behind it */
     bool ended;                  /* it has reported the end */

@@ -174,8 +174,9 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->observed = source->rt->observed;
     p->inspectors = NULL;
     p->output = NULL;
-    source->meter->sized =
-        source->sized || (p->observed & UVA__OBSERVED_MEASURE) != 0;
+    uva__small_counter_set(&source->meter->sized,
+                           source->sized ||
+                               (p->observed & UVA__OBSERVED_MEASURE) != 0);
     p->expensive = source->expensive;
     p->lazy = source->lazy;
     source->producer = p;
@@ -197,7 +198,8 @@ int uva__producer_map(struct uva__producer *p, const struct uva_map *options)
         return ENOMEM;
     }
     m->options = *options;
-    m->meter->sized = (p->observed & UVA__OBSERVED_MEASURE) != 0;
+    uva__small_counter_set(&m->meter->sized,
+                           (p->observed & UVA__OBSERVED_MEASURE) != 0);
     while (*end != NULL)
         end = &(*end)->next;
     *end = m;

@@ -56,9 +56,9 @@ struct uva__source {
         pulls_inline; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
-    bool schema_known;             /* it has arrived */
     struct uva__metadata metadata; /* owns: the producer's */
     int64_t ready;                 /* batches that take() would give */
+    bool schema_known;             /* it has arrived */
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
     struct uva__failure failure;   /* follows those batches; code 0: none */

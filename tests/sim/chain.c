@@ -173,6 +173,7 @@ static void add_transform(struct uva_stream *stream,
 /* ---- an inspector ------------------------------------------------------- */
 
 struct witness {
+    const struct uva_stream *stream; /* borrows */
     int64_t requested, batches;
     bool schema, ended;
 };
@@ -183,8 +184,8 @@ static void witness_event(void *ctx, const struct uva_event *event)
 
     if (witness->ended)
         sim_fail("an inspector is called after the end");
-    if (event->stream == NULL)
-        sim_fail("an event without its stream");
+    if (event->stream != NULL && event->stream != witness->stream)
+        sim_fail("an event with another stream");
     switch (event->kind) {
     case UVA_EVENT_SCHEMA:
         witness->schema = true;
@@ -210,6 +211,8 @@ static void add_inspector(struct uva_stream *stream,
                           struct expectation *expectation)
 {
     struct witness *witness = arena_new(sizeof(*witness), "an inspector");
+
+    witness->stream = stream;
 
     expectation_note("chain %d: an inspector", expectation->number);
     (void)uva_stream_inspect(stream,
