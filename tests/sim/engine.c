@@ -387,8 +387,10 @@ uint64_t sim_now_ns(void)
 
 void sim_pass_time(uint64_t now_ns)
 {
-    if (engine.now_ns < now_ns)
-        engine.now_ns = now_ns;
+    if (engine.now_ns >= now_ns)
+        return;
+    engine.now_ns = now_ns;
+    sim_chooser_demote(2 * engine.self);
 }
 
 uint64_t sim_choose(uint64_t n)

@@ -86,7 +86,9 @@ void sim_wait(bool (*is_ready)(void *arg), void *arg);
 bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns);
 uint64_t sim_now_ns(void);
 
-/* Moves the clock forward to `now_ns`, even if fibers can run. */
+/* Moves the clock forward to `now_ns`, even if fibers can run. They go before
+ * the caller from now on, or a fiber that is always busy would keep them from
+ * running for hours of that clock. */
 void sim_pass_time(uint64_t now_ns);
 
 /* Returns a choice of the scheduler: 0 to n - 1. */

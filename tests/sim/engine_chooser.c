@@ -153,6 +153,12 @@ static bool chooser_changes_now(int actor)
     return false;
 }
 
+void sim_chooser_demote(int actor)
+{
+    (void)chooser_priority(actor); /* so that it is reset with the rest */
+    chooser.priority[actor] = --chooser.lowest;
+}
+
 static int chooser_by_priority(const int *actors, int count)
 {
     const int best = chooser_highest(actors, count);
@@ -160,8 +166,7 @@ static int chooser_by_priority(const int *actors, int count)
     if (!chooser_changes_now(best))
         return best;
     chooser.on_end = 0;
-    (void)chooser_priority(best); /* so that it is reset with the rest */
-    chooser.priority[best] = --chooser.lowest;
+    sim_chooser_demote(best);
     return chooser_highest(actors, count);
 }
 

@@ -17,6 +17,9 @@ void sim_chooser_begin(const struct sim_plan *plan);
 /* Chooses one of the actors that may run, `count` > 0. */
 int sim_chooser_actor(const int *actors, int count);
 
+/* Has all other actors go before this one, where they go by priority. */
+void sim_chooser_demote(int actor);
+
 /* Chooses a number from 0 to n - 1. */
 uint64_t sim_chooser_number(uint64_t n);
 bool sim_chooser_luck(uint64_t n);
