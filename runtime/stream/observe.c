@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/unreachable.h"
 #include "stream/stream_impl.h"
 
 /* ---- life --------------------------------------------------------------- */
@@ -126,23 +125,17 @@ static void inspectors_move(struct uva__producer *p,
 {
     const struct uva__producer_state *state = &p->loop.state;
 
-    switch (move) {
-    case UVA__MOVE_OFFER_SCHEMA:
+    if (move == UVA__MOVE_OFFER_SCHEMA)
         inspectors_call(p, UVA_EVENT_SCHEMA, 0, 1);
-        break;
-    case UVA__MOVE_OFFER_END:
+    else if (move == UVA__MOVE_OFFER_END)
         inspectors_end(p, 0);
-        break;
-    case UVA__MOVE_OFFER_ERROR:
+    else if (move == UVA__MOVE_OFFER_ERROR)
         inspectors_end(p, uva__producer_failure(p)->code);
-        break;
-    case UVA__MOVE_RELEASE: /* after a cancel, or a refusal, or the end */
-        inspectors_end(p, state->refused ? p->loop.refusal : ECANCELED);
-        inspectors_let_go(p);
-        break;
-    default:
-        UVA__UNREACHABLE("tasks are reported as they are offered");
-    }
+    if (move != UVA__MOVE_RELEASE)
+        return;
+    /* after a cancel, or a refusal, or the end */
+    inspectors_end(p, state->refused ? p->loop.refusal : ECANCELED);
+    inspectors_let_go(p);
 }
 
 /* ---- requests ----------------------------------------------------------- */
