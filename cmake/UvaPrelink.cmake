@@ -43,6 +43,15 @@ function(uva_prelink target)
     add_custom_target(${target}_prelinked ALL DEPENDS "${folder}/${file}")
     set_target_properties(${target} PROPERTIES
         UVA_PRELINKED "${folder}/${file}")
+    # A file that is as old as the one to be installed would be left alone.
+    set(there "${CMAKE_INSTALL_LIBDIR}/${file}")
+    if(NOT IS_ABSOLUTE "${there}")
+        string(PREPEND there "\${CMAKE_INSTALL_PREFIX}/")
+    endif()
+    install(CODE "
+        if(CMAKE_INSTALL_CONFIG_NAME MATCHES \"^(Release|RelWithDebInfo)$\")
+            file(REMOVE \"\$ENV{DESTDIR}${there}\")
+        endif()" COMPONENT development)
     install(FILES "${folder}/${file}" DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         COMPONENT development CONFIGURATIONS Release RelWithDebInfo)
 endfunction()
