@@ -52,25 +52,25 @@ struct script_producer {
     int on_extract; /* steps to make inside the next extraction */
     int requested;  /* requests inside the innermost call */
 
-    bool touched;         /* it has called the handler */
-    bool schema_taken;    /* on_schema returned 0 */
-    bool complete;        /* it has ended the stream with NULL */
-    atomic_bool ended;    /* it has called NULL, on_error or release */
-    atomic_bool released; /* it has called release */
-    bool gone;            /* ... and none of our frames is on a stack */
-    bool tasks_outlive;   /* tasks may be extracted after that, and before
-                             free_ctx: it may release on a loop thread */
-    bool freed;           /* free_ctx was called */
-    int64_t offered;      /* tasks with a function, before the end */
-    int64_t open;         /* batches requested and not offered */
-    int64_t unrequested;  /* tasks offered without a request */
-    int64_t window;       /* maximum of open requests; set before the start */
-    atomic_long items;    /* tasks not extracted so far */
-    atomic_int cancels;   /* calls of cancel */
-    int starts;           /* calls of start */
-    bool pulls_inline;    /* no other thread decides on calls while it runs */
-    int steps_in_start;   /* steps to make inside start */
-    int start_code;       /* return code of start */
+    bool touched;             /* it has called the handler */
+    bool schema_taken;        /* on_schema returned 0 */
+    bool complete;            /* it has ended the stream with NULL */
+    atomic_bool ended;        /* it has called NULL, on_error or release */
+    atomic_bool released;     /* it has called release */
+    bool gone;                /* ... and none of our frames is on a stack */
+    bool tasks_outlive;       /* tasks may be extracted after that, and before
+                                 free_ctx: it may release on a loop thread */
+    bool freed;               /* free_ctx was called */
+    int64_t offered;          /* tasks with a function, before the end */
+    atomic_llong open;        /* batches requested and not offered */
+    atomic_llong unrequested; /* tasks offered without a request */
+    int64_t window;     /* maximum of open requests; set before the start */
+    atomic_long items;  /* tasks not extracted so far */
+    atomic_int cancels; /* calls of cancel */
+    int starts;         /* calls of start */
+    bool pulls_inline;  /* no other thread decides on calls while it runs */
+    int steps_in_start; /* steps to make inside start */
+    int start_code;     /* return code of start */
 };
 
 /* Prepares a producer that does what `in` decides. */

@@ -52,9 +52,11 @@ static void producer_rest(struct script_producer *p)
     }
 }
 
-static void frame_end(struct script_producer *p)
+/* Calls that play come one after the other. Others overlap with these, and
+ * leave it to the next step to find that they are over. */
+static void frame_end(struct script_producer *p, bool plays)
 {
-    if (atomic_fetch_sub(&p->frames, 1) == 1 && p->calls == 0)
+    if (atomic_fetch_sub(&p->frames, 1) == 1 && plays && p->calls == 0)
         producer_rest(p);
     p->host.leave(p->host.ctx);
 }
@@ -90,7 +92,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
     FUZZ_RULE(p->open <= p->window + (p->pulls_inline ? 0 : p->unrequested));
     if (plays)
         producer_play(p, producer_use(&p->on_request));
-    frame_end(p);
+    frame_end(p, plays);
 }
 
 static void producer_cancel(struct ArrowAsyncProducer *self)
@@ -104,7 +106,7 @@ static void producer_cancel(struct ArrowAsyncProducer *self)
     FUZZ_RULE(!plays || !p->ended);                   /* AP-24 */
     if (plays)
         producer_play(p, producer_use(&p->on_cancel));
-    frame_end(p);
+    frame_end(p, plays);
 }
 
 static int producer_start(void *ctx,
@@ -124,7 +126,7 @@ static int producer_start(void *ctx,
         if (!p->touched) /* else the source still owns it (G-55) */
             p->released = p->ended = true;
     }
-    frame_end(p);
+    frame_end(p, plays);
     return p->start_code;
 }
 
@@ -255,15 +257,17 @@ static int item_extract(struct ArrowAsyncTask *self,
         code = extract_made(p, item, out);
     free(item);
     atomic_fetch_sub(&p->items, 1);
-    frame_end(p);
+    frame_end(p, plays);
     return code;
 }
 
 /* A task that was not requested may still match a request in flight. */
 static void task_count(struct script_producer *p)
 {
-    p->unrequested += p->open == 0;
-    p->open -= p->open > 0;
+    if (p->open > 0) /* only this thread makes it smaller */
+        p->open--;
+    else
+        p->unrequested++;
 }
 
 static void producer_offer(struct script_producer *p, int kind,
