@@ -255,10 +255,12 @@ START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
     ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "cancel", 0), 1);
     ck_assert_uint_eq(events_of(UVA_TRACE_INSTANT, "end", 1), 1);
     ck_assert_int_eq(event_of(UVA_TRACE_INSTANT, "end", -1)->value, EDOM);
-    ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "wake-up", 0), 1);
     ck_assert_uint_ge(events_of(UVA_TRACE_COUNTER, "batches", 0), 2);
     ck_assert_uint_ge(events_of(UVA_TRACE_COUNTER, "bytes", 0), 2);
     fixture_close(&f);
+    /* A worker reports a wake-up when it has made it: by then the loop may have
+     * seen the end. */
+    ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "wake-up", 0), 1);
 }
 END_TEST
 
