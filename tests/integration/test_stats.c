@@ -316,6 +316,14 @@ START_TEST(inside_the_source_it_works_and_the_others_wait_for_it)
 }
 END_TEST
 
+/* A turn may end after any batch: the last one of four is in the transform. */
+static bool two_are_held(void *ctx)
+{
+    (void)ctx;
+    read_stats(f.stream);
+    return stages[0].batches == 4 && stages[2].queued == 2;
+}
+
 START_TEST(without_a_request_it_waits_for_the_consumer)
 {
     open_with(20, _i == 1);
@@ -326,12 +334,12 @@ START_TEST(without_a_request_it_waits_for_the_consumer)
     read_stats(f.stream);
     ck_assert_int_eq(stages[0].waiting, UVA_WAITING_CONSUMER);
     fixture_start(&f);
-    loop_until(&f.loop, consumer_waits, &(long){2});
-    read_stats(f.stream);
+    loop_until(&f.loop, two_are_held, NULL);
     ck_assert_int_eq(stages[0].waiting, UVA_WAITING_NONE); /* all was taken */
     ck_assert_int_eq(stages[2].waiting, UVA_WAITING_CONSUMER);
-    ck_assert_int_eq(stages[2].queued, 2);
-    ck_assert_int_eq(stages[2].queued_max, 4);
+    ck_assert_int_eq(atomic_load(&f.got.batches), 2);
+    ck_assert_int_ge(stages[2].queued_max, 2);
+    ck_assert_int_le(stages[2].queued_max, 4);
     recording_feed(&f.got, 10);
     ck_assert_int_eq(fixture_await(&f), 0);
     read_stats(f.stream);
