@@ -12,7 +12,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -112,18 +114,136 @@ arrow::Result<Batch> Feed::batch(size_t k) const
 namespace
 {
 
+/* Stands between Arrow's producer and a handler. Arrow frees its producer
+ * before it reports the end (LC-13, in test_arrow_deviations.cc), when a
+ * request may be in flight. So nothing is passed on any more once Arrow gets
+ * the end. */
+class ProducerGuard
+{
+    using Handler = ArrowAsyncDeviceStreamHandler;
+
+  public:
+    Handler *in_front_of(Handler *inner)
+    {
+        inner_ = inner;
+        return &shown_;
+    }
+
+    /* Waits for the calls in flight, but for those below this one: Arrow also
+     * reads the next batch inside a request. */
+    void end()
+    {
+        std::unique_lock<std::mutex> held(lock_);
+
+        over_ = true;
+        left_.wait(held, [this] { return inside_ == depth; });
+    }
+
+  private:
+    static thread_local int depth; /* calls that this thread is inside of */
+
+    Handler *inner_ = nullptr;
+    Handler shown_ = {on_schema, on_next_task, on_error,
+                      release,   nullptr,      this};
+    ArrowAsyncProducer *source_ = nullptr; /* Arrow's producer */
+    ArrowAsyncProducer producer_{};        /* the one that the handler gets */
+    std::mutex lock_; /* guards the rest, which `left_` is about */
+    std::condition_variable left_;
+    int inside_ = 0;
+    bool over_ = false;
+
+    static Handler *inner(const Handler *self)
+    {
+        return static_cast<ProducerGuard *>(self->private_data)->inner_;
+    }
+
+    static int on_schema(Handler *self, ArrowSchema *schema)
+    {
+        auto *guard = static_cast<ProducerGuard *>(self->private_data);
+
+        guard->source_ = self->producer;
+        guard->producer_ = *self->producer;
+        guard->producer_.request = request;
+        guard->producer_.cancel = cancel;
+        guard->producer_.private_data = guard;
+        guard->inner_->producer = &guard->producer_;
+        return guard->inner_->on_schema(guard->inner_, schema);
+    }
+
+    static int on_next_task(Handler *self, ArrowAsyncTask *task,
+                            const char *metadata)
+    {
+        return inner(self)->on_next_task(inner(self), task, metadata);
+    }
+
+    static void on_error(Handler *self, int code, const char *message,
+                         const char *metadata)
+    {
+        inner(self)->on_error(inner(self), code, message, metadata);
+    }
+
+    static void release(Handler *self)
+    {
+        inner(self)->release(inner(self));
+    }
+
+    template <typename Call> void pass_on(Call call)
+    {
+        {
+            const std::lock_guard<std::mutex> held(lock_);
+
+            if (over_)
+                return;
+            inside_++;
+        }
+        depth++;
+        call(source_);
+        depth--;
+        const std::lock_guard<std::mutex> held(lock_);
+        inside_--;
+        left_.notify_all();
+    }
+
+    static void request(ArrowAsyncProducer *self, int64_t n)
+    {
+        static_cast<ProducerGuard *>(self->private_data)
+            ->pass_on([n](ArrowAsyncProducer *source) {
+                source->request(source, n);
+            });
+    }
+
+    static void cancel(ArrowAsyncProducer *self)
+    {
+        static_cast<ProducerGuard *>(self->private_data)
+            ->pass_on(
+                [](ArrowAsyncProducer *source) { source->cancel(source); });
+    }
+};
+
+thread_local int ProducerGuard::depth = 0;
+
 /* The ctx of a stream from Arrow's asynchronous exporter. */
 struct Sender {
     Feed feed;
     bool pooled;
     std::atomic<size_t> next = 0;
+    ProducerGuard guard{};
+
+    arrow::Result<Batch> next_batch()
+    {
+        arrow::Result<Batch> batch = feed.batch(next++);
+
+        if (!batch.ok() || *batch == nullptr)
+            guard.end();
+        return batch;
+    }
 
     arrow::Future<Batch> ask()
     {
         if (!pooled)
-            return arrow::Future<Batch>::MakeFinished(feed.batch(next++));
+            return arrow::Future<Batch>::MakeFinished(next_batch());
         return arrow::DeferNotOk(arrow::internal::GetCpuThreadPool()->Submit(
-            [this] { return feed.batch(next++); }));
+            [this] { return next_batch(); }));
     }
 
     /* Returns when the stream is over, as Arrow does. */
@@ -132,8 +252,8 @@ struct Sender {
     {
         auto *sender = static_cast<Sender *>(ctx);
 
-        if (sender->feed.tap)
-            handler = sender->feed.tap(handler);
+        handler = sender->feed.tap ? sender->feed.tap(handler)
+                                   : sender->guard.in_front_of(handler);
         arrow::ExportAsyncRecordBatchReader(
             sender->feed.schema(), [sender] { return sender->ask(); },
             arrow::DeviceAllocationType::kCPU, handler)
