@@ -171,9 +171,11 @@ void hostile_turn_until(struct hostile_fixture *s, atomic_long *count, long n)
 void hostile_play(struct hostile_fixture *s, bool blind)
 {
     hostile_make(s);
+    atomic_store(&s->peer.held, blind);
     hostile_start(s);
     if (blind) {
         hostile_turn(s); /* the stream begins, and calls the peer's start */
+        atomic_store(&s->peer.held, false);
         hostile_await(&s->peer.played, 1);
     }
     hostile_finish(s);

@@ -655,8 +655,16 @@ static void play_out(struct hostile_producer *p)
     atomic_fetch_add(&p->played, 1);
 }
 
+/* What the loop thread would wait for here, it would wait for in vain. */
+static void await_play(struct hostile_producer *p)
+{
+    while (atomic_load(&p->held) && !pthread_equal(pthread_self(), p->loop))
+        (void)sched_yield();
+}
+
 static void *thread_main(void *ctx)
 {
+    await_play(ctx);
     play_out(ctx);
     return NULL;
 }
@@ -687,6 +695,7 @@ static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
     p->handler = handler;
     p->release = handler->release;
     object_make(p);
+    await_play(p);
     if (play(p)) {
         say_free(p);
         atomic_fetch_add(&p->played, 1);

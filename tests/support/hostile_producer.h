@@ -91,8 +91,9 @@ struct hostile_producer {
      * callback, or still running when it returned (TH-10, AP-24); free_ctx
      * before the last call has returned. */
     atomic_long faults;
-    atomic_long freed;         /* calls of free_ctx */
-    atomic_long played;        /* scripts that have ended */
+    atomic_long freed;  /* calls of free_ctx */
+    atomic_long played; /* scripts that have ended */
+    atomic_bool held;   /* other threads than the loop's do not play so far */
     atomic_long calls_on_loop; /* calls of its methods on the thread `loop` */
     pthread_t loop;
 
