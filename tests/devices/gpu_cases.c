@@ -214,7 +214,7 @@ START_TEST(two_runtimes_wait_for_the_same_event)
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
     while (s.answers < 2)
-        (void)uv_run(&other.uv, UV_RUN_ONCE);
+        loop_turn(&other);
     ck_assert_int_eq(s.answer.code, 0);
     uva_array_release(&s.arrays[0]);
     loop_close(&other);

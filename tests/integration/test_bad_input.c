@@ -588,7 +588,7 @@ START_TEST(a_stopped_consumer_can_be_cancelled)
     recording_consume(got, uva_stream_acquire(held));
     loop_settle(&f.loop);
     while (got->batches == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     uva_stream_cancel(held, EDOM, "nobody resumes it");
     fixture_await(&f);
     ck_ended(UVA_END_CANCELLED, EDOM, "nobody resumes it");
@@ -639,7 +639,7 @@ START_TEST(a_drop_in_its_own_on_batch_is_the_end)
     held = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
     while (got->batches == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     await_count(&fake->freed, 1);
     loop_settle(&f.loop);
@@ -663,7 +663,7 @@ START_TEST(a_drop_on_another_thread_is_a_cancel_and_a_release)
     held = fixture_blocking(&f);
     ck_assert_int_eq(uva_stream_for_each(held, &table, NULL), 0);
     while (got->batches == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_int_eq(pthread_create(&thread, NULL, drop_elsewhere, held), 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     fixture_await(&f);
@@ -742,7 +742,7 @@ START_TEST(a_handler_that_never_requests_can_be_cancelled)
     held = fixture_blocking(&f);
     drive(held);
     while (strcmp(handler.transcript, "schema") != 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     ck_assert_int_eq(atomic_load(&fake->given), 0);
     uva_stream_cancel(held, EDOM, "nobody asks");

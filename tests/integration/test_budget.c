@@ -597,7 +597,7 @@ START_TEST(a_stopped_stream_holds_little)
         ck_assert_int_eq(uva_stream_for_each(streams[i], &consumer, NULL), 0);
     }
     while (atomic_load(&got.batches) < COUNT)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_int_le((heap - before) / COUNT, 4096);
     for (int i = 0; i < COUNT; i++) {
         uva_stream_drop(streams[i]);

@@ -155,7 +155,7 @@ START_TEST(two_reasons_to_end_a_wait_are_one_answer)
     ck_assert_int_eq(s.f.answers, 0);
     ck_assert_int_eq(sem_post(&device_thread_may), 0);
     while (!gone)
-        (void)uv_run(&s.f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&s.f.loop);
     s.f.loop.runtime = NULL;
     ck_assert_int_eq(s.f.answers, 1);
     ck_assert_int_eq(s.f.answer.code, ETIMEDOUT);

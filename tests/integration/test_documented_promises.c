@@ -154,7 +154,7 @@ START_TEST(a_source_of_tasks_may_say_its_device_and_keep_its_ctx)
     stream = uva_stream_from_tasks(f.loop.runtime, &source);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     while (kind == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_int_eq(kind, ARROW_DEVICE_CUDA_HOST);
     uva_stream_release(stream);
     fixture_close_counted(&f, 0, 0);
@@ -385,7 +385,7 @@ START_TEST(at03_what_is_no_task_is_not_extracted)
     ck_assert_int_eq(uva_stream_drive(stream, &handler.handler, NULL, NULL), 0);
     uva_stream_release(stream);
     while (!recording_handler_is_released(&handler))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     task = handler.held[0];
     ck_assert_int_eq(task.extract_data(NULL, &out), EINVAL);
     ck_assert_int_eq(task.extract_data(&none, &out), EINVAL);
@@ -404,10 +404,10 @@ static void keep_and_drop(struct recording_handler *handler)
     ck_assert_int_eq(uva_stream_drive(f.stream, &handler->handler, NULL, NULL),
                      0);
     while (recording_handler_tasks(handler) < 2)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     fixture_drop(&f);
     while (!recording_handler_is_released(handler))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
 }
 

@@ -49,7 +49,7 @@ static void open_driven(void)
                      0);
     uva_stream_release(stream);
     while (handler.held_count < 2)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
 }
 
 static void open_others(void)
@@ -81,7 +81,7 @@ static void set_up(void)
     running = fixture_blocking(&f);
     recording_consume(&f.got, uva_stream_acquire(running));
     while (atomic_load(&f.got.batches) < 2)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     fake_source_await(&f.fake);
     wrong = 0;
 }
@@ -92,13 +92,13 @@ static void ck_handler_goes_on(void)
 {
     recording_handler_request(&handler, 3);
     while (strcmp(handler.transcript, "schema task task task task end") != 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     for (int i = 0; i < handler.held_count; i++)
         ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]),
                          0);
     ck_assert_int_eq(handler.rows, 4 * 3);
     while (atomic_load(&driven.done) == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert(handler.released);
     ck_assert_int_eq(driven.outcome.end, UVA_END_COMPLETE);
 }

@@ -146,7 +146,7 @@ START_TEST(ten_inspectors_change_no_request)
     }
     fixture_start(&f);
     while (atomic_load(&f.got.batches) < 1)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     for (int k = 0; k < 10; k++) {
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
         saw(&more[k], "S R1 B");

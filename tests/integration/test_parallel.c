@@ -220,7 +220,7 @@ START_TEST(a_window_bounds_what_is_begun_ahead)
     f.got.appetite = 0;
     fixture_start(&f);
     while (f.got.batches == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     loop_settle(&f.loop);
     ck_assert_int_eq(f.got.batches, 1);

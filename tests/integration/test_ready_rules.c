@@ -234,7 +234,7 @@ START_TEST(a_stage_may_lack_memory_for_what_it_passes_on)
         for (int k = 0; k < EARLY; k++)
             soft_event_end(&f.device, k, 0);
         while (!recording_handler_is_released(&handler))
-            (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+            loop_turn(&f.loop);
         failed = faulty_allocator_has_failed(&f.loop.memory);
         for (int64_t i = 0; i < handler.held_count; i++)
             (void)recording_handler_extract(&handler, &handler.held[i]);
@@ -357,7 +357,7 @@ START_TEST(who_asks_for_one_batch_needs_to_consent_too)
     next_code = -1;
     ck_assert_int_eq(uva_stream_next(f.stream, on_next, NULL, NULL), 0);
     while (next_code < 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_int_eq(next_code, _i == 1 ? 0 : ENOTSUP);
 }
 END_TEST

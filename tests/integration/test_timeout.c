@@ -498,7 +498,7 @@ START_TEST(a_timer_that_fires_without_a_wait_is_not_started_again)
     push(1);
     loop_until(&f.loop, is_set, &taken);
     while (loop_has_timer(&f.loop))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     ck_assert(!loop_has_timer(&f.loop));
     ck_assert_int_eq(uva_stream_status(f.stream, NULL), 0);

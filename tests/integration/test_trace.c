@@ -244,7 +244,7 @@ START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
     f.stream = fixture_blocking(&f);
     fixture_start(&f);
     while (atomic_load(&f.got.batches) < 2)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "request", 0), 2);
     recording_feed(&f.got, 1);
     uva_stream_cancel(f.stream, EDOM, "enough");

@@ -91,7 +91,7 @@ START_TEST(AP02_requests_add_up_and_are_never_exceeded)
     set_up(_i, 100, 5, 0);
     drive(fixture_tasks(&f));
     while (recording_handler_tasks(&handler) < 5)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     ck_assert_int_eq(recording_handler_tasks(&handler), 5);
     uva_stream_cancel(f.stream, 0, "seen enough");
@@ -373,7 +373,7 @@ START_TEST(G17_the_release_waits_for_tasks_that_may_fail)
     handler.hold = true;
     drive(fixture_tasks(&f));
     while (!recording_handler_saw(&handler, "end"))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     loop_settle(&f.loop);
     ck_assert(!recording_handler_is_released(&handler));
     extract_held();
@@ -390,7 +390,7 @@ START_TEST(G23_an_extraction_that_fails_after_the_end_is_told)
     f.fake.extract_at = 1;
     drive(fixture_tasks(&f));
     while (!recording_handler_saw(&handler, "end"))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     handler.hold = false;
     (void)recording_handler_extract(&handler, &handler.held[0]);
     ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[1]),
@@ -454,7 +454,7 @@ START_TEST(a_cancel_by_the_owner_is_told_with_code_and_reason)
     set_up(_i, 1000, 1, 0);
     drive(fixture_blocking(&f));
     while (recording_handler_tasks(&handler) == 0)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     uva_stream_cancel(f.stream, ETIMEDOUT, "the client gave up");
     uva_stream_cancel(f.stream, EIO, "too late");
     fixture_await(&f);
@@ -473,11 +473,11 @@ START_TEST(G16_a_drop_takes_back_what_was_never_extracted)
     handler.hold = true;
     drive(fixture_blocking(&f));
     while (recording_handler_tasks(&handler) < 2)
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     uva_stream_drop(f.stream);
     f.stream = NULL;
     while (!recording_handler_is_released(&handler))
-        (void)uv_run(&f.loop.uv, UV_RUN_ONCE);
+        loop_turn(&f.loop);
     ck_assert_int_eq(f.got.done, 0); /* no callback was made */
     memset(&out, 0xA5, sizeof(out));
     ck_assert_int_eq(handler.held[0].extract_data(&handler.held[0], &out),

@@ -23,6 +23,9 @@ void loop_open_with(struct loop_fixture *loop,
     own.allocator = faulty_allocator_table(&loop->memory);
     ck_assert_int_eq(uv_loop_init(&loop->uv), 0);
     ck_assert_int_eq(uv_async_init(&loop->uv, &loop->keep, keep_nudged), 0);
+    ck_assert_int_eq(uv_prepare_init(&loop->uv, &loop->prepare), 0);
+    uv_unref((uv_handle_t *)&loop->prepare);
+    loop->prepare.data = loop;
     ck_assert_int_eq(uva_runtime_open(&loop->uv, &own, &loop->runtime, NULL),
                      0);
 }
@@ -34,10 +37,36 @@ void loop_fail(struct loop_fixture *loop, long n)
     atomic_store(&loop->memory.fail_at, n == 0 ? 0 : asked + n);
 }
 
+static int64_t turns_of(const struct loop_fixture *loop)
+{
+    struct uva_runtime_stats stats = {0};
+
+    if (loop->runtime != NULL)
+        uva_runtime_get_stats(loop->runtime, &stats);
+    return stats.turns;
+}
+
+/* libuv calls this before it waits. */
+static void before_wait(uv_prepare_t *prepare)
+{
+    struct loop_fixture *loop = prepare->data;
+
+    if (turns_of(loop) != loop->turns)
+        uv_stop(&loop->uv);
+}
+
+void loop_turn(struct loop_fixture *loop)
+{
+    loop->turns = turns_of(loop);
+    (void)uv_prepare_start(&loop->prepare, before_wait);
+    (void)uv_run(&loop->uv, UV_RUN_ONCE);
+    (void)uv_prepare_stop(&loop->prepare);
+}
+
 void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx)
 {
     while (!done(ctx))
-        (void)uv_run(&loop->uv, UV_RUN_ONCE);
+        loop_turn(loop);
 }
 
 void loop_nudge(struct loop_fixture *loop)
@@ -140,6 +169,7 @@ void loop_close(struct loop_fixture *loop)
     if (loop->runtime != NULL)
         loop_close_runtime(loop, 0);
     uv_close((uv_handle_t *)&loop->keep, NULL);
+    uv_close((uv_handle_t *)&loop->prepare, NULL);
     (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&loop->uv), 0);
     ck_assert_int_eq(faulty_allocator_live(&loop->memory), 0);

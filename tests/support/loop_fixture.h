@@ -13,6 +13,8 @@
 struct loop_fixture {
     uv_loop_t uv;
     uv_async_t keep;                /* keeps the loop alive, and wakes it */
+    uv_prepare_t prepare;           /* runs before the loop waits */
+    int64_t turns;                  /* of the runtime, before loop_turn() */
     struct uva_runtime *runtime;    /* NULL once it has closed */
     struct faulty_allocator memory; /* of the runtime */
 };
@@ -27,6 +29,11 @@ void loop_open_with(struct loop_fixture *loop,
 
 /* Makes the `n`-th allocation from now on fail; 0: none. */
 void loop_fail(struct loop_fixture *loop, long n);
+
+/* Turns the loop once. It waits for events unless the runtime has had a turn:
+ * libuv runs timers and idle handles before it waits, and what the test is
+ * after may happen there. */
+void loop_turn(struct loop_fixture *loop);
 
 /* Turns the loop until `done` returns true, waiting for events in between. */
 void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx);
