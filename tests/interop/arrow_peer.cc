@@ -38,14 +38,16 @@ World::World(bool checked)
         options.log.write = [](void *, const uva_log_record *) {};
     ck_assert_int_eq(uv_loop_init(&loop), 0);
     ck_assert_int_eq(uv_async_init(&loop, &awake, [](uv_async_t *) {}), 0);
+    uv_prepare_init(&loop, &prepare);
     ck_assert_int_eq(uva_runtime_open(&loop, &options, &runtime, nullptr), 0);
 }
 
 void World::close()
 {
     const auto closed = [](void *ctx) {
-        auto *handle = &static_cast<World *>(ctx)->awake;
-        uv_close(reinterpret_cast<uv_handle_t *>(handle), nullptr);
+        auto *world = static_cast<World *>(ctx);
+        uv_close(reinterpret_cast<uv_handle_t *>(&world->awake), nullptr);
+        uv_close(reinterpret_cast<uv_handle_t *>(&world->prepare), nullptr);
     };
 
     if (runtime != nullptr)
@@ -67,8 +69,15 @@ World::~World()
 
 void World::until(const std::function<bool()> &is_over)
 {
+    /* A turn from an idle handle may end it, after which libuv would wait. */
+    prepare.data = const_cast<std::function<bool()> *>(&is_over);
+    uv_prepare_start(&prepare, [](uv_prepare_t *self) {
+        if ((*static_cast<std::function<bool()> *>(self->data))())
+            uv_stop(self->loop);
+    });
     while (!is_over())
         uv_run(&loop, UV_RUN_ONCE);
+    uv_prepare_stop(&prepare);
 }
 
 void World::wake()

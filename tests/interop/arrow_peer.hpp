@@ -23,6 +23,7 @@ namespace interop
 struct World {
     uv_loop_t loop;
     uv_async_t awake;
+    uv_prepare_t prepare;           /* runs before until() waits */
     uva_runtime *runtime = nullptr; /* until it is closed */
     /* of Arrow; the release of a dropped stream's handler is not reported */
     std::list<ArrowAsyncDeviceStreamHandler> handlers;
