@@ -639,7 +639,7 @@ static atomic_bool over;
 /* Reads the statistics until the stream is over. */
 static void *reader_run(void *ctx)
 {
-    struct uva_stage_stats now[STAGES], before[STAGES] = {0};
+    struct uva_stage_stats now[STAGES] = {0}, before[STAGES] = {0};
     struct uva_stream *stream = ctx;
     size_t n;
 
