@@ -295,6 +295,11 @@ class runtime
             runtime_ = nullptr;
         return uva_runtime_close(rt, grace_ms, fn, ctx);
     }
+    [[nodiscard]] int drain(int64_t deadline_ms, uva_closed_fn *fn = nullptr,
+                            void *ctx = nullptr) noexcept
+    {
+        return uva_runtime_drain(runtime_, deadline_ms, fn, ctx);
+    }
     /** uva_runtime_join(). This object is empty if it returns 0. */
     int join() noexcept
     {
@@ -610,9 +615,44 @@ class stream
         m.unordered = unordered;
         return map_async(m);
     }
+    stream &transform(const uva_transform &options) noexcept
+    {
+        (void)uva_stream_transform(get(), &options);
+        return *this;
+    }
+    stream &filter(const uva_filter &options) noexcept
+    {
+        (void)uva_stream_filter(get(), &options);
+        return *this;
+    }
+    stream &rebatch(const uva_rebatch &options) noexcept
+    {
+        (void)uva_stream_rebatch(get(), &options);
+        return *this;
+    }
     stream &limit(int64_t batches) noexcept
     {
         (void)uva_stream_limit(get(), batches);
+        return *this;
+    }
+    stream &limit_rows(int64_t rows) noexcept
+    {
+        (void)uva_stream_limit_rows(get(), rows);
+        return *this;
+    }
+    /** Takes the other stream. For several of them, call the C function. */
+    stream &merge(stream other, const uva_merge &options = {}) noexcept
+    {
+        uva_stream *const one = other.take();
+
+        (void)uva_stream_merge(get(), &one, 1, &options);
+        return *this;
+    }
+    stream &concat(stream other, int32_t ahead = 0) noexcept
+    {
+        uva_stream *const one = other.take();
+
+        (void)uva_stream_concat(get(), &one, 1, ahead);
         return *this;
     }
     stream &parallel(const uva_parallel &options = {}) noexcept
@@ -680,6 +720,11 @@ class stream
         (void)uva_stream_set_name(get(), name);
         return *this;
     }
+    stream &set_priority(int32_t priority) noexcept
+    {
+        (void)uva_stream_set_priority(get(), priority);
+        return *this;
+    }
 
     // ---- start: the reference stays here
 
@@ -687,6 +732,29 @@ class stream
                                uva_error *error = nullptr) noexcept
     {
         return uva_stream_for_each(get(), &to, error);
+    }
+    /** As above, for two callables as those of a uva::consumer, which the
+     * stream owns if this returns 0: it frees them at its end, behind the
+     * second one, and also after drop(). ENOMEM without memory for them. */
+    template <
+        class Batch, class Done,
+        class = std::enable_if_t<!std::is_convertible_v<Batch &, uva_consumer>>>
+    [[nodiscard]] int for_each(Batch batch, Done done,
+                               uva_error *error = nullptr)
+    {
+        using held = consumer<Batch, Done>;
+        std::unique_ptr<held> made(new (std::nothrow)
+                                       held(std::move(batch), std::move(done)));
+
+        if (made == nullptr)
+            return uva_error_set(error, ENOMEM, "out of memory");
+        uva_consumer to = *made;
+        to.free_ctx = delete_ctx<held>;
+        const int code = uva_stream_for_each(get(), &to, error);
+
+        if (code == 0)
+            (void)made.release();
+        return code;
     }
     [[nodiscard]] int next(uva_next_fn *fn, void *ctx,
                            uva_error *error = nullptr) noexcept
@@ -701,6 +769,17 @@ class stream
         return next_batch(get(), error);
     }
 #endif
+    [[nodiscard]] int start_take(uva_ready_fn *fn, void *ctx,
+                                 const uva_window &window = {},
+                                 uva_error *error = nullptr) noexcept
+    {
+        return uva_stream_start_take(get(), &window, fn, ctx, error);
+    }
+    [[nodiscard]] int collect(int64_t max_bytes, uva_collected_fn *fn,
+                              void *ctx, uva_error *error = nullptr) noexcept
+    {
+        return uva_stream_collect(get(), max_bytes, fn, ctx, error);
+    }
     [[nodiscard]] int drive(ArrowAsyncDeviceStreamHandler *handler,
                             const uva_drive &options = {},
                             uva_error *error = nullptr) noexcept
@@ -737,6 +816,15 @@ class stream
     const uva_stream_info *get_info() const noexcept
     {
         return uva_stream_get_info(get());
+    }
+    /** Borrows. */
+    uva_runtime *get_runtime() const noexcept
+    {
+        return uva_stream_get_runtime(get());
+    }
+    bool is_dropped() const noexcept
+    {
+        return uva_stream_is_dropped(get());
     }
     /** uva_stream_get_stats(). */
     [[nodiscard]] int get_stats(uva_stage_stats *stages,

@@ -302,6 +302,100 @@ static void a_stream_is_looked_at(const uva::runtime &rt)
     assert(passed > 0 && stats[0].batches == passed);
 }
 
+// Each stage by its options, as in C.
+static void stages_are_added_by_their_options(const uva::runtime &rt)
+{
+    const auto all =
+        uva::options<uva_filter>()
+            .set(&uva_filter::keep,
+                 [](void *, const uva_batch *, bool *keep, uva_error *) {
+                     *keep = true;
+                     return 0;
+                 })
+            .set(&uva_filter::on_loop, true);
+    const auto same =
+        uva::options<uva_transform>()
+            .set(&uva_transform::batch,
+                 [](void *, uva_batch *in, uva_emit_fn *emit, void *emitter,
+                    uva_error *) { return emit(emitter, in); })
+            .set(&uva_transform::on_loop, true);
+    const auto ten = uva::options<uva_rebatch>().set(&uva_rebatch::rows, 10);
+    uva::stream s = scan(rt);
+
+    s.filter(all).transform(same).rebatch(ten).set_priority(-1);
+    s.merge(scan(rt)).concat(scan(rt)).merge(scan(rt),
+                                             uva_merge{true, 1, {}, {}});
+    assert(sum_of(std::move(s)) == 4 * SUM);
+    uva::stream few = scan(rt);
+    assert(sum_of(std::move(few.limit_rows(3))) == 0 + 1 + 2);
+    uva::stream none = scan(rt);
+    none.merge(uva::stream());
+    assert(none.status() == EINVAL);
+}
+
+static void batches_are_taken_or_collected(const uva::runtime &rt)
+{
+    uva::stream s = scan(rt), t = scan(rt);
+    std::size_t rows = 0;
+    struct reading {
+        uva_stream *from;
+        int64_t rows;
+
+        static void ready(void *ctx)
+        {
+            auto *const self = static_cast<reading *>(ctx);
+            uva_batch batch{};
+
+            while (uva_stream_take(self->from, &batch, nullptr) == 0) {
+                self->rows += batch.data.array.length;
+                uva_array_release(&batch.data);
+            }
+        }
+    } taken{s.get(), 0};
+    int code = s.start_take(reading::ready, &taken);
+
+    assert(code == 0);
+    reading::ready(&taken);
+    run();
+    assert(taken.rows == ROWS);
+    s.release();
+    code = t.collect(
+        0,
+        [](void *ctx, const uva_stream_info *, ArrowDeviceArray *batches,
+           size_t count, const uva_outcome *) {
+            for (size_t i = 0; i < count; i++)
+                *static_cast<std::size_t *>(ctx) += batches[i].array.length;
+        },
+        &rows);
+    assert(code == 0);
+    run();
+    assert(rows == std::size_t{ROWS});
+}
+
+// The stream owns the callables, unless it could not be started.
+static void callables_are_freed_behind_the_end(const uva::runtime &rt)
+{
+    const auto held = std::make_shared<int>(0);
+    const auto batch = [held](uva_batch &) {
+        ++*held;
+        return 0;
+    };
+    const auto done = [held](const uva_outcome &) { *held = -*held; };
+    uva::stream s = scan(rt), t = scan(rt);
+    int code = s.for_each(batch, done);
+
+    assert(code == 0 && s.for_each(batch, done) == EBUSY);
+    run();
+    assert(*held == -DB_BATCHES && held.use_count() == 3);
+    code = t.for_each(batch, done);
+    assert(code == 0 && !t.is_dropped() && t.get_runtime() == rt.get());
+    const uva::stream look = t.acquire();
+    t.drop();
+    assert(look.is_dropped());
+    run();
+    assert(*held == -DB_BATCHES && held.use_count() == 3);
+}
+
 static void a_dropped_stream_calls_nothing(const uva::runtime &rt)
 {
     uva::stream s = scan(rt);
@@ -483,6 +577,26 @@ static void a_ctx_is_deleted_by_its_stream(const uva::runtime &rt)
     assert(sum_of(std::move(s)) == 45);
 }
 
+static void a_runtime_is_drained(void)
+{
+    uva::runtime rt;
+    int code = rt.open(uv_default_loop());
+    bool drained = false;
+    uva::consumer keep([](uva_batch &) { return 0; },
+                       [](const uva_outcome &) {});
+
+    assert(code == 0);
+    uva::stream s = scan(rt);
+    code = rt.drain(
+        UVA_FOREVER, [](void *ctx) { *(bool *)ctx = true; }, &drained);
+    assert(code == 0 && s.for_each(keep) == ESHUTDOWN);
+    run();
+    assert(drained);
+    s.release();
+    rt.reset();
+    run();
+}
+
 static void a_runtime_with_a_thread_is_joined(void)
 {
     struct threads {
@@ -586,6 +700,9 @@ int main()
         a_tee_gives_another_stream(rt);
         a_group_is_cancelled_and_done(rt);
         a_stream_is_looked_at(rt);
+        stages_are_added_by_their_options(rt);
+        batches_are_taken_or_collected(rt);
+        callables_are_freed_behind_the_end(rt);
         a_dropped_stream_calls_nothing(rt);
         the_last_of_two_references_counts(rt);
         an_exception_becomes_an_error(rt);
@@ -596,6 +713,7 @@ int main()
     }
     run(); // ends the runtime
     arrays_move_and_are_released_once();
+    a_runtime_is_drained();
     a_runtime_with_a_thread_is_joined();
     a_runtime_without_a_thread_takes_its_turns();
     world_await_release();
