@@ -6,7 +6,8 @@
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
  * map_async that is answered by other threads, A one that is answered at once,
  * i timeout, y retry, h throttle, b tee and the second branch is read beside
- * it, B tee and the second branch leaves, n inspect).
+ * it, as long as a consumer reads the first one, B tee and the second branch
+ * leaves, n inspect).
  *
  * The first call that needs the runtime opens it; it is never closed. */
 #include <assert.h>
@@ -135,12 +136,15 @@ static int branch_on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-static void tee_add(struct uva_stream *stream, bool is_read)
+/* `beside` (NULL: none) is the group of the branches that are read. */
+static void add_tee_read_beside(struct uva_stream *stream,
+                                struct uva_group *beside)
 {
     const struct uva_consumer consumer = {.on_batch = branch_on_batch};
     struct uva_stream *branch = uva_stream_tee(stream, NULL);
 
-    if (is_read && uva_stream_for_each(branch, &consumer, NULL) != 0)
+    if ((beside != NULL && uva_group_add(beside, branch) != 0) ||
+        uva_stream_for_each(branch, &consumer, NULL) != 0)
         abort();
     uva_stream_release(branch);
 }
@@ -225,14 +229,9 @@ static void add_timeout(struct uva_stream *stream)
                                                    .total_ms = HOUR_MS});
 }
 
-static void add_tee_read_beside(struct uva_stream *stream)
-{
-    tee_add(stream, true);
-}
-
 static void add_tee_left(struct uva_stream *stream)
 {
-    tee_add(stream, false);
+    uva_stream_release(uva_stream_tee(stream, NULL));
 }
 
 static void inspect_nothing(void *ctx, const struct uva_event *event)
@@ -262,19 +261,21 @@ static void (*const stages[128])(struct uva_stream *stream) = {
     ['y'] = add_retry,
     ['h'] = add_throttle,
     ['i'] = add_timeout,
-    ['b'] = add_tee_read_beside,
     ['B'] = add_tee_left,
     ['n'] = add_inspector,
 };
 
-static void chain_add(struct uva_stream *stream)
+static void chain_add(struct uva_stream *stream, struct uva_group *beside)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
 
     for (; chain != NULL && *chain != '\0'; chain++) {
-        if (*chain < 0 || stages[(int)*chain] == NULL)
+        if (*chain == 'b')
+            add_tee_read_beside(stream, beside);
+        else if (*chain > 0 && stages[(int)*chain] != NULL)
+            stages[(int)*chain](stream);
+        else
             abort(); /* no such letter */
-        stages[(int)*chain](stream);
     }
 }
 
@@ -297,7 +298,7 @@ static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
     else
         stream = subject_from_tasks(runtime, &what);
     if (stream != NULL)
-        chain_add(stream);
+        chain_add(stream, NULL);
     return stream;
 }
 
@@ -340,6 +341,8 @@ struct consumer {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct ArrowAsyncDeviceStreamHandler *handler; /* NULL: not set so far */
+    struct uva_group *beside; /* branches that are read as long as it is not
+                                 done */
     bool done;
     struct uva_subject_outcome outcome;
 };
@@ -393,6 +396,8 @@ static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
     struct consumer *consumer = ctx;
     struct uva_subject_outcome *told = &consumer->outcome;
 
+    uva_group_cancel(consumer->beside, 0, NULL);
+    uva_group_release(consumer->beside);
     pthread_mutex_lock(&consumer->lock);
     told->end = outcome->end == UVA_END_COMPLETE    ? UVA_SUBJECT_COMPLETE
                 : outcome->end == UVA_END_FAILED    ? UVA_SUBJECT_FAILED
@@ -420,7 +425,9 @@ static int consumer_run(struct consumer *consumer)
 
     if (consumer->manner == UVA_SUBJECT_HOLDS)
         (void)uva_stream_parallel(stream, NULL);
-    chain_add(stream);
+    if (uva_group_new(runtime, false, &consumer->beside, NULL) != 0)
+        abort();
+    chain_add(stream, consumer->beside);
     code = uva_stream_for_each(stream, &callbacks, NULL);
     uva_stream_release(stream);
     return code;
