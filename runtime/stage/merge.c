@@ -313,7 +313,7 @@ static int input_compare(const struct input *input,
     return uva_error_set(error, EINVAL,
                          "%s: input %zu has another schema than the first one "
                          "to arrive: %s",
-                         m->source.ops->name, (size_t)(input - m->inputs),
+                         m->source.name, (size_t)(input - m->inputs),
                          detail.message);
 }
 
@@ -626,20 +626,11 @@ static const struct uva__source_ops merge_ops = {
     .waiting = merge_waiting,
 };
 
-static const struct uva__source_ops concat_ops = {
-    .name = "concat",
-    .start = merge_start,
-    .pull = merge_pull,
-    .take = merge_take,
-    .stop = merge_stop,
-    .leave = merge_leave,
-    .waiting = merge_waiting,
-};
-
 /* The arguments of merge_make(). */
 struct setup {
-    const struct uva__source_ops *ops; /* static */
-    struct uva_stream *const *others;  /* takes their references ... */
+    const char *name;                 /* static */
+    bool ordered;                     /* concat */
+    struct uva_stream *const *others; /* takes their references ... */
     size_t count;
     bool *taken; /* ... and notes that here */
     struct uva_window window;
@@ -674,12 +665,13 @@ static struct uva__source *merge_make(struct uva__producer *above,
 
     if (m == NULL)
         return NULL;
-    uva__source_init(&m->source, setup->ops, above->rt);
+    uva__source_init(&m->source, &merge_ops, above->rt);
+    m->source.name = setup->name;
     m->source.label = uva__label_acquire(above->source->label);
     uva__share_join(&m->source.share, &above->source->share);
     uva__atomic64_store(&m->refs, 1);
     m->window = setup->window;
-    m->ordered = setup->ops == &concat_ops;
+    m->ordered = setup->ordered;
     m->keep_going = setup->keep_going;
     m->at_once = setup->at_once;
     m->count = count;
@@ -707,7 +699,7 @@ static int input_add_workers(struct uva_stream *stream,
 static int other_check(struct uva_stream *stream, const struct setup *setup,
                        size_t i)
 {
-    const char *name = setup->ops->name;
+    const char *name = setup->name;
     struct uva_stream *other = setup->others[i];
     struct uva_error error = {0};
     int code;
@@ -765,7 +757,7 @@ static int merge_add(struct uva_stream *stream, struct setup *setup, int code)
     if (code == 0 && setup->others == NULL && setup->count > 0)
         code =
             uva__stream_fail(stream, EINVAL, "%s: others is NULL, count is %zu",
-                             setup->ops->name, setup->count);
+                             setup->name, setup->count);
     if (code == 0)
         code = input_add_workers(stream, &setup->window);
     for (i = 0; code == 0 && i < setup->count; i++)
@@ -824,7 +816,7 @@ int uva_stream_merge(struct uva_stream *stream,
                      const struct uva_merge *options)
 {
     const struct uva_merge none = {0};
-    struct setup setup = {.ops = &merge_ops, .others = others, .count = count};
+    struct setup setup = {.name = "merge", .others = others, .count = count};
     int code;
 
     options = options != NULL ? options : &none;
@@ -839,7 +831,8 @@ int uva_stream_concat(struct uva_stream *stream,
                       struct uva_stream *const *others, size_t count,
                       int32_t ahead)
 {
-    struct setup setup = {.ops = &concat_ops, .others = others, .count = count};
+    struct setup setup = {
+        .name = "concat", .ordered = true, .others = others, .count = count};
     int code = uva__stream_building(stream);
 
     if (code == 0 && ahead < 0)
