@@ -323,10 +323,22 @@ static int encoder_add_uses(struct uva_encoder *encoder,
 
 /* ---- the calls ---------------------------------------------------------- */
 
+/* Gives the draft, if it is complete, and goes on to `next`. */
+static int encoder_give(struct uva_encoder *encoder, bool complete,
+                        enum encoder_step next, struct uva_encoder_part *out)
+{
+    const int code = complete ? encoder_commit(encoder, NULL, out) : ENOMEM;
+
+    if (code == 0)
+        encoder->step = next;
+    else
+        encoder_revert(encoder);
+    return code;
+}
+
 int uva_encoder_begin(struct uva_encoder *encoder, struct uva_encoder_part *out)
 {
     bool complete = true;
-    int code;
 
     if (encoder->step != ENCODER_NEW)
         return EINVAL;
@@ -335,12 +347,7 @@ int uva_encoder_begin(struct uva_encoder *encoder, struct uva_encoder_part *out)
             uva__part_borrow(&encoder->draft, magic, (int64_t)sizeof(magic));
     uva__ipc_message_schema(&encoder->flat, &encoder->plan);
     complete = complete && encoder_add_header(encoder);
-    code = complete ? encoder_commit(encoder, NULL, out) : ENOMEM;
-    if (code == 0)
-        encoder->step = ENCODER_BEGUN;
-    else
-        encoder_revert(encoder);
-    return code;
+    return encoder_give(encoder, complete, ENCODER_BEGUN, out);
 }
 
 static int encoder_check_batch(const struct uva_encoder *encoder,
@@ -411,17 +418,11 @@ int uva_encoder_end(struct uva_encoder *encoder, struct uva_encoder_part *out)
 {
     static const char end[8] = {(char)0xff, (char)0xff, (char)0xff, (char)0xff};
     bool complete;
-    int code;
 
     if (encoder->step != ENCODER_BEGUN)
         return EINVAL;
     complete = uva__part_borrow(&encoder->draft, end, (int64_t)sizeof(end));
     if (encoder->format == UVA_FORMAT_ARROW_FILE)
         complete = complete && encoder_add_footer(encoder);
-    code = complete ? encoder_commit(encoder, NULL, out) : ENOMEM;
-    if (code == 0)
-        encoder->step = ENCODER_ENDED;
-    else
-        encoder_revert(encoder);
-    return code;
+    return encoder_give(encoder, complete, ENCODER_ENDED, out);
 }
