@@ -7,8 +7,6 @@
 #include "host.h"
 #include "taker.h"
 
-enum { AT_ONCE = 4096 }; /* batches of one stream, which fit into the cache */
-
 /* ---- baselines ---------------------------------------------------------- */
 
 static double run_get_next(const struct bench_case *self,
@@ -96,14 +94,12 @@ static int pass_on(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-static double drive_once(struct host *host, const struct bench_case *self,
-                         struct taker *taker, int64_t count)
+static struct uva_stream *
+mapped_stream(struct host *host, const struct bench_case *self, int64_t count)
 {
-    static struct ArrowDeviceArray arrays[AT_ONCE];
-    const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
+    static struct ArrowDeviceArray arrays[TAKER_AT_ONCE];
     struct uva_stream *stream;
     struct ArrowSchema schema;
-    double begun;
 
     for (int64_t i = 0; i < count; i++)
         batch_fill(&arrays[i], i);
@@ -113,32 +109,13 @@ static double drive_once(struct host *host, const struct bench_case *self,
     for (int32_t i = 0; i < self->more; i++)
         (void)uva_stream_map(
             stream, &(struct uva_map){.batch = pass_on, .on_loop = true});
-    taker_init(taker, self->window);
-    host->open = 1;
-    begun = bench_now_ns(host->how);
-    bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
-                "drive");
-    begun = host_run(host) - begun;
-    uva_stream_release(stream);
-    return begun;
+    return stream;
 }
 
 static double run_drive(const struct bench_case *self,
                         const struct bench_how *how)
 {
-    struct taker taker;
-    struct host host;
-    double took = 0;
-
-    host_open(&host, how, 0);
-    for (int64_t left = how->batches; left > 0; left -= AT_ONCE) {
-        const int64_t count = left < AT_ONCE ? left : AT_ONCE;
-
-        took += drive_once(&host, self, &taker, count);
-        tally_check(&taker.tally, count);
-    }
-    host_close(&host);
-    return took;
+    return taker_run(self, how, mapped_stream);
 }
 
 static const struct bench_case cases[] = {

@@ -7,10 +7,7 @@
 #include "host.h"
 #include "taker.h"
 
-enum {
-    AT_ONCE = 4096, /* batches of one stream, which fit into the cache */
-    WINDOW = 64
-};
+enum { WINDOW = 64 };
 
 enum extra {
     EXTRA_NONE,
@@ -52,7 +49,7 @@ static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
 
 static struct uva_stream *stream_of(struct host *host, int64_t count)
 {
-    static struct ArrowDeviceArray arrays[AT_ONCE];
+    static struct ArrowDeviceArray arrays[TAKER_AT_ONCE];
     struct ArrowSchema schema;
 
     for (int64_t i = 0; i < count; i++)
@@ -93,40 +90,19 @@ static int add(struct host *host, struct uva_stream *stream, enum extra extra)
     return EINVAL;
 }
 
-static double run_once(struct host *host, const struct bench_case *self,
-                       struct taker *taker, int64_t count)
+static struct uva_stream *
+staged_stream(struct host *host, const struct bench_case *self, int64_t count)
 {
-    const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
     struct uva_stream *stream = stream_of(host, count);
-    double begun;
 
     bench_check(add(host, stream, (enum extra)self->more) == 0, "stage");
-    taker_init(taker, self->window);
-    host->open = 1;
-    begun = bench_now_ns(host->how);
-    bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
-                "drive");
-    begun = host_run(host) - begun;
-    uva_stream_release(stream);
-    return begun;
+    return stream;
 }
 
 static double run_chain(const struct bench_case *self,
                         const struct bench_how *how)
 {
-    struct taker taker;
-    struct host host;
-    double took = 0;
-
-    host_open(&host, how, 0);
-    for (int64_t left = how->batches; left > 0; left -= AT_ONCE) {
-        const int64_t count = left < AT_ONCE ? left : AT_ONCE;
-
-        took += run_once(&host, self, &taker, count);
-        tally_check(&taker.tally, count);
-    }
-    host_close(&host);
-    return took;
+    return taker_run(self, how, staged_stream);
 }
 
 static const struct bench_case cases[] = {

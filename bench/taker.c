@@ -3,7 +3,6 @@
  * What can fail: any failure aborts. */
 #include "taker.h"
 
-#include "suite.h"
 #include "uvarrow/arrow.h"
 
 static int taker_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
@@ -54,4 +53,42 @@ void taker_init(struct taker *taker, int64_t window)
                                     .on_error = taker_on_error,
                                     .release = taker_on_release},
                             .window = window};
+}
+
+/* Takes the stream. */
+static double taker_run_once(struct taker *taker, struct host *host,
+                             struct uva_stream *stream, int64_t window)
+{
+    const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
+    double begun;
+
+    taker_init(taker, window);
+    host->open = 1;
+    begun = bench_now_ns(host->how);
+    bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
+                "drive");
+    begun = host_run(host) - begun;
+    uva_stream_release(stream);
+    return begun;
+}
+
+double taker_run(const struct bench_case *self, const struct bench_how *how,
+                 struct uva_stream *make(struct host *host,
+                                         const struct bench_case *self,
+                                         int64_t count))
+{
+    struct taker taker;
+    struct host host;
+    double took = 0;
+
+    host_open(&host, how, 0);
+    for (int64_t left = how->batches; left > 0; left -= TAKER_AT_ONCE) {
+        const int64_t count = left < TAKER_AT_ONCE ? left : TAKER_AT_ONCE;
+
+        took += taker_run_once(&taker, &host, make(&host, self, count),
+                               self->window);
+        tally_check(&taker.tally, count);
+    }
+    host_close(&host);
+    return took;
 }

@@ -5,6 +5,7 @@
 #define BENCH_TAKER_H
 
 #include "batch.h"
+#include "host.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,6 +21,19 @@ struct taker {
 /* Prepares a handler that opens `window` requests and renews them when half of
  * them are used up. */
 void taker_init(struct taker *taker, int64_t window);
+
+enum {
+    TAKER_AT_ONCE = 4096
+}; /* batches of one stream, which fit into the
+      cache */
+
+/* Runs the case with streams that `make` makes, of at most TAKER_AT_ONCE
+ * batches each, one after the other. Returns the nanoseconds for all, without
+ * those of making them. */
+double taker_run(const struct bench_case *self, const struct bench_how *how,
+                 struct uva_stream *make(struct host *host,
+                                         const struct bench_case *self,
+                                         int64_t count));
 
 #ifdef __cplusplus
 }
