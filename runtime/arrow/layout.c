@@ -334,7 +334,15 @@ int uva__layout_measure(const struct ArrowSchema *schema,
 
     if (schema != NULL && schema->n_children == array->array.n_children)
         uva__fixed_width_read(&shape, schema);
-    if (uva__fixed_width_measure(&shape, &array->array, size_bytes))
+    return uva__layout_measure_shaped(&shape, schema, array, size_bytes, error);
+}
+
+int uva__layout_measure_shaped(const struct uva__fixed_width *shape,
+                               const struct ArrowSchema *schema,
+                               const struct ArrowDeviceArray *array,
+                               int64_t *size_bytes, struct uva_error *error)
+{
+    if (uva__fixed_width_measure(shape, &array->array, size_bytes))
         return 0;
     return layout_measure_in_full(schema, array, size_bytes, error);
 }

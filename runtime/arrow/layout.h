@@ -8,6 +8,8 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
+struct uva__fixed_width;
+
 /* Checks that `array` and all its children have the shape that `schema` gives
  * them, and adds up the sizes of their buffers. Allocates nothing. 0 with
  * `size_bytes`; EINVAL, or ENOTSUP for an unknown format, with the path and the
@@ -19,5 +21,13 @@ UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,
                                        const struct ArrowDeviceArray *array,
                                        int64_t *size_bytes,
                                        struct uva_error *error);
+
+/* As uva__layout_measure(), for batches of a schema of which the shape was read
+ * before: does not read it again. Thread: any. */
+UVA_MUST_CHECK int
+uva__layout_measure_shaped(const struct uva__fixed_width *shape,
+                           const struct ArrowSchema *schema,
+                           const struct ArrowDeviceArray *array,
+                           int64_t *size_bytes, struct uva_error *error);
 
 #endif

@@ -105,10 +105,8 @@ batch_measure(const struct take *t, const struct ArrowDeviceArray *array)
 {
     int64_t bytes;
 
-    if (uva__fixed_width_measure(&t->shape, &array->array, &bytes))
-        return bytes;
-    return uva__layout_measure(t->consumer.batch.schema, array, &bytes, NULL) ==
-                   0
+    return uva__layout_measure_shaped(&t->shape, t->consumer.batch.schema,
+                                      array, &bytes, NULL) == 0
                ? bytes
                : 0;
 }

@@ -194,8 +194,9 @@ static int worker_measure(struct uva__reader *r, struct uva__task *task,
     if (uva__fixed_width_measure(&r->worker.shape, &task->array.array,
                                  &task->info.bytes))
         return 0;
-    if (uva__layout_measure(&r->worker.schema, &task->array, &task->info.bytes,
-                            &detail) != EINVAL) {
+    if (uva__layout_measure_shaped(&r->worker.shape, &r->worker.schema,
+                                   &task->array, &task->info.bytes,
+                                   &detail) != EINVAL) {
         task->info.bytes = uva__window_size(task->info.bytes);
         return 0; /* the size of an unknown format is not known */
     }

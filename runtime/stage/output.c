@@ -67,7 +67,8 @@ output_measure_columns(const struct uva__output *output, const char *name,
     struct uva_error detail;
 
     *bytes = 0;
-    if (uva__layout_measure(&output->schema, batch, bytes, &detail) == EINVAL)
+    if (uva__layout_measure_shaped(&output->shape, &output->schema, batch,
+                                   bytes, &detail) == EINVAL)
         return uva_error_set(error, EPROTO,
                              "%s: a batch does not fit the schema: %s", name,
                              detail.message);

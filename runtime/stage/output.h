@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes out of a stage in which a function of the user's makes the
- * batches: the schema, and the size of each batch. */
+/* What comes out of a stage that measures batches, mostly as a function of the
+ * user's makes them: the schema, and the size of each batch. */
 #ifndef UVA_STAGE_OUTPUT_H
 #define UVA_STAGE_OUTPUT_H
 

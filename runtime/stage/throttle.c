@@ -14,14 +14,11 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/fixed_width.h"
-#include "arrow/layout.h"
-#include "arrow/structs.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "stage/output.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -37,16 +34,14 @@ struct rate {
 };
 
 struct throttle {
-    struct uva__stage stage;       /* first */
-    struct rate batches, bytes;    /* the limits */
-    struct ArrowSchema schema;     /* owns: to measure with */
-    struct uva__fixed_width shape; /* of that, if it is a simple one */
-    bool prepared;                 /* the schema is known */
-    struct uva__kept waiting;      /* batches that came too early */
-    struct uva__kept ready;        /* batches to be passed on */
-    int64_t requested;       /* batches requested above that have not come */
-    int64_t largest;         /* size of the largest batch so far */
-    struct uva__timer timer; /* until the next batch may be passed on */
+    struct uva__stage stage;    /* first */
+    struct rate batches, bytes; /* the limits */
+    struct uva__output output;  /* to measure with */
+    struct uva__kept waiting;   /* batches that came too early */
+    struct uva__kept ready;     /* batches to be passed on */
+    int64_t requested;          /* batches requested above that have not come */
+    int64_t largest;            /* size of the largest batch so far */
+    struct uva__timer timer;    /* until the next batch may be passed on */
 };
 
 static struct throttle *throttle_of(struct uva__stage *stage)
@@ -113,13 +108,13 @@ static int64_t rate_burst(const struct rate *rate, int64_t size)
 /* Batches of an unknown format cannot be measured. */
 static void batch_measure(struct throttle *t, struct uva__task *task)
 {
-    struct uva_error detail;
-    int64_t bytes = 0;
+    struct uva_error error;
+    int64_t bytes;
 
-    if (!uva__fixed_width_measure(&t->shape, &task->array.array, &bytes) &&
-        uva__layout_measure(&t->schema, &task->array, &bytes, &detail) != 0)
-        return;
-    task->info.bytes = uva__window_size(bytes);
+    if (uva__output_measure(&t->output, "throttle", &task->array, &bytes,
+                            &error) == 0 &&
+        bytes > 0)
+        task->info.bytes = bytes;
 }
 
 static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
@@ -220,30 +215,11 @@ static void throttle_request(struct throttle *t, int64_t demand)
     uva__stage_request(&t->stage, n);
 }
 
-/* Keeps a copy of the schema, to measure with. Returns whether it is known. */
-static bool throttle_prepare(struct throttle *t)
-{
-    struct uva__source *source = &t->stage.source;
-    int code;
-
-    if (t->prepared || !source->schema_known)
-        return t->prepared;
-    code =
-        uva__structs_copy_schema(allocator_of(t), &source->schema, &t->schema);
-    uva__fixed_width_read(&t->shape, &t->schema);
-    t->prepared = code == 0;
-    if (code == 0)
-        return true;
-    source->schema_known = false;
-    uva__failure_set(&source->failure, allocator_of(t), code, NULL, NULL);
-    return false;
-}
-
 static void throttle_pull(struct uva__source *source, int64_t demand)
 {
     struct throttle *t = throttle_at(source);
 
-    if (!throttle_prepare(t)) {
+    if (!uva__output_prepare(&t->output, source, NULL, NULL)) {
         throttle_conclude(t);
         return;
     }
@@ -290,7 +266,7 @@ static void throttle_free(struct uva__stage *stage,
 {
     struct throttle *t = throttle_of(stage);
 
-    uva_schema_release(&t->schema);
+    uva__output_fini(&t->output);
     uva__memory_free(allocator, t, sizeof(*t));
 }
 
