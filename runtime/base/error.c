@@ -164,16 +164,6 @@ int uva_error_set(struct uva_error *error, int code, const char *format, ...)
     return code;
 }
 
-void uva__error_copy(const struct uva_error *from, struct uva_error *to)
-{
-    if (to == NULL)
-        return;
-    to->code = from->code;
-    to->vendor_code = from->vendor_code;
-    to->vendor = from->vendor;
-    error_write(to, from->message, sizeof(from->message));
-}
-
 void uva__error_prefix(struct uva_error *error, const char *name)
 {
     char text[sizeof(error->message) + 4];

@@ -25,10 +25,6 @@ int uva__error_positive(int code);
  * UTF-8 count as characters of their own. Thread: any. */
 size_t uva__error_utf8_prefix(const char *text, size_t size, size_t room);
 
-/* Copies `from` to `to`, which may be NULL. Reads `from->message` no further
- * than its size, even if the NUL is missing. Thread: any. */
-void uva__error_copy(const struct uva_error *from, struct uva_error *to);
-
 /* Puts `name` and a colon in front of the text; neither may be NULL.
  * Thread: any. */
 void uva__error_prefix(struct uva_error *error, const char *name);

@@ -12,19 +12,21 @@
 
 /* ---- metadata ----------------------------------------------------------- */
 
-bool uva__metadata_check(struct uva__tree_walk *walk, const char *block,
-                         const char *what)
+static void schema_check_metadata(struct uva__tree_walk *walk,
+                                  const char *block)
 {
     size_t size;
     const int code = uva_metadata_size(block, &size);
 
     if (code == EMSGSIZE)
-        uva__tree_walk_breach(walk, "MD-09", "%s is larger than is sane", what);
+        uva__tree_walk_breach(walk, "MD-09",
+                              "the schema's metadata is larger than is sane");
     else if (code != 0)
-        uva__tree_walk_breach(walk, "MD-05", "%s has a negative number", what);
+        uva__tree_walk_breach(walk, "MD-05",
+                              "the schema's metadata has a negative number");
     else if (size == sizeof(int32_t))
-        uva__tree_walk_breach(walk, "MD-02", "%s is a block of no pairs", what);
-    return code == 0;
+        uva__tree_walk_breach(walk, "MD-02",
+                              "the schema's metadata is a block of no pairs");
 }
 
 /* ---- one node ----------------------------------------------------------- */
@@ -83,7 +85,7 @@ static void schema_check_node(struct uva__tree_walk *walk,
         uva__structs_children_are_sound(schema->n_children, schema->children);
 
     schema_check_format(walk, schema, sound);
-    (void)uva__metadata_check(walk, schema->metadata, "the schema's metadata");
+    schema_check_metadata(walk, schema->metadata);
     if (schema->dictionary != NULL)
         schema_check_below(walk, -1, schema->dictionary);
     if (!sound) {

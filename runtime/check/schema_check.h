@@ -12,12 +12,6 @@
 void uva__schema_check(struct uva__tree_walk *walk,
                        const struct ArrowSchema *schema);
 
-/* Reports the faults of a block of metadata (borrowed; or NULL), which reports
- * call `what`. Returns false if it must not be read. Thread: any.
- * Clauses: MD-02, MD-05, MD-09. */
-bool uva__metadata_check(struct uva__tree_walk *walk, const char *block,
-                         const char *what);
-
 /* Whether two live schemas (borrowed) are equal. False also for cyclic or too
  * deep trees. Thread: any. */
 bool uva__schema_equals(const struct ArrowSchema *a,

@@ -191,6 +191,8 @@ static void turn_count(struct uva_runtime *runtime, uint64_t held_ns,
     turn_count_cpu(runtime, held_ns, now);
 }
 
+static void loop_close_on(struct uva_runtime *runtime);
+
 void uva__loop_turn(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
@@ -215,7 +217,7 @@ void uva__loop_turn(struct uva_runtime *runtime)
         turn_stop_idle(runtime);
     else
         turn_go_on(runtime);
-    uva__loop_close_on(runtime);
+    loop_close_on(runtime);
 }
 
 static void wake_turn(uv_poll_t *wake, int status, int events)
@@ -445,7 +447,8 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-void uva__loop_close_on(struct uva_runtime *runtime)
+/* Continues a close as far as possible now. */
+static void loop_close_on(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 

@@ -101,9 +101,6 @@ struct uva_runtime {
 /* Takes one turn, within the budget. Thread: loop. */
 void uva__loop_turn(struct uva_runtime *runtime);
 
-/* Continues a close as far as possible now. Thread: loop. */
-void uva__loop_close_on(struct uva_runtime *runtime);
-
 /* Stores a request; only the shorter grace of one that is not the first, which
  * gets EALREADY. grace_ms: reads the grace. Thread: any. */
 UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,

@@ -56,7 +56,7 @@ void uva__reader_free(struct uva__wakeup *wakeup)
     uva__rt_release(rt);
 }
 
-void uva__reader_acquire(struct uva__reader *r)
+static void reader_acquire(struct uva__reader *r)
 {
     uva__wakeup_acquire(&r->wakeup);
 }
@@ -355,7 +355,7 @@ static bool worker_pause(struct uva__reader *r)
 {
     bool paused;
 
-    uva__reader_acquire(r); /* without RUNNING it may be freed */
+    reader_acquire(r); /* without RUNNING it may be freed */
     paused = uva__reader_credit_pause(&r->credit);
     if (paused)
         worker_notify(r);
@@ -508,7 +508,7 @@ void uva__reader_worker_give_up(struct uva__reader *r)
         uva__rt_job_end(rt);
         return;
     }
-    uva__reader_acquire(r);
+    reader_acquire(r);
     r->rescue.owner = r;
     r->rescue.run = worker_rescue;
     uva__discard_add(rt, &r->rescue);
@@ -548,7 +548,7 @@ bool uva__reader_worker_cancel(struct uva__reader *r)
     }
     if (!r->can_interrupt || !uva__rt_job_begin(rt))
         return true;
-    uva__reader_acquire(r);
+    reader_acquire(r);
     uva__lane_run_uncapped(&rt->jobs, &r->interrupter);
     return true;
 }

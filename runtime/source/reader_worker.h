@@ -20,8 +20,7 @@ bool uva__reader_worker_cancel(struct uva__reader *reader);
 void uva__reader_worker_run(struct uva_job *job);
 void uva__reader_worker_interrupt(struct uva_job *job);
 
-/* Counts references; the last release frees the reader. Thread: any. */
-void uva__reader_acquire(struct uva__reader *reader);
+/* Drops a reference; the last release frees the reader. Thread: any. */
 void uva__reader_release(struct uva__reader *reader);
 
 /* For uva__wakeup_ops: frees the reader. Thread: any. */
