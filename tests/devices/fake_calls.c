@@ -23,7 +23,6 @@ static _Thread_local bool calling_back, excused;
 
 /* ---- the control -------------------------------------------------------- */
 
-FAKE_API long fakegpu_count(int what);
 FAKE_API void fakegpu_excuse(int on);
 FAKE_API void fakegpu_fail(long n, int code);
 FAKE_API void fakegpu_poison(int code);

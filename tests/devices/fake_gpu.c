@@ -53,7 +53,6 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
 static void *uncalled[UNCALLED]; /* user data of calls that are never made */
 static unsigned n_uncalled;
-static long waiting; /* queued operations of all streams */
 
 void fake_wake(void)
 {
@@ -65,7 +64,7 @@ void fake_wake(void)
 void fake_drain(void)
 {
     pthread_mutex_lock(&lock);
-    while (waiting > 0)
+    while (fakegpu_count(FAKE_QUEUED) > 0)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
@@ -155,7 +154,7 @@ static void *stream_main(void *arg)
         if (stream->first == NULL)
             stream->last = &stream->first;
         stream->done++;
-        waiting--;
+        fake_count(FAKE_QUEUED, -1);
         if (op->event != NULL)
             event_drop_locked(op->event);
         free(op);
@@ -227,7 +226,7 @@ static int stream_queue(void *handle, const struct op *what)
     *stream->last = op;
     stream->last = &op->next;
     stream->queued++;
-    waiting++;
+    fake_count(FAKE_QUEUED, 1);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     return 0;

@@ -107,5 +107,6 @@ void fake_calls_back(bool on);
 
 /* A count that fake_control.h reads. */
 void fake_count(int what, int step);
+FAKE_API long fakegpu_count(int what);
 
 #endif

@@ -24,17 +24,17 @@ void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
     fake_source_init(&s->fake, batches);
 }
 
-/* The device thread may end after the runtime. The test waits for it, within
- * the time limit of the program. */
-static void nothing_is_left(const struct gpu_fixture *s)
+void gpu_fixture_await_end(const struct fake_control *control)
 {
     static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS,
-                                FAKE_KEPT};
+                                FAKE_KEPT, FAKE_QUEUED};
 
+    if (control->fakegpu_count == NULL)
+        return;
     for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
-        while (s->control->fakegpu_count(whats[i]) != 0)
+        while (control->fakegpu_count(whats[i]) != 0)
             (void)sched_yield();
-    ck_assert_int_eq(s->control->fakegpu_count(FAKE_BREACHES), 0);
+    ck_assert_int_eq(control->fakegpu_count(FAKE_BREACHES), 0);
 }
 
 void gpu_fixture_close(struct gpu_fixture *s)
@@ -43,6 +43,8 @@ void gpu_fixture_close(struct gpu_fixture *s)
         return;
     gpu_fixture_pass_all(s);
     loop_close(&s->loop);
+    for (int k = 0; k < GPU_BATCHES; k++) /* of a case that has failed */
+        uva_array_release(&s->arrays[k]);
     ck_assert(!s->early);
     while (atomic_load(&s->fake.live) != 0)
         (void)sched_yield();
@@ -57,8 +59,7 @@ void gpu_fixture_close(struct gpu_fixture *s)
     vendor_host_free((void *)s->words);
     s->gpu->leave();
     s->gpu = NULL;
-    if (s->control->fakegpu_count != NULL)
-        nothing_is_left(s);
+    gpu_fixture_await_end(s->control);
 }
 
 void gpu_fixture_array(struct gpu_fixture *s, int k,

@@ -34,6 +34,11 @@ struct gpu_fixture {
 void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
                       const struct fake_control *control, int64_t batches);
 
+/* Waits for what a fake device has to do behind the end of a runtime, within
+ * the time limit of the program: the device thread may end after it, and a
+ * stream that was destroyed still runs what was queued. */
+void gpu_fixture_await_end(const struct fake_control *control);
+
 /* Opens the gates and closes the loop. Checks that everything was released,
  * also on a fake device. Without effect where the fixture is not open. */
 void gpu_fixture_close(struct gpu_fixture *s);
