@@ -12,6 +12,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/made_schema.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -966,22 +967,7 @@ static int make_schema(void *ctx, const struct ArrowSchema *in,
                        struct ArrowSchema *out, struct uva_error *error)
 {
     ck_assert_ptr_eq(ctx, &script);
-    ck_assert_str_eq(in->name, "");
-    if (script.code != 0)
-        return uva_error_set(error, script.code, "no schema");
-    if (!script.drops)
-        plain_schema(out, "c", "made", 0);
-    return 0;
-}
-
-static int see_schema(void *ctx, struct uva_batch *in,
-                      struct ArrowDeviceArray *out, struct uva_error *error)
-{
-    (void)ctx;
-    (void)error;
-    ck_assert_str_eq(in->schema->name, "made");
-    uva_array_move(&in->data, out);
-    return 0;
+    return made_schema_give(script.code, script.drops, in, out, error);
 }
 
 START_TEST(a_schema_that_is_made_is_that_of_the_results)
@@ -990,19 +976,12 @@ START_TEST(a_schema_that_is_made_is_that_of_the_results)
     static const char *const ends[] = {"schema 10 20 complete", "failed",
                                        "failed"};
     static const char *const texts[] = {"", "no schema", "no valid schema"};
-    struct uva_stream *stream;
 
     script.way = WAY_INSIDE;
     script.code = codes[_i];
     script.drops = _i == 2;
     options.schema = make_schema;
-    stream = async_of(0, 2);
-    (void)uva_stream_map(
-        stream, &(struct uva_map){.batch = see_schema, .on_loop = true});
-    recording_consume(&consumer, stream);
-    recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.transcript, ends[_i]);
-    ck_assert_ptr_nonnull(strstr(consumer.outcome.error.message, texts[_i]));
+    made_schema_run(async_of(0, 2), &consumer, &loop, ends[_i], texts[_i]);
 }
 END_TEST
 

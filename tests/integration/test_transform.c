@@ -12,6 +12,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/made_schema.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -338,22 +339,7 @@ static int make_schema(void *ctx, const struct ArrowSchema *in,
                        struct ArrowSchema *out, struct uva_error *error)
 {
     ck_assert_ptr_eq(ctx, &script);
-    ck_assert_str_eq(in->format, "c");
-    if (script.code != 0)
-        return uva_error_set(error, script.code, "no schema");
-    if (!script.empty)
-        plain_schema(out, "c", "made", 0);
-    return 0;
-}
-
-static int see_schema(void *ctx, struct uva_batch *in,
-                      struct ArrowDeviceArray *out, struct uva_error *error)
-{
-    (void)ctx;
-    (void)error;
-    ck_assert_str_eq(in->schema->name, "made");
-    uva_array_move(&in->data, out);
-    return 0;
+    return made_schema_give(script.code, script.empty, in, out, error);
 }
 
 START_TEST(a_schema_that_is_made_is_that_of_the_batches)
@@ -370,12 +356,7 @@ START_TEST(a_schema_that_is_made_is_that_of_the_batches)
     options.schema = make_schema;
     options.on_loop = _i % PLACES == ON_LOOP;
     (void)uva_stream_transform(stream, &options);
-    (void)uva_stream_map(
-        stream, &(struct uva_map){.batch = see_schema, .on_loop = true});
-    recording_consume(&consumer, stream);
-    recording_await_done(&consumer, &loop);
-    ck_assert_str_eq(consumer.transcript, ends[way]);
-    ck_assert_ptr_nonnull(strstr(consumer.outcome.error.message, texts[way]));
+    made_schema_run(stream, &consumer, &loop, ends[way], texts[way]);
 }
 END_TEST
 
