@@ -10,6 +10,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/metadata_source.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -457,51 +458,19 @@ START_TEST(a_stream_without_a_schema_is_a_failure_like_others)
 }
 END_TEST
 
-/* Passes on the handler of a stream, with metadata for its producer. */
-static char about[32];
-
-static int drive(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    const struct uva_drive with = {.metadata = about};
-
-    return uva_stream_drive(ctx, handler, &with, error);
-}
-
-static void drive_free(void *ctx)
-{
-    uva_stream_release(ctx);
-}
-
-static void see_metadata(struct recording_consumer *c, struct uva_batch *batch)
-{
-    const struct uva_stream_info *info = uva_stream_get_info(batch->stream);
-    size_t size;
-
-    (void)c;
-    ck_assert_int_eq(uva_metadata_size(info->metadata, &size), 0);
-    ck_assert_int_gt(size, 4);
-    ck_assert_mem_eq(info->metadata, about, size);
-}
-
 /* The metadata of the first schema is passed on; each allocation may fail. */
 START_TEST(metadata_of_the_producer_is_kept)
 {
-    const struct uva_pair pair = {uva_bytes_of("who"), uva_bytes_of("me")};
-    size_t size = sizeof(about);
     bool whole = false;
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
     for (long fail_at = 1; !whole; fail_at++) {
-        struct uva_async_source source = {
-            .start = drive, .free_ctx = drive_free, .on_loop = true};
+        struct uva_stream *one = stream_of(ONE);
         struct uva_consumer table;
 
-        source.ctx = stream_of(ONE);
         recording_init(&consumer);
-        consumer.on_batch = see_metadata;
+        consumer.on_batch = metadata_source_seen;
         loop_fail(&loop, fail_at);
-        streams[0] = uva_stream_from_async(loop.runtime, &source);
+        streams[0] = metadata_source(loop.runtime, one);
         (void)join(_i, 1);
         table = recording_table(&consumer);
         if (uva_stream_for_each(streams[0], &table, NULL) == 0)

@@ -11,6 +11,7 @@
 #include "stream/stream_impl.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/metadata_source.h"
 #include "support/plain_tree.h"
 
 enum { BRANCHES = 3, POLICIES = UVA_SLOW_FAIL + 1 };
@@ -456,26 +457,44 @@ START_TEST(a_branch_may_be_started_after_the_end)
 }
 END_TEST
 
-START_TEST(new_batches_are_dropped)
+/* Branch 1, which is started before that or after, takes no more than its
+ * window holds of six batches. */
+static void fall_behind(enum uva_slow slow, bool started)
 {
-    options.slow = UVA_SLOW_DROP_NEW;
+    options.slow = slow;
     options.window.batches = 2;
     open_pusher();
     branch(2);
     start(0);
-    if (_i == 0)
+    if (started)
         start_slow(1, 0);
     push(1, 6);
     shows(0, "schema 1 2 3 4 5 6");
-    ck_assert_int_eq(dropped(1), _i == 0 ? 3 : 4);
-    ck_assert_int_eq(dropped(0), 0);
-    if (_i == 1)
+}
+
+static void catch_up(bool started)
+{
+    if (!started)
         start_slow(1, 0);
     recording_feed(&consumers[1], 9);
-    loop_settle(&loop);
+}
+
+/* One more batch comes. */
+static void go_on_to_the_end(void)
+{
     push(7, 7);
     push_end(0, "", NULL);
     completes(0, "schema 1 2 3 4 5 6 7 complete");
+}
+
+START_TEST(new_batches_are_dropped)
+{
+    fall_behind(UVA_SLOW_DROP_NEW, _i == 0);
+    ck_assert_int_eq(dropped(1), _i == 0 ? 3 : 4);
+    ck_assert_int_eq(dropped(0), 0);
+    catch_up(_i == 0);
+    loop_settle(&loop);
+    go_on_to_the_end();
     completes(1, _i == 0 ? "schema 1 2 3 7 complete" : "schema 1 2 7 complete");
     ck_assert_int_eq(consumers[1].ordinal, 6);
     uva_stream_release(streams[1]);
@@ -484,23 +503,11 @@ END_TEST
 
 START_TEST(old_batches_are_dropped)
 {
-    options.slow = UVA_SLOW_DROP_OLD;
-    options.window.batches = 2;
-    open_pusher();
-    branch(2);
-    start(0);
-    if (_i == 0)
-        start_slow(1, 0);
-    push(1, 6);
-    shows(0, "schema 1 2 3 4 5 6");
+    fall_behind(UVA_SLOW_DROP_OLD, _i == 0);
     ck_assert_int_eq(dropped(1), _i == 0 ? 3 : 4);
-    if (_i == 1)
-        start_slow(1, 0);
-    recording_feed(&consumers[1], 9);
+    catch_up(_i == 0);
     loop_settle(&loop);
-    push(7, 7);
-    push_end(0, "", NULL);
-    completes(0, "schema 1 2 3 4 5 6 7 complete");
+    go_on_to_the_end();
     completes(1, _i == 0 ? "schema 1 5 6 7 complete" : "schema 5 6 7 complete");
     uva_stream_release(streams[1]);
 }
@@ -508,24 +515,12 @@ END_TEST
 
 START_TEST(a_branch_that_is_too_slow_fails)
 {
-    options.slow = UVA_SLOW_FAIL;
-    options.window.batches = 2;
-    open_pusher();
-    branch(2);
-    start(0);
-    if (_i == 0)
-        start_slow(1, 0);
-    push(1, 6);
-    shows(0, "schema 1 2 3 4 5 6");
-    if (_i == 1)
-        start_slow(1, 0);
-    recording_feed(&consumers[1], 9);
+    fall_behind(UVA_SLOW_FAIL, _i == 0);
+    catch_up(_i == 0);
     ends(1, UVA_END_FAILED, EOVERFLOW, "too slow",
          _i == 0 ? "schema 1 2 3 failed" : "schema 1 2 failed");
     ck_assert_int_eq(dropped(0), 0);
-    push(7, 7);
-    push_end(0, "", NULL);
-    completes(0, "schema 1 2 3 4 5 6 7 complete");
+    go_on_to_the_end();
     uva_stream_release(streams[1]);
 }
 END_TEST
@@ -905,33 +900,6 @@ START_TEST(an_extraction_may_fail)
 }
 END_TEST
 
-/* Passes on the handler of a stream, with metadata for its producer. */
-static char about[32];
-
-static int drive(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
-                 struct uva_error *error)
-{
-    const struct uva_drive with = {.metadata = about};
-
-    return uva_stream_drive(ctx, handler, &with, error);
-}
-
-static void drive_free(void *ctx)
-{
-    uva_stream_release(ctx);
-}
-
-static void see_metadata(struct recording_consumer *c, struct uva_batch *batch)
-{
-    const struct uva_stream_info *info = uva_stream_get_info(batch->stream);
-    size_t size;
-
-    (void)c;
-    ck_assert_int_eq(uva_metadata_size(info->metadata, &size), 0);
-    ck_assert_int_gt(size, 4);
-    ck_assert_mem_eq(info->metadata, about, size);
-}
-
 /* Starts both branches, as far as there is memory. */
 static void start_what_can(void)
 {
@@ -939,7 +907,7 @@ static void start_what_can(void)
         struct uva_consumer table = recording_table(&consumers[i]);
 
         consumers[i].transcribes = false;
-        consumers[i].on_batch = see_metadata;
+        consumers[i].on_batch = metadata_source_seen;
         if (uva_stream_for_each(streams[i], &table, NULL) == 0)
             consumers[i].stream = streams[i];
         else
@@ -956,21 +924,16 @@ static void start_what_can(void)
  * schema, the part of a batch... A branch that does not fail gets all. */
 START_TEST(without_memory_a_branch_fails_and_the_other_goes_on)
 {
-    const struct uva_pair pair = {uva_bytes_of("who"), uva_bytes_of("me")};
-    size_t size = sizeof(about);
     int alone = 0;
     bool whole = false;
 
-    ck_assert_int_eq(uva_metadata_encode(&pair, 1, about, &size), 0);
     for (long fail_at = 1; !whole; fail_at++) {
-        struct uva_async_source source = {
-            .start = drive, .free_ctx = drive_free, .on_loop = true};
+        struct uva_stream *three = stream_of(3);
 
-        source.ctx = stream_of(3);
         for (int i = 0; i < 2; i++)
             recording_init(&consumers[i]);
         loop_fail(&loop, fail_at);
-        streams[0] = uva_stream_from_async(loop.runtime, &source);
+        streams[0] = metadata_source(loop.runtime, three);
         streams[1] = uva_stream_tee(streams[0], NULL);
         start_what_can();
         for (int i = 0; i < 2; i++) {
