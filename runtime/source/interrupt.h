@@ -83,15 +83,6 @@ static inline void uva__interrupt_wake(struct uva__interrupt *interrupt)
     uva__futex_raise(&interrupt->left);
 }
 
-/* ---- the loop ------------------------------------------------------------ */
-
-/* Whether the worker is in a call, or between two. Thread: any. */
-static inline bool
-uva__interrupt_is_inside(const struct uva__interrupt *interrupt)
-{
-    return (uva__atomic64_load(&interrupt->word) & INTERRUPT_INSIDE) != 0;
-}
-
 /* ---- the cancelling thread ----------------------------------------------- */
 
 /* Sets CANCEL, which the worker checks before and after each call. True if it

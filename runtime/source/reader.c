@@ -215,24 +215,6 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_account(r);
 }
 
-static enum uva_waiting reader_waiting(const struct uva__source *source,
-                                       const struct uva__source **above)
-{
-    const struct uva__reader *r =
-        uva__container_of(source, struct uva__reader, source);
-
-    (void)above;
-    if (r->loop.waiting)
-        return UVA_WAITING_TURN;
-    if (r->on_loop || uva__interrupt_is_inside(&r->interrupt))
-        return UVA_WAITING_SOURCE;
-    if (uva__atomic64_load(&r->credit) & CREDIT_RUNNING)
-        return UVA_WAITING_WORKER;
-    return uva__share_is_refused(&source->share, &source->producer->wakeup)
-               ? UVA_WAITING_MEMORY
-               : UVA_WAITING_SOURCE;
-}
-
 static struct uva__task *reader_take(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
@@ -366,7 +348,6 @@ static const struct uva__source_ops reader_source_ops = {
     .take = reader_take,
     .stop = reader_stop,
     .leave = reader_leave,
-    .waiting = reader_waiting,
 };
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,

@@ -532,14 +532,13 @@ static void replies_cancel(struct map_async *m)
 }
 
 /* What was begun waits for the user's answer, which is its source. */
-static enum uva_waiting map_async_waiting(const struct uva__source *source,
-                                          const struct uva__source **above)
+static const struct uva__source *
+map_async_above(const struct uva__source *source)
 {
     const struct map_async *m =
         uva__container_of(source, struct map_async, stage.source);
 
-    return m->loop.begun > 0 ? UVA_WAITING_SOURCE
-                             : uva__stage_waiting(source, above);
+    return m->loop.begun > 0 ? NULL : uva__stage_above(source);
 }
 
 static void map_async_stop(struct uva__source *source)
@@ -598,7 +597,7 @@ static const struct uva__stage_ops map_async_ops = {
                .take = map_async_take,
                .stop = map_async_stop,
                .leave = uva__stage_leave,
-               .waiting = map_async_waiting},
+               .above = map_async_above},
     .task = map_async_task,
     .free = map_async_free,
 };

@@ -581,17 +581,14 @@ static struct uva__task *merge_take(struct uva__source *source)
 }
 
 /* Among several inputs, the first one that runs stands for all. */
-static enum uva_waiting merge_waiting(const struct uva__source *source,
-                                      const struct uva__source **above)
+static const struct uva__source *merge_above(const struct uva__source *source)
 {
     const struct merge *m = uva__container_of(source, struct merge, source);
     size_t i = 0;
 
     while (i < m->opened && m->inputs[i].over)
         i++;
-    if (i < m->opened)
-        *above = m->inputs[i].above->source;
-    return UVA_WAITING_SOURCE;
+    return i < m->opened ? m->inputs[i].above->source : NULL;
 }
 
 static void merge_stop(struct uva__source *source)
@@ -623,7 +620,7 @@ static const struct uva__source_ops merge_ops = {
     .take = merge_take,
     .stop = merge_stop,
     .leave = merge_leave,
-    .waiting = merge_waiting,
+    .above = merge_above,
 };
 
 /* The arguments of merge_make(). */

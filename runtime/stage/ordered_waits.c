@@ -405,16 +405,6 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     ordered_waits_request(w, demand);
 }
 
-enum uva_waiting uva__ordered_waits_waiting(const struct uva__source *source,
-                                            const struct uva__source **above)
-{
-    const struct uva__ordered_waits *w =
-        uva__container_of(source, struct uva__ordered_waits, stage.source);
-
-    return w->loop.first != w->loop.last ? UVA_WAITING_DEVICE
-                                         : uva__stage_waiting(source, above);
-}
-
 static void wait_clear(struct uva__ordered_waits *w,
                        struct uva__pending_batch *wait)
 {

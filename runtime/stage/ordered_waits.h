@@ -75,8 +75,6 @@ void uva__ordered_waits_task(struct uva__stage *stage,
 void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 struct uva__task *uva__ordered_waits_take(struct uva__source *source);
 void uva__ordered_waits_stop(struct uva__source *source);
-enum uva_waiting uva__ordered_waits_waiting(const struct uva__source *source,
-                                            const struct uva__source **above);
 
 /* Frees what this owns, but for its own memory. Thread: any. */
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,

@@ -321,16 +321,6 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     parallel_request(p, demand);
 }
 
-static enum uva_waiting parallel_waiting(const struct uva__source *source,
-                                         const struct uva__source **above)
-{
-    const struct parallel *p =
-        uva__container_of(source, struct parallel, stage.source);
-
-    return p->loop.used > 0 ? UVA_WAITING_WORKER
-                            : uva__stage_waiting(source, above);
-}
-
 static struct uva__task *parallel_take(struct uva__source *source)
 {
     struct parallel *p = parallel_at(source);
@@ -427,7 +417,7 @@ static const struct uva__stage_ops parallel_ops = {
                .take = parallel_take,
                .stop = parallel_stop,
                .leave = uva__stage_leave,
-               .waiting = parallel_waiting},
+               .above = uva__stage_above},
     .task = parallel_task,
     .free = parallel_free,
 };

@@ -403,15 +403,6 @@ static struct uva__task *retry_take(struct uva__source *source)
     return task;
 }
 
-static enum uva_waiting retry_waiting(const struct uva__source *source,
-                                      const struct uva__source **above)
-{
-    const struct retry *r =
-        uva__container_of(source, struct retry, stage.source);
-
-    return r->waits ? UVA_WAITING_TIME : uva__stage_waiting(source, above);
-}
-
 static void retry_stop(struct uva__source *source)
 {
     struct retry *r = retry_at(source);
@@ -445,7 +436,7 @@ static const struct uva__stage_ops retry_ops = {
                .take = retry_take,
                .stop = retry_stop,
                .leave = uva__stage_leave,
-               .waiting = retry_waiting},
+               .above = uva__stage_above},
     .task = retry_task,
     .free = retry_free,
 };

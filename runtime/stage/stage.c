@@ -138,15 +138,12 @@ void uva__stage_stop(struct uva__source *source)
     uva__stage_quit(uva__stage_of(source));
 }
 
-enum uva_waiting uva__stage_waiting(const struct uva__source *source,
-                                    const struct uva__source **above)
+const struct uva__source *uva__stage_above(const struct uva__source *source)
 {
     const struct uva__stage *stage =
         uva__container_of(source, struct uva__stage, source);
 
-    if (stage->above != NULL)
-        *above = stage->above->source;
-    return UVA_WAITING_SOURCE;
+    return stage->above != NULL ? stage->above->source : NULL;
 }
 
 void uva__stage_leave(struct uva__source *source)

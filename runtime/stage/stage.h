@@ -59,10 +59,9 @@ void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
 
-/* For uva__source_ops: a stage that holds no batch waits for the source above
- * it. */
-enum uva_waiting uva__stage_waiting(const struct uva__source *source,
-                                    const struct uva__source **above);
+/* For uva__source_ops: gives the source of the producer above, until that has
+ * released the handler. */
+const struct uva__source *uva__stage_above(const struct uva__source *source);
 
 /* Cancels the producer above, unless that has released the handler; once. */
 void uva__stage_quit(struct uva__stage *stage);

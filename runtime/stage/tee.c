@@ -671,14 +671,11 @@ static void branch_leave(struct uva__source *source)
     uva__wakeup_release(&t->wakeup);
 }
 
-static enum uva_waiting branch_waiting(const struct uva__source *source,
-                                       const struct uva__source **above)
+static const struct uva__source *branch_above(const struct uva__source *source)
 {
     const struct tee *t = uva__container_of(source, struct branch, source)->tee;
 
-    if (!t->released)
-        *above = t->above->source;
-    return UVA_WAITING_SOURCE;
+    return t->released ? NULL : t->above->source;
 }
 
 static const struct uva__source_ops branch_ops = {
@@ -688,7 +685,7 @@ static const struct uva__source_ops branch_ops = {
     .take = branch_take,
     .stop = branch_stop,
     .leave = branch_leave,
-    .waiting = branch_waiting,
+    .above = branch_above,
 };
 
 /* ---- life --------------------------------------------------------------- */

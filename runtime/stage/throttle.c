@@ -238,16 +238,6 @@ static struct uva__task *throttle_take(struct uva__source *source)
     return uva__kept_pop(&throttle_at(source)->ready);
 }
 
-static enum uva_waiting throttle_waiting(const struct uva__source *source,
-                                         const struct uva__source **above)
-{
-    const struct throttle *t =
-        uva__container_of(source, struct throttle, stage.source);
-
-    return t->waiting.count > 0 ? UVA_WAITING_TIME
-                                : uva__stage_waiting(source, above);
-}
-
 static void throttle_stop(struct uva__source *source)
 {
     struct throttle *t = throttle_at(source);
@@ -280,7 +270,7 @@ static const struct uva__stage_ops throttle_ops = {
                .take = throttle_take,
                .stop = throttle_stop,
                .leave = uva__stage_leave,
-               .waiting = throttle_waiting},
+               .above = uva__stage_above},
     .task = throttle_task,
     .free = throttle_free,
 };

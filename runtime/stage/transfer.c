@@ -157,7 +157,7 @@ static struct uva__source *transfer_make(struct uva__producer *above,
                    .take = uva__ordered_waits_take,
                    .stop = uva__ordered_waits_stop,
                    .leave = uva__stage_leave,
-                   .waiting = uva__ordered_waits_waiting},
+                   .above = uva__stage_above},
         .task = uva__ordered_waits_task,
         .free = transfer_free,
     };

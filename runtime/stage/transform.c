@@ -811,18 +811,6 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__stage_quit(&t->stage);
 }
 
-static enum uva_waiting transform_waiting(const struct uva__source *source,
-                                          const struct uva__source **above)
-{
-    struct transform *t = transform_at((struct uva__source *)source);
-    bool running;
-
-    transform_lock(t);
-    running = t->locked.running;
-    transform_unlock(t);
-    return running ? UVA_WAITING_WORKER : uva__stage_waiting(source, above);
-}
-
 /* Puts the next slice of a result in a task; it is not the last one. */
 static int result_slice(struct transform *t, struct item *item,
                         struct uva__task *task)
@@ -975,7 +963,7 @@ static const struct uva__stage_ops transform_ops = {
                .take = transform_take,
                .stop = transform_stop,
                .leave = uva__stage_leave,
-               .waiting = transform_waiting},
+               .above = uva__stage_above},
     .task = transform_task,
     .free = transform_free,
 };

@@ -117,12 +117,6 @@ int64_t uva__share_get_room(struct uva__share *share,
     return fits < room ? fits : room;
 }
 
-bool uva__share_is_refused(const struct uva__share *share,
-                           const struct uva__wakeup *wakeup)
-{
-    return share->account != NULL && share->account->waiting == wakeup;
-}
-
 bool uva__share_get_free(const struct uva__share *share)
 {
     return budget_free(share->account->rt) > 0;

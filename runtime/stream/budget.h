@@ -61,10 +61,6 @@ static inline int64_t uva__share_room(struct uva__share *share,
                : room;
 }
 
-/* Whether the source with that wake-up was refused room, and waits for it. */
-bool uva__share_is_refused(const struct uva__share *share,
-                           const struct uva__wakeup *wakeup);
-
 /* Whether the budget is not full. */
 static inline bool uva__share_is_free(const struct uva__share *share)
 {

@@ -34,16 +34,25 @@ enum uva_waiting uva__source_waiting(const struct uva__source *source,
                                      const char **name)
 {
     const struct uva__source *above = source;
-    enum uva_waiting waiting = UVA_WAITING_SOURCE;
+    struct uva_stage_stats now;
+    bool is_stage = false;
 
     while (above != NULL) {
         source = above;
-        above = NULL;
-        if (source->ops->waiting != NULL)
-            waiting = source->ops->waiting(source, &above);
+        is_stage = source->ops->above != NULL;
+        uva__meter_read(source->meter, &now);
+        above = is_stage && (now.waiting == UVA_WAITING_SOURCE ||
+                             now.waiting == UVA_WAITING_CONSUMER)
+                    ? source->ops->above(source)
+                    : NULL;
     }
     *name = source->name;
-    return waiting;
+    if (now.waiting == UVA_WAITING_NONE && is_stage)
+        return UVA_WAITING_WORKER; /* which has not finished */
+    return now.waiting == UVA_WAITING_NONE ||
+                   now.waiting == UVA_WAITING_CONSUMER
+               ? UVA_WAITING_SOURCE
+               : now.waiting;
 }
 
 const char *uva__waiting_text(enum uva_waiting waiting)

@@ -14,7 +14,7 @@
 
 struct uva__source;
 
-/* What each kind of source does. All functions but `waiting` are mandatory. */
+/* What each kind of source does. All functions but `above` are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
     bool sized;       /* it measures its batches */
@@ -33,10 +33,9 @@ struct uva__source_ops {
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
     void (*leave)(struct uva__source *source);
-    /* What a started source waits for. If that is a batch of the source above
-     * it, also sets `*above` to that one. NULL: the user's source. */
-    enum uva_waiting (*waiting)(const struct uva__source *source,
-                                const struct uva__source **above);
+    /* Gives the source above a stage that has started, from which its next
+     * batch has to come; NULL: it does not. No function: the user's source. */
+    const struct uva__source *(*above)(const struct uva__source *source);
 };
 
 /* Part of every source: the facts, and the producer to wake. */
@@ -81,9 +80,10 @@ static inline void uva__source_hold(struct uva__source *source, int64_t batches,
 /* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
 
-/* What a source waits for that has started and gives no batch, as a fact and in
- * the words of an error; sets `*name` to the name of the source that does wait,
- * which may stand above. */
+/* What a source waits for that has started and gives no batch: what its meter
+ * shows, or that of the source above it, for which it waits. As a fact, and in
+ * the words of an error; sets `*name` to the name of the source that does wait.
+ * Thread: loop. */
 enum uva_waiting uva__source_waiting(const struct uva__source *source,
                                      const char **name);
 const char *uva__waiting_text(enum uva_waiting waiting);
