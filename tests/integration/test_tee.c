@@ -714,6 +714,35 @@ START_TEST(a_branch_leaves_when_all_branches_below_it_are_cancelled)
 }
 END_TEST
 
+/* The stream is of the group before it has a second tee, or after that. */
+START_TEST(a_group_cancels_branches_that_are_not_started)
+{
+    struct uva_group *group;
+
+    options.window.batches = 1;
+    open_pusher();
+    branch(2);
+    ck_assert_int_eq(uva_group_new(loop.runtime, false, &group, NULL), 0);
+    if (_i == 0)
+        ck_assert_int_eq(uva_group_add(group, streams[0]), 0);
+    ck_assert_int_eq(uva_stream_limit(streams[0], 10), 0);
+    streams[2] = uva_stream_tee(streams[0], &options);
+    if (_i == 1)
+        ck_assert_int_eq(uva_group_add(group, streams[0]), 0);
+    ck_assert_int_eq(uva_group_add(group, streams[2]), 0);
+    start(1);
+    push(1, 2);
+    shows(1, "schema");
+    uva_group_cancel(group, 0, "no more");
+    shows(1, "schema 1 2");
+    uva_group_release(group);
+    uva_stream_release(streams[0]);
+    uva_stream_release(streams[2]);
+    push_end(0, "", NULL);
+    completes(1, "schema 1 2 complete");
+}
+END_TEST
+
 START_TEST(a_tee_that_is_not_started_is_released)
 {
     open_pusher();
@@ -1222,6 +1251,7 @@ int main(void)
         a_branch_may_be_started_after_the_end, new_batches_are_dropped,
         old_batches_are_dropped, a_branch_that_is_too_slow_fails,
         the_source_is_cancelled_when_the_last_branch_leaves,
+        a_group_cancels_branches_that_are_not_started,
         a_branch_may_refuse_the_schema, an_extraction_may_fail,
         a_close_ends_branches_that_are_not_started, NULL);
     suite_add(
