@@ -119,7 +119,7 @@ static void drive_releasing(void *ctx)
     d->outcome.end = end_of(stream->tail, &d->outcome.error, &metadata);
     if (d->aborted && d->outcome.end == UVA_END_FAILED)
         d->outcome.end = UVA_END_CANCELLED;
-    d->outcome.batches = stream->tail->loop.offered;
+    d->outcome.batches = uva__producer_offered(stream->tail);
     if (uva__metadata_copy(&stream->rt->allocator, metadata, &d->metadata) == 0)
         d->outcome.metadata = d->metadata.block;
     if (d->proxy == NULL)

@@ -113,7 +113,8 @@ static enum limit limit_of_batch(const struct uva__deadlines *d)
 static bool wait_note(struct uva__deadlines *d)
 {
     const struct uva__producer *p = d->producer;
-    const bool same = d->since_ns != 0 && d->offered == p->loop.offered;
+    const int64_t offered = uva__producer_offered(p);
+    const bool same = d->since_ns != 0 && d->offered == offered;
 
     if (!waits_for_batch(p)) {
         d->since_ns = 0;
@@ -122,7 +123,7 @@ static bool wait_note(struct uva__deadlines *d)
     if (same)
         return false;
     d->since_ns = uva__clock_ns();
-    d->offered = p->loop.offered;
+    d->offered = offered;
     return true;
 }
 

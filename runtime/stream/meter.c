@@ -183,26 +183,37 @@ static void meter_read_times(const struct uva__meter_times *times,
     out->worker_wait_ns = uva__counter_get(&times->worker_wait);
 }
 
+static int64_t counter_sum(const struct uva__counter *a,
+                           const struct uva__counter *b)
+{
+    return uva__counter_get(a) + uva__counter_get(b);
+}
+
+/* What a map counts differently. */
+static void meter_read_map(const struct uva__meter *meter,
+                           struct uva_stage_stats *out)
+{
+    const struct uva__meter *first = uva__atomic_ptr_load(&meter->source->next);
+
+    out->requested = uva__counter_get(&meter->source->loop.requested);
+    out->batches = counter_sum(&first->loop.batches, &first->shared.batches);
+    out->rows += counter_sum(&first->loop.even_rows, &first->shared.even_rows);
+    out->wakeups = 0;
+}
+
 void uva__meter_read(const struct uva__meter *meter,
                      struct uva_stage_stats *out)
 {
     const struct uva__meter_loop *loop = &meter->loop;
     const struct uva__meter_shared *shared = &meter->shared;
-    const struct uva__meter *counts =
-        meter->source != NULL ? meter->source : meter;
-    const struct uva__meter *passed = /* the first map counts for all */
-        meter->source != NULL ? uva__atomic_ptr_load(&meter->source->next)
-                              : meter;
 
     *out = (struct uva_stage_stats){
         .name = uva__atomic_ptr_load(&meter->point.name),
-        .requested = uva__counter_get(&counts->loop.requested),
-        .batches = uva__counter_get(&passed->loop.batches) +
-                   uva__counter_get(&passed->shared.batches),
-        .rows = uva__counter_get(&loop->rows) + uva__counter_get(&shared->rows),
+        .requested = uva__counter_get(&loop->requested),
+        .batches = counter_sum(&loop->batches, &shared->batches),
+        .rows = counter_sum(&loop->rows, &shared->rows),
         .bytes = uva__small_counter_get(&meter->sized) != 0
-                     ? uva__counter_get(&loop->bytes) +
-                           uva__counter_get(&shared->bytes)
+                     ? counter_sum(&loop->bytes, &shared->bytes)
                      : -1,
         .dropped = uva__counter_get(&loop->dropped),
         .queued = uva__counter_get(&loop->queued),
@@ -211,6 +222,8 @@ void uva__meter_read(const struct uva__meter *meter,
         .queued_bytes_max = uva__counter_get(&loop->queued_bytes_max),
         .wakeups = uva__counter_get(&shared->wakeups),
     };
+    if (meter->source != NULL)
+        meter_read_map(meter, out);
     if (meter->times != NULL)
         meter_read_times(meter->times, out);
     out->waiting = meter_waits_for(meter, out);

@@ -28,12 +28,16 @@ struct uva__label;
 
 /* What the loop thread alone writes, which needs no read-modify-write. */
 struct uva__meter_loop {
-    struct uva__counter requested; /* batches, in all */
-    struct uva__counter batches;   /* passed on */
-    struct uva__counter rows;      /* of them, as far as known then */
-    struct uva__counter bytes;     /* of them */
-    struct uva__counter dropped;   /* batches lost */
-    struct uva__counter queued;    /* batches held now */
+    union {
+        struct uva__counter requested; /* batches, in all */
+        struct uva__counter even_rows; /* of a map, as its requests are those of
+                                          its source: see below */
+    };
+    struct uva__counter batches; /* passed on */
+    struct uva__counter rows;    /* of them, as far as known then */
+    struct uva__counter bytes;   /* of them */
+    struct uva__counter dropped; /* batches lost */
+    struct uva__counter queued;  /* batches held now */
     struct uva__counter queued_bytes;
     struct uva__counter queued_max;
     struct uva__counter queued_bytes_max;
@@ -42,14 +46,19 @@ struct uva__meter_loop {
     struct uva__small_counter inside;  /* 1: in a function of the user's */
 };
 
-/* What any thread writes. */
+/* What any thread writes. The first map of a producer counts the batches of all
+ * of them, and as `even_rows` the rows of those that each map made as long,
+ * which no map has in its `rows`. */
 struct uva__meter_shared {
     struct uva__small_counter jobs_waiting; /* for a worker thread */
     struct uva__small_counter jobs_running;
     struct uva__counter batches; /* counted at extraction */
     struct uva__counter rows;
     struct uva__counter bytes;
-    struct uva__counter wakeups;
+    union {
+        struct uva__counter wakeups;
+        struct uva__counter even_rows; /* of a map, which wakes no thread */
+    };
 };
 
 /* Times, in ns. The first two are written by the loop thread alone. */

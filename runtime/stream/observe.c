@@ -201,7 +201,7 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
     if (p->observed & UVA__OBSERVED_LOG)
         uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
                     NULL, "%s: on_next_task %lld", p->source->name,
-                    (long long)p->loop.offered);
+                    (long long)uva__producer_offered(p) - 1);
     inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
     p->loop.ordinal = task->info.ordinal;
     p->loop.call_ns = p->loop.hooks.foreign ? uva__span_begin(p->rt) : 0;

@@ -198,6 +198,13 @@ int uva__producer_map(struct uva__producer *p, const struct uva_map *options)
         return ENOMEM;
     }
     m->options = *options;
+    m->batch = options->batch;
+    m->ctx = options->ctx;
+    m->producer = p;
+    if (p->observed & (UVA__OBSERVED_MEASURE | UVA__OBSERVED_TRACE)) {
+        m->batch = uva__task_map_timed;
+        m->ctx = m;
+    }
     uva__small_counter_set(&m->meter->sized,
                            (p->observed & UVA__OBSERVED_MEASURE) != 0);
     while (*end != NULL)
@@ -559,7 +566,7 @@ static int producer_move_schema(struct uva__producer *p)
 }
 
 /* Counts a batch that is about to be offered. Rows of one that is made at its
- * extraction are counted then. */
+ * extraction are counted then, and its slot has none. */
 static void producer_count_task(struct uva__producer *p,
                                 const struct uva__task *task)
 {
@@ -567,15 +574,33 @@ static void producer_count_task(struct uva__producer *p,
 
     uva__counter_add(&meter->batches, 1);
     uva__counter_add(&meter->bytes, task->info.bytes);
-    if (!task->is_lazy)
-        uva__counter_add(&meter->rows, task->array.array.length);
+    uva__counter_add(&meter->rows, task->array.array.length);
+}
+
+static inline int producer_offer(struct uva__producer *p,
+                                 struct uva__task *task)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct ArrowAsyncTask offered;
+
+    uva__task_offer(task, &offered);
+    return handler->on_next_task(handler, &offered, task->info.metadata.block);
+}
+
+__attribute__((noinline)) static int
+producer_offer_observed(struct uva__producer *p, struct uva__task *task)
+{
+    int code;
+
+    uva__observe_task(p, task);
+    code = producer_offer(p, task);
+    uva__observe_offered(p);
+    return code;
 }
 
 static int producer_move_task(struct uva__producer *p)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
     struct uva__task *task = p->source->ops->take(p->source);
-    struct ArrowAsyncTask offered;
     int code;
 
     if (task == NULL) {
@@ -585,13 +610,8 @@ static int producer_move_task(struct uva__producer *p)
         return 0;
     }
     producer_count_task(p, task);
-    if (p->observed != 0)
-        uva__observe_task(p, task);
-    uva__task_offer(task, &offered);
-    code = handler->on_next_task(handler, &offered, task->info.metadata.block);
-    if (p->observed != 0)
-        uva__observe_offered(p);
-    p->loop.offered++;
+    code = p->observed == 0 ? producer_offer(p, task)
+                            : producer_offer_observed(p, task);
     if (code != 0)
         uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
     if (uva__task_state(task) == UVA__TASK_DONE) {
@@ -767,9 +787,10 @@ static void absorb_source(struct uva__producer *p)
  * batches it offered. */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
-    const int64_t before = p->loop.offered;
+    const int64_t before = uva__producer_offered(p);
     int32_t left = p->rt->loop.budget - p->rt->loop.spent;
     enum uva__producer_move move;
+    int64_t offered;
 
     if (left > p->rt->loop.quantum)
         left = p->rt->loop.quantum;
@@ -782,8 +803,9 @@ static int64_t producer_dispatch(struct uva__producer *p)
             break;
         producer_move(p, move);
     }
-    p->rt->loop.spent += (int32_t)(p->loop.offered - before);
-    return p->loop.offered - before;
+    offered = uva__producer_offered(p) - before;
+    p->rt->loop.spent += (int32_t)offered;
+    return offered;
 }
 
 static struct uva__producer *producer_at(struct uva__detach_hook *hook)

@@ -25,6 +25,10 @@ struct uva__mapping {
     struct uva_map options;    /* owns its ctx */
     struct ArrowSchema schema; /* owns: of its input, once known */
     struct uva__meter *meter;  /* borrows: the label's */
+    int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
+                 struct uva_error *error); /* of `options`, or what times it */
+    void *ctx;                             /* borrows: of that */
+    struct uva__producer *producer;        /* borrows: the one that has it */
 };
 
 struct uva__inspector; /* see stream/observe.h */
@@ -73,7 +77,6 @@ struct uva__producer {
         struct uva__failure urgent;     /* reported before any batch */
         struct uva__metadata metadata;  /* owns: instead of the source's */
         int refusal;                    /* the code that it returned */
-        int64_t offered;                /* batches, in all */
         struct uva__list out;           /* tasks offered, in order */
         struct uva__list aside;         /* outstanding for long */
         int64_t out_count;              /* tasks in both lists */
@@ -163,6 +166,13 @@ void uva__producer_end_drain(struct uva__producer *producer);
 /* Takes over a filled slot that will not be offered. Thread: loop. */
 void uva__producer_drop_task(struct uva__producer *producer,
                              struct uva__task *task);
+
+/* How many batches it has offered. Thread: loop. */
+static inline int64_t
+uva__producer_offered(const struct uva__producer *producer)
+{
+    return uva__counter_get(&producer->meter->loop.batches);
+}
 
 /* Gives a free slot of this producer; NULL without memory. Thread: loop. */
 struct uva__task *uva__producer_take_task(struct uva__producer *producer);

@@ -63,6 +63,7 @@ int uva__task_fill_lazy(struct uva__task *task,
         return ENOMEM;
     task->is_lazy = true;
     task->info.bytes = 0;
+    task->no_rows = 0;
     task->lazy = *lazy;
     return 0;
 }
@@ -155,21 +156,12 @@ static void task_count_bytes(struct uva__meter *meter,
 /* Counts rows that extraction has made: `here` is whether this is a turn of the
  * stream's loop, which has counters of its own. */
 static inline void task_count_rows(struct uva__meter *meter, bool here,
-                                   const struct ArrowDeviceArray *array)
+                                   int64_t rows)
 {
     if (here)
-        uva__counter_add(&meter->loop.rows, array->array.length);
+        uva__counter_add(&meter->loop.rows, rows);
     else
-        uva__counter_add_shared(&meter->shared.rows, array->array.length);
-}
-
-/* Counts a batch that has passed all maps of its producer, in the first one. */
-static inline void task_count_mapped(struct uva__meter *meter, bool here)
-{
-    if (here)
-        uva__counter_add(&meter->loop.batches, 1);
-    else
-        uva__counter_add_shared(&meter->shared.batches, 1);
+        uva__counter_add_shared(&meter->shared.rows, rows);
 }
 
 static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
@@ -189,7 +181,7 @@ static int task_make(struct uva__task *task, struct ArrowDeviceArray *out,
                              "the extraction succeeded and gave no array");
     if (code != 0)
         return code;
-    task_count_rows(meter, uva__rt_in_turn(p->rt), out);
+    task_count_rows(meter, uva__rt_in_turn(p->rt), out->array.length);
     if (since_ns != 0)
         task_count_bytes(meter, p->maps != NULL ? &p->maps->schema : p->output,
                          out);
@@ -205,28 +197,27 @@ static void task_blank(struct ArrowDeviceArray *out)
     memset((char *)out + behind, 0, sizeof(*out) - behind);
 }
 
-/* Calls the function of one map, and reports that. */
-__attribute__((noinline)) static int
-task_map_timed(const struct uva__task *task, const struct uva__mapping *m,
-               struct uva_batch *in, struct ArrowDeviceArray *out,
-               struct uva_error *error)
+/* Is called instead of the function of a map where that is timed. */
+int uva__task_map_timed(void *ctx, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
-    const uint64_t since_ns = uva__span_begin(task->producer->rt);
+    const struct uva__mapping *m = ctx;
+    const int64_t ordinal = in->ordinal;
+    const uint64_t since_ns = uva__span_begin(m->producer->rt);
     const int code = m->options.batch(m->options.ctx, in, out, error);
 
-    uva__span_end(m->meter, "map", task->info.ordinal, since_ns);
+    uva__span_end(m->meter, "map", ordinal, since_ns);
     if (code == 0 && out->array.release != NULL)
         task_count_bytes(
-            m->meter,
-            m->next != NULL ? &m->next->schema : task->producer->output, out);
+            m->meter, m->next != NULL ? &m->next->schema : m->producer->output,
+            out);
     return code;
 }
 
 /* Runs one map, which takes the data of `in`. */
 static int task_map_one(const struct uva__task *task,
-                        const struct uva__mapping *m, bool here,
-                        struct uva_batch *in, struct ArrowDeviceArray *out,
-                        struct uva_error *error)
+                        const struct uva__mapping *m, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
     int code;
 
@@ -235,17 +226,69 @@ static int task_map_one(const struct uva__task *task,
     in->ordinal = task->info.ordinal;
     in->stream = NULL;
     task_blank(out);
-    code = task->producer->observed == 0
-               ? m->options.batch(m->options.ctx, in, out, error)
-               : task_map_timed(task, m, in, out, error);
-    code = uva__error_positive(code);
+    code = uva__error_positive(m->batch(m->ctx, in, out, error));
     uva_array_release(&in->data);
     if (code == 0 && out->array.release == NULL)
         code =
             uva_error_set(error, EPROTO, "a map succeeded and gave no array");
-    if (code == 0)
-        task_count_rows(m->meter, here, out);
     return code;
+}
+
+/* The rows of one batch, which maps are running over. Each map counts what it
+ * has made; but as long as all of them made the same number, that is counted
+ * once, when the last one has run. */
+struct map_rows {
+    const struct uva__mapping *first;
+    int64_t rows; /* that each map so far has made; NOT_EVEN: they differ, and
+                     are counted */
+    bool here;    /* as in task_count_rows() */
+};
+
+#define NOT_EVEN INT64_MIN
+
+/* Counts the rows of the maps before `end`, if that was not done. */
+static void rows_count_before(const struct map_rows *r,
+                              const struct uva__mapping *end)
+{
+    const struct uva__mapping *m = r->first;
+
+    for (; r->rows != NOT_EVEN && m != end; m = m->next)
+        task_count_rows(m->meter, r->here, r->rows);
+}
+
+/* Map `m` has not made as many rows as what it was given. */
+__attribute__((noinline)) static void
+rows_differ(struct map_rows *r, const struct uva__mapping *m, int64_t rows)
+{
+    if (m == r->first) {
+        r->rows = rows;
+        return;
+    }
+    rows_count_before(r, m);
+    r->rows = NOT_EVEN;
+    task_count_rows(m->meter, r->here, rows);
+}
+
+static inline void rows_note(struct map_rows *r, const struct uva__mapping *m,
+                             const struct ArrowDeviceArray *made)
+{
+    if (made->array.length != r->rows)
+        rows_differ(r, m, made->array.length);
+}
+
+/* Counts a batch that has passed all maps of its producer, in the first one. */
+static inline void rows_end(const struct map_rows *r)
+{
+    struct uva__meter *meter = r->first->meter;
+    const int64_t even = r->rows != NOT_EVEN ? r->rows : 0;
+
+    if (r->here) {
+        uva__counter_add(&meter->loop.batches, 1);
+        uva__counter_add(&meter->loop.even_rows, even);
+    } else {
+        uva__counter_add_shared(&meter->shared.batches, 1);
+        uva__counter_add_shared(&meter->shared.even_rows, even);
+    }
 }
 
 /* Clears what no map sets; for a batch on the stack. */
@@ -261,23 +304,32 @@ static int task_map(const struct uva__task *task, struct uva_batch *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__mapping *m = task->producer->maps;
-    const bool here = uva__rt_in_turn(task->producer->rt);
+    struct map_rows rows = {.first = m,
+                            .rows = in->data.array.length,
+                            .here = uva__rt_in_turn(task->producer->rt)};
     struct uva_batch other, *from = in, *to = &other, *swap;
     int code = 0;
 
     batch_begin(in);
     batch_begin(&other);
-    for (; m->next != NULL && code == 0; m = m->next) {
-        code = task_map_one(task, m, here, from, &to->data, error);
+    for (; m->next != NULL; m = m->next) {
+        code = task_map_one(task, m, from, &to->data, error);
+        if (code != 0)
+            break;
+        rows_note(&rows, m, &to->data);
         swap = from;
         from = to;
         to = swap;
     }
     if (code == 0)
-        code = task_map_one(task, m, here, from, out, error);
-    if (code == 0)
-        task_count_mapped(task->producer->maps->meter, here);
-    return code;
+        code = task_map_one(task, m, from, out, error);
+    if (code != 0) {
+        rows_count_before(&rows, m);
+        return code;
+    }
+    rows_note(&rows, m, out);
+    rows_end(&rows);
+    return 0;
 }
 
 /* Extraction that may fail: the producer reports the error on the loop. */

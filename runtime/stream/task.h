@@ -10,6 +10,8 @@
 #ifndef UVA_STREAM_TASK_H
 #define UVA_STREAM_TASK_H
 
+#include <stddef.h>
+
 #include "arrow/entry.h"
 #include "base/list.h"
 #include "stream/discard_queue.h"
@@ -51,6 +53,7 @@ struct uva__task {
     union {
         struct ArrowDeviceArray array; /* owns */
         struct {
+            int64_t no_rows;             /* 0, where the array has its length */
             struct uva__lazy lazy;       /* owns its item */
             struct uva__discard discard; /* while the item is queued for it */
         };
@@ -64,6 +67,9 @@ struct uva__task {
 
 _Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
 _Static_assert(sizeof(struct uva__task) == 256, "the low bits of a token");
+_Static_assert(offsetof(struct uva__task, no_rows) ==
+                   offsetof(struct uva__task, array.array.length),
+               "rows are counted without a look at is_lazy");
 
 /* Fills a free slot with a promise. `metadata` is copied (NULL: none); a
  * malformed block is left out. 0; ENOMEM, and nothing was taken. Thread: the
@@ -151,6 +157,11 @@ static inline void uva__task_clear(struct uva__task *task,
  * accessed afterwards only if the task is watched. Thread: the one that claimed
  * it. */
 void uva__task_settle(struct uva__task *task, enum uva__task_state state);
+
+/* Called in place of the function of a map that is timed, with its struct
+ * uva__mapping as the ctx. Thread: the one that extracts. */
+int uva__task_map_timed(void *ctx, struct uva_batch *in,
+                        struct ArrowDeviceArray *out, struct uva_error *error);
 
 /* The function of every task of ours (AT-*). Thread: any. */
 int uva__task_extract(struct ArrowAsyncTask *self,

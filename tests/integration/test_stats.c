@@ -233,6 +233,80 @@ START_TEST(a_stream_that_has_ended_has_its_counts)
 }
 END_TEST
 
+/* Makes each batch a row shorter. */
+static int map_shorter(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    const int code = map_same(ctx, in, out, error);
+
+    out->array.length--;
+    return code;
+}
+
+/* Fails at the third batch. */
+static int map_fails(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    return in->ordinal == 2 ? EIO : map_same(ctx, in, out, error);
+}
+
+static void add_maps(int (*batch)(void *ctx, struct uva_batch *in,
+                                  struct ArrowDeviceArray *out,
+                                  struct uva_error *error),
+                     bool on_loop)
+{
+    ck_assert_int_eq(
+        uva_stream_map(f.stream,
+                       &(struct uva_map){.batch = batch, .on_loop = on_loop}),
+        0);
+}
+
+/* Where each of several maps stands: 's' for one that makes batches shorter. */
+static const char *const shapes[] = {"---", "s--", "-s-", "--s", "s-s", "sss"};
+
+START_TEST(each_map_has_the_rows_that_it_has_made)
+{
+    const char *shape = shapes[_i / 2];
+    int64_t rows;
+
+    open_with(5, false);
+    f.stream = fixture_blocking(&f);
+    for (int i = 0; i < 3; i++)
+        add_maps(shape[i] == 's' ? map_shorter : map_same, _i % 2 == 0);
+    fixture_start(&f);
+    recording_await_done(&f.got, &f.loop);
+    f.got.wrong = 0; /* which looks at the rows */
+    read_stats(f.stream);
+    rows = 5 * f.fake.rows;
+    for (size_t i = 0; i < 3; i++) {
+        rows -= shape[i] == 's' ? 5 : 0;
+        counted(i + 1, stages[0].requested, 5, rows, -1);
+    }
+    fixture_close(&f);
+}
+END_TEST
+
+START_TEST(the_rows_of_maps_before_one_that_fails_count)
+{
+    open_with(5, false);
+    f.stream = fixture_on_loop(&f);
+    add_maps(_i == 0 ? map_same : map_shorter, true);
+    add_maps(_i == 2 ? map_shorter : map_same, true);
+    add_maps(map_fails, true);
+    fixture_start(&f);
+    recording_await_done(&f.got, &f.loop);
+    ck_assert_int_eq(f.got.outcome.error.code, EIO);
+    f.got.wrong = 0;
+    read_stats(f.stream);
+    counted(1, stages[0].requested, 2, 3 * (f.fake.rows - (_i > 0)), -1);
+    counted(2, stages[0].requested, 2, 3 * (f.fake.rows - (_i > 0) - (_i == 2)),
+            -1);
+    counted(3, stages[0].requested, 2, 2 * (f.fake.rows - (_i > 0) - (_i == 2)),
+            -1);
+    fixture_close(&f);
+}
+END_TEST
+
 static int on_schema_unbounded(struct ArrowAsyncDeviceStreamHandler *handler,
                                struct ArrowSchema *schema)
 {
@@ -750,5 +824,8 @@ int main(void)
                     sizes_of_lazy_batches_are_measured_too,
                     any_thread_reads_them_while_the_stream_runs,
                     each_allocation_may_fail, NULL);
+    suite_add_loops(tests, 0, 12, each_map_has_the_rows_that_it_has_made, NULL);
+    suite_add_loops(tests, 0, 3, the_rows_of_maps_before_one_that_fails_count,
+                    NULL);
     return suite_main("stats", NULL, NULL, tests, NULL);
 }
