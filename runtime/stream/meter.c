@@ -37,8 +37,8 @@ void uva__point_report_span(const struct uva__point *point, const char *name,
                     uva__clock_ns());
 }
 
-void uva__meter_span(struct uva__meter *meter, const char *name,
-                     int64_t ordinal, uint64_t since_ns)
+uint64_t uva__meter_span(struct uva__meter *meter, const char *name,
+                         int64_t ordinal, uint64_t since_ns)
 {
     const uint64_t now_ns = uva__clock_ns();
     const int64_t took_ns = (int64_t)(now_ns - since_ns);
@@ -50,6 +50,7 @@ void uva__meter_span(struct uva__meter *meter, const char *name,
     if (uva__point_traces(&meter->point))
         point_send_span(&meter->point, UVA_TRACE_SPAN, name, ordinal, since_ns,
                         now_ns);
+    return now_ns;
 }
 
 void uva__meter_wait(const struct uva__meter *meter, const char *name,

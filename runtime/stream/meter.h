@@ -113,8 +113,8 @@ void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
                        const char *name, int64_t value);
 void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
                             const struct uva__label *from, int64_t before);
-void uva__meter_span(struct uva__meter *meter, const char *name,
-                     int64_t ordinal, uint64_t since_ns);
+uint64_t uva__meter_span(struct uva__meter *meter, const char *name,
+                         int64_t ordinal, uint64_t since_ns);
 
 /* Begins a call of a source or of a function of the user's: gives its time, or
  * 0 if no times are wanted. Thread: any. */
@@ -126,12 +126,13 @@ static inline uint64_t uva__span_begin(const struct uva__rt *rt)
 }
 
 /* Ends it, on the same thread. `name` is static; `ordinal` is that of the
- * batch, or -1. */
-static inline void uva__span_end(struct uva__meter *meter, const char *name,
-                                 int64_t ordinal, uint64_t since_ns)
+ * batch, or -1. Gives the time of the end, or 0 if no times are wanted: a call
+ * that follows at once may begin with it, as a look at the clock costs more
+ * than all else of a span. */
+static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
+                                     int64_t ordinal, uint64_t since_ns)
 {
-    if (since_ns != 0)
-        uva__meter_span(meter, name, ordinal, since_ns);
+    return since_ns != 0 ? uva__meter_span(meter, name, ordinal, since_ns) : 0;
 }
 
 /* The same for a call of a consumer, which has no statistics. */

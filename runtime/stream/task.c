@@ -197,20 +197,46 @@ static void task_blank(struct ArrowDeviceArray *out)
     memset((char *)out + behind, 0, sizeof(*out) - behind);
 }
 
-/* Is called instead of the function of a map where that is timed. */
+/* A batch between maps. */
+struct mapped {
+    struct uva_batch batch;
+    uint64_t since_ns; /* when the map that made it ended, if maps are timed and
+                          the next one follows at once; otherwise 0 */
+};
+
+static struct mapped *mapped_of(struct uva_batch *batch)
+{
+    return uva__container_of(batch, struct mapped, batch);
+}
+
+/* Where the result of a map lies, unless that is the last one. */
+static struct mapped *mapped_at(struct ArrowDeviceArray *out)
+{
+    return mapped_of(uva__container_of(out, struct uva_batch, data));
+}
+
+/* Is called instead of the function of a map where that is timed. Nothing
+ * happens between two maps, unless the first one leaves its batch to be
+ * released. */
 int uva__task_map_timed(void *ctx, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__mapping *m = ctx;
+    const struct uva__producer *p = m->producer;
     const int64_t ordinal = in->ordinal;
-    const uint64_t since_ns = uva__span_begin(m->producer->rt);
-    const int code = m->options.batch(m->options.ctx, in, out, error);
+    uint64_t at_ns = m != p->maps ? mapped_of(in)->since_ns : 0;
+    int code;
 
-    uva__span_end(m->meter, "map", ordinal, since_ns);
+    if (at_ns == 0)
+        at_ns = uva__span_begin(p->rt);
+    code = m->options.batch(m->options.ctx, in, out, error);
+    at_ns = uva__span_end(m->meter, "map", ordinal, at_ns);
     if (code == 0 && out->array.release != NULL)
-        task_count_bytes(
-            m->meter, m->next != NULL ? &m->next->schema : m->producer->output,
-            out);
+        task_count_bytes(m->meter,
+                         m->next != NULL ? &m->next->schema : p->output, out);
+    if (m->next != NULL)
+        mapped_at(out)->since_ns =
+            uva_array_is_live(&in->data) || m->meter->times != NULL ? 0 : at_ns;
     return code;
 }
 
@@ -300,18 +326,19 @@ static void batch_begin(struct uva_batch *batch)
 /* Runs the stream's maps over the batch in `in`. The output of each is the
  * input of the next, and the last one writes `out`: nothing is copied in
  * between. */
-static int task_map(const struct uva__task *task, struct uva_batch *in,
+static int task_map(const struct uva__task *task, struct mapped *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__mapping *m = task->producer->maps;
     struct map_rows rows = {.first = m,
-                            .rows = in->data.array.length,
+                            .rows = in->batch.data.array.length,
                             .here = uva__rt_in_turn(task->producer->rt)};
-    struct uva_batch other, *from = in, *to = &other, *swap;
+    struct mapped other;
+    struct uva_batch *from = &in->batch, *to = &other.batch, *swap;
     int code = 0;
 
-    batch_begin(in);
-    batch_begin(&other);
+    batch_begin(from);
+    batch_begin(to);
     for (; m->next != NULL; m = m->next) {
         code = task_map_one(task, m, from, &to->data, error);
         if (code != 0)
@@ -338,14 +365,14 @@ static int task_extract_expensive(struct uva__task *task,
 {
     const bool mapped = task->producer->maps != NULL;
     struct uva_error error;
-    struct uva_batch in;
+    struct mapped in;
     int code = 0;
 
     uva__error_begin(&error);
     if (task->is_lazy)
-        code = task_make(task, mapped ? &in.data : out, &error);
+        code = task_make(task, mapped ? &in.batch.data : out, &error);
     else
-        uva_array_move(&task->array, &in.data);
+        uva_array_move(&task->array, &in.batch.data);
     if (code == 0 && mapped)
         code = task_map(task, &in, out, &error);
     if (code == 0) {

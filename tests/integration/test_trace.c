@@ -165,6 +165,57 @@ START_TEST(spans_of_a_batch_have_its_ordinal)
 }
 END_TEST
 
+static struct ArrowArray left; /* what a map has left to be released */
+static int64_t released_ns;    /* when it was */
+
+static void release_left(struct ArrowArray *array)
+{
+    array->release = NULL;
+    left.release(&left);
+    released_ns = (int64_t)uv_hrtime();
+}
+
+/* Makes another batch, and leaves the one that it was given. */
+static int map_leaves(void *ctx, struct uva_batch *in,
+                      struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    fake_source_batch(&f.fake, in->ordinal, out);
+    left = in->data.array;
+    in->data.array.release = release_left;
+    return 0;
+}
+
+/* Spans of maps that run one after the other have one time in common, unless a
+ * batch is released between them. */
+START_TEST(a_map_begins_when_the_one_before_it_ends)
+{
+    const struct uva_trace_event *first = NULL, *second = NULL;
+
+    open_traced(1);
+    f.stream = fixture_blocking(&f);
+    (void)uva_stream_map(
+        f.stream, &(struct uva_map){.batch = _i == 0 ? map_same : map_leaves,
+                                    .on_loop = true});
+    (void)uva_stream_map(f.stream,
+                         &(struct uva_map){.batch = map_same, .on_loop = true});
+    ck_assert_int_eq(fixture_run(&f), 0);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(kept[i].event.name, "map") != 0)
+            continue;
+        first = first == NULL ? &kept[i].event : first;
+        second = &kept[i].event;
+    }
+    ck_assert_ptr_nonnull(first);
+    ck_assert_int_eq(second->stage, 2);
+    ck_assert_int_ge(second->at_ns, _i == 0 ? first->end_ns : released_ns);
+    if (_i == 0)
+        ck_assert_int_eq(second->at_ns, first->end_ns);
+    fixture_close(&f);
+}
+END_TEST
+
 START_TEST(extraction_has_a_span)
 {
     open_traced(2);
@@ -452,6 +503,7 @@ int main(void)
               take_reports_its_ready_function, collect_reports_its_callback,
               calls_of_a_foreign_handler_are_reported, NULL);
     suite_add_loops(tests, 0, 2, spans_of_a_batch_have_its_ordinal,
+                    a_map_begins_when_the_one_before_it_ends,
                     a_function_of_a_stage_has_its_name, NULL);
     return suite_main("trace", NULL, NULL, tests, NULL);
 }
