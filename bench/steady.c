@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures whether memory grows with the number of batches: the memory of the
- * process after the first tenth of a long stream, and after all of it. `more`
- * is 1 for a stream with a chain of stages. */
+/* Measures whether memory grows with the number of batches: how much more
+ * memory the process has after a further tenth of a long stream, and after all
+ * of it, than after the first tenth. `more` is 1 for a stream with a chain of
+ * stages. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,19 +23,29 @@ static double resident_kib(void)
 }
 
 struct watch {
-    struct host host; /* first: host_on_done() casts to it */
-    struct tally tally;
-    int64_t warm; /* batches before the first measurement */
-    double warm_kib;
+    struct host host;          /* first: host_on_done() casts to it */
+    struct tally tally, other; /* of the stream, and of its second branch */
+    int64_t step;              /* batches between two measurements */
+    double first_kib, most_kib;
 };
+
+static void watch_measure(struct watch *watch)
+{
+    const double now_kib = resident_kib();
+
+    if (watch->first_kib == 0)
+        watch->first_kib = now_kib;
+    if (now_kib > watch->most_kib)
+        watch->most_kib = now_kib;
+}
 
 static int watch_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct watch *watch = ctx;
 
     tally_take(&watch->tally, &batch->data.array);
-    if (watch->tally.seen == watch->warm)
-        watch->warm_kib = resident_kib();
+    if (watch->tally.seen % watch->step == 0)
+        watch_measure(watch);
     return 0;
 }
 
@@ -56,6 +67,32 @@ static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
 }
 
+/* Answers at once. */
+static int begin(void *ctx, struct uva_batch *in, uva_reply *reply)
+{
+    (void)ctx;
+    uva_reply_give(reply, &in->data, NULL);
+    return 0;
+}
+
+static struct uva_stream *again(void *ctx, const struct uva_outcome *failed,
+                                int32_t attempt, int64_t passed, int64_t rows)
+{
+    (void)ctx;
+    (void)attempt;
+    (void)passed;
+    (void)rows;
+    bench_check(false, failed->error.message);
+    return NULL;
+}
+
+static void look_on(void *ctx, const struct uva_event *event)
+{
+    int64_t *batches = ctx;
+
+    *batches += event->kind == UVA_EVENT_BATCH;
+}
+
 static struct uva_stream *empty_stream(struct host *host)
 {
     struct ArrowSchema schema;
@@ -64,11 +101,22 @@ static struct uva_stream *empty_stream(struct host *host)
     return uva_stream_from_arrays(host->runtime, &schema, NULL, 0);
 }
 
-/* One of each stage; the streams that are merged and follow are empty. */
-static void add_stages(struct host *host, struct uva_stream *stream)
+/* One of each stage; the streams that are merged and follow are empty, and no
+ * limit is reached. Ends with a tee, of which it starts the second branch. */
+static void add_stages(struct watch *watch, struct uva_stream *stream,
+                       int64_t *inspected)
 {
-    struct uva_stream *merged = empty_stream(host), *next = empty_stream(host);
+    struct uva_stream *merged = empty_stream(&watch->host),
+                      *next = empty_stream(&watch->host);
 
+    (void)uva_stream_retry(stream, &(struct uva_retry){.again = again});
+    (void)uva_stream_timeout(
+        stream,
+        &(struct uva_timeout){.between_ms = 60000, .total_ms = 3600000});
+    (void)uva_stream_throttle(
+        stream, &(struct uva_throttle){.batches_per_s = 1000000000});
+    (void)uva_stream_map_async(
+        stream, &(struct uva_async_map){.begin = begin, .at_once = 8});
     (void)uva_stream_transform(
         stream, &(struct uva_transform){.batch = pass_on, .on_loop = true});
     (void)uva_stream_filter(
@@ -76,7 +124,10 @@ static void add_stages(struct host *host, struct uva_stream *stream)
     (void)uva_stream_merge(stream, &merged, 1, NULL);
     (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = BATCH_ROWS});
     (void)uva_stream_limit_rows(stream, INT64_MAX);
+    (void)uva_stream_inspect(
+        stream, &(struct uva_inspect){.event = look_on, .ctx = inspected});
     bench_check(uva_stream_concat(stream, &next, 1, 0) == 0, "stages");
+    host_for_each(&watch->host, uva_stream_tee(stream, NULL), &watch->other);
 }
 
 static double run_steady(const struct bench_case *self,
@@ -86,13 +137,14 @@ static double run_steady(const struct bench_case *self,
     static struct watch watch;
     struct uva_stream *stream;
     struct input input;
+    int64_t inspected = 0;
 
-    watch = (struct watch){.warm = how->batches / 10};
+    watch = (struct watch){.step = (how->batches + 9) / 10};
     host_open(&watch.host, how, 0);
     input_init(&input, how->batches);
     stream = uva_stream_from_blocking(watch.host.runtime, &input.abi, &source);
     if (self->more != 0)
-        add_stages(&watch.host, stream);
+        add_stages(&watch, stream, &inspected);
     bench_check(
         uva_stream_for_each(stream,
                             &(struct uva_consumer){.on_batch = watch_on_batch,
@@ -100,12 +152,16 @@ static double run_steady(const struct bench_case *self,
                                                    .ctx = &watch},
                             NULL) == 0,
         "for_each");
-    watch.host.open = 1;
+    watch.host.open++;
     uva_stream_release(stream);
     (void)host_run(&watch.host);
-    bench_print(self->name, resident_kib() - watch.warm_kib, "KiB");
+    watch_measure(&watch);
+    bench_print(self->name, watch.most_kib - watch.first_kib, "KiB");
     host_close(&watch.host);
     tally_check(&watch.tally, how->batches);
+    if (self->more != 0)
+        tally_check(&watch.other, how->batches);
+    bench_check(self->more == 0 || inspected == how->batches, "inspector");
     return 0;
 }
 
