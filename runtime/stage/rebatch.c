@@ -37,6 +37,7 @@ struct rebatch {
     struct uva__concat *concat;       /* owns; NULL before the first batch */
     const struct ArrowSchema *schema; /* borrows, during a call */
     struct uva__list pieces;          /* in order */
+    struct uva__list spare;           /* pieces that are not in use */
     int64_t rows;                     /* in all pieces */
     int64_t last_cut;                 /* rows of the last batch passed on */
     int64_t measured; /* rows that `concat` has counted, if those were all at
@@ -65,12 +66,34 @@ static int64_t smaller_of(int64_t a, int64_t b)
 
 /* ---- pieces ------------------------------------------------------------- */
 
-static void piece_free(const struct rebatch *r, struct piece *piece)
+/* Gives a piece with nothing but its metadata; NULL without memory. */
+static struct piece *piece_new(struct rebatch *r, const char *metadata)
+{
+    struct piece *piece;
+
+    if (uva__list_is_empty(&r->spare)) {
+        piece = uva__memory_new(&r->rt->allocator, sizeof(*piece));
+        if (piece == NULL)
+            return NULL;
+    } else {
+        piece = piece_of(uva__list_pop(&r->spare));
+        piece->from = 0;
+    }
+    if (uva__metadata_copy(&r->rt->allocator, metadata, &piece->metadata) !=
+        ENOMEM)
+        return piece;
+    uva__memory_free(&r->rt->allocator, piece, sizeof(*piece));
+    return NULL;
+}
+
+/* Releases what a piece holds, but keeps its memory for another batch: there
+ * are never more of them than batches that were joined to one. */
+static void piece_put(struct rebatch *r, struct piece *piece)
 {
     if (uva_array_is_live(&piece->array))
         uva_array_release(&piece->array);
     uva__metadata_fini(&piece->metadata, &r->rt->allocator, NULL);
-    uva__memory_free(&r->rt->allocator, piece, sizeof(*piece));
+    uva__list_push(&r->spare, &piece->link);
 }
 
 /* Keeps a batch; one without rows is dropped. */
@@ -80,14 +103,9 @@ static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
 
     if (in->data.array.length == 0)
         return 0;
-    piece = uva__memory_new(&r->rt->allocator, sizeof(*piece));
+    piece = piece_new(r, in->metadata);
     if (piece == NULL)
         return ENOMEM;
-    if (uva__metadata_copy(&r->rt->allocator, in->metadata, &piece->metadata) ==
-        ENOMEM) {
-        piece_free(r, piece);
-        return ENOMEM;
-    }
     if (r->timed)
         piece->since_ns = uva__clock_ns();
     uva_array_move(&in->data, &piece->array);
@@ -108,7 +126,7 @@ static void rebatch_consume(struct rebatch *r, int64_t count)
         count -= rows;
         piece->from += rows;
         if (piece_rows(piece) == 0)
-            piece_free(r, piece_of(uva__list_pop(&r->pieces)));
+            piece_put(r, piece_of(uva__list_pop(&r->pieces)));
     }
 }
 
@@ -280,20 +298,33 @@ static int rebatch_split(struct rebatch *r, int64_t count, void *emitter)
     return code;
 }
 
+/* Emits the first `count` rows as one batch. */
+static int rebatch_pass(struct rebatch *r, int64_t count, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    struct uva_batch out = {0};
+    int code = rebatch_cut(r, count, &out.data, error);
+
+    if (code != 0)
+        return code;
+    out.metadata = piece_first(r)->metadata.block;
+    code = emit(emitter, &out);
+    r->last_cut = count;
+    rebatch_consume(r, count);
+    return code;
+}
+
 /* Emits batches for as long as there are enough rows, and room. */
 static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
-    struct uva_batch out = {0};
     int64_t count;
-    int code;
+    int code = 0;
 
-    for (;;) {
+    while (code == 0) {
         count = rebatch_splits(r);
         if (count > 0) {
             code = rebatch_split(r, count, emitter);
-            if (code != 0)
-                return code;
             continue;
         }
         code = rebatch_next(r, final, &count);
@@ -303,16 +334,9 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
                                  "ends of a batch point to nothing");
         if (count == 0)
             return 0;
-        code = rebatch_cut(r, count, &out.data, error);
-        if (code != 0)
-            return code;
-        out.metadata = piece_first(r)->metadata.block;
-        code = emit(emitter, &out);
-        r->last_cut = count;
-        rebatch_consume(r, count);
-        if (code != 0)
-            return code;
+        code = rebatch_pass(r, count, emit, emitter, error);
     }
+    return code;
 }
 
 /* ---- as a transform ----------------------------------------------------- */
@@ -351,7 +375,9 @@ static void rebatch_free(void *ctx)
     struct uva__link *link;
 
     while ((link = uva__list_pop(&r->pieces)) != NULL)
-        piece_free(r, piece_of(link));
+        piece_put(r, piece_of(link));
+    while ((link = uva__list_pop(&r->spare)) != NULL)
+        uva__memory_free(&rt->allocator, piece_of(link), sizeof(struct piece));
     uva__concat_free(r->concat);
     uva__memory_free(&rt->allocator, r, sizeof(*r));
     uva__rt_release(rt);
