@@ -17,6 +17,7 @@
  * stage. */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "arrow/entry.h"
 #include "arrow/layout.h"
@@ -104,12 +105,16 @@ static const struct uva_allocator *allocator_of(const struct map_async *m)
 
 /* ---- replies ------------------------------------------------------------ */
 
+static struct uva_reply *reply_of(struct uva__link *link)
+{
+    return uva__container_of(link, struct uva_reply, link);
+}
+
 static struct uva_reply *reply_pop(struct uva__list *list)
 {
     struct uva__link *link = uva__list_pop(list);
 
-    return link != NULL ? uva__container_of(link, struct uva_reply, link)
-                        : NULL;
+    return link != NULL ? reply_of(link) : NULL;
 }
 
 /* Frees a reply, but keeps its memory for the next batch. */
@@ -145,7 +150,8 @@ static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
     }
     reply->seen = false;
     m->loop.used++;
-    if (uva__metadata_copy(allocator_of(m), metadata,
+    if (metadata == NULL ||
+        uva__metadata_copy(allocator_of(m), metadata,
                            &reply->batch.info.metadata) != ENOMEM)
         return reply;
     reply_put(m, reply);
@@ -203,12 +209,21 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
         uva_array_release(out);
 }
 
+/* In a turn only the loop thread can see BEGINNING, while begin is on its
+ * stack: when that returns it looks at the reply itself, so nothing has to be
+ * published and a store will do. Other threads publish the result by the
+ * exchange, which pairs with the load or the compare-and-swap of the loop. */
 void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
                     const struct uva_error *error)
 {
     struct map_async *m = reply->stage;
 
     reply_fill(reply, out, error);
+    if (uva__rt_in_turn(m->stage.source.rt) &&
+        uva__atomic64_peek(&reply->state) == REPLY_BEGINNING) {
+        uva__atomic64_store(&reply->state, REPLY_GIVEN);
+        return;
+    }
     if (uva__atomic64_exchange(&reply->state, REPLY_GIVEN) == REPLY_BEGINNING)
         return; /* both may be gone */
     uva__mpsc_push(&m->given, &reply->given);
@@ -216,55 +231,20 @@ void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
     uva__stage_release(&m->stage);
 }
 
-/* ---- the loop: as a handler --------------------------------------------- */
-
-/* There is no memory for the batch, or for one before it: the error takes its
- * place. */
-static void map_async_lose(struct map_async *m, struct ArrowAsyncTask *task)
-{
-    uva__task_drop(task);
-    m->loop.lost = true;
-    uva__failure_set(&m->stage.failure, allocator_of(m), ENOMEM, NULL, NULL);
-}
+/* ---- the loop: sizes ---------------------------------------------------- */
 
 /* Notes the size of the batch that came. The first one is measured if that is
  * not known: results are expected to be as large. */
 static void reply_measure(struct map_async *m, struct uva_reply *reply,
-                          int64_t bytes)
+                          const struct ArrowDeviceArray *array, int64_t bytes)
 {
     if (bytes == 0 && m->loop.largest < 0 &&
-        uva__layout_measure(&m->output.input, &reply->batch.array, &bytes,
-                            NULL) != 0)
+        uva__layout_measure(&m->output.input, array, &bytes, NULL) != 0)
         bytes = 0;
     reply->before = uva__window_size(bytes);
     m->loop.undone += reply->before;
     if (bytes > 0)
         map_async_note_size(m, reply->before);
-}
-
-static void map_async_task(struct uva__stage *stage,
-                           struct ArrowAsyncTask *task, const char *metadata)
-{
-    struct map_async *m = map_async_of(stage);
-    struct uva_reply *reply = NULL;
-
-    m->loop.requested--;
-    assert(m->loop.requested >= 0);
-    if (!m->loop.lost)
-        reply = reply_new(m, metadata);
-    if (reply == NULL) {
-        map_async_lose(m, task);
-        return;
-    }
-    reply->batch.info.ordinal = uva__task_ordinal(task);
-    if (uva__task_extract_first(task, &reply->batch.array) != 0) {
-        reply->batch.array.array.release = NULL;
-        reply_put(m, reply); /* the producer above reports why */
-        return;
-    }
-    reply_measure(m, reply, uva__task_bytes(task));
-    uva__list_push(&m->loop.waiting, &reply->link);
-    map_async_account(m);
 }
 
 /* ---- the loop: results -------------------------------------------------- */
@@ -325,7 +305,7 @@ static void replies_settle_in_order(struct map_async *m)
 
     while (m->stage.source.failure.code == 0 &&
            !uva__list_is_empty(&m->loop.order)) {
-        reply = uva__container_of(m->loop.order.head, struct uva_reply, link);
+        reply = reply_of(m->loop.order.head);
         if (!reply->seen)
             return;
         (void)uva__list_pop(&m->loop.order);
@@ -352,8 +332,7 @@ static int64_t map_async_fit(const struct map_async *m, int64_t room,
  * runtime is full, one at a time is begun. */
 static bool map_async_may_begin(const struct map_async *m)
 {
-    if (m->loop.over || m->loop.begun >= m->options.at_once ||
-        uva__list_is_empty(&m->loop.waiting))
+    if (m->loop.over || m->loop.begun >= m->options.at_once)
         return false;
     return m->loop.begun + m->loop.done == 0 ||
            (map_async_fit(m, 1, m->loop.begun) > 0 &&
@@ -385,27 +364,29 @@ static bool reply_was_given(struct map_async *m, struct uva_reply *reply)
     return true;
 }
 
-static void reply_begin(struct map_async *m, struct uva_reply *reply)
+/* Begins with `batch`, in which the array is filled in. */
+static void reply_begin(struct map_async *m, struct uva_reply *reply,
+                        struct uva_batch *batch)
 {
-    struct uva_batch batch = {
-        .schema = &m->output.input,
-        .metadata = reply->batch.info.metadata.block,
-        .ordinal = reply->batch.info.ordinal,
-    };
     struct uva__meter *meter = m->stage.source.meter;
     uint64_t since_ns;
     int code;
 
-    uva_array_move(&reply->batch.array, &batch.data);
+    batch->schema = &m->output.input;
+    batch->metadata = reply->batch.info.metadata.block;
+    batch->ordinal = reply->batch.info.ordinal;
+    batch->stream = NULL;
+    memset(batch->reserved, 0, sizeof(batch->reserved));
     m->loop.begun++;
     if (!m->options.unordered)
         uva__list_push(&m->loop.order, &reply->link);
     uva__atomic64_store(&reply->state, REPLY_BEGINNING);
     since_ns = uva__span_begin(m->stage.source.rt);
-    code = uva__error_positive(m->options.begin(m->options.ctx, &batch, reply));
-    uva__span_end(meter, m->stage.source.ops->name, batch.ordinal, since_ns);
-    if (uva_array_is_live(&batch.data))
-        uva_array_release(&batch.data);
+    code = uva__error_positive(m->options.begin(m->options.ctx, batch, reply));
+    uva__span_end(meter, m->stage.source.ops->name, reply->batch.info.ordinal,
+                  since_ns);
+    if (uva_array_is_live(&batch->data))
+        uva_array_release(&batch->data);
     if (code != 0)
         reply_refuse(m, reply, code);
     else if (!reply_was_given(m, reply))
@@ -415,8 +396,71 @@ static void reply_begin(struct map_async *m, struct uva_reply *reply)
 
 static void replies_begin(struct map_async *m)
 {
-    while (map_async_may_begin(m))
-        reply_begin(m, reply_pop(&m->loop.waiting));
+    struct uva_reply *reply;
+    struct uva_batch batch;
+
+    while (map_async_may_begin(m)) {
+        reply = reply_pop(&m->loop.waiting);
+        if (reply == NULL)
+            return;
+        uva_array_move(&reply->batch.array, &batch.data);
+        reply_begin(m, reply, &batch);
+    }
+}
+
+/* ---- the loop: as a handler --------------------------------------------- */
+
+/* There is no memory for the batch, or for one before it: the error takes its
+ * place. */
+static void map_async_lose(struct map_async *m, struct ArrowAsyncTask *task)
+{
+    uva__task_drop(task);
+    m->loop.lost = true;
+    uva__failure_set(&m->stage.failure, allocator_of(m), ENOMEM, NULL, NULL);
+}
+
+/* Extracts a batch that has come, to `out`; false if that failed: the producer
+ * above reports why. */
+static bool reply_extract(struct map_async *m, struct uva_reply *reply,
+                          struct ArrowAsyncTask *task,
+                          struct ArrowDeviceArray *out)
+{
+    const struct uva__batch_info *info = uva__task_info(task);
+    const int64_t bytes = info->bytes;
+
+    reply->batch.info.ordinal = info->ordinal;
+    if (uva__task_extract_first(task, out) != 0) {
+        reply->batch.array.array.release = NULL;
+        reply_put(m, reply);
+        return false;
+    }
+    reply_measure(m, reply, out, bytes);
+    return true;
+}
+
+/* A batch is begun at once if none waits, and so lies in no queue between. */
+static void map_async_task(struct uva__stage *stage,
+                           struct ArrowAsyncTask *task, const char *metadata)
+{
+    struct map_async *m = map_async_of(stage);
+    struct uva_reply *reply = NULL;
+    struct uva_batch batch;
+
+    m->loop.requested--;
+    assert(m->loop.requested >= 0);
+    if (!m->loop.lost)
+        reply = reply_new(m, metadata);
+    if (reply == NULL) {
+        map_async_lose(m, task);
+        return;
+    }
+    if (uva__list_is_empty(&m->loop.waiting) && map_async_may_begin(m)) {
+        if (reply_extract(m, reply, task, &batch.data))
+            reply_begin(m, reply, &batch);
+    } else if (reply_extract(m, reply, task, &reply->batch.array)) {
+        uva__list_push(&m->loop.waiting, &reply->link);
+    }
+    map_async_account(m);
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
