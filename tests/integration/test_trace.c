@@ -292,8 +292,12 @@ START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
 {
     open_traced(20);
     f.got.appetite = 1;
+    f.fake.gate_at = 0;
     f.stream = fixture_blocking(&f);
     fixture_start(&f);
+    fixture_await_gate(&f);
+    loop_settle(&f.loop); /* what comes next has to wake it */
+    fake_source_open_gate(&f.fake);
     while (atomic_load(&f.got.batches) < 2)
         loop_turn(&f.loop);
     ck_assert_uint_ge(events_of(UVA_TRACE_INSTANT, "request", 0), 2);
