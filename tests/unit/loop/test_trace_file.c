@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -310,6 +311,16 @@ END_TEST
 
 /* ---- the end of a process ----------------------------------------------- */
 
+/* Waits until the writer has begun the file, and sleeps or is about to: it then
+ * holds no lock of the sanitizers, which a child of a fork would wait for. */
+static void await_begin(void)
+{
+    struct stat found = {0};
+
+    while (stat(path, &found) != 0 || found.st_size == 0)
+        (void)sched_yield();
+}
+
 /* Runs `body` in a child that exits. */
 static void in_child(void (*body)(void))
 {
@@ -368,6 +379,7 @@ START_TEST(a_child_leaves_the_file_to_its_parent)
 {
     open_file();
     report(5);
+    await_begin();
     in_child(report_late);
     report(6);
     uva__trace_file_release(&trace);
@@ -390,6 +402,7 @@ START_TEST(a_child_may_write_a_file_of_its_own)
     return;
 #endif
     open_file();
+    await_begin();
     in_child(open_another);
     uva__trace_file_release(&trace);
     ck_assert_int_eq(count("\"ph\":\"X\""), 0);
