@@ -286,13 +286,12 @@ struct uva_tee {
  * Extraction that may be expensive runs on workers, as by
  * uva_stream_parallel(). Batches are requested for the branch that wants most,
  * as far as there is room in every branch that waits. A branch that is not
- * started counts as slow; cancelled or released unstarted it leaves. The cancel
- * of a merge that is not started does not reach its inputs. The new branch has
- * no name, and its own priority; the source has that of the branch that starts
- * first. Ending one branch in any way ends that one alone, and the source is
- * cancelled when every branch has ended. An error of the source ends each of
- * them. Batches that are dropped leave gaps in the ordinals. A tee of a tee is
- * one tee of three branches. `options` may be NULL.
+ * started counts as slow, also if it was cancelled; released unstarted it
+ * leaves. The new branch has no name, and its own priority; the source has that
+ * of the branch that starts first. Ending one branch in any way ends that one
+ * alone, and the source is cancelled when every branch has ended. An error of
+ * the source ends each of them. Batches that are dropped leave gaps in the
+ * ordinals. A tee of a tee is one tee of three branches. `options` may be NULL.
  * Returns the new branch, never NULL, with one reference for the caller. If it
  * cannot be made, it has failed, with the first error of `stream` so far; EBUSY
  * if that was started; EINVAL for an invalid member of `options`; EAGAIN if no

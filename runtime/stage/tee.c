@@ -15,9 +15,9 @@
  *
  * On cancel:   of a branch: its parts are released, and the other branches go
  *              on. When the last one is closed, the producer above is
- *              cancelled. A branch that was not started is closed when its
- *              stream is cancelled or released, through a wake-up, or by the
- *              close of the runtime. */
+ *              cancelled. A branch that was not started is closed by the thread
+ *              that releases its stream, through a wake-up, or by the close of
+ *              the runtime. */
 
 #include <assert.h>
 #include <errno.h>
@@ -52,15 +52,13 @@ struct record {
 };
 
 struct branch {
-    struct uva__source source;   /* first */
-    struct tee *tee;             /* counts, until leave */
-    struct branch *next;         /* owns: the next one, in order */
-    struct uva__end_watch watch; /* of its stream; counts the tee */
-    size_t number;               /* from 0; 0 is the first branch */
+    struct uva__source source; /* first */
+    struct tee *tee;           /* counts, until leave */
+    struct branch *next;       /* owns: the next one, in order */
+    size_t number;             /* from 0; 0 is the first branch */
     enum uva_slow slow;
     struct uva_window window;  /* with its defaults filled in */
-    struct uva__atomic64 left; /* 1: released or cancelled unstarted; any
-                                  thread */
+    struct uva__atomic64 left; /* 1: released unstarted; any thread */
 
     /* the loop thread's alone, but that a thread that releases the stream reads
      * `started` */
@@ -86,8 +84,6 @@ struct tee {
     struct branch *branches;       /* owns: in order */
     size_t count;                  /* of branches */
     bool started;                  /* no branch is added any more */
-    struct branch *over;           /* of another tee, above it in the same
-                                      stream; counts that tee; NULL: none */
 
     size_t open;                 /* branches that are not closed */
     struct uva__list free;       /* records that are not in use */
@@ -352,8 +348,8 @@ static void branch_end(struct branch *b)
     branch_close(b);
 }
 
-/* Ends the branches that have left without a start; with `all`, those that were
- * not started. */
+/* Ends the branches that were released without a start; with `all`, those that
+ * were not started. */
 static void tee_end_unstarted(struct tee *t, bool all)
 {
     struct branch *b;
@@ -547,9 +543,6 @@ static void branch_start(struct uva__source *source)
     struct branch *b = branch_at(source);
 
     b->started = true;
-    if (b->closed) /* a start has met a cancel, or another branch follows */
-        uva__failure_format(&b->failure, allocator_of(b->tee), ECANCELED,
-                            "tee: the stream was cancelled before its start");
     if (!b->tee->started)
         tee_start(b->tee, source->producer->priority);
 }
@@ -630,44 +623,22 @@ static void branch_stop(struct uva__source *source)
     tee_request(b->tee);
 }
 
-/* Whether every branch has left. */
-static bool tee_is_left_locked(const struct tee *t)
-{
-    const struct branch *b = t->branches;
-
-    while (b != NULL && uva__atomic64_load(&b->left) != 0)
-        b = b->next;
-    return b == NULL;
-}
-
-/* The branch will not be started. If no branch of the tee will, the branch
- * above it will not, either. A start finds branches that have left before it by
- * itself; and the loop may never run again if there is none. */
-static void branch_give_up(struct branch *b)
-{
-    struct branch *over;
-    struct tee *t;
-    bool wakes;
-
-    for (; b != NULL; b = over) {
-        t = b->tee;
-        uva__lock_take(&t->lock);
-        uva__atomic64_store(&b->left, 1);
-        wakes = t->started;
-        over = !wakes && tee_is_left_locked(t) ? t->over : NULL;
-        uva__lock_drop(&t->lock);
-        if (wakes)
-            (void)uva__rt_wake(t->rt, &t->wakeup);
-    }
-}
-
+/* A start finds branches that have left before it by itself; and the loop may
+ * never run again if there is none. */
 static void branch_leave(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
     struct tee *t = b->tee;
+    bool wakes;
 
-    if (!b->started)
-        branch_give_up(b);
+    if (!b->started) {
+        uva__lock_take(&t->lock);
+        uva__atomic64_store(&b->left, 1);
+        wakes = t->started;
+        uva__lock_drop(&t->lock);
+        if (wakes)
+            (void)uva__rt_wake(t->rt, &t->wakeup);
+    }
     uva__wakeup_release(&t->wakeup);
 }
 
@@ -728,8 +699,6 @@ static void tee_free(struct uva__wakeup *wakeup)
     uva__metadata_fini(&t->about, &rt->allocator, NULL);
     uva_schema_release(&t->schema);
     uva__share_close(&t->share);
-    if (t->over != NULL)
-        uva__wakeup_release(&t->over->tee->wakeup);
     uva__memory_free(&rt->allocator, t, sizeof(*t));
     uva__rt_release(rt);
 }
@@ -812,42 +781,6 @@ static struct uva__source *tee_make(struct uva__producer *above,
     return &b->source;
 }
 
-static void branch_on_stream_end(struct uva__end_watch *watch,
-                                 const struct uva__failure *failure)
-{
-    (void)failure;
-    uva__wakeup_release(
-        &uva__container_of(watch, struct branch, watch)->tee->wakeup);
-}
-
-static void branch_on_cancel(struct uva__end_watch *watch)
-{
-    branch_give_up(uva__container_of(watch, struct branch, watch));
-}
-
-/* The last branch of a tee that the stream has become. */
-static struct branch *branch_of(const struct uva_stream *stream)
-{
-    struct uva__end_watch *watch = uva__atomic_ptr_load(&stream->watches);
-
-    while (watch != NULL && watch->unstarted != branch_on_cancel)
-        watch = watch->next;
-    return watch != NULL ? uva__container_of(watch, struct branch, watch)
-                         : NULL;
-}
-
-/* Has the branch leave when its stream is cancelled before the start. */
-static void branch_watch(struct branch *b, struct uva_stream *stream)
-{
-    b->watch.ended = branch_on_stream_end;
-    b->watch.unstarted = branch_on_cancel;
-    uva__wakeup_acquire(&b->tee->wakeup);
-    if (!uva__stream_watch_end(stream, &b->watch))
-        UVA__UNREACHABLE("it was not started");
-    if (uva__stream_cancelled(stream) != NULL) /* which came before */
-        (void)uva__rt_wake(stream->rt, &stream->wakeup);
-}
-
 /* The tee that has the stream as its first branch, if no stage stands behind
  * that. */
 static struct tee *tee_of(const struct uva_stream *stream)
@@ -906,12 +839,7 @@ static struct uva__source *tee_branch(struct uva_stream *stream,
         branch_free(b, &stream->rt->allocator);
         return NULL;
     }
-    t = tee_of(stream);
-    t->over = branch_of(stream);
-    if (t->over != NULL)
-        uva__wakeup_acquire(&t->over->tee->wakeup);
-    branch_watch(t->branches, stream);
-    if (!tee_add(t, b))
+    if (!tee_add(tee_of(stream), b))
         UVA__UNREACHABLE("no branch of it was started");
     return &b->source;
 }
@@ -929,9 +857,7 @@ struct uva_stream *uva_stream_tee(struct uva_stream *stream,
     if (source == NULL)
         return uva__stream_failed_like(stream);
     branch = uva__stream_new(source);
-    if (branch->rt == NULL)
-        return branch;
-    branch->device_data = stream->device_data;
-    branch_watch(branch_at(source), branch);
+    if (branch->rt != NULL)
+        branch->device_data = stream->device_data;
     return branch;
 }

@@ -334,30 +334,12 @@ static void stream_begin(struct uva_stream *s)
     s->sink->ops->begin(s);
 }
 
-/* It has not been started. A start that has looked at the latch before it was
- * set may still follow. */
-static void stream_notify_unstarted(struct uva_stream *s)
-{
-    struct uva__end_watch *watch = uva__atomic_ptr_load(&s->watches);
-
-    if ((void *)watch == s)
-        return;
-    while (watch != NULL && watch->unstarted == NULL)
-        watch = watch->next;
-    if (watch != NULL)
-        watch->unstarted(watch);
-}
-
 static bool stream_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
 
-    if (!s->loop.begun &&
-        uva__atomic64_load(&s->state) != UVA__STREAM_STARTED) {
-        if (uva__stream_cancelled(s) != NULL)
-            stream_notify_unstarted(s);
+    if (!s->loop.begun && uva__atomic64_load(&s->state) != UVA__STREAM_STARTED)
         return false;
-    }
     if (!s->loop.begun)
         stream_begin(s);
     s->sink->ops->on_wakeup(s);

@@ -39,8 +39,7 @@ enum uva__cancel_latch {
     UVA__CANCEL_LATCH_SET
 };
 
-/* Notes the end of a stream, and one that comes before its start. Part of its
- * owner's object. */
+/* Notes the end of a stream. Part of its owner's object. */
 struct uva__end_watch {
     struct uva__end_watch *next; /* borrows: another one of the stream */
     /* the stream has ended, or was freed without a start; the last use of the
@@ -48,10 +47,6 @@ struct uva__end_watch {
      * Any thread */
     void (*ended)(struct uva__end_watch *watch,
                   const struct uva__failure *failure);
-    /* the stream was cancelled before it was started; NULL: does not matter.
-     * Of the watches that have one, only the newest is called. The loop
-     * thread */
-    void (*unstarted)(struct uva__end_watch *watch);
 };
 
 struct uva_stream {
@@ -166,8 +161,7 @@ UVA_MUST_CHECK bool uva__stream_watch_end(struct uva_stream *stream,
  * Thread: any that holds a reference. */
 const struct uva__failure *uva__stream_failure(const struct uva_stream *stream);
 
-/* The reason of its cancel; NULL while it is not cancelled. Thread: any that
- * holds a reference. */
+/* The reason of its cancel; NULL while it is not cancelled. Thread: loop. */
 const struct uva__failure *
 uva__stream_cancelled(const struct uva_stream *stream);
 

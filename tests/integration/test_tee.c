@@ -610,18 +610,12 @@ static void *release(void *stream)
     return NULL;
 }
 
-static void *cancel(void *stream)
-{
-    uva_stream_cancel(stream, 0, "no more");
-    return NULL;
-}
-
 /* Before the other branch starts, or while that waits; by this thread or by
  * another one. */
-static void leave_unstarted(int i, void *leave(void *stream))
+START_TEST(a_branch_that_is_released_unstarted_leaves)
 {
-    const int leaver = i % 2;
-    const bool late = i / 2 % 2 == 1, elsewhere = i / 4 == 1;
+    const int leaver = _i % 2;
+    const bool late = _i / 2 % 2 == 1, elsewhere = _i / 4 == 1;
     pthread_t thread;
 
     options.window.batches = 2;
@@ -633,11 +627,11 @@ static void leave_unstarted(int i, void *leave(void *stream))
         shows(1 - leaver, "schema 1");
     }
     if (elsewhere) {
-        ck_assert_int_eq(pthread_create(&thread, NULL, leave, streams[leaver]),
-                         0);
+        ck_assert_int_eq(
+            pthread_create(&thread, NULL, release, streams[leaver]), 0);
         ck_assert_int_eq(pthread_join(thread, NULL), 0);
     } else {
-        (void)leave(streams[leaver]);
+        uva_stream_release(streams[leaver]);
     }
     if (!late) {
         start(1 - leaver);
@@ -646,100 +640,6 @@ static void leave_unstarted(int i, void *leave(void *stream))
     shows(1 - leaver, "schema 1 2 3 4 5");
     push_end(0, "", NULL);
     completes(1 - leaver, "schema 1 2 3 4 5 complete");
-}
-
-START_TEST(a_branch_that_is_released_unstarted_leaves)
-{
-    leave_unstarted(_i, release);
-}
-END_TEST
-
-/* A branch that was cancelled before it started cannot be started. */
-START_TEST(a_branch_that_is_cancelled_unstarted_leaves)
-{
-    struct uva_stream *leaver;
-    struct uva_consumer table;
-
-    leave_unstarted(_i, cancel);
-    leaver = streams[_i % 2];
-    table = recording_table(&consumers[_i % 2]);
-    ck_assert_int_eq(uva_stream_for_each(leaver, &table, NULL), ECANCELED);
-    uva_stream_release(leaver);
-}
-END_TEST
-
-/* The tee is made of a stream that was cancelled before. */
-START_TEST(a_branch_of_a_cancelled_stream_leaves)
-{
-    options.window.batches = 1;
-    open_pusher();
-    (void)cancel(streams[0]);
-    loop_settle(&loop);
-    branch(2);
-    start(1);
-    push(1, 2);
-    push_end(0, "", NULL);
-    completes(1, "schema 1 2 complete");
-    uva_stream_release(streams[0]);
-}
-END_TEST
-
-/* A stage stands between the two. A branch that is added later finds the first
- * tee without it. */
-START_TEST(a_branch_leaves_when_all_branches_below_it_are_cancelled)
-{
-    options.window.batches = 1;
-    open_pusher();
-    branch(2);
-    ck_assert_int_eq(uva_stream_limit(streams[0], 10), 0);
-    streams[2] = uva_stream_tee(streams[0], &options);
-    start(1);
-    push(1, 2);
-    (void)cancel(streams[2 * (_i % 2)]);
-    shows(1, "schema");
-    (void)cancel(streams[2 - 2 * (_i % 2)]);
-    shows(1, "schema 1 2");
-    if (_i / 2 == 1) {
-        uva_stream_release(streams[2]);
-        streams[2] = uva_stream_tee(streams[0], &options);
-        start(2);
-        ends(2, UVA_END_FAILED, ECANCELED,
-             "tee: the stream was cancelled before its start", "schema failed");
-    } else {
-        uva_stream_release(streams[2]);
-    }
-    uva_stream_release(streams[0]);
-    push_end(0, "", NULL);
-    completes(1, "schema 1 2 complete");
-}
-END_TEST
-
-/* The stream is of the group before it has a second tee, or after that. */
-START_TEST(a_group_cancels_branches_that_are_not_started)
-{
-    struct uva_group *group;
-
-    options.window.batches = 1;
-    open_pusher();
-    branch(2);
-    ck_assert_int_eq(uva_group_new(loop.runtime, false, &group, NULL), 0);
-    if (_i == 0)
-        ck_assert_int_eq(uva_group_add(group, streams[0]), 0);
-    ck_assert_int_eq(uva_stream_limit(streams[0], 10), 0);
-    streams[2] = uva_stream_tee(streams[0], &options);
-    if (_i == 1)
-        ck_assert_int_eq(uva_group_add(group, streams[0]), 0);
-    ck_assert_int_eq(uva_group_add(group, streams[2]), 0);
-    start(1);
-    push(1, 2);
-    shows(1, "schema");
-    uva_group_cancel(group, 0, "no more");
-    shows(1, "schema 1 2");
-    uva_group_release(group);
-    uva_stream_release(streams[0]);
-    uva_stream_release(streams[2]);
-    push_end(0, "", NULL);
-    completes(1, "schema 1 2 complete");
 }
 END_TEST
 
@@ -857,6 +757,26 @@ START_TEST(a_slow_branch_may_be_cancelled)
     push_end(0, "", NULL);
     completes(0, "schema 1 2 3 4 5 6 complete");
     uva_stream_release(streams[1]);
+}
+END_TEST
+
+/* A branch that was cancelled before it started cannot be started. */
+START_TEST(a_cancelled_branch_holds_up_others_until_it_is_released)
+{
+    struct uva_consumer table;
+
+    options.window.batches = 1;
+    open_pusher();
+    branch(2);
+    uva_stream_cancel(streams[1], 0, "no more");
+    table = recording_table(&consumers[1]);
+    ck_assert_int_eq(uva_stream_for_each(streams[1], &table, NULL), ECANCELED);
+    start(0);
+    push(1, 2);
+    shows(0, "schema");
+    uva_stream_release(streams[1]);
+    push_end(0, "", NULL);
+    completes(0, "schema 1 2 complete");
 }
 END_TEST
 
@@ -1240,9 +1160,6 @@ int main(void)
                     ten_tees_move_what_is_requested,
                     a_tee_that_is_not_started_is_released, NULL);
     suite_add_loops(tests, 0, 8, a_branch_that_is_released_unstarted_leaves,
-                    a_branch_that_is_cancelled_unstarted_leaves, NULL);
-    suite_add_loops(tests, 0, 4,
-                    a_branch_leaves_when_all_branches_below_it_are_cancelled,
                     NULL);
     suite_add_loops(tests, 0, 6, each_branch_ends_alone, NULL);
     suite_add_loops(
@@ -1251,7 +1168,6 @@ int main(void)
         a_branch_may_be_started_after_the_end, new_batches_are_dropped,
         old_batches_are_dropped, a_branch_that_is_too_slow_fails,
         the_source_is_cancelled_when_the_last_branch_leaves,
-        a_group_cancels_branches_that_are_not_started,
         a_branch_may_refuse_the_schema, an_extraction_may_fail,
         a_close_ends_branches_that_are_not_started, NULL);
     suite_add(
@@ -1261,7 +1177,7 @@ int main(void)
         data_is_shared_and_outlives_the_other_branches,
         metadata_of_batches_is_kept, expensive_batches_are_extracted_by_workers,
         a_cancel_may_come_before_any_schema, a_slow_branch_may_be_cancelled,
-        a_branch_of_a_cancelled_stream_leaves,
+        a_cancelled_branch_holds_up_others_until_it_is_released,
         a_failure_ends_every_branch_behind_its_batches,
         a_failure_may_come_before_any_schema,
         without_memory_a_branch_fails_and_the_other_goes_on,

@@ -380,6 +380,7 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
                                     .window = peers_window()};
     struct branch *branch = arena_new(sizeof(*branch), "a branch");
 
+    expectation->teed = true;
     branch->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 2);
     branch->stream = uva_stream_tee(stream, &options);
     expectation_note("chain %d: a tee, slow %d, window %d, stops at %lld",
@@ -543,8 +544,7 @@ struct link {
     struct uva_window window;
     struct expectation *expectation;
     bool on_worker;
-    bool started; /* it has started that stream */
-    int done;     /* how often on_done was called */
+    int done; /* how often on_done was called */
 };
 
 static struct link *link_new(struct uva_stream *above,
@@ -559,14 +559,10 @@ static struct link *link_new(struct uva_stream *above,
     return link;
 }
 
-/* A branch of a tee in a stream that is never started would hold up the other
- * one until the chain is released. */
 static void link_free(void *ctx)
 {
     struct link *link = ctx;
 
-    if (!link->started)
-        uva_stream_cancel(link->above, 0, "never started");
     uva_stream_release(link->above);
     arena_free(link);
 }
@@ -580,7 +576,6 @@ static int link_open(void *ctx, struct ArrowDeviceArrayStream *out,
     expectation_note("chain %d: the way on is opened",
                      link->expectation->number);
     code = uva_stream_to_blocking(link->above, &link->window, out, error);
-    link->started = code == 0;
     if (code == 0)
         monitor_blocking(out);
     return code;
@@ -636,7 +631,6 @@ static int link_start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                      link->expectation->number);
     checked = monitor_handler(handler, 0);
     code = uva_stream_drive(link->above, checked, &options, error);
-    link->started = code == 0;
     if (code == 0)
         return 0;
     arena_free(done);
@@ -716,6 +710,15 @@ static int chain_length(void)
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
 }
 
+/* A link that is cancelled may never start its stream. A branch of a tee in it
+ * would then hold up the other one until it is released, which the link does.
+ */
+static void chain_forget_last(struct chain *chain)
+{
+    uva_stream_release(chain->streams[--chain->used]);
+    chain->expectation.teed = false;
+}
+
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
                  int runtimes_used, bool devices)
 {
@@ -738,6 +741,8 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         at = runtimes[sim_choose(n)];
         next = link_make(at, stream, expectation);
         uva_stream_release(stream);
+        if (expectation->teed)
+            chain_forget_last(chain);
         stream = next;
         chain_add(chain, stream);
         draw_priority(stream, expectation);
