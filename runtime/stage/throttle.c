@@ -14,11 +14,13 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "arrow/layout.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stage/output.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -111,10 +113,9 @@ static void batch_measure(struct throttle *t, struct uva__task *task)
     struct uva_error error;
     int64_t bytes;
 
-    if (uva__output_measure(&t->output, "throttle", &task->array, &bytes,
-                            &error) == 0 &&
-        bytes > 0)
-        task->info.bytes = bytes;
+    if (uva__layout_measure_shaped(&t->output.shape, &t->output.schema,
+                                   &task->array, &bytes, &error) == 0)
+        task->info.bytes = uva__window_size(bytes);
 }
 
 static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,

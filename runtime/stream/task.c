@@ -215,8 +215,8 @@ static struct mapped *mapped_at(struct ArrowDeviceArray *out)
     return mapped_of(uva__container_of(out, struct uva_batch, data));
 }
 
-/* Is called instead of the function of a map where that is timed. Nothing
- * happens between two maps, unless the first one leaves its batch to be
+/* Is called instead of the function of a map where that is timed. Between two
+ * maps only the first one is reported, unless it leaves its batch to be
  * released. */
 int uva__task_map_timed(void *ctx, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error)

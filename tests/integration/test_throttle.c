@@ -120,6 +120,37 @@ START_TEST(batches_without_rows_count_as_batches_only)
 }
 END_TEST
 
+static int map_to_nothing(void *ctx, struct uva_batch *in,
+                          struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    out->array.length = out->array.children[0]->length = 0;
+    return 0;
+}
+
+/* What counts is the batch that the map gives, and not the one it gets. */
+START_TEST(batches_that_a_map_empties_count_as_batches_only)
+{
+    struct fixture f;
+
+    fixture_open(&f, 4);
+    f.fake.rows = 1 << 20;
+    f.stream = fixture_blocking(&f);
+    (void)uva_stream_map(
+        f.stream, &(struct uva_map){.batch = map_to_nothing, .on_loop = true});
+    (void)uva_stream_throttle(f.stream,
+                              &(struct uva_throttle){.bytes_per_s = 1});
+    fixture_start(&f);
+    recording_await_done(&f.got, &f.loop);
+    ck_assert_int_eq(f.got.outcome.error.code, 0);
+    ck_assert_int_eq(f.got.taken, 4);
+    f.got.wrong = 0; /* the values are gone */
+    fixture_close(&f);
+}
+END_TEST
+
 /* ---- demand ------------------------------------------------------------- */
 
 static int count_map(void *ctx, struct uva_batch *in,
@@ -389,6 +420,7 @@ int main(void)
                     a_failure_follows_the_batches_that_wait,
                     an_extraction_may_fail, NULL);
     suite_add(tests, batches_without_rows_count_as_batches_only,
+              batches_that_a_map_empties_count_as_batches_only,
               ten_stages_move_one_batch_for_a_demand_of_one,
               expensive_batches_are_extracted_by_workers,
               a_limit_that_passes_meanwhile_names_the_delay,
