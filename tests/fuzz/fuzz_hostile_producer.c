@@ -128,7 +128,6 @@ static void scenario_build(struct scenario *s, struct fuzz_input *in)
     struct uva_async_source source;
     const int way = fuzz_byte(in);
 
-    s->peer.pulls_inline = s->fixture.pulls_inline;
     s->peer.steps_in_start = way % 4 == 3 ? fuzz_below(in, 8) : 0;
     s->peer.start_code = way % 16 == 15 ? EACCES : 0;
     source = script_producer_source(&s->peer);

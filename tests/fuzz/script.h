@@ -68,7 +68,6 @@ struct script_producer {
     atomic_long items;  /* tasks not extracted so far */
     atomic_int cancels; /* calls of cancel */
     int starts;         /* calls of start */
-    bool pulls_inline;  /* no other thread decides on calls while it runs */
     int steps_in_start; /* steps to make inside start */
     int start_code;     /* return code of start */
 };
