@@ -85,6 +85,38 @@ function(uva_layer name)
     set(UVA_LAYERS ${UVA_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
+# uva_beside(NAME LIBRARY...): a library beside the runtime, which sees public
+# headers only: runtime/NAME as uvarrow::NAME and uvarrow::NAME_static, with
+# what they need
+function(uva_beside name)
+    set(UVA_LAYERS)
+    uva_layer(uva_${name} .)
+    target_link_libraries(uva_${name} PRIVATE ${ARGN})
+    foreach(kind IN ITEMS shared static)
+        set(library uvarrow_${name}_${kind})
+        string(TOUPPER ${kind} type)
+        add_library(${library} ${type} $<TARGET_OBJECTS:uva_${name}>)
+        set_target_properties(${library} PROPERTIES
+            OUTPUT_NAME uvarrow-${name} EXPORT_NAME ${name}_${kind}
+            LINKER_LANGUAGE C
+            VERSION ${PROJECT_VERSION} SOVERSION ${UVA_SOVERSION})
+        target_link_libraries(${library}
+            PRIVATE $<BUILD_INTERFACE:uva_flags> PUBLIC uvarrow_${kind}
+            PRIVATE ${ARGN})
+        uva_optimise(${library})
+        add_library(uvarrow::${name}_${kind} ALIAS ${library})
+    endforeach()
+    set(library uvarrow_${name}_shared)
+    add_library(uvarrow::${name} ALIAS ${library})
+    set_target_properties(${library} PROPERTIES BUILD_RPATH "$ORIGIN/..")
+    if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr") # where the system looks anyway
+        set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")
+    endif()
+    if(NOT UVA_SANITIZE)
+        target_link_options(${library} PRIVATE -Wl,-z,defs)
+    endif()
+endfunction()
+
 # uva_split_programs(PROGRAMS PARTS SOURCE...): separates the sources with a
 # main from those without
 function(uva_split_programs programs parts)

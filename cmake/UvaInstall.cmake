@@ -10,15 +10,18 @@ install(TARGETS uvarrow_shared uvarrow_static uvarrow_tck_shared
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(TARGETS uvarrow_io_shared uvarrow_io_static EXPORT uvarrow
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-        COMPONENT io NAMELINK_COMPONENT development
-    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+foreach(name IN ITEMS io adbc) # beside the runtime
+    install(TARGETS uvarrow_${name}_shared uvarrow_${name}_static EXPORT uvarrow
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+            COMPONENT ${name} NAMELINK_COMPONENT development
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
+endforeach()
 install(TARGETS uvarrow_oneapi
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
 uva_prelink(uvarrow_static) # overwrites it
 uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
 uva_prelink(uvarrow_io_static)
+uva_prelink(uvarrow_adbc_static)
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
@@ -61,7 +64,7 @@ foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
         string(PREPEND PC_${folder} "\${prefix}/")
     endif()
 endforeach()
-foreach(name IN ITEMS uvarrow uvarrow-tck uvarrow-io)
+foreach(name IN ITEMS uvarrow uvarrow-tck uvarrow-io uvarrow-adbc)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" ${name}.pc @ONLY)
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
         DESTINATION "${pkgconfig}" COMPONENT development)

@@ -33,7 +33,7 @@ endif()
 # The runtime may lie beside that of another version: the name has the SONAME.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL runtime io development)
+set(CPACK_COMPONENTS_ALL runtime io adbc development)
 if(TARGET uvarrow)
     list(APPEND CPACK_COMPONENTS_ALL tools)
 endif()
@@ -57,11 +57,18 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS "${PROJECT_BINARY_DIR}/runtime")
 set(CPACK_COMPONENT_IO_DESCRIPTION
     "The shared library that writes batches as Arrow IPC.")
 
+set(adbc libuvarrow-adbc${UVA_SOVERSION})
+set(CPACK_DEBIAN_ADBC_PACKAGE_NAME ${adbc})
+set(CPACK_DEBIAN_ADBC_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_ADBC_PACKAGE_DEPENDS "${runtime} (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_ADBC_DESCRIPTION
+    "The shared library that runs queries through any ADBC driver.")
+
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libuvarrow-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "${runtime} (= ${PROJECT_VERSION}), ${io} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
+    "${runtime} (= ${PROJECT_VERSION}), ${io} (= ${PROJECT_VERSION}), ${adbc} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "To build programs: headers, static libraries, pkg-config and CMake files,
 and the documents and examples.")

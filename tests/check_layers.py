@@ -34,6 +34,7 @@ POSIX = {
 SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
           "runtime/base/thread.h", "runtime/protocol/checker_state.c",
           "runtime/exec/", "runtime/loop/", "runtime/io/file_writer.c",
+          "runtime/adbc/library.c", "runtime/adbc/find.c",
           "runtime/device/", "runtime/check/", "tck/", "tools/", "tests/",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
@@ -42,7 +43,7 @@ BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
 LOOP = ["loop/rt.h", "loop/mailbox.h", "loop/wakeup.h", "loop/loop.h",
         "exec/lane.h"]
 LAYERS = ["base/", "arrow/", "protocol/", "exec/", "loop/", "device/", "check/",
-          "stream/", "source/", "stage/", "sink/", "io/", "tck/"]
+          "stream/", "source/", "stage/", "sink/", "io/", "adbc/", "tck/"]
 MAY = {
     "include/uvarrow/arrow_abi.h": [],
     "include/uvarrow/base.h": [],
@@ -69,6 +70,7 @@ MAY = {
                        "device/registry.h", "device/event_wait.h", "stream/",
                        "stage/"],
     "runtime/io/": ["uvarrow/", "<uv.h>", "io/"],
+    "runtime/adbc/": ["uvarrow/", "<uv.h>", "adbc/"],
     "runtime/io/ipc_compress.c": ["uvarrow/", "io/", "<lz4frame.h>",
                                   "<zstd.h>"],
     "runtime/sink/": [*BELOW, *LOOP, "stream/", "sink/"],
@@ -82,11 +84,12 @@ MAY = {
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
-                   "<arrow/c/dlpack_abi.h>", "device/cuda_abi.h",
+                   "<arrow/c/dlpack_abi.h>",
+                   "<arrow-adbc/adbc.h>", "device/cuda_abi.h",
                    "device/hip_abi.h", "device/opencl_abi.h", "<CL/cl.h>",
                    "<cuda.h>", "<hip/hip_runtime_api.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>",
-                       "<uvarrow/io.h>", "<uv.h>"],
+                       "<uvarrow/io.h>", "<uvarrow/adbc.h>", "<uv.h>"],
     "tests/fuzz/": ["uvarrow/", *LAYERS, "support/", "fuzz/", "<uv.h>"],
     "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",

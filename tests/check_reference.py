@@ -27,12 +27,13 @@ LISTED = re.compile(r"\s*\bClauses: ([^.]*)\.\s*(?:\*/)?$")
 STRUCTS = re.compile(r"(?<!const )struct (Arrow\w+) \*")
 
 # Headers and functions that rely on no clause of the Arrow document.
-SILENT = ("base.h", "io.h", "runtime.h", "tck.h")
+SILENT = ("adbc.h", "adbc_abi.h", "base.h", "io.h", "runtime.h", "tck.h")
 SILENT_ON = ("uva_bytes_of", "uva_stream_acquire", "uva_stream_release",
              "uva_stream_get_info", "uva_stream_set_name",
-             "uva_stream_get_runtime", "uva_stream_is_dropped",
-             "uva_stream_set_priority", "uva_stream_get_stats", "uva_group_new",
-             "uva_group_add", "uva_group_on_done", "uva_group_release")
+             "uva_stream_from_error", "uva_stream_get_runtime",
+             "uva_stream_is_dropped", "uva_stream_set_priority",
+             "uva_stream_get_stats", "uva_group_new", "uva_group_add",
+             "uva_group_on_done", "uva_group_release")
 
 
 def plain(comment):

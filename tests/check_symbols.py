@@ -19,7 +19,8 @@ import sys
 
 MAY_NEED = r"lib(uv|c|pthread|dl|rt|m)\.so|ld-linux|lib(a|t|ub|l)san\.so|libgcc_s"
 # What libraries beside the runtime may need more.
-MAY_NEED_BESIDE = {"libuvarrow-io": r"lib(uvarrow|lz4|zstd)\.so"}
+MAY_NEED_BESIDE = {"libuvarrow-io": r"lib(uvarrow|lz4|zstd)\.so",
+                   "libuvarrow-adbc": r"libuvarrow\.so"}
 
 
 def output(*command):

@@ -40,7 +40,12 @@ struct uva_blocking_source {
     struct uva_window window; /* read ahead of demand; batches = 1 for a source
                                  that must not start a batch early */
     bool on_loop; /* no function here blocks: all may run on the loop thread */
-    void *reserved[4];
+    /* gives the metadata of the stream, once, after get_schema (`code` 0), and
+     * that of a failure, with its code, after the call that failed: NULL, or a
+     * block that stays valid until the next call. NULL: there is none. Called
+     * on the thread of those calls; may not block. */
+    const char *(*metadata)(void *ctx, int code);
+    void *reserved[3];
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as

@@ -211,6 +211,14 @@ uva_stream_from_async_adopted(struct uva_runtime *runtime,
 #define uva_stream_from_async(...) uva_stream_from_async_adopted(__VA_ARGS__)
 #endif
 
+/** Creates a stream that has failed with `error`, as a source does that cannot
+ * be made: for libraries with sources of their own. Returns the stream, never
+ * NULL, with one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_error(struct uva_runtime *runtime,
+                      const struct uva_error *error);
+
 /* ---- start --------------------------------------------------------------- */
 
 /* There are four ways to consume a stream: for_each, next and drive below, and

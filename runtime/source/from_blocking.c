@@ -156,6 +156,15 @@ static void blocking_interrupt(struct uva__reader *reader)
     b->options.interrupt(b->options.ctx);
 }
 
+static const char *blocking_metadata(struct uva__reader *reader, int code)
+{
+    struct blocking *b = blocking_of(reader);
+
+    return b->options.metadata != NULL
+               ? b->options.metadata(b->options.ctx, code)
+               : NULL;
+}
+
 static void blocking_free(struct uva__reader *reader,
                           const struct uva_allocator *allocator)
 {
@@ -168,6 +177,7 @@ static const struct uva__reader_ops blocking_ops = {
     .sized = true,
     .open = blocking_open,
     .next = blocking_next,
+    .metadata = blocking_metadata,
     .close = blocking_close,
     .interrupt = blocking_interrupt,
     .free = blocking_free,
@@ -180,7 +190,7 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct blocking *b,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(b->options.reserved, 4))
+    if (!uva__memory_is_clear(b->options.reserved, 3))
         b->options.free_ctx = NULL; /* its members cannot be trusted */
     blocking_close(&b->reader);
     return uva__stream_failed(runtime, error);
@@ -192,7 +202,7 @@ static int blocking_check(const struct blocking *b, bool given,
     const struct uva_blocking_source *options = &b->options;
     bool open = b->plain ? options->open != NULL : options->open_device != NULL;
 
-    if (!uva__memory_is_clear(options->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 3))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: reserved members must be "
                              "NULL; clear the struct before filling it in");

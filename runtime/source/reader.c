@@ -85,6 +85,16 @@ static void reader_end_turn(struct uva__reader *r)
         rt->loop.sources_open--;
 }
 
+static void reader_absorb_metadata(struct uva__reader *r)
+{
+    struct uva__metadata *metadata = &r->source.metadata;
+
+    metadata->block = r->worker.metadata;
+    if (metadata->block != NULL)
+        (void)!uva_metadata_size(metadata->block, &metadata->size);
+    r->worker.metadata = NULL;
+}
+
 /* Reads `events` before `tail`: so with the end, all batches before it are
  * seen. */
 static void reader_absorb(struct uva__reader *r)
@@ -94,6 +104,7 @@ static void reader_absorb(struct uva__reader *r)
 
     if ((events & READER_EVENT_SCHEMA) && !source->schema_known) {
         uva_schema_move(&r->worker.delivered, &source->schema);
+        reader_absorb_metadata(r);
         source->device_type = r->worker.device_type;
         source->schema_known = true;
     }
@@ -370,7 +381,7 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
         uva__memory_new(&rt->allocator, size * sizeof(struct uva__task *));
     if (r->ring == NULL)
         return ENOMEM;
-    r->ring_mask = size - 1;
+    r->ring_mask = (uint32_t)(size - 1);
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;

@@ -39,6 +39,9 @@ struct uva__reader_ops {
     /* reads one batch */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
+    /* gives the metadata of the stream, if `code` is 0, or of the failure of
+     * the last call: borrows, until the next call; or NULL. NULL: none */
+    const char *(*metadata)(struct uva__reader *reader, int code);
     /* the last of these calls: releases the source, even if it was never
      * opened */
     void (*close)(struct uva__reader *reader);
@@ -57,6 +60,7 @@ struct uva__reader {
     struct uva_window window;          /* with its defaults filled in */
     bool on_loop;                      /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
+    uint32_t ring_mask;                /* size of `ring` less one */
     struct uva__wakeup wakeup;  /* posted by the worker: for the schema, a
                                    batch, a pause, the end of the source */
     struct uva_job job;         /* the worker's: reads */
@@ -64,7 +68,6 @@ struct uva__reader {
     struct uva_job interrupter; /* the extra thread's: interrupts */
     struct uva__discard rescue; /* closes the source if its job waits */
     struct uva__task **ring;    /* owns: slots filled, a power of two */
-    uint64_t ring_mask;         /* size of `ring` less one */
 
     struct {               /* the loop thread's alone */
         uint64_t granted;  /* batches that the worker may read, in all */
@@ -96,16 +99,17 @@ struct uva__reader {
         struct ArrowSchema schema;     /* owns: to check batches with */
         struct uva__fixed_width shape; /* of batches of that schema */
         struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
-        struct uva__failure failure;   /* gives to the loop, with END */
-        ArrowDeviceType device_type;   /* gives to the loop, with SCHEMA */
-        int32_t count;                 /* batches in this job */
-        uint64_t credits;              /* batches that may be read now */
-        struct uva__list slots;        /* empty slots, taken in advance */
-        uint64_t since_ns;             /* the job's begin */
-        bool working;                  /* counts as a running job */
-        bool inside;                   /* entered, as `interrupt` has it */
-        bool opened;                   /* ops->open has been called */
-        bool ended;                    /* there is no more to read */
+        char *metadata; /* gives to the loop, with SCHEMA; or NULL */
+        struct uva__failure failure; /* gives to the loop, with END */
+        ArrowDeviceType device_type; /* gives to the loop, with SCHEMA */
+        int32_t count;               /* batches in this job */
+        uint64_t credits;            /* batches that may be read now */
+        struct uva__list slots;      /* empty slots, taken in advance */
+        uint64_t since_ns;           /* the job's begin */
+        bool working;                /* counts as a running job */
+        bool inside;                 /* entered, as `interrupt` has it */
+        bool opened;                 /* ops->open has been called */
+        bool ended;                  /* there is no more to read */
     } worker;
 };
 

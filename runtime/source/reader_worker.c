@@ -38,6 +38,18 @@ enum worker_stop {
 
 /* ---- life --------------------------------------------------------------- */
 
+/* Metadata that the loop has not taken. */
+static void worker_free_metadata(struct uva__reader *r,
+                                 const struct uva_allocator *allocator)
+{
+    struct uva__metadata metadata = {.block = r->worker.metadata};
+
+    if (metadata.block == NULL)
+        return;
+    (void)!uva_metadata_size(metadata.block, &metadata.size);
+    uva__metadata_fini(&metadata, allocator, NULL);
+}
+
 void uva__reader_free(struct uva__wakeup *wakeup)
 {
     struct uva__reader *r =
@@ -48,9 +60,10 @@ void uva__reader_free(struct uva__wakeup *wakeup)
 
     uva_schema_release(&r->worker.schema);
     uva_schema_release(&r->worker.delivered);
+    worker_free_metadata(r, allocator);
     uva__failure_fini(&r->worker.failure, allocator);
     uva__memory_free(allocator, r->ring,
-                     (r->ring_mask + 1) * sizeof(struct uva__task *));
+                     ((size_t)r->ring_mask + 1) * sizeof(struct uva__task *));
     uva__source_fini(&r->source);
     ops->free(r, allocator);
     uva__rt_release(rt);
@@ -127,12 +140,38 @@ static void worker_set_working(struct uva__reader *r, bool working)
 /* Ends reading, with a failure or at the source's end. The loop is woken when
  * the source is closed. */
 static void worker_finish(struct uva__reader *r, int code,
-                          const struct uva_error *error)
+                          const struct uva_error *error, const char *metadata)
 {
     if (code != 0)
         uva__failure_set(&r->worker.failure, &r->source.rt->allocator, code,
-                         error, NULL);
+                         error, metadata);
     r->worker.ended = true;
+}
+
+/* As that, after a call of the source that failed. */
+static void worker_fail(struct uva__reader *r, int code,
+                        const struct uva_error *error)
+{
+    worker_finish(r, code, error,
+                  r->ops->metadata != NULL ? r->ops->metadata(r, code) : NULL);
+}
+
+/* Copies the metadata of the stream. 0 or ENOMEM. */
+static int worker_copy_metadata(struct uva__reader *r)
+{
+    struct uva__metadata copy = {0};
+    int code;
+
+    if (r->ops->metadata == NULL)
+        return 0;
+    code = uva__metadata_copy(&r->source.rt->allocator, r->ops->metadata(r, 0),
+                              &copy);
+    r->worker.metadata = copy.block;
+    if (code == 0 || code == ENOMEM)
+        return code;
+    uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
+                   "a source came with malformed metadata: left out");
+    return 0;
 }
 
 /* Batches are checked against a copy, as the schema itself is given to the
@@ -165,12 +204,17 @@ static void worker_open(struct uva__reader *r)
     uva__span_end(r->source.meter, "open", -1, since_ns);
     if (!worker_is_wanted(r))
         return;
+    if (code != 0) {
+        worker_fail(r, code, &error);
+        return;
+    }
+    code = worker_copy_metadata(r);
     if (code == 0)
         code = uva__structs_check_schema(&r->worker.delivered, &error);
     if (code == 0)
         code = worker_copy_schema(r, &error);
     if (code != 0) {
-        worker_finish(r, code, &error);
+        worker_finish(r, code, &error, NULL);
         return;
     }
     uva__atomic64_or(&r->events, READER_EVENT_SCHEMA);
@@ -278,7 +322,7 @@ static bool worker_read(struct uva__reader *r)
     if (task == NULL) {
         worker_finish(
             r, uva_error_set(&error, ENOMEM, "no memory for the next batch"),
-            &error);
+            &error, NULL);
         return false;
     }
     if (!worker_enter(r))
@@ -297,13 +341,16 @@ static bool worker_read(struct uva__reader *r)
     }
     if (code == 0 && read.array->array.release == NULL &&
         read.lazy.item == NULL) {
-        worker_finish(r, 0, NULL);
+        worker_finish(r, 0, NULL, NULL);
         return false;
     }
-    if (code == 0)
-        code = worker_fill(r, task, &read, &error);
+    if (code != 0) {
+        worker_fail(r, code, &error);
+        return false;
+    }
+    code = worker_fill(r, task, &read, &error);
     if (code != 0)
-        worker_finish(r, code, &error);
+        worker_finish(r, code, &error, NULL);
     else
         worker_notify(r); /* before the next call, which may wait */
     return code == 0;

@@ -171,6 +171,16 @@ struct uva_stream *uva__stream_failed(struct uva_runtime *runtime,
                       : stream_static(&without_runtime);
 }
 
+struct uva_stream *uva_stream_from_error(struct uva_runtime *runtime,
+                                         const struct uva_error *error)
+{
+    static const struct uva_error unknown = {
+        .code = EINVAL, .message = "from_error: there is no error"};
+
+    return uva__stream_failed(
+        runtime, error != NULL && error->code > 0 ? error : &unknown);
+}
+
 /* ---- building ----------------------------------------------------------- */
 
 int uva__stream_building(const struct uva_stream *s)

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A statement as a blocking source.
+ *
+ * Happy path:  (prepare) -> execute -> get_schema, (get_next)* of the driver's
+ *              stream -> release -> the statement is released -> free.
+ *
+ * What can fail: each call of the driver: its error is kept until it was
+ *              reported, with its metadata.
+ *
+ * On cancel:   the driver's cancel, again and again until the call returns. */
+#include "adbc/execution.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "uvarrow/adapters.h"
+#include "uvarrow/arrow.h"
+
+/* ---- an empty result ------------------------------------------------------
+ */
+
+static void schema_on_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static int nothing_get_schema(struct ArrowArrayStream *self,
+                              struct ArrowSchema *out)
+{
+    (void)self;
+    *out = (struct ArrowSchema){
+        .format = "+s", .name = "", .release = schema_on_release};
+    return 0;
+}
+
+static int nothing_get_next(struct ArrowArrayStream *self,
+                            struct ArrowArray *out)
+{
+    (void)self;
+    out->release = NULL;
+    return 0;
+}
+
+static const char *nothing_get_last_error(struct ArrowArrayStream *self)
+{
+    (void)self;
+    return NULL;
+}
+
+static void nothing_on_release(struct ArrowArrayStream *self)
+{
+    self->release = NULL;
+}
+
+static const struct ArrowArrayStream nothing = {
+    .get_schema = nothing_get_schema,
+    .get_next = nothing_get_next,
+    .get_last_error = nothing_get_last_error,
+    .release = nothing_on_release,
+};
+
+/* ---- the driver's stream, with the driver's errors ------------------------
+ */
+
+/* A stream of ADBC 1.1 knows more of its failure than a code and a text. */
+static int result_explain(struct uva__execution *e, int code)
+{
+    const struct AdbcDriver *driver = e->statement.private_driver;
+    AdbcStatusCode status = ADBC_STATUS_OK;
+    const struct AdbcError *error = NULL;
+    const char *text;
+    int known;
+
+    if (driver->ErrorFromArrayStream != NULL)
+        error = driver->ErrorFromArrayStream(&e->result, &status);
+    if (error != NULL && status != ADBC_STATUS_OK) {
+        known = uva__adbc_failure_copy(&e->failure, "the query fails", status,
+                                       error, driver);
+        return known != EIO ? known : code;
+    }
+    text = e->result.get_last_error(&e->result);
+    (void)uva__adbc_failure_set(&e->failure, code, "the query fails: %s",
+                                text != NULL ? text
+                                             : "the driver gives no reason");
+    return code;
+}
+
+static int result_get_schema(struct ArrowArrayStream *self,
+                             struct ArrowSchema *out)
+{
+    struct uva__execution *e = self->private_data;
+    const int code = e->result.get_schema(&e->result, out);
+
+    return code == 0 ? 0 : result_explain(e, code);
+}
+
+static int result_get_next(struct ArrowArrayStream *self,
+                           struct ArrowArray *out)
+{
+    struct uva__execution *e = self->private_data;
+    const int code = e->result.get_next(&e->result, out);
+
+    return code == 0 ? 0 : result_explain(e, code);
+}
+
+static const char *result_get_last_error(struct ArrowArrayStream *self)
+{
+    struct uva__execution *e = self->private_data;
+
+    return e->failure.error.message;
+}
+
+static void result_release(struct ArrowArrayStream *self)
+{
+    struct uva__execution *e = self->private_data;
+
+    e->result.release(&e->result);
+    e->result.release = NULL;
+    self->release = NULL;
+}
+
+/* ---- hooks of the source ---------------------------------------------------
+ */
+
+static void execution_describe(struct uva__execution *e, int64_t rows)
+{
+    char number[24];
+    struct uva_pair pair = {.key = uva_bytes_of("adbc.rows_affected")};
+    size_t size = sizeof(e->described);
+
+    if (rows < 0)
+        return;
+    (void)snprintf(number, sizeof(number), "%lld", (long long)rows);
+    pair.value = uva_bytes_of(number);
+    if (uva_metadata_encode(&pair, 1, e->described, &size) != 0)
+        e->described[0] = '\0'; /* cannot be: there is room */
+}
+
+static int execution_run(struct uva__execution *e)
+{
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    int64_t rows = -1;
+    AdbcStatusCode status;
+    int code;
+
+    if (atomic_load(&e->is_cancelled))
+        return uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled");
+    status = driver->StatementExecuteQuery(
+        &e->statement, e->is_update ? NULL : &e->result, &rows, &error);
+    code = uva__adbc_failure_take(&e->failure, "the query fails", status,
+                                  &error, driver);
+    if (code != 0) {
+        e->result.release = NULL;
+        return code;
+    }
+    if (e->result.release == NULL)
+        e->result = nothing;
+    execution_describe(e, rows);
+    return 0;
+}
+
+static int execution_open(void *ctx, struct ArrowArrayStream *out,
+                          struct uva_error *error)
+{
+    struct uva__execution *e = ctx;
+    int code = e->ops->prepare != NULL ? e->ops->prepare(e) : 0;
+
+    if (code == 0)
+        code = execution_run(e);
+    if (code != 0) {
+        *error = e->failure.error;
+        return code;
+    }
+    *out = (struct ArrowArrayStream){.get_schema = result_get_schema,
+                                     .get_next = result_get_next,
+                                     .get_last_error = result_get_last_error,
+                                     .release = result_release,
+                                     .private_data = e};
+    return 0;
+}
+
+static void execution_interrupt(void *ctx)
+{
+    struct uva__execution *e = ctx;
+    struct AdbcDriver *driver;
+    struct AdbcError error;
+    AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
+
+    atomic_store(&e->is_cancelled, true); /* first: read after each step */
+    if (!atomic_load(&e->may_cancel))
+        return;
+    driver = e->statement.private_driver;
+    error = uva__adbc_error(driver);
+    if (driver->StatementCancel != NULL)
+        status = driver->StatementCancel(&e->statement, &error);
+    uva__adbc_error_drop(&error);
+    if (status == ADBC_STATUS_OK || e->connection == NULL ||
+        driver->ConnectionCancel == NULL)
+        return;
+    error = uva__adbc_error(driver);
+    (void)driver->ConnectionCancel(e->connection, &error);
+    uva__adbc_error_drop(&error);
+}
+
+static const char *execution_metadata(void *ctx, int code)
+{
+    struct uva__execution *e = ctx;
+
+    if (code != 0)
+        return e->failure.metadata;
+    return e->described[0] != '\0' ? e->described : NULL;
+}
+
+void uva__execution_release(struct uva__execution *e)
+{
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error;
+
+    if (driver == NULL)
+        return;
+    error = uva__adbc_error(driver);
+    (void)driver->StatementRelease(&e->statement, &error); /* not reported */
+    uva__adbc_error_drop(&error);
+    e->statement = (struct AdbcStatement){0};
+}
+
+static void execution_free(void *ctx)
+{
+    struct uva__execution *e = ctx;
+
+    uva__execution_release(e);
+    uva__adbc_failure_fini(&e->failure);
+    e->ops->free(e);
+}
+
+/* ---- making one ------------------------------------------------------------
+ */
+
+struct uva_stream *uva__execution_stream(struct uva__execution *e,
+                                         struct uva_runtime *runtime,
+                                         const struct uva_window *window)
+{
+    atomic_init(&e->may_cancel, false);
+    atomic_init(&e->is_cancelled, false);
+    return uva_stream_from_blocking_cpu(
+        runtime, NULL,
+        &(struct uva_blocking_source){.open = execution_open,
+                                      .interrupt = execution_interrupt,
+                                      .metadata = execution_metadata,
+                                      .free_ctx = execution_free,
+                                      .ctx = e,
+                                      .window = *window});
+}
+
+struct uva_stream *uva__execution_fail(struct uva_runtime *runtime, int code,
+                                       const char *text)
+{
+    struct uva_error error = {0};
+
+    (void)uva_error_set(&error, code, "%s", text);
+    return uva_stream_from_error(runtime, &error);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A statement that is executed, and its result, as a blocking source. */
+#ifndef UVA_ADBC_EXECUTION_H
+#define UVA_ADBC_EXECUTION_H
+
+#include <stdatomic.h>
+
+#include "adbc/failure.h"
+#include "uvarrow/stream.h"
+
+struct uva__execution;
+
+/* What a kind of execution does besides. All on blocking workers, one at a
+ * time. */
+struct uva__execution_ops {
+    /* makes the statement ready, and sets `may_cancel` as soon as there is one.
+     * 0 or an errno, with the failure. NULL: it is ready */
+    int (*prepare)(struct uva__execution *execution);
+    /* the statement was released: frees the execution. Any thread */
+    void (*free)(struct uva__execution *execution);
+};
+
+/* The first member of each kind. */
+struct uva__execution {
+    const struct uva__execution_ops *ops; /* static */
+    struct AdbcStatement statement;       /* owns, if it has a driver */
+    struct AdbcConnection *connection;    /* borrows: to be cancelled where a
+                                             statement cannot be; or NULL */
+    bool is_update; /* no result is wanted, but the number of rows */
+    struct ArrowArrayStream result;   /* owns */
+    struct uva__adbc_failure failure; /* of the last call that failed */
+    char described[64];               /* the stream's metadata; "": none */
+    atomic_bool may_cancel;           /* the members above may be used for it */
+    atomic_bool is_cancelled;         /* no further step is wanted */
+};
+
+/* Creates a stream of `execution`, which is cleared but for its ops, and takes
+ * it: frees it on failure. Returns the stream, never NULL. Thread: any. */
+UVA_MUST_CHECK struct uva_stream *
+uva__execution_stream(struct uva__execution *execution,
+                      struct uva_runtime *runtime,
+                      const struct uva_window *window);
+
+/* Creates a stream that has failed. Thread: any. */
+UVA_MUST_CHECK struct uva_stream *
+uva__execution_fail(struct uva_runtime *runtime, int code, const char *text);
+
+/* Releases the statement, if there is one. Thread: any. */
+void uva__execution_release(struct uva__execution *execution);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors of ADBC as errno, text and metadata. */
+#ifndef UVA_ADBC_FAILURE_H
+#define UVA_ADBC_FAILURE_H
+
+#include "uvarrow/adbc_abi.h"
+#include "uvarrow/base.h"
+
+/* What a driver reported. All zeroes: nothing. */
+struct uva__adbc_failure {
+    struct uva_error error;
+    char *metadata; /* owns; NULL: none, or there was no memory for it */
+};
+
+/* An error for a driver to fill in, which may have details. */
+struct AdbcError uva__adbc_error(struct AdbcDriver *driver);
+
+/* Copies what `error` states, behind "what: ". Returns the errno of `status`,
+ * which is not OK. Thread: any. */
+int uva__adbc_failure_copy(struct uva__adbc_failure *failure, const char *what,
+                           AdbcStatusCode status, const struct AdbcError *error,
+                           const struct AdbcDriver *driver);
+
+/* Ends a call of a driver: releases `error`. Returns 0 for the status OK;
+ * otherwise as uva__adbc_failure_copy(). */
+int uva__adbc_failure_take(struct uva__adbc_failure *failure, const char *what,
+                           AdbcStatusCode status, struct AdbcError *error,
+                           const struct AdbcDriver *driver);
+
+/* Sets an error of our own. Returns `code`. */
+int uva__adbc_failure_set(struct uva__adbc_failure *failure, int code,
+                          const char *format, ...) UVA_PRINTF(3, 4);
+
+/* Releases an error that nothing is interested in. */
+void uva__adbc_error_drop(struct AdbcError *error);
+
+void uva__adbc_failure_fini(struct uva__adbc_failure *failure);
+
+#endif

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A driver without a database: what happens is in the text of the query. */
+#define _GNU_SOURCE
+#include "support/fake_driver.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct fake_driver fake_driver;
+
+/* What is in private_data. */
+struct fake_statement {
+    char sql[128];
+    bool has_sql, is_ingest;
+    struct ArrowArrayStream bound; /* owns */
+    atomic_int refs;               /* the statement's, and its result's */
+    atomic_bool cancelled, in_call;
+};
+
+struct fake_result {
+    struct fake_statement *statement; /* counts */
+    long row;
+    struct AdbcError error; /* owns */
+    AdbcStatusCode status;
+    char text[64];
+};
+
+void fake_driver_reset(void)
+{
+    memset(&fake_driver, 0, sizeof(fake_driver));
+}
+
+void fake_driver_go(void)
+{
+    atomic_store(&fake_driver.goes, true);
+}
+
+/* ---- errors ---------------------------------------------------------------
+ */
+
+static void error_release(struct AdbcError *error)
+{
+    free(error->message);
+    error->message = NULL;
+    error->release = NULL;
+}
+
+/* `private_data` of an error with details. */
+static const char has_details[] = "details";
+
+static AdbcStatusCode fault(struct AdbcError *error, AdbcStatusCode status,
+                            const char *text)
+{
+    const bool is_rich = !fake_driver.is_old && error->vendor_code == INT32_MIN;
+
+    error->message = strdup(text);
+    error->release = error_release;
+    memcpy(error->sqlstate, "22012", 5);
+    if (is_rich)
+        error->private_data = (void *)(uintptr_t)has_details;
+    else
+        error->vendor_code = 7;
+    return status;
+}
+
+static int detail_count(const struct AdbcError *error)
+{
+    return error->private_data == has_details ? 3 : 0;
+}
+
+static struct AdbcErrorDetail detail_get(const struct AdbcError *error,
+                                         int index)
+{
+    static const struct AdbcErrorDetail details[] = {
+        {"hint", (const uint8_t *)"divide by less", 14},
+        {"odd", NULL, 3},
+        {"bin", (const uint8_t *)"\1\2", 2}};
+
+    (void)error;
+    return details[index];
+}
+
+/* ---- what happens -----------------------------------------------------------
+ */
+
+static void pause_a_bit(void)
+{
+    (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+/* Does what the text states. */
+static AdbcStatusCode happen(struct fake_statement *s, const char *what,
+                             struct AdbcError *error)
+{
+    if (strncmp(what, "fails", 5) == 0)
+        return fault(error, ADBC_STATUS_INVALID_DATA, "division by zero");
+    if (strncmp(what, "plainly", 7) == 0)
+        return ADBC_STATUS_IO;
+    atomic_fetch_add(&fake_driver.blocked, 1);
+    while (strncmp(what, "stops", 5) == 0 ? !atomic_load(&fake_driver.goes)
+                                          : !atomic_load(&s->cancelled))
+        pause_a_bit();
+    atomic_fetch_sub(&fake_driver.blocked, 1);
+    return fault(error, ADBC_STATUS_CANCELLED, "cancelled by its user");
+}
+
+/* ---- results
+ * ------------------------------------------------------------------ */
+
+static void statement_drop(struct fake_statement *s)
+{
+    if (atomic_fetch_sub(&s->refs, 1) > 1)
+        return;
+    if (s->bound.release != NULL)
+        s->bound.release(&s->bound);
+    free(s);
+}
+
+static void schema_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static int result_fail(struct fake_result *r, const char *what)
+{
+    r->error = ADBC_ERROR_INIT;
+    r->status = happen(r->statement, what, &r->error);
+    return r->status == ADBC_STATUS_CANCELLED ? ECANCELED : EIO;
+}
+
+static int result_get_schema(struct ArrowArrayStream *self,
+                             struct ArrowSchema *out)
+{
+    static struct ArrowSchema child = {.format = "l",
+                                       .name = "n",
+                                       .flags = ARROW_FLAG_NULLABLE,
+                                       .release = schema_release};
+    static struct ArrowSchema *children[] = {&child};
+    struct fake_result *r = self->private_data;
+
+    if (strncmp(r->statement->sql, "schema ", 7) == 0)
+        return result_fail(r, r->statement->sql + 7);
+    child.release = schema_release;
+    *out = (struct ArrowSchema){.format = "+s",
+                                .name = "",
+                                .n_children = 1,
+                                .children = children,
+                                .release = schema_release};
+    return 0;
+}
+
+/* One row, in one block. */
+struct fake_row {
+    struct ArrowArray child, *children[1];
+    const void *buffers[1], *child_buffers[2];
+    int64_t value;
+};
+
+static void child_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static void row_release(struct ArrowArray *array)
+{
+    free(array->private_data);
+    array->release = NULL;
+}
+
+static int row_make(int64_t value, struct ArrowArray *out)
+{
+    struct fake_row *row = calloc(1, sizeof(*row));
+
+    if (row == NULL)
+        return ENOMEM;
+    row->value = value * 10; /* as batches of fake_source */
+    row->child_buffers[1] = &row->value;
+    row->child = (struct ArrowArray){.length = 1,
+                                     .n_buffers = 2,
+                                     .buffers = row->child_buffers,
+                                     .release = child_release};
+    row->children[0] = &row->child;
+    *out = (struct ArrowArray){.length = 1,
+                               .n_buffers = 1,
+                               .n_children = 1,
+                               .buffers = row->buffers,
+                               .children = row->children,
+                               .release = row_release,
+                               .private_data = row};
+    return 0;
+}
+
+static int result_get_next(struct ArrowArrayStream *self,
+                           struct ArrowArray *out)
+{
+    struct fake_result *r = self->private_data;
+    const char *sql = r->statement->sql;
+    const char *what = strrchr(sql, ' ');
+    long count = 0;
+
+    out->release = NULL;
+    if (sscanf(sql, "rows %ld", &count) == 1 && r->row >= count)
+        return 0;
+    if (sscanf(sql, "batch %ld", &count) == 1 && r->row >= count)
+        return result_fail(r, what + 1);
+    return row_make(r->row++, out);
+}
+
+static const char *result_get_last_error(struct ArrowArrayStream *self)
+{
+    struct fake_result *r = self->private_data;
+
+    return r->error.message;
+}
+
+static void result_release(struct ArrowArrayStream *self)
+{
+    struct fake_result *r = self->private_data;
+
+    if (r->error.release != NULL)
+        r->error.release(&r->error);
+    statement_drop(r->statement);
+    free(r);
+    atomic_fetch_sub(&fake_driver.results, 1);
+    self->release = NULL;
+}
+
+static const struct AdbcError *
+error_from_stream(struct ArrowArrayStream *stream, AdbcStatusCode *status)
+{
+    struct fake_result *r = stream->private_data;
+
+    if (stream->release != result_release || r->error.message == NULL)
+        return NULL;
+    *status = r->status;
+    return &r->error;
+}
+
+/* ---- statements
+ * ------------------------------------------------------------------ */
+
+static AdbcStatusCode statement_new(struct AdbcConnection *connection,
+                                    struct AdbcStatement *statement,
+                                    struct AdbcError *error)
+{
+    struct fake_statement *s = calloc(1, sizeof(*s));
+
+    (void)connection;
+    if (s == NULL)
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    atomic_init(&s->refs, 1);
+    statement->private_data = s;
+    atomic_fetch_add(&fake_driver.statements, 1);
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode statement_set_sql(struct AdbcStatement *statement,
+                                        const char *sql,
+                                        struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+
+    if (strcmp(sql, "refused") == 0)
+        return fault(error, ADBC_STATUS_INVALID_ARGUMENT, "no such table");
+    (void)snprintf(s->sql, sizeof(s->sql), "%s", sql);
+    s->has_sql = true;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode statement_set_option(struct AdbcStatement *statement,
+                                           const char *key, const char *value,
+                                           struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+
+    if (strcmp(key, "refused") == 0)
+        return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "unknown option");
+    if (strcmp(key, ADBC_INGEST_OPTION_TARGET_TABLE) == 0) {
+        (void)snprintf(s->sql, sizeof(s->sql), "ingest %s", value);
+        s->is_ingest = s->has_sql = true;
+    }
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode statement_bind(struct AdbcStatement *statement,
+                                     struct ArrowArrayStream *stream,
+                                     struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+
+    (void)error;
+    s->bound = *stream;
+    stream->release = NULL;
+    return ADBC_STATUS_OK;
+}
+
+/* Reads what was bound. */
+static int64_t bound_rows(struct fake_statement *s)
+{
+    struct ArrowArray array;
+    int64_t rows = 0;
+
+    while (s->bound.get_next(&s->bound, &array) == 0 && array.release != NULL) {
+        rows += array.length;
+        array.release(&array);
+    }
+    return rows;
+}
+
+static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
+                                        struct ArrowArrayStream *out,
+                                        int64_t *rows, struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+    struct fake_result *r;
+    long count;
+
+    atomic_fetch_add(&fake_driver.executed, 1);
+    atomic_store(&s->cancelled, false); /* as real drivers do */
+    if (!s->has_sql)
+        return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
+    if (strncmp(s->sql, "execute ", 8) == 0)
+        return happen(s, s->sql + 8, error);
+    if (s->is_ingest) {
+        *rows = bound_rows(s);
+        return ADBC_STATUS_OK;
+    }
+    if (sscanf(s->sql, "update %ld", &count) == 1) {
+        *rows = count;
+        return ADBC_STATUS_OK;
+    }
+    if (strcmp(s->sql, "parameters") == 0) {
+        *out = s->bound;
+        s->bound.release = NULL;
+        return ADBC_STATUS_OK;
+    }
+    r = calloc(1, sizeof(*r));
+    if (r == NULL)
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    atomic_fetch_add(&s->refs, 1);
+    r->statement = s;
+    atomic_fetch_add(&fake_driver.results, 1);
+    *out = (struct ArrowArrayStream){.get_schema = result_get_schema,
+                                     .get_next = result_get_next,
+                                     .get_last_error = result_get_last_error,
+                                     .release = result_release,
+                                     .private_data = r};
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode statement_cancel(struct AdbcStatement *statement,
+                                       struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+
+    (void)error;
+    atomic_fetch_add(&fake_driver.cancels, 1);
+    atomic_store(&s->cancelled, true);
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode statement_release(struct AdbcStatement *statement,
+                                        struct AdbcError *error)
+{
+    (void)error;
+    statement_drop(statement->private_data);
+    statement->private_data = NULL;
+    atomic_fetch_sub(&fake_driver.statements, 1);
+    return ADBC_STATUS_OK;
+}
+
+/* ---- connections and databases
+ * ------------------------------------------------- */
+
+static AdbcStatusCode connection_new(struct AdbcConnection *connection,
+                                     struct AdbcError *error)
+{
+    const long now = atomic_fetch_add(&fake_driver.connections, 1) + 1;
+    long most = atomic_load(&fake_driver.most);
+
+    (void)error;
+    while (now > most &&
+           !atomic_compare_exchange_weak(&fake_driver.most, &most, now))
+        continue;
+    atomic_fetch_add(&fake_driver.connected, 1);
+    connection->private_data = &fake_driver;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode connection_init(struct AdbcConnection *connection,
+                                      struct AdbcDatabase *database,
+                                      struct AdbcError *error)
+{
+    (void)connection;
+    if (database->private_data == NULL)
+        atomic_fetch_add(&fake_driver.wrong, 1);
+    return fake_driver.no_connect
+               ? fault(error, ADBC_STATUS_UNAUTHENTICATED, "wrong password")
+               : ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode connection_release(struct AdbcConnection *connection,
+                                         struct AdbcError *error)
+{
+    (void)error;
+    connection->private_data = NULL;
+    atomic_fetch_sub(&fake_driver.connections, 1);
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode set_nothing(const char *key, struct AdbcError *error)
+{
+    return strcmp(key, "refused") == 0
+               ? fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "unknown option")
+               : ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode connection_set_option(struct AdbcConnection *connection,
+                                            const char *key, const char *value,
+                                            struct AdbcError *error)
+{
+    (void)connection;
+    (void)value;
+    return set_nothing(key, error);
+}
+
+static AdbcStatusCode database_new(struct AdbcDatabase *database,
+                                   struct AdbcError *error)
+{
+    (void)error;
+    atomic_fetch_add(&fake_driver.databases, 1);
+    database->private_data = &fake_driver;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode database_set_option(struct AdbcDatabase *database,
+                                          const char *key, const char *value,
+                                          struct AdbcError *error)
+{
+    (void)database;
+    (void)value;
+    return set_nothing(key, error);
+}
+
+static AdbcStatusCode database_init(struct AdbcDatabase *database,
+                                    struct AdbcError *error)
+{
+    (void)database;
+    (void)error;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode database_release(struct AdbcDatabase *database,
+                                       struct AdbcError *error)
+{
+    (void)error;
+    database->private_data = NULL;
+    atomic_fetch_sub(&fake_driver.databases, 1);
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode driver_release(struct AdbcDriver *driver,
+                                     struct AdbcError *error)
+{
+    (void)error;
+    driver->release = NULL;
+    return ADBC_STATUS_OK;
+}
+
+AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
+{
+    struct AdbcDriver *driver = out;
+
+    if (fake_driver.is_old && version != ADBC_VERSION_1_0_0)
+        return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "only 1.0");
+    driver->release = driver_release;
+    driver->DatabaseNew = database_new;
+    driver->DatabaseSetOption = database_set_option;
+    driver->DatabaseInit = database_init;
+    driver->DatabaseRelease = database_release;
+    driver->ConnectionNew = connection_new;
+    driver->ConnectionSetOption = connection_set_option;
+    driver->ConnectionInit = connection_init;
+    driver->ConnectionRelease = connection_release;
+    driver->StatementNew = statement_new;
+    driver->StatementSetSqlQuery = statement_set_sql;
+    driver->StatementSetOption = statement_set_option;
+    driver->StatementBindStream = statement_bind;
+    driver->StatementExecuteQuery = statement_execute;
+    driver->StatementRelease = statement_release;
+    if (version < ADBC_VERSION_1_1_0)
+        return ADBC_STATUS_OK;
+    driver->StatementCancel = statement_cancel;
+    driver->ErrorGetDetailCount = detail_count;
+    driver->ErrorGetDetail = detail_get;
+    driver->ErrorFromArrayStream = error_from_stream;
+    return ADBC_STATUS_OK;
+}
+
+/* The entry point of libadbc_driver_fake.so, and one that is no driver. */
+AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
+                                  struct AdbcError *error);
+AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
+                                  struct AdbcError *error)
+{
+    return fake_driver_init(version, driver, error);
+}
+
+AdbcStatusCode fake_driver_init_empty(int version, void *driver,
+                                      struct AdbcError *error);
+AdbcStatusCode fake_driver_init_empty(int version, void *driver,
+                                      struct AdbcError *error)
+{
+    (void)version;
+    (void)driver;
+    (void)error;
+    return ADBC_STATUS_OK;
+}
+
+/* ---- a statement for tests
+ * ------------------------------------------------------ */
+
+static void must(AdbcStatusCode status)
+{
+    if (status != ADBC_STATUS_OK)
+        abort();
+}
+
+void fake_driver_open(struct fake_query *q, const char *sql)
+{
+    struct AdbcError error = ADBC_ERROR_INIT;
+
+    memset(q, 0, sizeof(*q));
+    must(fake_driver_init(fake_driver.is_old ? ADBC_VERSION_1_0_0
+                                             : ADBC_VERSION_1_1_0,
+                          &q->driver, &error));
+    q->database.private_driver = q->connection.private_driver =
+        q->statement.private_driver = &q->driver;
+    must(q->driver.DatabaseNew(&q->database, &error));
+    must(q->driver.DatabaseInit(&q->database, &error));
+    must(q->driver.ConnectionNew(&q->connection, &error));
+    must(q->driver.ConnectionInit(&q->connection, &q->database, &error));
+    must(q->driver.StatementNew(&q->connection, &q->statement, &error));
+    must(q->driver.StatementSetSqlQuery(&q->statement, sql, &error));
+}
+
+void fake_driver_close(void *query)
+{
+    struct fake_query *q = query;
+    struct AdbcError error = ADBC_ERROR_INIT;
+
+    if (q->statement.private_driver != NULL)
+        must(q->driver.StatementRelease(&q->statement, &error));
+    must(q->driver.ConnectionRelease(&q->connection, &error));
+    must(q->driver.DatabaseRelease(&q->database, &error));
+    atomic_fetch_add(&q->closed, 1);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An ADBC driver that does what the text of its queries states:
+ *
+ *     rows N       N batches with one row each
+ *     update N     no result, and N rows affected
+ *     execute X    X happens in execute
+ *     schema X     X happens in get_schema
+ *     batch N X    X happens behind N batches, in get_next
+ *     parameters   the batches that were bound
+ *
+ * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
+ * code alone; `blocks`, until it is cancelled; or `stops`, which ignores
+ * cancels until fake_driver_go() is called. Objects and calls are counted. It
+ * is also built as a library of its own, with the entry point of its name. */
+#ifndef UVA_SUPPORT_FAKE_DRIVER_H
+#define UVA_SUPPORT_FAKE_DRIVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "uvarrow/adbc_abi.h"
+
+struct fake_driver {
+    /* what it does; set before it is used */
+    bool is_old;     /* of ADBC 1.0: has no cancel, no details */
+    bool no_connect; /* connections fail */
+    /* what happened */
+    atomic_long databases, connections, statements; /* live */
+    atomic_long results;                            /* live */
+    atomic_long connected;                          /* in all */
+    atomic_long most;              /* connections at one time */
+    atomic_long executed, cancels; /* calls */
+    atomic_long blocked;           /* calls that block now */
+    atomic_long wrong;             /* calls that break a rule of ADBC */
+    atomic_bool goes;              /* `stops` goes on */
+};
+
+extern struct fake_driver fake_driver;
+
+/* Clears the counts. */
+void fake_driver_reset(void);
+
+/* Lets what stops go on. */
+void fake_driver_go(void);
+
+/* Fills in a driver. */
+AdbcStatusCode fake_driver_init(int version, void *driver,
+                                struct AdbcError *error);
+
+/* Makes a statement with a connection of its own, which fake_driver_close()
+ * closes. */
+struct fake_query {
+    struct AdbcDriver driver;
+    struct AdbcDatabase database;
+    struct AdbcConnection connection;
+    struct AdbcStatement statement;
+    atomic_long closed; /* times that it was */
+};
+
+void fake_driver_open(struct fake_query *query, const char *sql);
+void fake_driver_close(void *query);
+
+#endif
