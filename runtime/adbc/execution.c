@@ -16,8 +16,7 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* ---- an empty result ------------------------------------------------------
- */
+/* ---- an empty result ---------------------------------------------------- */
 
 static void schema_on_release(struct ArrowSchema *schema)
 {
@@ -59,8 +58,7 @@ static const struct ArrowArrayStream nothing = {
     .release = nothing_on_release,
 };
 
-/* ---- the driver's stream, with the driver's errors ------------------------
- */
+/* ---- the driver's stream, with the driver's errors ---------------------- */
 
 /* A stream of ADBC 1.1 knows more of its failure than a code and a text. */
 static int result_explain(struct uva__execution *e, int code)
@@ -119,8 +117,7 @@ static void result_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
-/* ---- hooks of the source ---------------------------------------------------
- */
+/* ---- hooks of the source ------------------------------------------------ */
 
 static void execution_describe(struct uva__execution *e, int64_t rows)
 {
@@ -234,8 +231,7 @@ static void execution_free(void *ctx)
     e->ops->free(e);
 }
 
-/* ---- making one ------------------------------------------------------------
- */
+/* ---- making one --------------------------------------------------------- */
 
 struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                          struct uva_runtime *runtime,

@@ -44,7 +44,7 @@ static AdbcStatusCode status_known(AdbcStatusCode status)
                                                          : ADBC_STATUS_UNKNOWN;
 }
 
-/* ---- metadata ------------------------------------------------------------ */
+/* ---- metadata ----------------------------------------------------------- */
 
 /* Pairs while they are collected, and the texts that they borrow. */
 struct notes {
@@ -127,7 +127,7 @@ static char *notes_of(AdbcStatusCode status, const struct AdbcError *error,
     return block;
 }
 
-/* ---- failures ------------------------------------------------------------ */
+/* ---- failures ----------------------------------------------------------- */
 
 struct AdbcError uva__adbc_error(struct AdbcDriver *driver)
 {

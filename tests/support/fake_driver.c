@@ -39,8 +39,7 @@ void fake_driver_go(void)
     atomic_store(&fake_driver.goes, true);
 }
 
-/* ---- errors ---------------------------------------------------------------
- */
+/* ---- errors ------------------------------------------------------------- */
 
 static void error_release(struct AdbcError *error)
 {
@@ -84,8 +83,7 @@ static struct AdbcErrorDetail detail_get(const struct AdbcError *error,
     return details[index];
 }
 
-/* ---- what happens -----------------------------------------------------------
- */
+/* ---- what happens ------------------------------------------------------- */
 
 static void pause_a_bit(void)
 {
@@ -108,8 +106,7 @@ static AdbcStatusCode happen(struct fake_statement *s, const char *what,
     return fault(error, ADBC_STATUS_CANCELLED, "cancelled by its user");
 }
 
-/* ---- results
- * ------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------ */
 
 static void statement_drop(struct fake_statement *s)
 {
@@ -240,8 +237,7 @@ error_from_stream(struct ArrowArrayStream *stream, AdbcStatusCode *status)
     return &r->error;
 }
 
-/* ---- statements
- * ------------------------------------------------------------------ */
+/* ---- statements --------------------------------------------------------- */
 
 static AdbcStatusCode statement_new(struct AdbcConnection *connection,
                                     struct AdbcStatement *statement,
@@ -373,8 +369,7 @@ static AdbcStatusCode statement_release(struct AdbcStatement *statement,
     return ADBC_STATUS_OK;
 }
 
-/* ---- connections and databases
- * ------------------------------------------------- */
+/* ---- connections and databases ------------------------------------------ */
 
 static AdbcStatusCode connection_new(struct AdbcConnection *connection,
                                      struct AdbcError *error)
@@ -521,8 +516,7 @@ AdbcStatusCode fake_driver_init_empty(int version, void *driver,
     return ADBC_STATUS_OK;
 }
 
-/* ---- a statement for tests
- * ------------------------------------------------------ */
+/* ---- a statement for tests ---------------------------------------------- */
 
 static void must(AdbcStatusCode status)
 {

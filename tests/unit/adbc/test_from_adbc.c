@@ -81,8 +81,7 @@ static void play(const char *sql)
     ck_assert_int_eq(atomic_load(&query.closed), 1);
 }
 
-/* ---- whole ------------------------------------------------------------------
- */
+/* ---- whole -------------------------------------------------------------- */
 
 START_TEST(rows_arrive)
 {
@@ -113,8 +112,7 @@ START_TEST(without_a_start_the_statement_is_released)
 }
 END_TEST
 
-/* ---- failing
- * ------------------------------------------------------------------ */
+/* ---- failing ------------------------------------------------------------ */
 
 static const char *const failing[] = {"execute fails", "schema fails",
                                       "batch 2 fails"};
@@ -161,8 +159,7 @@ START_TEST(a_failure_without_a_text_has_one)
 }
 END_TEST
 
-/* ---- cancelled
- * ------------------------------------------------------------------ */
+/* ---- cancelled ---------------------------------------------------------- */
 
 static const char *const blocking[] = {"execute blocks", "schema blocks",
                                        "batch 3 blocks"};
@@ -189,8 +186,7 @@ START_TEST(a_cancel_reaches_the_driver)
 }
 END_TEST
 
-/* ---- a handler
- * ------------------------------------------------------------------ */
+/* ---- a handler ---------------------------------------------------------- */
 
 static bool is_released(void *ctx)
 {
@@ -250,8 +246,7 @@ START_TEST(a_refused_handler_leaves_the_statement)
 }
 END_TEST
 
-/* ---- invalid
- * --------------------------------------------------------------------- */
+/* ---- invalid ------------------------------------------------------------ */
 
 START_TEST(what_is_invalid_is_refused)
 {
@@ -295,8 +290,7 @@ START_TEST(a_failed_stream_takes_the_statement)
 }
 END_TEST
 
-/* ---- without memory
- * -------------------------------------------------------------- */
+/* ---- without memory ----------------------------------------------------- */
 
 static const char *const swept[] = {"rows 2", "execute fails", "batch 1 fails"};
 
