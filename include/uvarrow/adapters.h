@@ -45,7 +45,11 @@ struct uva_blocking_source {
      * block that stays valid until the next call. NULL: there is none. Called
      * on the thread of those calls; may not block. */
     const char *(*metadata)(void *ctx, int code);
-    void *reserved[3];
+    /* open only in its turn, which lasts until free_ctx has returned, also
+     * after a cancel; instead of the runtime's `sources_open`. Counts. NULL:
+     * none */
+    struct uva_turns *turns;
+    void *reserved[2];
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as

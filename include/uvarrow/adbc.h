@@ -61,6 +61,64 @@ uva_adbc_execute(struct uva_runtime *runtime, struct AdbcStatement *statement,
                  const struct uva_adbc_source *options,
                  struct uva_error *error);
 
+/* ---- a pool of connections ----------------------------------------------- */
+
+struct uva_adbc_pool; /* a database, and connections to it */
+
+/** What a pool connects to. All texts are copied. */
+struct uva_adbc_pool_options {
+    /* a file, or a name that is looked for as the ADBC driver manager does
+     * ("sqlite"); NULL: the scheme of the option "uri" */
+    const char *driver;
+    const char *entrypoint;     /* NULL: that of a manifest, or guessed */
+    const char *const *options; /* key, value, ..., NULL: of the database */
+    const char *const *connection_options; /* of each connection */
+    int32_t connections; /* at most, with those that are being closed; 0: 8 */
+    int32_t idle_ms; /* when the pool is used next, one that was not used for so
+                        long is closed; 0: 60 s */
+    int64_t wait_ms; /* for a free connection; then ETIMEDOUT; 0: 30 s */
+    void *reserved[4];
+};
+
+/** Makes a pool; it counts its runtime. Nothing is loaded or connected before
+ * the first query. Returns 0 and gives `*out`, to be released; EINVAL for an
+ * option that is not possible; otherwise as uva_turns_new().
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int
+uva_adbc_pool_new(struct uva_runtime *runtime,
+                  const struct uva_adbc_pool_options *options,
+                  struct uva_adbc_pool **out, struct uva_error *error);
+
+/** Begins no more queries: they fail with ESHUTDOWN. A worker closes idle
+ * connections, and other ones when their queries have ended; after the close of
+ * the runtime that happens in this call. NULL is allowed.
+ * Thread: any. */
+UVA_API void uva_adbc_pool_release(struct uva_adbc_pool *pool);
+
+/** A query. */
+struct uva_adbc_query {
+    const char *sql;                     /* copied */
+    struct ArrowArrayStream *parameters; /* takes: rows that are bound to the
+                                            query; NULL: none */
+    const char *const *options; /* key, value, ..., NULL: of the statement;
+                                   copied */
+    const char *ingest_table;   /* instead of sql: `parameters` are written into
+                                   this table; copied */
+    struct uva_window window;   /* read ahead of demand */
+    void *reserved[4];
+};
+
+/** Creates a stream of the rows of a query. When it starts, it waits for its
+ * turn, without a thread, and then executes the query on a connection of the
+ * pool. A connection is used again only after a query that was read to its end;
+ * after one that failed or was cancelled it is closed. Metadata and errors are
+ * those of uva_stream_from_adbc(). Takes `query->parameters`, also on failure.
+ * Returns the stream, never NULL, with one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_query(struct uva_adbc_pool *pool,
+                      const struct uva_adbc_query *query);
+
 #ifdef __cplusplus
 }
 #endif

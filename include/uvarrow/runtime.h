@@ -324,6 +324,28 @@ struct uva_runtime_stats {
 UVA_API void uva_runtime_get_stats(const struct uva_runtime *runtime,
                                    struct uva_runtime_stats *out);
 
+/* ---- turns ----------------------------------------------------------------
+ */
+
+/** A limit that sources share: at most so many of them are open at one time,
+ * and more of them wait for their turn, in order and without a thread. */
+struct uva_turns;
+
+/** Makes turns for `count` sources: see uva_blocking_source.turns. One that has
+ * waited for `wait_ms` fails with ETIMEDOUT (0: it waits without a limit).
+ * Returns 0 and gives `*out`, with one reference for the caller; EINVAL for a
+ * count or time that is not possible, or if `runtime` or `out` is NULL; ENOMEM;
+ * EPERM in a forked child.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_turns_new(struct uva_runtime *runtime,
+                                         int32_t count, int64_t wait_ms,
+                                         struct uva_turns **out,
+                                         struct uva_error *error);
+
+/** Drops the reference; sources keep theirs. NULL is allowed.
+ * Thread: any. */
+UVA_API void uva_turns_release(struct uva_turns *turns);
+
 #ifdef __cplusplus
 }
 #endif

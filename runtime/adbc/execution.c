@@ -98,7 +98,10 @@ static int result_get_next(struct ArrowArrayStream *self,
     struct uva__execution *e = self->private_data;
     const int code = e->result.get_next(&e->result, out);
 
-    return code == 0 ? 0 : result_explain(e, code);
+    if (code != 0)
+        return result_explain(e, code);
+    e->is_complete = out->release == NULL;
+    return 0;
 }
 
 static const char *result_get_last_error(struct ArrowArrayStream *self)
@@ -235,7 +238,8 @@ static void execution_free(void *ctx)
 
 struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                          struct uva_runtime *runtime,
-                                         const struct uva_window *window)
+                                         const struct uva_window *window,
+                                         struct uva_turns *turns)
 {
     atomic_init(&e->may_cancel, false);
     atomic_init(&e->is_cancelled, false);
@@ -246,14 +250,15 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                       .metadata = execution_metadata,
                                       .free_ctx = execution_free,
                                       .ctx = e,
+                                      .turns = turns,
                                       .window = *window});
 }
 
 struct uva_stream *uva__execution_fail(struct uva_runtime *runtime, int code,
-                                       const char *text)
+                                       const char *what, const char *text)
 {
     struct uva_error error = {0};
 
-    (void)uva_error_set(&error, code, "%s", text);
+    (void)uva_error_set(&error, code, "%s: %s", what, text);
     return uva_stream_from_error(runtime, &error);
 }

@@ -30,6 +30,7 @@ struct uva__execution {
     struct ArrowArrayStream result;   /* owns */
     struct uva__adbc_failure failure; /* of the last call that failed */
     char described[64];               /* the stream's metadata; "": none */
+    bool is_complete;                 /* the whole result was read */
     atomic_bool may_cancel;           /* the members above may be used for it */
     atomic_bool is_cancelled;         /* no further step is wanted */
 };
@@ -39,11 +40,12 @@ struct uva__execution {
 UVA_MUST_CHECK struct uva_stream *
 uva__execution_stream(struct uva__execution *execution,
                       struct uva_runtime *runtime,
-                      const struct uva_window *window);
+                      const struct uva_window *window, struct uva_turns *turns);
 
-/* Creates a stream that has failed. Thread: any. */
+/* Creates a stream that has failed, with the text "what: text". Thread: any. */
 UVA_MUST_CHECK struct uva_stream *
-uva__execution_fail(struct uva_runtime *runtime, int code, const char *text);
+uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,
+                    const char *text);
 
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);

@@ -37,12 +37,12 @@ static const char *given_fault(const struct AdbcStatement *statement,
             return "uva_adbc_source: reserved members must be NULL; clear the "
                    "struct before filling it in";
     if (statement == NULL || statement->private_driver == NULL)
-        return "from_adbc: there is no statement, or its private_driver is not "
+        return "there is no statement, or its private_driver is not "
                "set";
     driver = statement->private_driver;
     if (driver->StatementExecuteQuery == NULL ||
         driver->StatementRelease == NULL)
-        return "from_adbc: the driver of the statement lacks functions that "
+        return "the driver of the statement lacks functions that "
                "every ADBC driver has";
     return NULL;
 }
@@ -58,13 +58,14 @@ static struct uva_stream *given_stream(struct uva_runtime *runtime,
     struct given *g;
 
     if (fault != NULL)
-        return uva__execution_fail(runtime, EINVAL, fault);
+        return uva__execution_fail(runtime, EINVAL, "from_adbc", fault);
     g = calloc(1, sizeof(*g));
     if (g == NULL)
-        return uva__execution_fail(runtime, ENOMEM,
-                                   "from_adbc: no memory for the stream");
+        return uva__execution_fail(runtime, ENOMEM, "from_adbc",
+                                   "no memory for the stream");
     g->execution.ops = &given_ops;
-    stream = uva__execution_stream(&g->execution, runtime, &options->window);
+    stream =
+        uva__execution_stream(&g->execution, runtime, &options->window, NULL);
     if (uva_stream_status(stream, NULL) == 0)
         *out = g; /* otherwise it was freed */
     return stream;

@@ -13,6 +13,7 @@
 #include "exec/lane.h"
 #include "loop/mailbox.h"
 #include "loop/stats.h"
+#include "loop/turns.h"
 #include "uvarrow/runtime.h"
 
 struct uva__rt;
@@ -74,7 +75,6 @@ struct uva__rt {
     bool traces_to_file;    /* `trace` is of loop/trace_file.h */
     struct uva_trace trace; /* its ctx is borrowed */
     int64_t memory_bytes;   /* limit of all windows; 0: none */
-    int32_t sources_limit;  /* blocking sources open; 0: no limit */
 
     struct uva__atomic64 refs;  /* what may call the host: the open runtime,
                                    streams, sources, jobs, private workers */
@@ -107,10 +107,9 @@ struct uva__rt {
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
         int32_t budget;              /* most batches in a turn */
-        int64_t draining;     /* sources being closed by a worker, and producers
-                                 with a task that is being extracted */
-        int32_t sources_open; /* blocking sources, if they are limited */
-        struct uva__list sources_waiting; /* those that wait for their turn */
+        int64_t draining; /* sources being closed by a worker, and producers
+                             with a task that is being extracted */
+        struct uva__turns turns; /* of blocking sources, if they are limited */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };

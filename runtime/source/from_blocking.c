@@ -190,22 +190,26 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct blocking *b,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(b->options.reserved, 3))
+    if (!uva__memory_is_clear(b->options.reserved, 2))
         b->options.free_ctx = NULL; /* its members cannot be trusted */
     blocking_close(&b->reader);
     return uva__stream_failed(runtime, error);
 }
 
 static int blocking_check(const struct blocking *b, bool given,
-                          struct uva_error *error)
+                          const struct uva__rt *rt, struct uva_error *error)
 {
     const struct uva_blocking_source *options = &b->options;
     bool open = b->plain ? options->open != NULL : options->open_device != NULL;
 
-    if (!uva__memory_is_clear(options->reserved, 3))
+    if (!uva__memory_is_clear(options->reserved, 2))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: reserved members must be "
                              "NULL; clear the struct before filling it in");
+    if (options->turns != NULL && !uva__turns_are_of(options->turns, rt))
+        return uva_error_set(error, EINVAL,
+                             "uva_blocking_source: `turns` are those of "
+                             "another runtime");
     if (given && open)
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: give a source or an open "
@@ -228,7 +232,7 @@ static struct uva_stream *blocking_make(struct uva_runtime *runtime,
     struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error error = {0};
     struct blocking *b;
-    int code = blocking_check(given, has_source, &error);
+    int code = blocking_check(given, has_source, rt, &error);
 
     if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
         return blocking_fail(runtime, given, &error);
@@ -239,7 +243,8 @@ static struct uva_stream *blocking_make(struct uva_runtime *runtime,
     }
     *b = *given;
     code = uva__reader_init(&b->reader, &blocking_ops, rt, &b->options.window,
-                            b->options.on_loop, b->options.interrupt != NULL);
+                            b->options.on_loop, b->options.interrupt != NULL,
+                            b->options.turns);
     if (code != 0) {
         uva__memory_free(&rt->allocator, b, sizeof(*b));
         (void)uva_error_set(&error, code, "from_blocking: %s",

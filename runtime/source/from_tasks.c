@@ -134,7 +134,7 @@ static int items_new(struct uva__rt *rt, const struct uva_task_source *source,
     code = uva__rt_ensure_uncapped(rt); /* it frees items that are not wanted */
     if (code == 0)
         code = uva__reader_init(&items->reader, &items_ops, rt, &source->window,
-                                false, source->interrupt != NULL);
+                                false, source->interrupt != NULL, NULL);
     if (code != 0) {
         uva__memory_free(&rt->allocator, items, sizeof(*items));
         return code;

@@ -36,53 +36,55 @@ static struct uva__reader *reader_of(struct uva__source *source)
 
 static void reader_open(struct uva__reader *r)
 {
-    r->loop.waiting = false;
     uva__meter_block(r->source.meter, UVA_WAITING_NONE);
     r->job.priority = r->source.producer->priority;
     uva__reader_credit_run(&r->credit);
     uva__reader_worker_start(r);
 }
 
-/* A runtime may limit how many sources are open at one time: then other
- * sources wait for their turn. */
+static void reader_on_turn(void *ctx)
+{
+    reader_open(ctx);
+}
+
+/* The worker reports the failure, and closes the source, which it never
+ * opens. */
+static void reader_on_expiry(void *ctx)
+{
+    struct uva__reader *r = ctx;
+
+    uva__failure_format(&r->worker.failure, &r->source.rt->allocator, ETIMEDOUT,
+                        "%s: its turn has not come within %lld ms",
+                        r->source.name,
+                        (long long)uva__turns_wait_ms(r->loop.turn->own));
+    r->worker.ended = r->worker.opened = true;
+    reader_open(r);
+}
+
+/* With a limit on how many sources are open at one time, other sources wait for
+ * their turn. */
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
-    struct uva__rt *rt = source->rt;
 
     r->loop.started = true;
-    r->loop.counted = rt->sources_limit > 0 && !r->on_loop;
-    r->loop.waiting =
-        r->loop.counted && rt->loop.sources_open == rt->sources_limit;
-    if (r->loop.waiting) {
-        uva__list_push(&rt->loop.sources_waiting, &r->loop.turn);
+    if (r->loop.turn == NULL || uva__turns_take(r->loop.turn))
+        reader_open(r);
+    else
         uva__meter_block(source->meter, UVA_WAITING_TURN);
-        return;
-    }
-    rt->loop.sources_open += r->loop.counted;
-    reader_open(r);
+}
+
+static bool reader_waits(const struct uva__reader *r)
+{
+    return r->loop.turn != NULL && r->loop.turn->waits;
 }
 
 /* The source is closed, or stuck in a call of a stream that has ended: it is
  * the next one's turn. */
 static void reader_end_turn(struct uva__reader *r)
 {
-    struct uva__rt *rt = r->source.rt;
-    struct uva__link *next;
-
-    if (!r->loop.counted)
-        return;
-    r->loop.counted = false;
-    if (r->loop.waiting) {
-        uva__list_remove(&rt->loop.sources_waiting, &r->loop.turn);
-        r->loop.waiting = false;
-        return;
-    }
-    next = uva__list_pop(&rt->loop.sources_waiting);
-    if (next != NULL)
-        reader_open(uva__container_of(next, struct uva__reader, loop.turn));
-    else
-        rt->loop.sources_open--;
+    if (r->loop.turn != NULL)
+        uva__turns_end(r->loop.turn);
 }
 
 static void reader_absorb_metadata(struct uva__reader *r)
@@ -194,7 +196,7 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     int64_t wanted;
     uint64_t room;
 
-    if (r->loop.waiting)
+    if (reader_waits(r))
         return;
     reader_absorb(r);
     uva__meter_hold(source->meter, source->ready,
@@ -281,18 +283,18 @@ static void reader_stop(struct uva__source *source)
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
     reader_want(r, UVA__AWAITED_ALL);
-    if (r->loop.waiting || (word & CREDIT_CLOSED))
+    if (reader_waits(r) || (word & CREDIT_CLOSED))
         reader_end_turn(r);
     if (word & CREDIT_CLOSED) {
         reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
         return;
     }
-    if (uva__reader_worker_cancel(r)) {
-        reader_end_turn(r);
-    } else {
+    if (!uva__reader_worker_cancel(r)) {
         r->loop.draining = true;
         source->rt->loop.draining++;
+    } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
+        uva__turns_end(r->loop.turn);
     }
     if (!(word & CREDIT_RUNNING)) {
         uva__reader_credit_run(&r->credit);
@@ -341,6 +343,26 @@ static void reader_leave(struct uva__source *source)
 static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
                                                          uva__reader_free};
 
+/* Makes what a source with a limit needs. 0 or ENOMEM. */
+static int reader_limit(struct uva__reader *r, struct uva__rt *rt,
+                        struct uva_turns *turns)
+{
+    struct uva__turn *turn;
+
+    if (r->on_loop || (turns == NULL && rt->loop.turns.limit == 0))
+        return 0;
+    turn = uva__memory_new(&rt->allocator, sizeof(*turn));
+    if (turn == NULL)
+        return ENOMEM;
+    turn->of = turns != NULL ? uva__turns_of(turns) : &rt->loop.turns;
+    turn->own = turns != NULL ? uva__turns_acquire(turns) : NULL;
+    turn->begin = reader_on_turn;
+    turn->expire = reader_on_expiry;
+    turn->ctx = r;
+    r->loop.turn = turn;
+    return 0;
+}
+
 static int reader_threads(struct uva__rt *rt, bool on_loop, bool can_interrupt)
 {
     int code = 0;
@@ -363,7 +385,7 @@ static const struct uva__source_ops reader_source_ops = {
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
                      struct uva__rt *rt, const struct uva_window *window,
-                     bool on_loop, bool can_interrupt)
+                     bool on_loop, bool can_interrupt, struct uva_turns *turns)
 {
     uint64_t size;
     int code = uva__window_complete(window, &r->window);
@@ -376,11 +398,17 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
         code = reader_threads(rt, on_loop, can_interrupt);
     if (code != 0)
         return code;
+    r->on_loop = on_loop;
+    code = reader_limit(r, rt, turns);
+    if (code != 0)
+        return code;
     size = uva__window_ring(r->window.batches);
     r->ring =
         uva__memory_new(&rt->allocator, size * sizeof(struct uva__task *));
-    if (r->ring == NULL)
+    if (r->ring == NULL) {
+        uva__reader_free_turn(r, rt);
         return ENOMEM;
+    }
     r->ring_mask = (uint32_t)(size - 1);
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
@@ -388,7 +416,6 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->source.sized = ops->sized;
     r->source.pulls_inline = on_loop;
     r->ops = ops;
-    r->on_loop = on_loop;
     r->can_interrupt = can_interrupt;
     (void)uva__awaited_want(&r->awaited, 1); /* for the schema */
     r->job.run = uva__reader_worker_run;

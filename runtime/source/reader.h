@@ -79,9 +79,7 @@ struct uva__reader {
         bool requested;    /* a batch has been requested */
         bool draining;     /* a close waits a while for the source */
         bool emptied;      /* the slots were taken back */
-        bool waiting;      /* in turn to be opened, as sources are limited */
-        bool counted;      /* as an open source */
-        struct uva__link turn; /* among sources that wait for their turn */
+        struct uva__turn *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 
     struct uva__atomic64 credit;     /* see source/reader_credit.h */
@@ -114,12 +112,12 @@ struct uva__reader {
 };
 
 /* Initialises a reader in cleared memory. 0; ENOMEM, EAGAIN without a thread
- * for it, EINVAL for an invalid window: then nothing has to be undone. The
- * stream holds one reference, the worker the other. Thread: any. */
-UVA_MUST_CHECK int uva__reader_init(struct uva__reader *reader,
-                                    const struct uva__reader_ops *ops,
-                                    struct uva__rt *rt,
-                                    const struct uva_window *window,
-                                    bool on_loop, bool can_interrupt);
+ * for it, EINVAL for an invalid window: then nothing has to be undone. `turns`
+ * (NULL: the runtime's) limit how many sources are open. The stream holds one
+ * reference, the worker the other. Thread: any. */
+UVA_MUST_CHECK int
+uva__reader_init(struct uva__reader *reader, const struct uva__reader_ops *ops,
+                 struct uva__rt *rt, const struct uva_window *window,
+                 bool on_loop, bool can_interrupt, struct uva_turns *turns);
 
 #endif

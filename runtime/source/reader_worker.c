@@ -38,6 +38,14 @@ enum worker_stop {
 
 /* ---- life --------------------------------------------------------------- */
 
+void uva__reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
+{
+    if (r->loop.turn == NULL)
+        return;
+    uva_turns_release(r->loop.turn->own);
+    uva__memory_free(&rt->allocator, r->loop.turn, sizeof(*r->loop.turn));
+}
+
 /* Metadata that the loop has not taken. */
 static void worker_free_metadata(struct uva__reader *r,
                                  const struct uva_allocator *allocator)
@@ -64,6 +72,7 @@ void uva__reader_free(struct uva__wakeup *wakeup)
     uva__failure_fini(&r->worker.failure, allocator);
     uva__memory_free(allocator, r->ring,
                      ((size_t)r->ring_mask + 1) * sizeof(struct uva__task *));
+    uva__reader_free_turn(r, rt);
     uva__source_fini(&r->source);
     ops->free(r, allocator);
     uva__rt_release(rt);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of drivers: key, value, key, value, ..., NULL. */
+#ifndef UVA_ADBC_PAIRS_H
+#define UVA_ADBC_PAIRS_H
+
+#include "adbc/failure.h"
+
+/* Whether each key has a value. */
+bool uva__pairs_are_whole(const char *const *pairs);
+
+/* Copies them, with the texts, into one block, which the caller frees. NULL
+ * without memory. `pairs` NULL: gives no pairs. */
+char **uva__pairs_copy(const char *const *pairs);
+
+/* Gives the value of a key, or NULL. */
+const char *uva__pairs_get(char *const *pairs, const char *key);
+
+/* Sets each option by `set`, which belongs to `what`. 0 or an errno, with a
+ * failure that names the option. */
+typedef AdbcStatusCode uva__pairs_set_fn(void *object, const char *key,
+                                         const char *value,
+                                         struct AdbcError *error);
+int uva__pairs_set(char *const *pairs, uva__pairs_set_fn *set, void *object,
+                   const struct AdbcDriver *driver, const char *what,
+                   struct uva__adbc_failure *failure);
+
+#endif

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool of connections.
+ *
+ * Happy path:  the first query loads the driver and opens the database -> each
+ *              query takes an idle connection, or makes one -> puts it back.
+ *
+ * What can fail: the driver, the database: reported to the query that needs it;
+ *              the next query tries again. A connection of a query that failed
+ *              is closed.
+ *
+ * On release:  idle connections are closed by a worker, others when they are
+ *              put back; the last reference closes the database. */
+#define _GNU_SOURCE
+#include "adbc/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "adbc/library.h"
+#include "adbc/pairs.h"
+#include "uvarrow/adapters.h"
+
+enum { CONNECTIONS = 8, IDLE_MS = 60000, WAIT_MS = 30000 };
+
+/* How far the database is. One query opens it; others wait for that. */
+enum state { STATE_NEW, STATE_OPENING, STATE_OPEN };
+
+struct uva_adbc_pool {
+    struct uva_runtime *runtime; /* counts */
+    struct uva_turns *turns;     /* counts: one for each connection */
+    char *driver_name;           /* owns */
+    char *entrypoint;            /* owns; NULL: guessed */
+    char **options;              /* owns: of the database */
+    char **connection_options;   /* owns */
+    int64_t idle_ms;
+    atomic_long refs;      /* the user, streams, and the closing job */
+    atomic_long holds;     /* of the memory: all `refs`, and a release */
+    atomic_bool is_closed; /* released by the user */
+
+    struct AdbcDriver driver;     /* set while OPENING */
+    struct AdbcDatabase database; /* set while OPENING */
+
+    uv_mutex_t lock;
+    uv_cond_t opened; /* `state` has changed */
+    struct {
+        enum state state;
+        struct uva__connection *idle; /* owns: the last one used first */
+    } locked;
+};
+
+/* ---- connections -------------------------------------------------------- */
+
+static void connection_close(struct uva_adbc_pool *pool,
+                             struct uva__connection *c)
+{
+    struct AdbcError error = uva__adbc_error(&pool->driver);
+
+    (void)pool->driver.ConnectionRelease(&c->adbc, &error); /* not reported */
+    uva__adbc_error_drop(&error);
+    free(c);
+}
+
+static void connections_close(struct uva_adbc_pool *pool,
+                              struct uva__connection *list)
+{
+    struct uva__connection *next;
+
+    for (; list != NULL; list = next) {
+        next = list->next;
+        connection_close(pool, list);
+    }
+}
+
+static AdbcStatusCode connection_set(void *object, const char *key,
+                                     const char *value, struct AdbcError *error)
+{
+    struct AdbcConnection *connection = object;
+    const struct AdbcDriver *driver = connection->private_driver;
+
+    return driver->ConnectionSetOption != NULL
+               ? driver->ConnectionSetOption(connection, key, value, error)
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+/* Makes the steps of a connection that exists. */
+static int connection_open(struct uva_adbc_pool *pool,
+                           struct uva__connection *c,
+                           struct uva__adbc_failure *failure)
+{
+    struct AdbcError error;
+    int code = uva__pairs_set(pool->connection_options, connection_set,
+                              &c->adbc, &pool->driver, "connection", failure);
+
+    if (code != 0)
+        return code;
+    error = uva__adbc_error(&pool->driver);
+    return uva__adbc_failure_take(
+        failure, "cannot connect",
+        pool->driver.ConnectionInit(&c->adbc, &pool->database, &error), &error,
+        &pool->driver);
+}
+
+static int connection_new(struct uva_adbc_pool *pool,
+                          struct uva__connection **out,
+                          struct uva__adbc_failure *failure)
+{
+    struct uva__connection *c = calloc(1, sizeof(*c));
+    struct AdbcError error = uva__adbc_error(&pool->driver);
+    int code;
+
+    if (c == NULL)
+        return uva__adbc_failure_set(failure, ENOMEM,
+                                     "no memory for a connection");
+    c->adbc.private_driver = &pool->driver;
+    code = uva__adbc_failure_take(failure, "the driver gives no connection",
+                                  pool->driver.ConnectionNew(&c->adbc, &error),
+                                  &error, &pool->driver);
+    if (code != 0) {
+        free(c);
+        return code;
+    }
+    code = connection_open(pool, c, failure);
+    if (code != 0)
+        connection_close(pool, c);
+    else
+        *out = c;
+    return code;
+}
+
+/* ---- the database ------------------------------------------------------- */
+
+static AdbcStatusCode database_set(void *object, const char *key,
+                                   const char *value, struct AdbcError *error)
+{
+    struct AdbcDatabase *database = object;
+    const struct AdbcDriver *driver = database->private_driver;
+
+    return driver->DatabaseSetOption != NULL
+               ? driver->DatabaseSetOption(database, key, value, error)
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+static void database_close(struct uva_adbc_pool *pool)
+{
+    struct AdbcError error = uva__adbc_error(&pool->driver);
+
+    if (pool->database.private_driver != NULL)
+        (void)pool->driver.DatabaseRelease(&pool->database, &error);
+    uva__adbc_error_drop(&error);
+    pool->database = (struct AdbcDatabase){0};
+    if (pool->driver.release == NULL)
+        return;
+    error = uva__adbc_error(&pool->driver);
+    (void)pool->driver.release(&pool->driver, &error);
+    uva__adbc_error_drop(&error);
+}
+
+static int database_init(struct uva_adbc_pool *pool,
+                         struct uva__adbc_failure *failure)
+{
+    struct AdbcError error = uva__adbc_error(&pool->driver);
+    int code = uva__adbc_failure_take(
+        failure, "the driver gives no database",
+        pool->driver.DatabaseNew(&pool->database, &error), &error,
+        &pool->driver);
+
+    if (code != 0)
+        return code;
+    pool->database.private_driver = &pool->driver;
+    code = uva__pairs_set(pool->options, database_set, &pool->database,
+                          &pool->driver, "database", failure);
+    if (code != 0)
+        return code;
+    error = uva__adbc_error(&pool->driver);
+    return uva__adbc_failure_take(
+        failure, "cannot open the database",
+        pool->driver.DatabaseInit(&pool->database, &error), &error,
+        &pool->driver);
+}
+
+static int database_open(struct uva_adbc_pool *pool,
+                         struct uva__adbc_failure *failure)
+{
+    int code = uva__adbc_driver_load(pool->driver_name, pool->entrypoint,
+                                     &pool->driver, failure);
+
+    if (code != 0)
+        return code;
+    code = database_init(pool, failure);
+    if (code != 0)
+        database_close(pool);
+    return code;
+}
+
+/* Waits until no other query opens the database. Returns whether this one has
+ * to. */
+static bool database_must_open(struct uva_adbc_pool *pool,
+                               const atomic_bool *is_cancelled)
+{
+    bool must;
+
+    uv_mutex_lock(&pool->lock);
+    while (pool->locked.state == STATE_OPENING && !atomic_load(is_cancelled))
+        (void)uv_cond_timedwait(&pool->opened, &pool->lock,
+                                (uint64_t)100 * 1000000);
+    must = pool->locked.state == STATE_NEW;
+    if (must)
+        pool->locked.state = STATE_OPENING;
+    uv_mutex_unlock(&pool->lock);
+    return must;
+}
+
+static int database_ensure(struct uva_adbc_pool *pool,
+                           const atomic_bool *is_cancelled,
+                           struct uva__adbc_failure *failure)
+{
+    int code;
+
+    if (!database_must_open(pool, is_cancelled))
+        return 0;
+    code = database_open(pool, failure);
+    uv_mutex_lock(&pool->lock);
+    pool->locked.state = code == 0 ? STATE_OPEN : STATE_NEW;
+    uv_cond_broadcast(&pool->opened);
+    uv_mutex_unlock(&pool->lock);
+    return code;
+}
+
+/* ---- taking and putting ------------------------------------------------- */
+
+/* Takes out of the list those that are idle for too long: the list is sorted by
+ * that. */
+static struct uva__connection *idle_expired_locked(struct uva_adbc_pool *pool)
+{
+    const uint64_t now = uv_hrtime();
+    struct uva__connection **at = &pool->locked.idle, *expired;
+
+    while (*at != NULL &&
+           now - (*at)->idle_ns < (uint64_t)pool->idle_ms * 1000000)
+        at = &(*at)->next;
+    expired = *at;
+    *at = NULL;
+    return expired;
+}
+
+int uva__adbc_pool_take(struct uva_adbc_pool *pool,
+                        const atomic_bool *is_cancelled,
+                        struct uva__connection **out,
+                        struct uva__adbc_failure *failure)
+{
+    struct uva__connection *expired, *c;
+    int code = database_ensure(pool, is_cancelled, failure);
+
+    if (code != 0)
+        return code;
+    if (atomic_load(is_cancelled))
+        return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
+    uv_mutex_lock(&pool->lock);
+    expired = idle_expired_locked(pool);
+    c = pool->locked.idle;
+    if (c != NULL)
+        pool->locked.idle = c->next;
+    uv_mutex_unlock(&pool->lock);
+    connections_close(pool, expired);
+    if (c == NULL)
+        return connection_new(pool, out, failure);
+    c->next = NULL;
+    *out = c;
+    return 0;
+}
+
+void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection *c,
+                        bool is_good)
+{
+    struct uva__connection *leaving;
+
+    uv_mutex_lock(&pool->lock);
+    leaving = idle_expired_locked(pool);
+    if (is_good && !atomic_load(&pool->is_closed)) {
+        c->idle_ns = uv_hrtime();
+        c->next = pool->locked.idle;
+        pool->locked.idle = c;
+    } else {
+        c->next = leaving;
+        leaving = c;
+    }
+    uv_mutex_unlock(&pool->lock);
+    connections_close(pool, leaving);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+struct uva_runtime *uva__adbc_pool_runtime(const struct uva_adbc_pool *pool)
+{
+    return pool->runtime;
+}
+
+struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool)
+{
+    return pool->turns;
+}
+
+bool uva__adbc_pool_is_closed(struct uva_adbc_pool *pool)
+{
+    return atomic_load(&pool->is_closed);
+}
+
+static void idle_close(struct uva_adbc_pool *pool)
+{
+    struct uva__connection *idle;
+
+    uv_mutex_lock(&pool->lock);
+    idle = pool->locked.idle;
+    pool->locked.idle = NULL;
+    uv_mutex_unlock(&pool->lock);
+    connections_close(pool, idle);
+}
+
+/* Frees the memory, without calls of the driver. */
+static void pool_unhold(struct uva_adbc_pool *pool)
+{
+    if (atomic_fetch_sub(&pool->holds, 1) > 1)
+        return;
+    uv_cond_destroy(&pool->opened);
+    uv_mutex_destroy(&pool->lock);
+    uva_turns_release(pool->turns);
+    uva_runtime_release(pool->runtime);
+    free(pool->driver_name);
+    free(pool->entrypoint);
+    free(pool->options);
+    free(pool->connection_options);
+    free(pool);
+}
+
+struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool)
+{
+    atomic_fetch_add(&pool->refs, 1);
+    return pool;
+}
+
+void uva__adbc_pool_unref(struct uva_adbc_pool *pool)
+{
+    if (atomic_fetch_sub(&pool->refs, 1) > 1)
+        return;
+    idle_close(pool);
+    if (pool->locked.state == STATE_OPEN)
+        database_close(pool);
+    pool_unhold(pool);
+}
+
+/* The end of the user's reference, on a worker. */
+static void pool_on_worker(void *ctx)
+{
+    struct uva_adbc_pool *pool = ctx;
+
+    idle_close(pool);
+    uva__adbc_pool_unref(pool);
+}
+
+static int never_open(void *ctx, struct ArrowArrayStream *out,
+                      struct uva_error *error)
+{
+    (void)ctx;
+    (void)out;
+    return uva_error_set(error, ECANCELED, "never started");
+}
+
+/* A stream that is not started is released by a worker. */
+void uva_adbc_pool_release(struct uva_adbc_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    atomic_fetch_add(&pool->holds, 1); /* it keeps the runtime's core */
+    atomic_store(&pool->is_closed, true);
+    uva_stream_release(uva_stream_from_blocking_cpu(
+        pool->runtime, NULL,
+        &(struct uva_blocking_source){
+            .open = never_open, .free_ctx = pool_on_worker, .ctx = pool}));
+    pool_unhold(pool);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static const char *pool_fault(const struct uva_adbc_pool_options *o)
+{
+    for (size_t i = 0; i < 4; i++)
+        if (o->reserved[i] != NULL)
+            return "reserved members must be NULL; clear the struct before "
+                   "filling it in";
+    if (o->connections < 0 || o->idle_ms < 0 || o->wait_ms < 0)
+        return "connections, idle_ms and wait_ms must not be negative";
+    if (!uva__pairs_are_whole(o->options) ||
+        !uva__pairs_are_whole(o->connection_options))
+        return "options, connection_options: a key has no value";
+    return NULL;
+}
+
+/* The driver that is named, or the scheme of the URI. NULL without memory; ""
+ * if neither is there. */
+static char *pool_driver(const struct uva_adbc_pool *pool,
+                         const struct uva_adbc_pool_options *o)
+{
+    const char *uri = uva__pairs_get(pool->options, "uri");
+
+    if (o->driver != NULL)
+        return strdup(o->driver);
+    if (uri == NULL || strchr(uri, ':') == NULL)
+        return strdup("");
+    return strndup(uri, strcspn(uri, ":"));
+}
+
+static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
+                     const struct uva_adbc_pool_options *o,
+                     struct uva_error *error)
+{
+    pool->options = uva__pairs_copy(o->options);
+    pool->connection_options = uva__pairs_copy(o->connection_options);
+    if (pool->options != NULL)
+        pool->driver_name = pool_driver(pool, o);
+    if (o->entrypoint != NULL)
+        pool->entrypoint = strdup(o->entrypoint);
+    if (pool->driver_name == NULL || pool->connection_options == NULL ||
+        (o->entrypoint != NULL && pool->entrypoint == NULL))
+        return uva_error_set(error, ENOMEM, "no memory for a pool");
+    if (pool->driver_name[0] == '\0')
+        return uva_error_set(error, EINVAL,
+                             "uva_adbc_pool_options: there is neither a driver "
+                             "nor the option \"uri\", which would name one");
+    pool->idle_ms = o->idle_ms > 0 ? o->idle_ms : IDLE_MS;
+    return uva_turns_new(
+        runtime, o->connections > 0 ? o->connections : CONNECTIONS,
+        o->wait_ms > 0 ? o->wait_ms : WAIT_MS, &pool->turns, error);
+}
+
+static int pool_init_lock(struct uva_adbc_pool *pool)
+{
+    int code = uv_mutex_init(&pool->lock);
+
+    if (code != 0)
+        return -code;
+    code = uv_cond_init(&pool->opened);
+    if (code != 0)
+        uv_mutex_destroy(&pool->lock);
+    return -code;
+}
+
+int uva_adbc_pool_new(struct uva_runtime *runtime,
+                      const struct uva_adbc_pool_options *options,
+                      struct uva_adbc_pool **out, struct uva_error *error)
+{
+    static const struct uva_adbc_pool_options none;
+    const struct uva_adbc_pool_options *o = options != NULL ? options : &none;
+    const char *fault = pool_fault(o);
+    struct uva_adbc_pool *pool;
+    int code;
+
+    if (runtime == NULL || out == NULL)
+        return uva_error_set(error, EINVAL, "pool: the %s is NULL",
+                             runtime == NULL ? "runtime" : "result");
+    if (fault != NULL)
+        return uva_error_set(error, EINVAL, "uva_adbc_pool_options: %s", fault);
+    pool = calloc(1, sizeof(*pool));
+    if (pool == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for a pool");
+    code = pool_init_lock(pool);
+    if (code != 0) {
+        free(pool);
+        return uva_error_set(error, code, "no lock for a pool");
+    }
+    pool->runtime = uva_runtime_acquire(runtime);
+    atomic_init(&pool->refs, 1);
+    atomic_init(&pool->holds, 1);
+    atomic_init(&pool->is_closed, false);
+    code = pool_fill(pool, runtime, o, error);
+    if (code != 0)
+        uva__adbc_pool_unref(pool);
+    else
+        *out = pool;
+    return code;
+}

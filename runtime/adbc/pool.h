@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A driver, a database, and connections that queries use one after the other.
+ * The order of queries, and how many there are at one time, is up to the turns
+ * of their streams: so a query that runs finds a connection, or may make one.
+ */
+#ifndef UVA_ADBC_POOL_H
+#define UVA_ADBC_POOL_H
+
+#include <stdatomic.h>
+
+#include "adbc/failure.h"
+#include "uvarrow/adbc.h"
+
+struct uva__connection {
+    struct AdbcConnection adbc;   /* owns */
+    struct uva__connection *next; /* of those that are idle */
+    uint64_t idle_ns;             /* since when, on libuv's clock */
+};
+
+struct uva_adbc_pool;
+
+/* The runtime, and the turns that streams of queries take. Borrow. */
+struct uva_runtime *uva__adbc_pool_runtime(const struct uva_adbc_pool *pool);
+struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool);
+
+/* Count references; without the last one all is closed, on that thread. */
+struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool);
+void uva__adbc_pool_unref(struct uva_adbc_pool *pool);
+
+/* Whether the user has released it: no more queries begin. Thread: any. */
+bool uva__adbc_pool_is_closed(struct uva_adbc_pool *pool);
+
+/* Gives an idle connection or a new one; `is_cancelled` is read between two
+ * steps. The first query loads the driver and opens the database. 0 or an
+ * errno, with the failure. Thread: blocking worker. */
+int uva__adbc_pool_take(struct uva_adbc_pool *pool,
+                        const atomic_bool *is_cancelled,
+                        struct uva__connection **out,
+                        struct uva__adbc_failure *failure);
+
+/* Takes it back: for a later query if `is_good`, else it is closed. Thread:
+ * blocking worker. */
+void uva__adbc_pool_put(struct uva_adbc_pool *pool,
+                        struct uva__connection *connection, bool is_good);
+
+#endif

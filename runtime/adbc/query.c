@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Queries of a pool.
+ *
+ * Happy path:  (its turn) -> a connection -> a statement with options, query
+ * and parameters -> executed -> the rows -> the statement is released
+ *              -> the connection is put back -> the turn ends.
+ *
+ * What can fail: each step; then, and after a cancel, the connection is closed.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "adbc/execution.h"
+#include "adbc/pairs.h"
+#include "adbc/pool.h"
+#include "uvarrow/adbc.h"
+
+struct query {
+    struct uva__execution execution;    /* first */
+    struct uva_adbc_pool *pool;         /* counts */
+    struct uva__connection *connection; /* owns; NULL: none was taken */
+    struct ArrowArrayStream parameters; /* owns, until they are bound */
+    char **options;                     /* owns: of the statement */
+    char *sql;                          /* owns; NULL: ingest */
+    char *table;                        /* owns: of ingest, or NULL */
+};
+
+static AdbcStatusCode statement_set(void *object, const char *key,
+                                    const char *value, struct AdbcError *error)
+{
+    struct AdbcStatement *statement = object;
+    const struct AdbcDriver *driver = statement->private_driver;
+
+    return driver->StatementSetOption != NULL
+               ? driver->StatementSetOption(statement, key, value, error)
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+/* ---- steps, on a worker ------------------------------------------------- */
+
+static int query_connect(struct query *q)
+{
+    int code = uva__adbc_pool_take(q->pool, &q->execution.is_cancelled,
+                                   &q->connection, &q->execution.failure);
+
+    if (code == 0)
+        q->execution.connection = &q->connection->adbc;
+    return code;
+}
+
+static int query_statement(struct query *q)
+{
+    struct uva__execution *e = &q->execution;
+    struct AdbcDriver *driver = q->connection->adbc.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    struct AdbcStatement statement = {.private_driver = driver};
+    const int code = uva__adbc_failure_take(
+        &e->failure, "the driver gives no statement",
+        driver->StatementNew(&q->connection->adbc, &statement, &error), &error,
+        driver);
+
+    if (code != 0)
+        return code;
+    e->statement = statement;
+    e->statement.private_driver = driver;
+    atomic_store(&e->may_cancel, true);
+    return 0;
+}
+
+static int query_options(struct query *q)
+{
+    struct uva__execution *e = &q->execution;
+
+    return uva__pairs_set(q->options, statement_set, &e->statement,
+                          e->statement.private_driver, "statement",
+                          &e->failure);
+}
+
+static int query_ingest(struct query *q)
+{
+    char *pairs[] = {(char *)(uintptr_t)ADBC_INGEST_OPTION_TARGET_TABLE,
+                     q->table, NULL};
+    struct uva__execution *e = &q->execution;
+
+    e->is_update = true;
+    return uva__pairs_set(pairs, statement_set, &e->statement,
+                          e->statement.private_driver, "statement",
+                          &e->failure);
+}
+
+static int query_text(struct query *q)
+{
+    struct uva__execution *e = &q->execution;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+
+    if (q->sql == NULL)
+        return query_ingest(q);
+    return uva__adbc_failure_take(
+        &e->failure, "the driver refuses the query",
+        driver->StatementSetSqlQuery != NULL
+            ? driver->StatementSetSqlQuery(&e->statement, q->sql, &error)
+            : ADBC_STATUS_NOT_IMPLEMENTED,
+        &error, driver);
+}
+
+/* Some drivers bind parameters to prepared statements only, others prepare
+ * nothing. */
+static int query_prepare_parameters(struct query *q)
+{
+    struct uva__execution *e = &q->execution;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    AdbcStatusCode status;
+
+    if (q->sql == NULL || driver->StatementPrepare == NULL)
+        return 0;
+    status = driver->StatementPrepare(&e->statement, &error);
+    if (status == ADBC_STATUS_NOT_IMPLEMENTED)
+        status = ADBC_STATUS_OK;
+    return uva__adbc_failure_take(&e->failure, "the driver refuses the query",
+                                  status, &error, driver);
+}
+
+static int query_bind(struct query *q)
+{
+    struct uva__execution *e = &q->execution;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    int code;
+
+    if (q->parameters.release == NULL)
+        return 0;
+    code = query_prepare_parameters(q);
+    if (code != 0)
+        return code;
+    return uva__adbc_failure_take(
+        &e->failure, "the driver refuses the parameters",
+        driver->StatementBindStream != NULL
+            ? driver->StatementBindStream(&e->statement, &q->parameters, &error)
+            : ADBC_STATUS_NOT_IMPLEMENTED,
+        &error, driver);
+}
+
+static int query_prepare(struct uva__execution *e)
+{
+    static int (*const steps[])(struct query *) = {
+        query_connect, query_statement, query_options, query_text, query_bind};
+    struct query *q = (struct query *)e;
+    int code = 0;
+
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && code == 0; i++)
+        code = atomic_load(&e->is_cancelled)
+                   ? uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled")
+                   : steps[i](q);
+    return code;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static void query_free(struct uva__execution *e)
+{
+    struct query *q = (struct query *)e;
+
+    if (q->connection != NULL)
+        uva__adbc_pool_put(q->pool, q->connection, e->is_complete);
+    if (q->parameters.release != NULL)
+        q->parameters.release(&q->parameters);
+    uva__adbc_pool_unref(q->pool);
+    free(q->options);
+    free(q->sql);
+    free(q->table);
+    free(q);
+}
+
+static const struct uva__execution_ops query_ops = {.prepare = query_prepare,
+                                                    .free = query_free};
+
+static const char *query_fault(struct uva_adbc_pool *pool,
+                               const struct uva_adbc_query *query)
+{
+    if (pool == NULL || query == NULL)
+        return "there is no pool or no query";
+    for (size_t i = 0; i < 4; i++)
+        if (query->reserved[i] != NULL)
+            return "reserved members must be NULL; clear the struct before "
+                   "filling it in";
+    if ((query->sql == NULL) == (query->ingest_table == NULL))
+        return "give either sql or ingest_table";
+    if (query->ingest_table != NULL && query->parameters == NULL)
+        return "ingest_table needs the rows as parameters";
+    if (query->parameters != NULL && query->parameters->release == NULL)
+        return "parameters is released";
+    if (!uva__pairs_are_whole(query->options))
+        return "options: a key has no value";
+    return NULL;
+}
+
+/* NULL without memory. */
+static struct query *query_new(struct uva_adbc_pool *pool,
+                               const struct uva_adbc_query *query)
+{
+    struct query *q = calloc(1, sizeof(*q));
+
+    if (q == NULL)
+        return NULL;
+    q->execution.ops = &query_ops;
+    q->pool = uva__adbc_pool_acquire(pool);
+    q->options = uva__pairs_copy(query->options);
+    if (query->sql != NULL)
+        q->sql = strdup(query->sql);
+    else
+        q->table = strdup(query->ingest_table);
+    if (q->options != NULL && (q->sql != NULL || q->table != NULL))
+        return q;
+    query_free(&q->execution);
+    return NULL;
+}
+
+/* Makes the stream without the parameters. */
+static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
+                                       const struct uva_adbc_query *query)
+{
+    struct uva_runtime *runtime =
+        pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
+    const char *fault = query_fault(pool, query);
+    struct ArrowArrayStream *parameters;
+    struct query *q;
+
+    if (fault != NULL)
+        return uva__execution_fail(runtime, EINVAL, "uva_adbc_query", fault);
+    if (uva__adbc_pool_is_closed(pool))
+        return uva__execution_fail(runtime, ESHUTDOWN, "uva_adbc_query",
+                                   "the pool is closed");
+    q = query_new(pool, query);
+    if (q == NULL)
+        return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
+                                   "no memory for the query");
+    parameters = query->parameters;
+    if (parameters != NULL) {
+        q->parameters = *parameters;
+        parameters->release = NULL;
+    }
+    return uva__execution_stream(&q->execution, runtime, &query->window,
+                                 uva__adbc_pool_turns(pool));
+}
+
+struct uva_stream *uva_stream_from_query(struct uva_adbc_pool *pool,
+                                         const struct uva_adbc_query *query)
+{
+    struct uva_stream *stream = query_stream(pool, query);
+    struct ArrowArrayStream *parameters =
+        query != NULL ? query->parameters : NULL;
+
+    if (parameters != NULL && parameters->release != NULL)
+        parameters->release(parameters); /* it failed before it took them */
+    return stream;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns: sources that may not all be open at one time wait here, in order. Each
+ * runtime has turns (`sources_open`), and uva_turns_new() makes more.
+ * Everything happens on the loop thread. */
+#ifndef UVA_LOOP_TURNS_H
+#define UVA_LOOP_TURNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+
+struct uva__rt;
+struct uva_turns;
+
+/* How many there are, and what waits for one. All zeroes but for `limit`. */
+struct uva__turns {
+    int32_t limit; /* 0: there is no limit */
+    int32_t taken;
+    struct uva__list waiting; /* of struct uva__turn */
+};
+
+/* What takes turns. */
+struct uva__turn {
+    struct uva__link link;
+    struct uva__turns *of;     /* borrows */
+    struct uva_turns *own;     /* counts: what it is part of; or NULL */
+    void (*begin)(void *ctx);  /* its turn has come */
+    void (*expire)(void *ctx); /* it has waited too long, and does not wait any
+                                  more; with `own` */
+    void *ctx;                 /* borrows */
+    uint64_t due_ns;           /* when it has waited too long */
+    bool waits;                /* is in the list */
+    bool has;                  /* it is its turn */
+};
+
+/* Takes a turn. False if it has to wait: then begin or expire is called later,
+ * unless it is ended before. */
+bool uva__turns_take(struct uva__turn *turn);
+
+/* Gives the turn back, or stops to wait for it. No effect on one that neither
+ * waits nor has it. */
+void uva__turns_end(struct uva__turn *turn);
+
+/* Of uva_turns_new(): counts a reference; whether they are those of `rt`; the
+ * turns themselves. Thread: any. */
+struct uva_turns *uva__turns_acquire(struct uva_turns *turns);
+bool uva__turns_are_of(const struct uva_turns *turns, const struct uva__rt *rt);
+struct uva__turns *uva__turns_of(struct uva_turns *turns);
+
+/* How long something waits at most, for texts. */
+int64_t uva__turns_wait_ms(const struct uva_turns *turns);
+
+#endif

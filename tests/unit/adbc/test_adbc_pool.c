@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool of connections to the fake driver; its library uses the counts of
+ * this program. Queries, their order and number, failures, cancels, parameters,
+ * the release of the pool, memory that runs out. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/fake_driver.h"
+#include "support/faulty_libc.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+#define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
+
+enum { MANY = 1000, CONNECTIONS = 8 };
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static struct recording_consumer got[MANY];
+static struct uva_stream *streams[MANY];
+static char metadata[512];
+
+static const struct uva_adbc_pool_options plain = {.driver = FAKE};
+
+static void set_up(void)
+{
+    fake_driver_reset();
+    fixture_open(&f, 0);
+    metadata[0] = '\0';
+}
+
+static void make(const struct uva_adbc_pool_options *options)
+{
+    struct uva_error error = {0};
+    const int code = uva_adbc_pool_new(f.loop.runtime, options, &pool, &error);
+
+    ck_assert_msg(code == 0, "%s", error.message);
+}
+
+static void finish(void)
+{
+    uva_adbc_pool_release(pool);
+    pool = NULL;
+    fixture_close(&f);
+    ck_assert_int_eq(atomic_load(&fake_driver.statements), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.results), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
+}
+
+static void tear_down(void)
+{
+    finish();
+}
+
+static void note(const char *block)
+{
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    size_t size = strlen(metadata);
+
+    while (uva_metadata_next(block, &at, &pair) == 0)
+        size += (size_t)snprintf(
+            metadata + size, sizeof(metadata) - size, "%.*s=%.*s ",
+            (int)pair.key.size, (const char *)pair.key.data,
+            (int)pair.value.size, (const char *)pair.value.data);
+}
+
+static void on_done(struct recording_consumer *c,
+                    const struct uva_outcome *outcome)
+{
+    const struct uva_stream_info *info = uva_stream_get_info(outcome->stream);
+
+    (void)c;
+    metadata[0] = '\0';
+    if (info != NULL)
+        note(info->metadata);
+    note(outcome->metadata);
+}
+
+static struct uva_stream *ask(const char *sql)
+{
+    return uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
+}
+
+/* Starts query number `i`. */
+static void start(int i, const char *sql)
+{
+    recording_init(&got[i]);
+    got[i].on_done = on_done;
+    streams[i] = ask(sql);
+    recording_start(&got[i], streams[i]);
+}
+
+static void await_end(int i)
+{
+    recording_await_done(&got[i], &f.loop);
+    uva_stream_release(streams[i]);
+}
+
+static void play(const char *sql)
+{
+    start(0, sql);
+    await_end(0);
+}
+
+static bool blocks(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.blocked) >= *(long *)ctx;
+}
+
+static void await_blocked(long count)
+{
+    loop_until(&f.loop, blocks, &count);
+}
+
+/* ---- queries ------------------------------------------------------------ */
+
+START_TEST(queries_use_one_connection_after_the_other)
+{
+    make(&plain);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
+    for (int i = 0; i < 3; i++) {
+        play("rows 4");
+        recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(got[0].rows, 4);
+    }
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 1);
+    play("update 3");
+    ck_assert_str_eq(metadata, "adbc.rows_affected=3 ");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
+START_TEST(many_queries_share_few_connections)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connections = CONNECTIONS});
+    for (int i = 0; i < MANY; i++)
+        start(i, i % 50 == 49 ? "batch 1 fails" : "rows 3");
+    for (int i = 0; i < MANY; i++) {
+        await_end(i);
+        ck_assert_int_eq(got[i].outcome.error.code, i % 50 == 49 ? EIO : 0);
+        ck_assert_int_eq(got[i].rows, i % 50 == 49 ? 1 : 3);
+    }
+    ck_assert_int_le(atomic_load(&fake_driver.most), CONNECTIONS);
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), MANY);
+}
+END_TEST
+
+/* ---- failures ----------------------------------------------------------- */
+
+START_TEST(a_connection_of_a_failed_query_is_closed)
+{
+    make(&plain);
+    play("execute fails");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "division by zero");
+    ck_assert_str_eq(metadata, "adbc.status=INVALID_DATA adbc.sqlstate=22012 "
+                               "adbc.detail.hint=divide by less "
+                               "adbc.detail.bin=\1\2 ");
+    play("rows 1");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+    play("refused");
+    recording_ended(&got[0], UVA_END_FAILED, EINVAL, "no such table");
+}
+END_TEST
+
+START_TEST(a_cancelled_query_ends_at_once)
+{
+    make(&plain);
+    start(0, _i == 0 ? "execute blocks" : "batch 1 blocks");
+    await_blocked(1);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_CANCELLED, ECANCELED, "");
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+}
+END_TEST
+
+START_TEST(a_query_that_waits_for_its_turn_can_be_cancelled)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    start(0, "execute stops");
+    await_blocked(1);
+    start(1, "rows 1");
+    start(2, "rows 1");
+    loop_settle(&f.loop);
+    uva_stream_cancel(streams[1], 0, NULL);
+    await_end(1);
+    recording_ended(&got[1], UVA_END_CANCELLED, ECANCELED, "");
+    ck_assert_int_eq(got[2].done, 0);
+    uva_stream_cancel(streams[0], 0, NULL); /* the connection stays in use */
+    await_end(0);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(got[2].done, 0);
+    fake_driver_go();
+    await_end(2);
+    recording_ended(&got[2], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.most), 1);
+}
+END_TEST
+
+START_TEST(a_query_does_not_wait_for_ever)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .wait_ms = 20});
+    start(0, "execute stops");
+    await_blocked(1);
+    start(1, "rows 1");
+    start(2, "rows 1");
+    await_end(1);
+    recording_ended(&got[1], UVA_END_FAILED, ETIMEDOUT, "20 ms");
+    await_end(2);
+    recording_ended(&got[2], UVA_END_FAILED, ETIMEDOUT, "20 ms");
+    fake_driver_go();
+    await_end(0);
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(a_driver_that_does_not_connect_is_asked_again)
+{
+    make(&plain);
+    fake_driver.no_connect = true;
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, EACCES, "wrong password");
+    fake_driver.no_connect = false;
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 1);
+}
+END_TEST
+
+static const char *const good[] = {"a", "b", "c", "d", NULL};
+static const char *const refused[] = {"a", "b", "refused", "x", NULL};
+
+START_TEST(options_are_set)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .entrypoint = "fake_driver_init",
+                                         .options = good,
+                                         .connection_options = good});
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "rows 1", .options = good});
+    ck_assert_int_eq(fixture_run(&f), 0);
+}
+END_TEST
+
+START_TEST(an_option_that_is_refused_is_named)
+{
+    static const char *const places[] = {"database", "connection", "statement"};
+    struct uva_adbc_pool_options o = plain;
+
+    o.options = _i == 0 ? refused : NULL;
+    o.connection_options = _i == 1 ? refused : NULL;
+    make(&o);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "rows 1",
+                                       .options = _i == 2 ? refused : NULL});
+    ck_assert_int_eq(fixture_run(&f), ENOTSUP);
+    text_contains(f.got.outcome.error.message, "option refused of the");
+    text_contains(f.got.outcome.error.message, places[_i]);
+}
+END_TEST
+
+START_TEST(no_driver_is_an_error_of_the_query)
+{
+    static const char *const uri[] = {"uri", "nosuch:db", NULL};
+
+    make(&(struct uva_adbc_pool_options){.options = uri});
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, ENOENT, "'nosuch'");
+}
+END_TEST
+
+/* ---- parameters --------------------------------------------------------- */
+
+static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
+{
+    struct ArrowArrayStream rows;
+    struct AdbcError error = ADBC_ERROR_INIT;
+
+    fake_driver_open(q, "rows 7");
+    ck_assert_int_eq(
+        q->driver.StatementExecuteQuery(&q->statement, &rows, NULL, &error), 0);
+    return rows;
+}
+
+START_TEST(parameters_are_bound)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows = rows_of_fake(&q);
+
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = _i == 0 ? "parameters" : NULL,
+                                       .ingest_table = _i == 1 ? "table" : NULL,
+                                       .parameters = &rows});
+    ck_assert(rows.release == NULL);
+    f.got.on_done = on_done;
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, _i == 0 ? 7 : 0);
+    ck_assert_str_eq(metadata, _i == 0 ? "" : "adbc.rows_affected=7 ");
+    fake_driver_close(&q);
+}
+END_TEST
+
+START_TEST(parameters_that_are_not_used_are_released)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows = rows_of_fake(&q);
+
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "refused", .parameters = &rows});
+    if (_i == 0)
+        ck_assert_int_eq(fixture_run(&f), EINVAL);
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* ---- invalid ------------------------------------------------------------ */
+
+static void pool_refuses(const struct uva_adbc_pool_options *options,
+                         const char *text)
+{
+    struct uva_adbc_pool *none = NULL;
+    struct uva_error error;
+
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime, options, &none, &error),
+                     EINVAL);
+    text_contains(error.message, text);
+    ck_assert_ptr_null(none);
+}
+
+static void query_refuses(const struct uva_adbc_query *query, const char *text)
+{
+    fixture_refused(&f, uva_stream_from_query(pool, query), EINVAL, text);
+}
+
+START_TEST(what_is_invalid_is_refused)
+{
+    static const char *const odd[] = {"a", "b", "c", NULL};
+    static const char *const path[] = {"uri", "plain", NULL};
+    struct uva_adbc_pool_options o = plain;
+    struct fake_query q;
+    struct ArrowArrayStream rows = rows_of_fake(&q), empty = {0};
+
+    pool_refuses(NULL, "neither a driver");
+    pool_refuses(&(struct uva_adbc_pool_options){.options = path},
+                 "neither a driver");
+    pool_refuses(&(struct uva_adbc_pool_options){.options = odd}, "no value");
+    pool_refuses(&(struct uva_adbc_pool_options){.connection_options = odd},
+                 "no value");
+    pool_refuses(&(struct uva_adbc_pool_options){.connections = -1},
+                 "negative");
+    pool_refuses(&(struct uva_adbc_pool_options){.idle_ms = -1}, "negative");
+    pool_refuses(&(struct uva_adbc_pool_options){.wait_ms = -1}, "negative");
+    o.reserved[3] = &f;
+    pool_refuses(&o, "reserved");
+    ck_assert_int_eq(uva_adbc_pool_new(NULL, &plain, &pool, NULL), EINVAL);
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime, &plain, NULL, NULL),
+                     EINVAL);
+    make(&plain);
+    uva_stream_release(uva_stream_from_query(NULL, NULL));
+    query_refuses(NULL, "no query");
+    query_refuses(&(struct uva_adbc_query){0}, "sql or ingest_table");
+    query_refuses(&(struct uva_adbc_query){.sql = "a",
+                                           .ingest_table = "b",
+                                           .parameters = &rows},
+                  "sql or ingest_table");
+    ck_assert(rows.release == NULL);
+    query_refuses(&(struct uva_adbc_query){.ingest_table = "b"},
+                  "needs the rows");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .parameters = &empty},
+                  "released");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .options = odd},
+                  "no value");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .reserved = {&f}},
+                  "reserved");
+    query_refuses(
+        &(struct uva_adbc_query){.sql = "a", .window = {.batches = -1}},
+        "window");
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* ---- the end ------------------------------------------------------------ */
+
+START_TEST(a_released_pool_lets_queries_end)
+{
+    make(&plain);
+    play("rows 1");
+    start(0, "execute stops");
+    await_blocked(1);
+    start(1, "rows 2");
+    uva_adbc_pool_release(pool);
+    fake_driver_go();
+    await_end(0);
+    await_end(1);
+    recording_ended(&got[1], UVA_END_COMPLETE, 0, "");
+    pool = NULL;
+    uva_adbc_pool_release(NULL);
+}
+END_TEST
+
+START_TEST(a_pool_may_outlive_its_runtime)
+{
+    make(&plain);
+    play("rows 1");
+    loop_close_runtime(&f.loop, 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 1);
+    f.stream = ask("rows 1");
+    ck_assert_int_eq(fixture_try(&f, NULL), ESHUTDOWN);
+    fixture_release(&f);
+    uva_adbc_pool_release(pool);
+    pool = NULL;
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
+}
+END_TEST
+
+START_TEST(idle_connections_are_closed)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .idle_ms = 1});
+    start(0, "execute blocks");
+    start(1, "execute blocks");
+    await_blocked(2);
+    for (int i = 0; i < 2; i++)
+        uva_stream_cancel(streams[i], 0, NULL);
+    for (int i = 0; i < 2; i++)
+        await_end(i);
+    while (atomic_load(&fake_driver.connected) < 4) /* until 1 ms passes */
+        play("rows 1");
+}
+END_TEST
+
+/* ---- without memory ----------------------------------------------------- */
+
+static const char *const swept[] = {"rows 2", "execute fails", NULL};
+
+START_TEST(every_allocation_may_fail)
+{
+    struct uva_adbc_query query = {.sql = swept[_i], .options = good};
+    struct fake_query q;
+    struct ArrowArrayStream rows;
+    bool failed = true;
+
+    for (long k = 1; failed; k++) {
+        rows = rows_of_fake(&q);
+        query.ingest_table = _i == 2 ? "table" : NULL;
+        query.parameters = &rows;
+        faulty_libc_fail(k);
+        if (uva_adbc_pool_new(f.loop.runtime,
+                              &(struct uva_adbc_pool_options){
+                                  .driver = FAKE,
+                                  .entrypoint = "fake_driver_init",
+                                  .options = good,
+                                  .connection_options = good},
+                              &pool, NULL) == 0) {
+            f.stream = uva_stream_from_query(pool, &query);
+            if (fixture_try(&f, NULL) == 0)
+                (void)fixture_await(&f);
+        }
+        failed = faulty_libc_stop();
+        if (rows.release != NULL)
+            rows.release(&rows);
+        fixture_release(&f);
+        fake_driver_close(&q);
+        finish();
+        fixture_open(&f, 0);
+        ck_assert_int_lt(k, 1000);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("pool");
+
+    tcase_add_test(tc, queries_use_one_connection_after_the_other);
+    tcase_add_test(tc, many_queries_share_few_connections);
+    tcase_add_test(tc, a_connection_of_a_failed_query_is_closed);
+    tcase_add_test(tc, a_query_that_waits_for_its_turn_can_be_cancelled);
+    tcase_add_test(tc, a_query_does_not_wait_for_ever);
+    tcase_add_test(tc, a_driver_that_does_not_connect_is_asked_again);
+    tcase_add_test(tc, options_are_set);
+    tcase_add_test(tc, no_driver_is_an_error_of_the_query);
+    tcase_add_test(tc, what_is_invalid_is_refused);
+    tcase_add_test(tc, a_released_pool_lets_queries_end);
+    tcase_add_test(tc, a_pool_may_outlive_its_runtime);
+    tcase_add_test(tc, idle_connections_are_closed);
+    suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
+                    parameters_are_bound,
+                    parameters_that_are_not_used_are_released, NULL);
+    suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
+                    every_allocation_may_fail, NULL);
+    return suite_main("pool", set_up, tear_down, tc, NULL);
+}
