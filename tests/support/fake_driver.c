@@ -129,24 +129,39 @@ static int result_fail(struct fake_result *r, const char *what)
     return r->status == ADBC_STATUS_CANCELLED ? ECANCELED : EIO;
 }
 
+/* A schema with one column, in one block. */
+struct fake_schema {
+    struct ArrowSchema child, *children[1];
+};
+
+static void schema_free(struct ArrowSchema *schema)
+{
+    free(schema->private_data);
+    schema->release = NULL;
+}
+
 static int result_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
-    static struct ArrowSchema child = {.format = "l",
-                                       .name = "n",
-                                       .flags = ARROW_FLAG_NULLABLE,
-                                       .release = schema_release};
-    static struct ArrowSchema *children[] = {&child};
     struct fake_result *r = self->private_data;
+    struct fake_schema *schema;
 
     if (strncmp(r->statement->sql, "schema ", 7) == 0)
         return result_fail(r, r->statement->sql + 7);
-    child.release = schema_release;
+    schema = calloc(1, sizeof(*schema));
+    if (schema == NULL)
+        return ENOMEM;
+    schema->child = (struct ArrowSchema){.format = "l",
+                                         .name = "n",
+                                         .flags = ARROW_FLAG_NULLABLE,
+                                         .release = schema_release};
+    schema->children[0] = &schema->child;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
                                 .n_children = 1,
-                                .children = children,
-                                .release = schema_release};
+                                .children = schema->children,
+                                .release = schema_free,
+                                .private_data = schema};
     return 0;
 }
 
@@ -493,26 +508,6 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->ErrorGetDetailCount = detail_count;
     driver->ErrorGetDetail = detail_get;
     driver->ErrorFromArrayStream = error_from_stream;
-    return ADBC_STATUS_OK;
-}
-
-/* The entry point of libadbc_driver_fake.so, and one that is no driver. */
-AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
-                                  struct AdbcError *error);
-AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
-                                  struct AdbcError *error)
-{
-    return fake_driver_init(version, driver, error);
-}
-
-AdbcStatusCode fake_driver_init_empty(int version, void *driver,
-                                      struct AdbcError *error);
-AdbcStatusCode fake_driver_init_empty(int version, void *driver,
-                                      struct AdbcError *error)
-{
-    (void)version;
-    (void)driver;
-    (void)error;
     return ADBC_STATUS_OK;
 }
 

@@ -10,8 +10,8 @@
  *
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
  * code alone; `blocks`, until it is cancelled; or `stops`, which ignores
- * cancels until fake_driver_go() is called. Objects and calls are counted. It
- * is also built as a library of its own, with the entry point of its name. */
+ * cancels until fake_driver_go() is called. Objects and calls are counted. A
+ * library of its own has entry points for it: unit/adbc/fake_library.c. */
 #ifndef UVA_SUPPORT_FAKE_DRIVER_H
 #define UVA_SUPPORT_FAKE_DRIVER_H
 

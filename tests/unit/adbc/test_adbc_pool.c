@@ -245,7 +245,7 @@ static const char *const refused[] = {"a", "b", "refused", "x", NULL};
 START_TEST(options_are_set)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE,
-                                         .entrypoint = "fake_driver_init",
+                                         .entrypoint = "fake_other_init",
                                          .options = good,
                                          .connection_options = good});
     f.stream = uva_stream_from_query(
@@ -458,13 +458,13 @@ START_TEST(every_allocation_may_fail)
         query.ingest_table = _i == 2 ? "table" : NULL;
         query.parameters = &rows;
         faulty_libc_fail(k);
-        if (uva_adbc_pool_new(f.loop.runtime,
-                              &(struct uva_adbc_pool_options){
-                                  .driver = FAKE,
-                                  .entrypoint = "fake_driver_init",
-                                  .options = good,
-                                  .connection_options = good},
-                              &pool, NULL) == 0) {
+        if (uva_adbc_pool_new(
+                f.loop.runtime,
+                &(struct uva_adbc_pool_options){.driver = FAKE,
+                                                .entrypoint = "fake_other_init",
+                                                .options = good,
+                                                .connection_options = good},
+                &pool, NULL) == 0) {
             f.stream = uva_stream_from_query(pool, &query);
             if (fixture_try(&f, NULL) == 0)
                 (void)fixture_await(&f);

@@ -77,7 +77,7 @@ static void fails(const char *name, const char *entrypoint, int code,
 START_TEST(a_path_is_loaded)
 {
     loads(FAKE, NULL);
-    loads(FAKE, "fake_driver_init");
+    loads(FAKE, "fake_other_init");
 }
 END_TEST
 
@@ -89,7 +89,7 @@ START_TEST(what_is_no_driver_is_refused)
     fails("/no/such", NULL, ENOENT, "/no/such");
     fails("libm.so.6", NULL, EINVAL, "is no ADBC driver");
     fails(FAKE, "Nothing", EINVAL, "'Nothing'");
-    fails(FAKE, "fake_driver_init_empty", EPROTO, "lacks functions");
+    fails(FAKE, "fake_empty_init", EPROTO, "lacks functions");
     fails("no-such-driver", NULL, ENOENT, "ADBC_DRIVER_PATH (not set)");
 }
 END_TEST
@@ -146,7 +146,7 @@ END_TEST
 
 static const char *const manifests[] = {
     HEAD OTHER "[Driver]\nshared = \"" FAKE "\"\n",
-    HEAD "[Driver]\r\nentrypoint = 'fake_driver_init' # this\r\n"
+    HEAD "[Driver]\r\nentrypoint = 'fake_other_init' # this\r\n"
          "[Driver.shared]\r\nlinux_amd64 = '" FAKE "'\r\nlinux_arm64 = '" FAKE
          "'\nlinux_riscv=\"" FAKE "\"",
     "Driver . \"shared\"='" FAKE "'",

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Turns that blocking sources share, and the metadata that such a source gives.
+ * Pools of connections, in unit/adbc, use both. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/fixture.h"
+
+static struct fixture f, more[3];
+static struct uva_turns *turns;
+static const char *about, *why; /* what the hook gives */
+static char seen[200];          /* key of what the consumer got */
+
+static void set_up(void)
+{
+    fixture_open(&f, 0);
+    about = why = NULL;
+    seen[0] = '\0';
+}
+
+static void tear_down(void)
+{
+    uva_turns_release(turns);
+    turns = NULL;
+    for (int i = 0; i < 3; i++)
+        fixture_close(&more[i]);
+    fixture_close(&f);
+}
+
+static void make(int64_t wait_ms)
+{
+    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, wait_ms, &turns, NULL),
+                     0);
+    for (int i = 0; i < 3; i++) {
+        fixture_open_beside(&more[i], 5, &f);
+        more[i].options.turns = turns;
+        more[i].stream = fixture_hook(&more[i]);
+    }
+}
+
+static bool is_at_gate(void *ctx)
+{
+    struct fixture *at = ctx;
+
+    loop_nudge(&f.loop);
+    return fake_source_is_waiting(&at->fake);
+}
+
+static bool is_done(void *ctx)
+{
+    return ((struct fixture *)ctx)->got.done > 0;
+}
+
+static int await_end(struct fixture *at)
+{
+    loop_until(&f.loop, is_done, at);
+    return at->got.outcome.error.code;
+}
+
+START_TEST(a_cancelled_source_keeps_its_turn)
+{
+    make(0);
+    more[0].fake.gate_at = 0;
+    for (int i = 0; i < 3; i++)
+        fixture_start(&more[i]);
+    loop_until(&f.loop, is_at_gate, &more[0]);
+    uva_stream_cancel(more[1].stream, 0, NULL); /* it waits */
+    ck_assert_int_eq(await_end(&more[1]), ECANCELED);
+    uva_stream_cancel(more[0].stream, 0, NULL); /* it is stuck */
+    ck_assert_int_eq(await_end(&more[0]), ECANCELED);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&more[2].fake.opened), 0);
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[2]), 0);
+}
+END_TEST
+
+START_TEST(a_turn_may_come_too_late)
+{
+    make(1);
+    more[0].fake.gate_at = 0;
+    for (int i = 0; i < 3; i++)
+        fixture_start(&more[i]);
+    for (int i = 1; i < 3; i++) {
+        ck_assert_int_eq(await_end(&more[i]), ETIMEDOUT);
+        ck_assert_int_eq(atomic_load(&more[i].fake.opened), 0);
+        text_contains(more[i].got.outcome.error.message, "within 1 ms");
+    }
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+}
+END_TEST
+
+START_TEST(what_is_invalid_is_refused)
+{
+    struct uva_turns *none = NULL;
+    struct fixture other = {0};
+
+    ck_assert_int_eq(uva_turns_new(NULL, 1, 0, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, 0, NULL, NULL), EINVAL);
+    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 0, 0, &none, NULL), EINVAL);
+    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, -1, &none, NULL), EINVAL);
+    loop_fail(&f.loop, 1);
+    ck_assert_int_eq(uva_turns_new(f.loop.runtime, 1, 0, &none, NULL), ENOMEM);
+    loop_fail(&f.loop, 0);
+    ck_assert_ptr_null(none);
+    make(INT64_MAX);
+    fixture_open(&other, 1);
+    other.options.turns = turns;
+    fixture_refused(&other, fixture_hook(&other), EINVAL, "another runtime");
+    fixture_close(&other);
+}
+END_TEST
+
+/* ---- metadata --------------------------------------------------------------
+ */
+
+static const char PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char ODD[] = "\1\0\0\0\377\377\377\377k";
+
+static const char *give(void *ctx, int code)
+{
+    (void)ctx;
+    return code == 0 ? about : why;
+}
+
+static void on_done(struct recording_consumer *c,
+                    const struct uva_outcome *outcome)
+{
+    const struct uva_stream_info *info = uva_stream_get_info(outcome->stream);
+    struct uva_bytes value;
+
+    (void)c;
+    if (info != NULL && info->metadata != NULL &&
+        uva_metadata_get(info->metadata, "k", &value) == 0)
+        (void)strcat(seen, "info ");
+    if (outcome->metadata != NULL &&
+        uva_metadata_get(outcome->metadata, "k", &value) == 0)
+        (void)strcat(seen, "outcome ");
+}
+
+static int play(int fail_at)
+{
+    make(0);
+    more[0].options.metadata = give;
+    uva_stream_release(more[0].stream);
+    more[0].stream = NULL;
+    fixture_close(&more[0]);
+    fixture_open_beside(&more[0], 5, &f);
+    more[0].options.metadata = give;
+    more[0].fake.fail_at = fail_at;
+    more[0].stream = fixture_hook(&more[0]);
+    more[0].got.on_done = on_done;
+    fixture_start(&more[0]);
+    return await_end(&more[0]);
+}
+
+START_TEST(metadata_reaches_the_consumer)
+{
+    about = PAIR;
+    ck_assert_int_eq(play(-1), 0);
+    ck_assert_str_eq(seen, "info ");
+}
+END_TEST
+
+START_TEST(a_failure_has_its_own)
+{
+    why = PAIR;
+    ck_assert_int_ne(play(2), 0);
+    ck_assert_str_eq(seen, "outcome ");
+}
+END_TEST
+
+START_TEST(malformed_metadata_is_left_out)
+{
+    about = ODD;
+    ck_assert_int_eq(play(-1), 0);
+    ck_assert_str_eq(seen, "");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("turns");
+
+    tcase_add_test(tc, a_cancelled_source_keeps_its_turn);
+    tcase_add_test(tc, a_turn_may_come_too_late);
+    tcase_add_test(tc, what_is_invalid_is_refused);
+    tcase_add_test(tc, metadata_reaches_the_consumer);
+    tcase_add_test(tc, a_failure_has_its_own);
+    tcase_add_test(tc, malformed_metadata_is_left_out);
+    return suite_main("turns", set_up, tear_down, tc, NULL);
+}

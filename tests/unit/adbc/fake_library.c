@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The library libadbc_driver_fake.so: entry points of the fake driver, which is
+ * in the program that loads it. */
+#include "support/fake_driver.h"
+
+AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
+                                  struct AdbcError *error);
+AdbcStatusCode fake_other_init(int version, void *driver,
+                               struct AdbcError *error);
+AdbcStatusCode fake_empty_init(int version, void *driver,
+                               struct AdbcError *error);
+
+AdbcStatusCode AdbcDriverFakeInit(int version, void *driver,
+                                  struct AdbcError *error)
+{
+    return fake_driver_init(version, driver, error);
+}
+
+AdbcStatusCode fake_other_init(int version, void *driver,
+                               struct AdbcError *error)
+{
+    return fake_driver_init(version, driver, error);
+}
+
+AdbcStatusCode fake_empty_init(int version, void *driver,
+                               struct AdbcError *error)
+{
+    (void)version;
+    (void)driver;
+    (void)error;
+    return ADBC_STATUS_OK;
+}
