@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool with a real driver, that for SQLite which scripts/bootstrap
+ * installs: queries, parameters, ingest, errors, many queries at one time, and
+ * a query that never ends and is cancelled. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/check_suite.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+enum { SKIP = 77, MANY = 1000 };
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static struct recording_consumer got[MANY];
+static struct uva_stream *streams[MANY];
+static char file[] = "/tmp/uva_sqlite_XXXXXX";
+
+static void set_up(void)
+{
+    const char *options[] = {"uri", file, NULL};
+    struct uva_error error;
+    int fd;
+
+    (void)strcpy(file + strlen(file) - 6, "XXXXXX");
+    fd = mkstemp(file);
+    ck_assert_int_ge(fd, 0);
+    (void)close(fd);
+    fixture_open(&f, 0);
+    ck_assert_int_eq(
+        uva_adbc_pool_new(f.loop.runtime,
+                          &(struct uva_adbc_pool_options){
+                              .driver = UVA_TEST_DRIVER, .options = options},
+                          &pool, &error),
+        0);
+}
+
+static void tear_down(void)
+{
+    uva_adbc_pool_release(pool);
+    fixture_close(&f);
+    ck_assert_int_eq(unlink(file), 0);
+}
+
+static void start(int i, const struct uva_adbc_query *query)
+{
+    recording_init(&got[i]);
+    got[i].transcribes = false;
+    streams[i] = uva_stream_from_query(pool, query);
+    recording_start(&got[i], streams[i]);
+}
+
+static void await_end(int i)
+{
+    recording_await_done(&got[i], &f.loop);
+    uva_stream_release(streams[i]);
+}
+
+static int ask(const char *sql, struct ArrowArrayStream *parameters)
+{
+    start(0, &(struct uva_adbc_query){.sql = sql, .parameters = parameters});
+    await_end(0);
+    return got[0].outcome.error.code;
+}
+
+/* Gives five rows with one column, as a blocking stream. */
+static struct ArrowArrayStream five_rows(struct fixture *source)
+{
+    struct ArrowArrayStream rows;
+
+    fixture_open_beside(source, 5, &f);
+    source->stream = fixture_blocking(source);
+    ck_assert_int_eq(
+        uva_stream_to_blocking_cpu(source->stream, NULL, &rows, NULL), 0);
+    return rows;
+}
+
+START_TEST(rows_come_and_errors_are_mapped)
+{
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);
+    ck_assert_int_eq(ask("INSERT INTO t VALUES (1), (2), (3)", NULL), 0);
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 3);
+    ck_assert_int_eq(ask("SELECT n FROM missing", NULL), EINVAL);
+    text_contains(got[0].outcome.error.message, "no such table: missing");
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+}
+END_TEST
+
+START_TEST(many_queries_share_the_connections)
+{
+    for (int i = 0; i < MANY; i++)
+        start(i, &(struct uva_adbc_query){.sql = "SELECT 1 UNION SELECT 2"});
+    for (int i = 0; i < MANY; i++) {
+        await_end(i);
+        recording_ended(&got[i], UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(got[i].rows, 2);
+    }
+}
+END_TEST
+
+static bool has_first(void *ctx)
+{
+    (void)ctx;
+    return got[0].batches > 0;
+}
+
+START_TEST(a_query_without_an_end_is_cancelled)
+{
+    start(0, &(struct uva_adbc_query){
+                 .sql = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL "
+                        "SELECT n + 1 FROM c) SELECT n FROM c"});
+    loop_until(&f.loop, has_first, NULL);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_CANCELLED, ECANCELED, "");
+    ck_assert_int_eq(ask("SELECT 1", NULL), 0);
+}
+END_TEST
+
+START_TEST(rows_are_ingested_and_bound)
+{
+    struct fixture source = {0};
+    struct ArrowArrayStream rows = five_rows(&source);
+
+    start(0, &(struct uva_adbc_query){.ingest_table = "made",
+                                      .parameters = &rows});
+    await_end(0);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(ask("SELECT * FROM made", NULL), 0);
+    ck_assert_int_gt(got[0].rows, 0);
+    fixture_close(&source);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("sqlite");
+
+    if (access(UVA_TEST_DRIVER, R_OK) != 0)
+        return SKIP;
+    tcase_add_test(tc, rows_come_and_errors_are_mapped);
+    tcase_add_test(tc, many_queries_share_the_connections);
+    tcase_add_test(tc, a_query_without_an_end_is_cancelled);
+    tcase_add_test(tc, rows_are_ingested_and_bound);
+    return suite_main("adbc_sqlite", set_up, tear_down, tc, NULL);
+}
