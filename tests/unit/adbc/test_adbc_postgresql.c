@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pool with PostgreSQL: a server of Debian's in a folder of its own. A
+ * cancel stops its backend, errors have a SQLSTATE, and a server that goes away
+ * is reported. Without the server or the driver the test is skipped. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/check_suite.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+enum { SKIP = 77 };
+
+#define BIN "/usr/lib/postgresql/15/bin/"
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static struct uva_stream *stream;
+static char folder[] = "/tmp/uva_pg_XXXXXX", uri[200];
+static char sqlstate[6];
+
+/* Runs a program of the server, which refuses to be root. */
+static void server(const char *command)
+{
+    char whole[600];
+
+    (void)snprintf(whole, sizeof(whole),
+                   geteuid() == 0 ? "su postgres -s /bin/sh -c '%s' >/dev/null"
+                                  : "%s >/dev/null",
+                   command);
+    ck_assert_int_eq(system(whole), 0);
+}
+
+static void start_server(void)
+{
+    char command[400];
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    if (geteuid() == 0) {
+        (void)snprintf(command, sizeof(command), "chown postgres %s", folder);
+        ck_assert_int_eq(system(command), 0);
+    }
+    (void)snprintf(command, sizeof(command),
+                   BIN "initdb -D %s/db -A trust -U postgres", folder);
+    server(command);
+    (void)snprintf(command, sizeof(command),
+                   BIN "pg_ctl -D %s/db -l %s/log -w start -o \"-k %s -c "
+                       "listen_addresses=\"",
+                   folder, folder, folder);
+    server(command);
+    (void)snprintf(uri, sizeof(uri), "postgresql://postgres@/postgres?host=%s",
+                   folder);
+}
+
+static void stop_server(void)
+{
+    char command[400];
+
+    (void)snprintf(command, sizeof(command),
+                   BIN "pg_ctl -D %s/db -m immediate -w stop", folder);
+    server(command);
+}
+
+static void end_server(void)
+{
+    char command[400];
+
+    (void)snprintf(command, sizeof(command),
+                   "test ! -e %s/db/postmaster.pid || " BIN
+                   "pg_ctl -D %s/db -m immediate -w stop",
+                   folder, folder);
+    server(command);
+    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static void set_up(void)
+{
+    const char *options[] = {"uri", uri, NULL};
+
+    fixture_open(&f, 0);
+    ck_assert_int_eq(uva_adbc_pool_new(
+                         f.loop.runtime,
+                         &(struct uva_adbc_pool_options){
+                             .driver = UVA_TEST_POSTGRESQL, .options = options},
+                         &pool, NULL),
+                     0);
+}
+
+static void tear_down(void)
+{
+    uva_adbc_pool_release(pool);
+    fixture_close(&f);
+}
+
+static void on_done(struct recording_consumer *c,
+                    const struct uva_outcome *outcome)
+{
+    struct uva_bytes value;
+
+    (void)c;
+    sqlstate[0] = '\0';
+    if (outcome->metadata != NULL &&
+        uva_metadata_get(outcome->metadata, "adbc.sqlstate", &value) == 0)
+        (void)snprintf(sqlstate, sizeof(sqlstate), "%.*s", (int)value.size,
+                       (const char *)value.data);
+}
+
+static void start(const char *sql)
+{
+    recording_init(&f.got);
+    f.got.on_done = on_done;
+    stream = uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
+    recording_start(&f.got, stream);
+}
+
+static void await_end(void)
+{
+    recording_await_done(&f.got, &f.loop);
+    uva_stream_release(stream);
+}
+
+static void ask(const char *sql)
+{
+    start(sql);
+    await_end();
+}
+
+START_TEST(rows_come_and_errors_have_a_sqlstate)
+{
+    ask("SELECT generate_series(1, 100000)");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.rows, 100000);
+    ask("SELECT * FROM missing");
+    recording_ended(&f.got, UVA_END_FAILED, ENOENT, "does not exist");
+    ck_assert_str_eq(sqlstate, "42P01");
+    ask("SELECT 1 / 0");
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "division by zero");
+    ck_assert_str_eq(sqlstate, "22012");
+}
+END_TEST
+
+#define OTHERS                                                                 \
+    " FROM pg_stat_activity WHERE state = 'active' AND query LIKE "            \
+    "'%sleep(1000)%' AND pid <> pg_backend_pid()"
+
+/* Asks until as many backends sleep. */
+static void await_backends(int64_t count)
+{
+    do
+        ask("SELECT pid" OTHERS);
+    while (f.got.rows != count);
+}
+
+static struct recording_consumer sleeper;
+
+START_TEST(a_cancel_stops_the_backend)
+{
+    struct uva_stream *sleeping;
+
+    recording_init(&sleeper);
+    sleeping = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "SELECT pg_sleep(1000)"});
+    recording_start(&sleeper, sleeping);
+    await_backends(1);
+    uva_stream_cancel(sleeping, 0, NULL);
+    recording_await_done(&sleeper, &f.loop);
+    recording_ended(&sleeper, UVA_END_CANCELLED, ECANCELED, "");
+    uva_stream_release(sleeping);
+    await_backends(0);
+}
+END_TEST
+
+static bool has_rows(void *ctx)
+{
+    (void)ctx;
+    return f.got.schemas > 0;
+}
+
+START_TEST(a_server_that_goes_away_is_reported)
+{
+    start("SELECT n, pg_sleep(0.001) FROM generate_series(1, 1000000) s (n)");
+    loop_until(&f.loop, has_rows, NULL);
+    stop_server();
+    await_end();
+    recording_ended(&f.got, UVA_END_FAILED, EIO,
+                    "server closed the connection");
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "cannot connect");
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("postgresql");
+
+    if (access(UVA_TEST_POSTGRESQL, R_OK) != 0 ||
+        access(BIN "initdb", X_OK) != 0)
+        return SKIP;
+    tcase_set_timeout(tc, 50);
+    tcase_add_unchecked_fixture(tc, start_server, end_server);
+    tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
+    tcase_add_test(tc, a_cancel_stops_the_backend);
+    tcase_add_test(tc, a_server_that_goes_away_is_reported); /* the last one */
+    return suite_main("adbc_postgresql", set_up, tear_down, tc, NULL);
+}
