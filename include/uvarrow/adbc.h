@@ -89,9 +89,9 @@ uva_adbc_pool_new(struct uva_runtime *runtime,
                   const struct uva_adbc_pool_options *options,
                   struct uva_adbc_pool **out, struct uva_error *error);
 
-/** Begins no more queries: they fail with ESHUTDOWN. A worker closes idle
- * connections, and other ones when their queries have ended; after the close of
- * the runtime that happens in this call. NULL is allowed.
+/** Drops the reference; streams that were made of the pool keep theirs. A
+ * worker closes idle connections, and other ones when their queries have ended;
+ * after the close of the runtime that happens in this call. NULL is allowed.
  * Thread: any. */
 UVA_API void uva_adbc_pool_release(struct uva_adbc_pool *pool);
 

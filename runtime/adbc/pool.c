@@ -149,10 +149,9 @@ static void database_close(struct uva_adbc_pool *pool)
         (void)pool->driver.DatabaseRelease(&pool->database, &error);
     uva__adbc_error_drop(&error);
     pool->database = (struct AdbcDatabase){0};
-    if (pool->driver.release == NULL)
-        return;
     error = uva__adbc_error(&pool->driver);
-    (void)pool->driver.release(&pool->driver, &error);
+    if (pool->driver.release != NULL)
+        (void)pool->driver.release(&pool->driver, &error);
     uva__adbc_error_drop(&error);
 }
 
@@ -299,11 +298,6 @@ struct uva_runtime *uva__adbc_pool_runtime(const struct uva_adbc_pool *pool)
 struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool)
 {
     return pool->turns;
-}
-
-bool uva__adbc_pool_is_closed(struct uva_adbc_pool *pool)
-{
-    return atomic_load(&pool->is_closed);
 }
 
 static void idle_close(struct uva_adbc_pool *pool)

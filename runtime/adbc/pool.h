@@ -27,9 +27,6 @@ struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool);
 struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool);
 void uva__adbc_pool_unref(struct uva_adbc_pool *pool);
 
-/* Whether the user has released it: no more queries begin. Thread: any. */
-bool uva__adbc_pool_is_closed(struct uva_adbc_pool *pool);
-
 /* Gives an idle connection or a new one; `is_cancelled` is read between two
  * steps. The first query loads the driver and opens the database. 0 or an
  * errno, with the failure. Thread: blocking worker. */

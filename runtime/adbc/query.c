@@ -230,9 +230,6 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
 
     if (fault != NULL)
         return uva__execution_fail(runtime, EINVAL, "uva_adbc_query", fault);
-    if (uva__adbc_pool_is_closed(pool))
-        return uva__execution_fail(runtime, ESHUTDOWN, "uva_adbc_query",
-                                   "the pool is closed");
     q = query_new(pool, query);
     if (q == NULL)
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",

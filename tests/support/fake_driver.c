@@ -363,6 +363,25 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
     return ADBC_STATUS_OK;
 }
 
+static AdbcStatusCode statement_prepare(struct AdbcStatement *statement,
+                                        struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+
+    return strcmp(s->sql, "unprepared") == 0
+               ? fault(error, ADBC_STATUS_INVALID_ARGUMENT, "cannot prepare")
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+static AdbcStatusCode connection_cancel(struct AdbcConnection *connection,
+                                        struct AdbcError *error)
+{
+    (void)connection;
+    (void)error;
+    fake_driver_go();
+    return ADBC_STATUS_OK;
+}
+
 static AdbcStatusCode statement_cancel(struct AdbcStatement *statement,
                                        struct AdbcError *error)
 {
@@ -370,6 +389,8 @@ static AdbcStatusCode statement_cancel(struct AdbcStatement *statement,
 
     (void)error;
     atomic_fetch_add(&fake_driver.cancels, 1);
+    if (fake_driver.cancels_connections)
+        return ADBC_STATUS_NOT_IMPLEMENTED;
     atomic_store(&s->cancelled, true);
     return ADBC_STATUS_OK;
 }
@@ -389,10 +410,14 @@ static AdbcStatusCode statement_release(struct AdbcStatement *statement,
 static AdbcStatusCode connection_new(struct AdbcConnection *connection,
                                      struct AdbcError *error)
 {
+    const bool fails = fake_driver.no_connection;
     const long now = atomic_fetch_add(&fake_driver.connections, 1) + 1;
     long most = atomic_load(&fake_driver.most);
 
-    (void)error;
+    if (fails) {
+        atomic_fetch_sub(&fake_driver.connections, 1);
+        return fault(error, ADBC_STATUS_INTERNAL, "no connection");
+    }
     while (now > most &&
            !atomic_compare_exchange_weak(&fake_driver.most, &most, now))
         continue;
@@ -441,7 +466,8 @@ static AdbcStatusCode connection_set_option(struct AdbcConnection *connection,
 static AdbcStatusCode database_new(struct AdbcDatabase *database,
                                    struct AdbcError *error)
 {
-    (void)error;
+    if (fake_driver.no_database)
+        return fault(error, ADBC_STATUS_INTERNAL, "no database");
     atomic_fetch_add(&fake_driver.databases, 1);
     database->private_data = &fake_driver;
     return ADBC_STATUS_OK;
@@ -499,12 +525,15 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->StatementNew = statement_new;
     driver->StatementSetSqlQuery = statement_set_sql;
     driver->StatementSetOption = statement_set_option;
+    driver->StatementPrepare = statement_prepare;
     driver->StatementBindStream = statement_bind;
     driver->StatementExecuteQuery = statement_execute;
     driver->StatementRelease = statement_release;
     if (version < ADBC_VERSION_1_1_0)
         return ADBC_STATUS_OK;
     driver->StatementCancel = statement_cancel;
+    driver->ConnectionCancel =
+        fake_driver.cancels_connections ? connection_cancel : NULL;
     driver->ErrorGetDetailCount = detail_count;
     driver->ErrorGetDetail = detail_get;
     driver->ErrorFromArrayStream = error_from_stream;

@@ -22,8 +22,11 @@
 
 struct fake_driver {
     /* what it does; set before it is used */
-    bool is_old;     /* of ADBC 1.0: has no cancel, no details */
-    bool no_connect; /* connections fail */
+    bool is_old;              /* of ADBC 1.0: has no cancel, no details */
+    bool no_database;         /* DatabaseNew fails */
+    bool no_connection;       /* ConnectionNew fails */
+    bool cancels_connections; /* only those can be cancelled */
+    bool no_connect;          /* connections fail */
     /* what happened */
     atomic_long databases, connections, statements; /* live */
     atomic_long results;                            /* live */

@@ -239,6 +239,34 @@ START_TEST(a_driver_that_does_not_connect_is_asked_again)
 }
 END_TEST
 
+START_TEST(a_driver_may_give_nothing)
+{
+    make(&plain);
+    fake_driver.no_database = true;
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "no database");
+    fake_driver.no_database = false;
+    fake_driver.no_connection = true;
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "no connection");
+    fake_driver.no_connection = false;
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(a_connection_is_cancelled_where_a_statement_cannot_be)
+{
+    fake_driver.cancels_connections = true;
+    make(&plain);
+    start(0, "execute stops");
+    await_blocked(1);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_CANCELLED, ECANCELED, "");
+}
+END_TEST
+
 static const char *const good[] = {"a", "b", "c", "d", NULL};
 static const char *const refused[] = {"a", "b", "refused", "x", NULL};
 
@@ -315,13 +343,14 @@ END_TEST
 
 START_TEST(parameters_that_are_not_used_are_released)
 {
+    static const char *const texts[] = {"refused", "rows 1", "unprepared"};
     struct fake_query q;
     struct ArrowArrayStream rows = rows_of_fake(&q);
 
     make(&plain);
     f.stream = uva_stream_from_query(
-        pool, &(struct uva_adbc_query){.sql = "refused", .parameters = &rows});
-    if (_i == 0)
+        pool, &(struct uva_adbc_query){.sql = texts[_i], .parameters = &rows});
+    if (_i != 1) /* that one is not started */
         ck_assert_int_eq(fixture_run(&f), EINVAL);
     fake_driver_close(&q);
 }
@@ -498,9 +527,11 @@ int main(void)
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);
     tcase_add_test(tc, idle_connections_are_closed);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
-                    parameters_are_bound,
-                    parameters_that_are_not_used_are_released, NULL);
+                    parameters_are_bound, NULL);
+    tcase_add_test(tc, a_driver_may_give_nothing);
+    tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
     suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
+                    parameters_that_are_not_used_are_released,
                     every_allocation_may_fail, NULL);
     return suite_main("pool", set_up, tear_down, tc, NULL);
 }

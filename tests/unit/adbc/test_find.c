@@ -14,6 +14,7 @@
 #include "adbc/manifest.h"
 #include "support/check_suite.h"
 #include "support/fake_driver.h"
+#include "support/faulty_libc.h"
 
 #define DRIVERS UVA_TEST_BUILD "/tests/drivers"
 #define FAKE    DRIVERS "/libadbc_driver_fake.so"
@@ -90,6 +91,7 @@ START_TEST(what_is_no_driver_is_refused)
     fails("libm.so.6", NULL, EINVAL, "is no ADBC driver");
     fails(FAKE, "Nothing", EINVAL, "'Nothing'");
     fails(FAKE, "fake_empty_init", EPROTO, "lacks functions");
+    fails("uv", NULL, EINVAL, "is no ADBC driver"); /* found by the linker */
     fails("no-such-driver", NULL, ENOENT, "ADBC_DRIVER_PATH (not set)");
 }
 END_TEST
@@ -238,6 +240,18 @@ START_TEST(long_keys_and_texts_are_refused)
 }
 END_TEST
 
+START_TEST(a_manifest_needs_memory)
+{
+    const char *path = write_file("good.toml", manifests[0]);
+
+    faulty_libc_only(1 << 20);
+    faulty_libc_fail(1);
+    fails(path, NULL, ENOMEM, "good.toml");
+    ck_assert(faulty_libc_stop());
+    faulty_libc_only(0);
+}
+END_TEST
+
 START_TEST(a_manifest_may_not_be_endless)
 {
     char *text = malloc((1 << 20) + 2);
@@ -260,6 +274,7 @@ int main(void)
     tcase_add_test(tc, a_manifest_is_found_in_the_users_folder);
     tcase_add_test(tc, long_keys_and_texts_are_refused);
     tcase_add_test(tc, a_manifest_may_not_be_endless);
+    tcase_add_test(tc, a_manifest_needs_memory);
     suite_add_loops(tc, 0, 3, a_name_is_found_in_the_environment, NULL);
     suite_add_loops(tc, 0, 4, a_manifest_leads_to_a_library, NULL);
     suite_add_loops(tc, 0, sizeof(bad) / sizeof(*bad),
