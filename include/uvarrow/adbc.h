@@ -61,14 +61,28 @@ uva_adbc_execute(struct uva_runtime *runtime, struct AdbcStatement *statement,
                  const struct uva_adbc_source *options,
                  struct uva_error *error);
 
+/** Loads a driver, which blocks: `driver` is a file, or a name that is looked
+ * for as the ADBC driver manager does ("sqlite"); `entrypoint` may be NULL, and
+ * is that of a manifest or guessed then. Fills in `*out`, for ADBC 1.1 or, if
+ * the driver does not have that, for 1.0: functions that it lacks are NULL. The
+ * library is never unloaded. Returns 0; ENOENT if there is no such driver;
+ * EINVAL for a library that is none, a bad manifest or a NULL; EPROTO for a
+ * driver that lacks functions; ENOMEM; or the error of the driver.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK int uva_adbc_load_driver(const char *driver,
+                                                const char *entrypoint,
+                                                struct AdbcDriver *out,
+                                                struct uva_error *error);
+
 /* ---- a pool of connections ----------------------------------------------- */
 
 struct uva_adbc_pool; /* a database, and connections to it */
 
 /** What a pool connects to. All texts are copied. */
 struct uva_adbc_pool_options {
-    /* a file, or a name that is looked for as the ADBC driver manager does
-     * ("sqlite"); NULL: the scheme of the option "uri" */
+    /* a file or a name, as for uva_adbc_load_driver(); NULL: the scheme of the
+     * option "uri", of which the driver gets the rest unless that begins with
+     * two slashes ("sqlite:flights.db", "postgresql://localhost") */
     const char *driver;
     const char *entrypoint;     /* NULL: that of a manifest, or guessed */
     const char *const *options; /* key, value, ..., NULL: of the database */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "adbc/find.h"
+#include "uvarrow/adbc.h"
 
 /* ---- names -------------------------------------------------------------- */
 
@@ -138,5 +139,20 @@ int uva__adbc_driver_load(const char *driver, const char *entrypoint,
         code = symbol_find(&found, entrypoint, &init, failure);
     if (code == 0)
         code = driver_init(init, found.name, out, failure);
+    return code;
+}
+
+int uva_adbc_load_driver(const char *driver, const char *entrypoint,
+                         struct AdbcDriver *out, struct uva_error *error)
+{
+    struct uva__adbc_failure failure = {0};
+    int code;
+
+    if (out == NULL)
+        return uva_error_set(error, EINVAL, "load_driver: the result is NULL");
+    code = uva__adbc_driver_load(driver, entrypoint, out, &failure);
+    if (code != 0 && error != NULL)
+        *error = failure.error;
+    uva__adbc_failure_fini(&failure);
     return code;
 }

@@ -34,11 +34,11 @@ char **uva__pairs_copy(const char *const *pairs)
     return copy;
 }
 
-const char *uva__pairs_get(char *const *pairs, const char *key)
+char **uva__pairs_find(char **pairs, const char *key)
 {
     for (; pairs[0] != NULL; pairs += 2)
         if (strcmp(pairs[0], key) == 0)
-            return pairs[1];
+            return &pairs[1];
     return NULL;
 }
 

@@ -12,8 +12,8 @@ bool uva__pairs_are_whole(const char *const *pairs);
  * without memory. `pairs` NULL: gives no pairs. */
 char **uva__pairs_copy(const char *const *pairs);
 
-/* Gives the value of a key, or NULL. */
-const char *uva__pairs_get(char *const *pairs, const char *key);
+/* Gives the place of the value of a key, or NULL. */
+char **uva__pairs_find(char **pairs, const char *key);
 
 /* Sets each option by `set`, which belongs to `what`. 0 or an errno, with a
  * failure that names the option. */

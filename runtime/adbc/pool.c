@@ -19,6 +19,7 @@
 
 #include "adbc/library.h"
 #include "adbc/pairs.h"
+#include "adbc/uri.h"
 #include "uvarrow/adapters.h"
 
 enum { CONNECTIONS = 8, IDLE_MS = 60000, WAIT_MS = 30000 };
@@ -390,18 +391,22 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
     return NULL;
 }
 
-/* The driver that is named, or the scheme of the URI. NULL without memory; ""
- * if neither is there. */
-static char *pool_driver(const struct uva_adbc_pool *pool,
+/* The driver that is named, or that of the scheme of the URI. NULL without
+ * memory; "" if neither is there. */
+static char *pool_driver(struct uva_adbc_pool *pool,
                          const struct uva_adbc_pool_options *o)
 {
-    const char *uri = uva__pairs_get(pool->options, "uri");
+    char **uri = uva__pairs_find(pool->options, "uri");
+    const int scheme = uri != NULL ? uva__adbc_uri_scheme(*uri) : 0;
+    char *driver;
 
     if (o->driver != NULL)
         return strdup(o->driver);
-    if (uri == NULL || strchr(uri, ':') == NULL)
+    if (scheme == 0)
         return strdup("");
-    return strndup(uri, strcspn(uri, ":"));
+    driver = uva__adbc_uri_driver(*uri, scheme);
+    *uri = uva__adbc_uri_rest(*uri, scheme);
+    return driver;
 }
 
 static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
@@ -420,7 +425,7 @@ static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
     if (pool->driver_name[0] == '\0')
         return uva_error_set(error, EINVAL,
                              "uva_adbc_pool_options: there is neither a driver "
-                             "nor the option \"uri\", which would name one");
+                             "nor an option \"uri\" whose scheme names one");
     pool->idle_ms = o->idle_ms > 0 ? o->idle_ms : IDLE_MS;
     return uva_turns_new(
         runtime, o->connections > 0 ? o->connections : CONNECTIONS,

@@ -12,9 +12,11 @@
 
 #include "adbc/library.h"
 #include "adbc/manifest.h"
+#include "adbc/uri.h"
 #include "support/check_suite.h"
 #include "support/fake_driver.h"
 #include "support/faulty_libc.h"
+#include "uvarrow/adbc.h"
 
 #define DRIVERS UVA_TEST_BUILD "/tests/drivers"
 #define FAKE    DRIVERS "/libadbc_driver_fake.so"
@@ -79,6 +81,55 @@ START_TEST(a_path_is_loaded)
 {
     loads(FAKE, NULL);
     loads(FAKE, "fake_other_init");
+}
+END_TEST
+
+START_TEST(a_program_may_load_a_driver)
+{
+    struct uva_error error = {0};
+
+    ck_assert_int_eq(uva_adbc_load_driver(FAKE, NULL, &driver, &error), 0);
+    ck_assert(driver.StatementExecuteQuery != NULL);
+    ck_assert_int_eq(uva_adbc_load_driver("/no/such", NULL, &driver, &error),
+                     ENOENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "/no/such"));
+    ck_assert_int_eq(uva_adbc_load_driver("/no/such", NULL, &driver, NULL),
+                     ENOENT);
+    ck_assert_int_eq(uva_adbc_load_driver(NULL, NULL, &driver, &error), EINVAL);
+    ck_assert_int_eq(uva_adbc_load_driver(FAKE, NULL, NULL, &error), EINVAL);
+}
+END_TEST
+
+START_TEST(a_uri_names_its_driver)
+{
+    static const struct {
+        const char *uri, *driver, *rest;
+    } uris[] = {
+        {"sqlite:flights.db", "sqlite", "flights.db"},
+        {"postgresql://a:b@c/d", "postgresql", "postgresql://a:b@c/d"},
+        {"postgres://c", "postgresql", "postgres://c"},
+        {"grpc+tls://c:1", "flightsql", "grpc+tls://c:1"},
+        {"a-b.c_2:", "a-b.c_2", ""},
+        {"plain", NULL, NULL},
+        {"/a/b:c", NULL, NULL},
+        {"2a:b", NULL, NULL},
+        {":a", NULL, NULL},
+        {"", NULL, NULL},
+    };
+    char text[40], *name;
+    int scheme;
+
+    for (size_t i = 0; i < sizeof(uris) / sizeof(*uris); i++) {
+        (void)strcpy(text, uris[i].uri);
+        scheme = uva__adbc_uri_scheme(text);
+        ck_assert_int_eq(scheme > 0, uris[i].driver != NULL);
+        if (scheme == 0)
+            continue;
+        name = uva__adbc_uri_driver(text, scheme);
+        ck_assert_str_eq(name, uris[i].driver);
+        ck_assert_str_eq(uva__adbc_uri_rest(text, scheme), uris[i].rest);
+        free(name);
+    }
 }
 END_TEST
 
@@ -268,6 +319,8 @@ int main(void)
     TCase *tc = tcase_create("find");
 
     tcase_add_test(tc, a_path_is_loaded);
+    tcase_add_test(tc, a_program_may_load_a_driver);
+    tcase_add_test(tc, a_uri_names_its_driver);
     tcase_add_test(tc, what_is_no_driver_is_refused);
     tcase_add_test(tc, an_old_driver_is_asked_again);
     tcase_add_test(tc, a_folder_that_is_too_long_is_passed_over);
