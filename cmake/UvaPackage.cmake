@@ -3,9 +3,6 @@
 
 if(UVA_COMPLETE)
     set(missing)
-    if(NOT EXISTS "${UVA_ADBC_INCLUDE}")
-        list(APPEND missing "adbc.h")
-    endif()
     foreach(program IN ITEMS dpkg-shlibdeps file)
         find_program(UVA_HAS_${program} ${program})
         mark_as_advanced(UVA_HAS_${program})

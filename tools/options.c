@@ -180,11 +180,22 @@ static int options_read(struct uva__options *options, char **args,
             code = option_read(options, &args, error);
         else if (options->sql == NULL)
             options->sql = *args;
-        else
+        else if (options->uri == NULL) { /* it was the database */
+            options->uri = options->sql;
+            options->sql = *args;
+        } else
             code = uva_error_set(error, EINVAL,
-                                 "more than one query; put it in quotes");
+                                 "more than one database and one query; put "
+                                 "them in quotes");
     }
     return code;
+}
+
+/* Whether the URI may name a driver. A stall needs one by itself. */
+static bool options_have_scheme(const struct uva__options *options)
+{
+    return options->set != UVA__OPTIONS_RUNS && options->uri != NULL &&
+           strchr(options->uri, ':') != NULL;
 }
 
 int uva__options_init(struct uva__options *options, char **args,
@@ -192,15 +203,14 @@ int uva__options_init(struct uva__options *options, char **args,
 {
     int code;
 
-    *options =
-        (struct uva__options){.set = set, .entrypoint = "AdbcDriverInit"};
+    *options = (struct uva__options){.set = set};
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
-    if (options->driver == NULL)
+    if (options->driver == NULL && !options_have_scheme(options))
         return uva_error_set(error, EINVAL,
-                             "no driver; give the path of an ADBC driver with "
-                             "--driver");
+                             "no driver; name an ADBC driver with --driver, or "
+                             "by the scheme of a URI");
     if (options->sql == NULL)
         return uva_error_set(error, EINVAL,
                              "no query; give it as the last argument, in "

@@ -35,8 +35,9 @@ struct uva__setting {
  * line. */
 struct uva__options {
     enum uva__options_set set; /* accepted options */
-    const char *driver;        /* path of the driver's shared library */
-    const char *entrypoint;    /* name of the driver's init function */
+    const char *driver;        /* its library, name or manifest; NULL: that of
+                                  the scheme of `uri` */
+    const char *entrypoint;    /* its init function; NULL: guessed */
     const char *uri;           /* URI of the database; NULL: not set */
     const char *sql;           /* the query */
     const char *output;        /* path of the file; NULL: standard output */

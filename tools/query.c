@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "driver.h"
+#include "connect.h"
 #include "heartbeat.h"
 #include "lines.h"
 #include "options.h"
@@ -30,13 +30,14 @@
 #define PROGRESS_MS 100
 
 static const char HELP[] =
-    "Usage: uvarrow query --driver PATH [OPTION]... SQL\n"
+    "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
     "\n"
     "Runs SQL through an ADBC driver and writes the rows as CSV.\n"
     "\n"
-    "  --driver PATH              shared library of the driver\n"
-    "  --entrypoint NAME          its first function (AdbcDriverInit)\n"
-    "  --uri URI                  of the database\n"
+    "  --driver DRIVER            its library, its name or a manifest (the\n"
+    "                             scheme of the URI)\n"
+    "  --entrypoint NAME          its first function (guessed)\n"
+    "  --uri URI                  of the database, like DATABASE\n"
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
@@ -214,12 +215,9 @@ static void query_watch(struct query *q)
 
 static int query_start_stream(struct query *q)
 {
-    struct uva_blocking_source source = {0};
     struct uva_map map = {0};
 
-    if (uva__driver_source(&q->options, &source) != 0)
-        return uva_error_set(&q->error, ENOMEM, "out of memory");
-    q->stream = uva_stream_from_blocking_cpu(q->runtime, NULL, &source);
+    q->stream = uva__connect(q->runtime, &q->options);
     if (uva__lines_map(&map) != 0)
         return uva_error_set(&q->error, ENOMEM, "out of memory");
     (void)uva_stream_map(q->stream, &map);

@@ -16,16 +16,17 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "connect.h"
 #include "csv.h"
-#include "driver.h"
 #include "heartbeat.h"
 #include "lines.h"
 #include "options.h"
 #include "report.h"
+#include "session.h"
 #include "uvarrow/uvarrow.h"
 
 static const char HELP[] =
-    "Usage: uvarrow stall --driver PATH [OPTION]... SQL\n"
+    "Usage: uvarrow stall --driver DRIVER [OPTION]... [DATABASE] SQL\n"
     "\n"
     "Runs SQL twice: with every call made on the thread of a libuv loop, one\n"
     "batch a turn, and through uvarrow. Turns the rows into CSV both times "
@@ -45,12 +46,12 @@ struct run {
     struct uva_error error;             /* code 0: none */
     bool stuck;                         /* a driver call has not returned */
 
-    struct uva_blocking_source source; /* sync: owns, through free_ctx */
-    uv_idle_t idle;                    /* sync: one iteration of the loop */
-    struct ArrowArrayStream rows;      /* sync: owns */
-    struct ArrowSchema schema;         /* sync: owns */
-    struct uva__csv csv;               /* sync: owns */
-    struct uva__text text;             /* sync: owns; CSV of the last batch */
+    struct uva__session session;  /* sync: owns */
+    uv_idle_t idle;               /* sync: one iteration of the loop */
+    struct ArrowArrayStream rows; /* sync: owns */
+    struct ArrowSchema schema;    /* sync: owns */
+    struct uva__csv csv;          /* sync: owns */
+    struct uva__text text;        /* sync: owns; CSV of the last batch */
 
     struct uva_runtime *runtime; /* async: owns, until closed */
 };
@@ -101,7 +102,8 @@ static int sync_error(struct run *run, int code, const char *what)
 
 static int sync_open(struct run *run)
 {
-    int code = run->source.open(run->source.ctx, &run->rows, &run->error);
+    int code =
+        uva__session_open(&run->session, run->options, &run->rows, &run->error);
 
     if (code != 0)
         return code;
@@ -153,24 +155,18 @@ static void sync_free(struct run *run)
     uva_schema_release(&run->schema);
     if (run->rows.release != NULL)
         run->rows.release(&run->rows);
-    run->source.free_ctx(run->source.ctx);
+    uva__session_close(&run->session);
 }
 
 static void sync_run(struct run *run)
 {
     if (run_begin(run) != 0)
         return;
-    if (uva__driver_source(run->options, &run->source) == 0) {
-        (void)uv_idle_init(&run->loop, &run->idle);
-        run->idle.data = run;
-        (void)uv_idle_start(&run->idle, sync_on_idle);
-        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
-        sync_free(run);
-    } else {
-        uva_error_set(&run->error, ENOMEM, "out of memory");
-        run_stop(run);
-        (void)uv_run(&run->loop, UV_RUN_DEFAULT);
-    }
+    (void)uv_idle_init(&run->loop, &run->idle);
+    run->idle.data = run;
+    (void)uv_idle_start(&run->idle, sync_on_idle);
+    (void)uv_run(&run->loop, UV_RUN_DEFAULT);
+    sync_free(run);
     run_end(run);
 }
 
@@ -210,15 +206,10 @@ static void async_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static int async_start(struct run *run)
 {
-    struct uva_blocking_source source = {0};
     struct uva_map map = {0};
-    struct uva_stream *stream;
-    int code;
+    struct uva_stream *stream = uva__connect(run->runtime, run->options);
+    int code = uva__lines_map(&map);
 
-    if (uva__driver_source(run->options, &source) != 0)
-        return uva_error_set(&run->error, ENOMEM, "out of memory");
-    stream = uva_stream_from_blocking_cpu(run->runtime, NULL, &source);
-    code = uva__lines_map(&map);
     if (code == 0) {
         (void)uva_stream_map(stream, &map);
         code = uva_stream_for_each(

@@ -333,14 +333,44 @@ class HowItEnds(Query):
         self.assertTrue(result.stdout.startswith(b"x\n1\n2\n"))
 
 
+class WhatIsAsked(Query):
+    """The ways to name a driver and a database."""
+
+    def ask(self, *words):
+        return subprocess.run(
+            [self.uvarrow, "query", "--quiet", *words,
+             "SELECT count(*) AS n FROM flights"],
+            capture_output=True, timeout=PATIENCE, env={
+                **os.environ,
+                "ADBC_DRIVER_PATH": os.path.dirname(self.driver)})
+
+    def test_a_driver_is_found_by_its_name(self):
+        result = self.ask("--driver", "sqlite", self.flights)
+        self.assertEqual((result.stdout, result.stderr), (b"n\n336776\n", b""))
+
+    def test_a_uri_picks_the_driver(self):
+        result = self.ask("sqlite:" + self.flights)
+        self.assertEqual((result.stdout, result.stderr), (b"n\n336776\n", b""))
+        result = self.ask("--uri", "sqlite:file:" + self.flights)
+        self.assertEqual((result.stdout, result.stderr), (b"n\n336776\n", b""))
+
+    def test_a_scheme_without_a_driver_is_named(self):
+        result = self.ask("nosuch://localhost")
+        self.assert_one_line(result, 2, "there is no driver 'nosuch'")
+
+
 class WhatIsRefused(Query):
     def test_a_driver_that_is_not_there(self):
         result = self.run_query("SELECT 1", driver="/nowhere/driver.so")
-        self.assert_one_line(result, 2, "--driver")
+        self.assert_one_line(result, 2, "cannot load the driver")
+
+    def test_a_name_that_no_driver_has(self):
+        result = self.run_query("SELECT 1", driver="nowhere")
+        self.assert_one_line(result, 2, "there is no driver 'nowhere'")
 
     def test_a_library_that_is_no_driver(self):
         result = self.run_query("SELECT 1", driver="libc.so.6")
-        self.assert_one_line(result, 2, "not an ADBC driver")
+        self.assert_one_line(result, 2, "is no ADBC driver")
 
     def test_a_file_that_is_no_library(self):
         result = self.run_query("SELECT 1", driver=os.path.abspath(__file__))
@@ -372,7 +402,7 @@ class WhatIsRefused(Query):
 
     def test_a_setting_the_driver_does_not_know(self):
         result = self.run_query("SELECT 1", "--option", "no.such=1")
-        self.assert_one_line(result, 2, "--option")
+        self.assert_one_line(result, 2, "option no.such")
 
     def test_an_output_that_cannot_be_opened(self):
         result = self.run_query("SELECT 1", "--output", "/nowhere/out.csv")

@@ -13,7 +13,6 @@ import unittest
 import xml.etree.ElementTree as xml
 
 TOOL = os.environ.get("UVA_TEST_TOOL")
-DRIVERLESS = os.environ.get("UVA_TEST_DRIVERLESS", TOOL)
 BUILD = os.environ.get("UVA_TEST_BUILD", "")
 SOURCE = os.environ.get("UVA_TEST_SOURCE", ".")
 if not TOOL or os.environ.get("UVA_TEST_SANITIZE"):
@@ -64,23 +63,6 @@ class Tck(unittest.TestCase):
                               capture_output=True, preexec_fn=few_files)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, "uvarrow: no process to be had\n")
-
-    # ---- without adbc.h --------------------------------------------------
-
-    def test_built_without_adbc_the_suite_is_there(self):
-        done = subprocess.run([DRIVERLESS, "tck", "--filter", "AP-06", EXAMPLE],
-                              text=True, capture_output=True, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertIn("\n2 held, ", done.stdout)
-
-    def test_built_without_adbc_a_query_says_so(self):
-        for command in (["query"], ["stall"]):
-            done = subprocess.run(
-                [DRIVERLESS, *command, "--driver", "any.so", "SELECT 1"],
-                text=True, capture_output=True, check=False)
-            self.assertGreater(done.returncode, 0, done)
-            self.assertIn("built without adbc.h", done.stderr)
-            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     # ---- bad input -------------------------------------------------------
 

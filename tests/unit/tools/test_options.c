@@ -29,12 +29,28 @@ START_TEST(options_stand_before_and_after_the_query)
 
     ck_assert_int_eq(read_line(&options, line, NULL), 0);
     ck_assert_str_eq(options.driver, "d.so");
-    ck_assert_str_eq(options.entrypoint, "AdbcDriverInit");
+    ck_assert_ptr_null(options.entrypoint);
     ck_assert_str_eq(options.uri, "file:x?a=b");
     ck_assert_str_eq(options.sql, "SELECT");
     ck_assert_str_eq(options.output, "o");
     ck_assert_str_eq(options.trace, "t");
     ck_assert(options.quiet && !options.help);
+    uva__options_fini(&options);
+}
+END_TEST
+
+START_TEST(the_database_stands_before_the_query)
+{
+    char line[] = "grpc://d --quiet SELECT", named[] = "--driver d a.db SELECT";
+    struct uva__options options;
+
+    ck_assert_int_eq(read_line(&options, line, NULL), 0);
+    ck_assert_ptr_null(options.driver);
+    ck_assert_str_eq(options.uri, "grpc://d");
+    ck_assert_str_eq(options.sql, "SELECT");
+    uva__options_fini(&options);
+    ck_assert_int_eq(read_line(&options, named, NULL), 0);
+    ck_assert_str_eq(options.uri, "a.db");
     uva__options_fini(&options);
 }
 END_TEST
@@ -86,7 +102,9 @@ START_TEST(mistakes_are_explained)
     } MISTAKES[] = {
         {"SELECT", "no driver"},
         {"--driver d", "no query"},
-        {"--driver d S E", "more than one query"},
+        {"a.db SELECT", "no driver"},
+        {"--driver d D S E", "more than one database"},
+        {"--driver d --uri u S E", "more than one database"},
         {"--driver d S --uri", "--uri needs a value"},
         {"--driver d S --quiet=x", "--quiet takes no value"},
         {"--driver d S --quie", "no option '--quie'"},
@@ -116,6 +134,7 @@ int main(void)
     TCase *lines = tcase_create("command lines");
 
     tcase_add_test(lines, options_stand_before_and_after_the_query);
+    tcase_add_test(lines, the_database_stands_before_the_query);
     tcase_add_test(lines, settings_keep_their_place_and_order);
     tcase_add_test(lines, two_dashes_end_the_options);
     tcase_add_test(lines, help_needs_nothing_else);

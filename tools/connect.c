@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A query of a command line as a stream: a pool of one connection, which the
+ * stream keeps. */
+#include "connect.h"
+
+#include "uvarrow/adbc.h"
+
+/* Key, value, ..., NULL: all settings of one place, and the URI. */
+struct pairs {
+    const char *texts[2 * UVA__OPTIONS_SETTINGS + 3];
+};
+
+static struct pairs pairs_of(const struct uva__options *options,
+                             enum uva__setting_place place)
+{
+    struct pairs pairs = {{NULL}};
+    size_t count = 0;
+
+    if (place == UVA__SETTING_DATABASE && options->uri != NULL) {
+        pairs.texts[count++] = "uri";
+        pairs.texts[count++] = options->uri;
+    }
+    for (size_t i = 0; i < options->n_settings; i++) {
+        if (options->settings[i].place != place)
+            continue;
+        pairs.texts[count++] = options->settings[i].key;
+        pairs.texts[count++] = options->settings[i].value;
+    }
+    return pairs;
+}
+
+struct uva_stream *uva__connect(struct uva_runtime *runtime,
+                                const struct uva__options *options)
+{
+    const struct pairs database = pairs_of(options, UVA__SETTING_DATABASE),
+                       connection = pairs_of(options, UVA__SETTING_CONNECTION),
+                       statement = pairs_of(options, UVA__SETTING_STATEMENT);
+    struct uva_adbc_pool *pool;
+    struct uva_stream *stream;
+    struct uva_error error = {0};
+
+    if (uva_adbc_pool_new(runtime,
+                          &(struct uva_adbc_pool_options){
+                              .driver = options->driver,
+                              .entrypoint = options->entrypoint,
+                              .options = database.texts,
+                              .connection_options = connection.texts,
+                              .connections = 1},
+                          &pool, &error) != 0)
+        return uva_stream_from_error(runtime, &error);
+    stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = options->sql,
+                                       .options = statement.texts});
+    uva_adbc_pool_release(pool);
+    return stream;
+}
