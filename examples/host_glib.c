@@ -2,7 +2,7 @@
 /* A GLib program hosts the runtime as one source on one descriptor, and pulls
  * batches: it requests the next one when it is idle.
  *
- *     example_host_glib DRIVER.so URI SQL */
+ *     example_host_glib DRIVER URI SQL */
 #include <glib-unix.h>
 #include <stdio.h>
 
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     struct app app = {0};
 
     if (argc != 4) {
-        fprintf(stderr, "usage: %s DRIVER.so URI SQL\n", argv[0]);
+        fprintf(stderr, "usage: %s DRIVER URI SQL\n", argv[0]);
         return 2;
     }
     if (uva_runtime_open(NULL, &(struct uva_runtime_options){.no_thread = true},
@@ -76,14 +76,10 @@ int main(int argc, char **argv)
     app.main = g_main_loop_new(NULL, FALSE);
     g_unix_fd_add(uva_runtime_fd(app.rt), G_IO_IN, turn, app.rt);
 
-    app.stream = uva_stream_from_blocking_cpu(
-        app.rt, NULL,
-        &(struct uva_blocking_source){
-            .open = database_open,
-            .interrupt = database_interrupt,
-            .free_ctx = database_free,
-            .ctx = database_new(argv[1], argv[2], argv[3]),
-            .window = {.batches = 4}}); /* batches read ahead */
+    app.stream = database_query(
+        app.rt, argv[1], argv[2],
+        &(struct uva_adbc_query){.sql = argv[3],
+                                 .window = {.batches = 4}}); /* ahead */
     g_idle_add(ask, &app);
     g_main_loop_run(app.main);
     g_main_loop_unref(app.main);

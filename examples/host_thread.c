@@ -2,7 +2,7 @@
 /* A program without a loop: the runtime starts a thread. The program waits
  * until a query has given a number of rows, and then stops the query:
  *
- *     example_host_thread DRIVER.so URI SQL ROWS */
+ *     example_host_thread DRIVER URI SQL ROWS */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,20 +59,15 @@ int main(int argc, char **argv)
     struct uva_error error;
 
     if (argc != 5) {
-        fprintf(stderr, "usage: %s DRIVER.so URI SQL ROWS\n", argv[0]);
+        fprintf(stderr, "usage: %s DRIVER URI SQL ROWS\n", argv[0]);
         return 2;
     }
     if (uva_runtime_open(NULL, NULL, &rt, &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    s = uva_stream_from_blocking_cpu(
-        rt, NULL,
-        &(struct uva_blocking_source){
-            .open = database_open,
-            .interrupt = database_interrupt,
-            .free_ctx = database_free,
-            .ctx = database_new(argv[1], argv[2], argv[3])});
+    s = database_query(rt, argv[1], argv[2],
+                       &(struct uva_adbc_query){.sql = argv[3]});
     if (uva_stream_for_each(s,
                             &(struct uva_consumer){.on_batch = on_batch,
                                                    .on_done = on_done,

@@ -55,13 +55,8 @@ struct query {
 
 static struct uva_stream *query_stream(const struct query *q)
 {
-    struct uva_stream *s = uva_stream_from_blocking_cpu(
-        q->rt, NULL,
-        &(struct uva_blocking_source){
-            .open = database_open,
-            .interrupt = database_interrupt,
-            .free_ctx = database_free,
-            .ctx = database_new(q->driver, q->uri, SQL)});
+    struct uva_stream *s = database_query(q->rt, q->driver, q->uri,
+                                          &(struct uva_adbc_query){.sql = SQL});
 
     uva_stream_set_name(s, q->name);
     uva_stream_timeout(
@@ -471,10 +466,9 @@ int main(int argc, char **argv)
     }
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     app.file.loop = loop;
-    if (uva_runtime_open(loop,
-                         &(struct uva_runtime_options){.memory_bytes = 16 << 20,
-                                                       .sources_open = 2},
-                         &app.rt, &error) != 0 ||
+    if (uva_runtime_open(
+            loop, &(struct uva_runtime_options){.memory_bytes = 16 << 20},
+            &app.rt, &error) != 0 ||
         uva_group_new(app.rt, true, &app.group, &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
         return 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a query and prints its rows, without ever blocking the loop:
  *
- *     example_print_rows DRIVER.so URI SQL
+ *     example_print_rows DRIVER URI SQL
  *
  * The database is opened and read on a worker of the library. The rows arrive
  * on the loop, a batch at a time, and no faster than they are printed. */
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     int result = 0;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: %s DRIVER.so URI SQL\n", argv[0]);
+        fprintf(stderr, "usage: %s DRIVER URI SQL\n", argv[0]);
         return 2;
     }
     if (uva_runtime_open(loop, NULL, &rt, &error) != 0) {
@@ -48,13 +48,8 @@ int main(int argc, char **argv)
         return 1;
     }
 
-    s = uva_stream_from_blocking_cpu(
-        rt, NULL,
-        &(struct uva_blocking_source){
-            .open = database_open,
-            .interrupt = database_interrupt,
-            .free_ctx = database_free,
-            .ctx = database_new(argv[1], argv[2], argv[3])});
+    s = database_query(rt, argv[1], argv[2],
+                       &(struct uva_adbc_query){.sql = argv[3]});
     result = uva_stream_for_each(s,
                                  &(struct uva_consumer){.on_schema = on_schema,
                                                         .on_batch = on_batch,

@@ -4,133 +4,26 @@
  * and the rows arrive on the loop, where a timer keeps running.
  *
  * $DUCKDB is libduckdb.so; or the library of Python's package duckdb,
- * _duckdb*.so, with $LIBPYTHON, libpython3.*.so, which it needs. $ADBC is the
- * folder of arrow-adbc/adbc.h, as in Python's package adbc_driver_manager.
+ * _duckdb*.so, with $LIBPYTHON, libpython3.*.so, which it needs.
  *
- *     $ cc read_parquet.c $(pkg-config --cflags --libs uvarrow libuv) -I"$ADBC"
+ *     $ cc read_parquet.c $(pkg-config --cflags --libs uvarrow-adbc libuv)
  *     $ ./a.out flights.parquet distance "$DUCKDB" $LIBPYTHON 2>beats
  *     336776 rows, distance is 350217607 in all
  *
  * Then `beats` has the number of ticks of the timer, of 1 ms, during the
  * query. */
-#include <arrow-adbc/adbc.h>
 #include <dlfcn.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 
+#include "uvarrow/adbc.h"
 #include "uvarrow/uvarrow.h"
-
-/* ---- DuckDB, as the hooks of a blocking source -------------------------- */
-
-struct duck {
-    const char *library, *sql;        /* borrows */
-    struct AdbcDriver driver;         /* owns what duck_open() sets */
-    struct AdbcDatabase database;     /* owns what duck_open() sets */
-    struct AdbcConnection connection; /* owns what duck_open() sets */
-    struct AdbcStatement statement;   /* owns what duck_open() sets */
-    atomic_bool executing;            /* `statement` may be cancelled */
-};
-
-/* Converts an error of ADBC. */
-static int duck_check(AdbcStatusCode status, struct AdbcError *said,
-                      struct uva_error *error)
-{
-    int code = 0;
-
-    if (status != ADBC_STATUS_OK)
-        code = uva_error_set(
-            error, status == ADBC_STATUS_CANCELLED ? ECANCELED : EIO, "%s",
-            said->message != NULL ? said->message : "no reason given");
-    if (said->release != NULL)
-        said->release(said);
-    return code;
-}
-
-static int duck_load(struct duck *d, struct uva_error *error)
-{
-    void *library = dlopen(d->library, RTLD_NOW | RTLD_LOCAL); /* kept */
-    struct AdbcError said = {0};
-    AdbcDriverInitFunc init;
-    void *function;
-
-    if (library == NULL)
-        return uva_error_set(error, ENOENT, "%s", dlerror());
-    function = dlsym(library, "duckdb_adbc_init");
-    if (function == NULL)
-        return uva_error_set(error, EINVAL, "%s is not DuckDB", d->library);
-    memcpy(&init, &function, sizeof(init)); /* C has no cast for that */
-    return duck_check(init(ADBC_VERSION_1_1_0, &d->driver, &said), &said,
-                      error);
-}
-
-/* Slow: runs on a worker. The fields that duck_interrupt() uses are set before
- * `executing`. */
-static int duck_open(void *ctx, struct ArrowArrayStream *out,
-                     struct uva_error *error)
-{
-    struct AdbcError said = {0};
-    struct duck *d = ctx;
-    AdbcStatusCode status;
-    int code = duck_load(d, error);
-
-    if (code != 0)
-        return code;
-    status = d->driver.DatabaseNew(&d->database, &said);
-    if (status == ADBC_STATUS_OK)
-        status = d->driver.DatabaseInit(&d->database, &said);
-    if (status == ADBC_STATUS_OK)
-        status = d->driver.ConnectionNew(&d->connection, &said);
-    if (status == ADBC_STATUS_OK)
-        status = d->driver.ConnectionInit(&d->connection, &d->database, &said);
-    if (status == ADBC_STATUS_OK)
-        status = d->driver.StatementNew(&d->connection, &d->statement, &said);
-    if (status == ADBC_STATUS_OK)
-        status = d->driver.StatementSetSqlQuery(&d->statement, d->sql, &said);
-    if (status == ADBC_STATUS_OK) {
-        atomic_store(&d->executing, true);
-        status =
-            d->driver.StatementExecuteQuery(&d->statement, out, NULL, &said);
-    }
-    return duck_check(status, &said, error);
-}
-
-/* Called because of a cancel, while open or get_next runs. */
-static void duck_interrupt(void *ctx)
-{
-    struct AdbcError said = {0};
-    struct duck *d = ctx;
-
-    if (atomic_load(&d->executing))
-        (void)d->driver.StatementCancel(&d->statement, &said);
-    if (said.release != NULL)
-        said.release(&said);
-}
-
-/* The last call, after the rows were released. */
-static void duck_close(void *ctx)
-{
-    struct AdbcError said = {0};
-    struct duck *d = ctx;
-
-    if (d->statement.private_data != NULL)
-        (void)d->driver.StatementRelease(&d->statement, &said);
-    if (d->connection.private_data != NULL)
-        (void)d->driver.ConnectionRelease(&d->connection, &said);
-    if (d->database.private_data != NULL)
-        (void)d->driver.DatabaseRelease(&d->database, &said);
-    if (d->driver.release != NULL)
-        (void)d->driver.release(&d->driver, &said);
-    if (said.release != NULL)
-        said.release(&said);
-}
 
 /* ---- the rows, on the loop ---------------------------------------------- */
 
 struct app {
-    struct duck duck;
     uv_timer_t heart;
     const char *name; /* of the column to be summed */
     int64_t column;   /* number of the column; -1: none, or not int64 */
@@ -190,23 +83,29 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
 /* ---- the program -------------------------------------------------------- */
 
-static int start(struct uva_runtime *rt, struct app *app)
+/* A pool of connections to a database in memory, which DuckDB makes. */
+static int start(struct uva_runtime *rt, struct app *app, const char *library,
+                 const char *sql)
 {
-    struct uva_stream *s = uva_stream_from_blocking_cpu(
-        rt, NULL,
-        &(struct uva_blocking_source){.open = duck_open,
-                                      .interrupt = duck_interrupt,
-                                      .free_ctx = duck_close,
-                                      .ctx = &app->duck});
-    const int code =
-        uva_stream_for_each(s,
-                            &(struct uva_consumer){.on_schema = on_schema,
-                                                   .on_batch = on_batch,
-                                                   .on_done = on_done,
-                                                   .ctx = app},
-                            NULL);
+    struct uva_adbc_pool *pool;
+    struct uva_error error;
+    struct uva_stream *s;
+    int code = uva_adbc_pool_new(
+        rt, &(struct uva_adbc_pool_options){.driver = library}, &pool, &error);
 
+    if (code != 0) {
+        fprintf(stderr, "%s\n", error.message);
+        return code;
+    }
+    s = uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
+    code = uva_stream_for_each(s,
+                               &(struct uva_consumer){.on_schema = on_schema,
+                                                      .on_batch = on_batch,
+                                                      .on_done = on_done,
+                                                      .ctx = app},
+                               NULL);
     uva_stream_release(s);
+    uva_adbc_pool_release(pool); /* the stream keeps it */
     return code;
 }
 
@@ -227,10 +126,9 @@ int main(int argc, char **argv)
     (void)snprintf(sql, sizeof(sql), "SELECT * FROM read_parquet('%.4096s')",
                    argv[1]);
     app.name = argv[2];
-    app.duck.sql = sql;
-    app.duck.library = argv[3];
 
-    if (uva_runtime_open(loop, NULL, &rt, NULL) != 0 || start(rt, &app) != 0)
+    if (uva_runtime_open(loop, NULL, &rt, NULL) != 0 ||
+        start(rt, &app, argv[3], sql) != 0)
         return 1;
     uv_timer_init(loop, &app.heart);
     uv_timer_start(&app.heart, on_heart, 1, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A TCP server: each connection receives the rows of a query as text.
  *
- *     example_row_server DRIVER.so URI SQL PORT        then: nc localhost PORT
+ *     example_row_server DRIVER URI SQL PORT        then: nc localhost PORT
  *
  * A client that reads slowly slows its query down, up to the database. If a
  * client disconnects, its query is cancelled at once. SIGTERM ends the server
@@ -15,21 +15,23 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "database.h"
 #include "rows.h"
+#include "uvarrow/adbc.h"
 
 #define HIGH_BYTES ((size_t)1 << 20) /* pause the query at so many bytes */
 #define LOW_BYTES  ((size_t)1 << 18) /* and resume it at so many */
 
 enum { DRAIN_MS = 30000, FLUSH_MS = 5000 }; /* limits of a graceful end */
+enum { CONNECTIONS = 64 };                  /* to the database, at most */
 
 static struct uva_runtime *rt;
+static struct uva_adbc_pool *pool;
+static const char *sql;
 static uv_tcp_t server;
 static uv_signal_t interrupt, terminate;
 static uv_timer_t flush;
 static int connections; /* sockets that are not closed */
 static bool drained;    /* no query runs, and none will */
-static char **arguments;
 
 static void server_end(void);
 
@@ -148,13 +150,8 @@ static int conn_query(struct conn *c)
     struct uva_error error;
     int code;
 
-    c->stream = uva_stream_from_blocking_cpu(
-        rt, NULL,
-        &(struct uva_blocking_source){
-            .open = database_open,
-            .interrupt = database_interrupt,
-            .free_ctx = database_free,
-            .ctx = database_new(arguments[1], arguments[2], arguments[3])});
+    c->stream =
+        uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
     code = uva_stream_for_each(c->stream,
                                &(struct uva_consumer){.on_schema = on_schema,
                                                       .on_batch = on_batch,
@@ -286,6 +283,19 @@ static int listen_on(uv_loop_t *loop, int port)
     return code;
 }
 
+/* More clients than connections wait for their turn. */
+static int pool_open(const char *driver, const char *uri,
+                     struct uva_error *error)
+{
+    const char *options[] = {"uri", uri, NULL};
+
+    return uva_adbc_pool_new(
+        rt,
+        &(struct uva_adbc_pool_options){
+            .driver = driver, .options = options, .connections = CONNECTIONS},
+        &pool, error);
+}
+
 int main(int argc, char **argv)
 {
     uv_loop_t *loop = uv_default_loop();
@@ -293,15 +303,16 @@ int main(int argc, char **argv)
     int code;
 
     if (argc != 5) {
-        fprintf(stderr, "usage: %s DRIVER.so URI SQL PORT\n", argv[0]);
+        fprintf(stderr, "usage: %s DRIVER URI SQL PORT\n", argv[0]);
         return 2;
     }
-    arguments = argv;
     signal(SIGPIPE, SIG_IGN); /* for writes to a closed connection */
-    if (uva_runtime_open(loop, NULL, &rt, &error) != 0) {
+    if (uva_runtime_open(loop, NULL, &rt, &error) != 0 ||
+        pool_open(argv[1], argv[2], &error) != 0) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
+    sql = argv[3];
     uv_signal_init(loop, &interrupt);
     uv_signal_start(&interrupt, on_interrupt, SIGINT);
     uv_signal_init(loop, &terminate);
@@ -313,5 +324,6 @@ int main(int argc, char **argv)
         server_stop();
     }
     uv_run(loop, UV_RUN_DEFAULT);
+    uva_adbc_pool_release(pool); /* closes its idle connections */
     return uv_loop_close(loop) != 0 || code != 0;
 }
