@@ -133,6 +133,68 @@ UVA_API UVA_MUST_CHECK struct uva_stream *
 uva_stream_from_query(struct uva_adbc_pool *pool,
                       const struct uva_adbc_query *query);
 
+/* ---- partitions ---------------------------------------------------------- */
+
+/** Creates a stream of the partitions of a query's result instead of its rows:
+ * one batch with one binary column, "partition". Another pool, also of
+ * another process, can read them. ENOTSUP if the driver has no partitions;
+ * otherwise as uva_stream_from_query(). Returns the stream, never NULL, with
+ * one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_query_partitions(struct uva_adbc_pool *pool,
+                                 const struct uva_adbc_query *query);
+
+/** Creates a stream of the rows of one partition, which is copied. `window` may
+ * be NULL. Otherwise as uva_stream_from_query(). Returns the stream, never
+ * NULL, with one reference for the caller. Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_partition(struct uva_adbc_pool *pool, const void *partition,
+                          size_t size, const struct uva_window *window);
+
+/** Creates a stream of the rows of all partitions in a batch that
+ * uva_stream_from_query_partitions() gave: a stream for each of them, merged by
+ * uva_stream_merge(), and as many at one time as the pool has connections.
+ * Their order is not kept. Without partitions there are no columns and no rows.
+ * `batch` is borrowed for the call, EINVAL if it is no such batch. Returns the
+ * stream, never NULL, with one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_partitions(struct uva_adbc_pool *pool,
+                           const struct ArrowArray *batch);
+
+/* ---- the catalog --------------------------------------------------------- */
+
+/** Which objects of a database are listed. All texts are copied. */
+struct uva_adbc_objects {
+    int depth; /* ADBC_OBJECT_DEPTH_...; 0: down to columns and constraints */
+    const char *catalog;            /* a pattern, as for LIKE; NULL: any */
+    const char *db_schema;          /* a pattern; NULL: any */
+    const char *table;              /* a pattern; NULL: any */
+    const char *column;             /* a pattern; NULL: any */
+    const char *const *table_types; /* ..., NULL: only tables of these types */
+    struct uva_window window;       /* read ahead of demand */
+    void *reserved[4];
+};
+
+/** Creates a stream of the catalogs of the database, with their schemas, tables
+ * and columns in nested columns, as ADBC defines for GetObjects. `which` may be
+ * NULL: all. Otherwise as uva_stream_from_query(). Returns the stream, never
+ * NULL, with one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_objects(struct uva_adbc_pool *pool,
+                        const struct uva_adbc_objects *which);
+
+/** Creates a stream that has the schema of a table and no rows. `catalog` and
+ * `db_schema` may be NULL. ENOENT if the driver reports that there is no such
+ * table; otherwise as uva_stream_from_query(). Returns the stream, never NULL,
+ * with one reference for the caller.
+ * Thread: any. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_table_schema(struct uva_adbc_pool *pool, const char *catalog,
+                             const char *db_schema, const char *table);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,57 +13,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "adbc/fixed.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* ---- an empty result ---------------------------------------------------- */
-
-static void schema_on_release(struct ArrowSchema *schema)
-{
-    schema->release = NULL;
-}
-
-static int nothing_get_schema(struct ArrowArrayStream *self,
-                              struct ArrowSchema *out)
-{
-    (void)self;
-    *out = (struct ArrowSchema){
-        .format = "+s", .name = "", .release = schema_on_release};
-    return 0;
-}
-
-static int nothing_get_next(struct ArrowArrayStream *self,
-                            struct ArrowArray *out)
-{
-    (void)self;
-    out->release = NULL;
-    return 0;
-}
-
-static const char *nothing_get_last_error(struct ArrowArrayStream *self)
-{
-    (void)self;
-    return NULL;
-}
-
-static void nothing_on_release(struct ArrowArrayStream *self)
-{
-    self->release = NULL;
-}
-
-static const struct ArrowArrayStream nothing = {
-    .get_schema = nothing_get_schema,
-    .get_next = nothing_get_next,
-    .get_last_error = nothing_get_last_error,
-    .release = nothing_on_release,
-};
-
 /* ---- the driver's stream, with the driver's errors ---------------------- */
+
+/* NULL: nothing was taken that belongs to a driver. */
+static struct AdbcDriver *execution_driver(const struct uva__execution *e)
+{
+    return e->connection != NULL ? e->connection->private_driver
+                                 : e->statement.private_driver;
+}
 
 /* A stream of ADBC 1.1 knows more of its failure than a code and a text. */
 static int result_explain(struct uva__execution *e, int code)
 {
-    const struct AdbcDriver *driver = e->statement.private_driver;
+    const struct AdbcDriver *driver = execution_driver(e);
     AdbcStatusCode status = ADBC_STATUS_OK;
     const struct AdbcError *error = NULL;
     const char *text;
@@ -136,26 +102,32 @@ static void execution_describe(struct uva__execution *e, int64_t rows)
         e->described[0] = '\0'; /* cannot be: there is room */
 }
 
-static int execution_run(struct uva__execution *e)
+static int statement_run(struct uva__execution *e, int64_t *rows)
 {
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
+    const AdbcStatusCode status = driver->StatementExecuteQuery(
+        &e->statement, e->is_update ? NULL : &e->result, rows, &error);
+
+    return uva__adbc_failure_take(&e->failure, "the query fails", status,
+                                  &error, driver);
+}
+
+static int execution_run(struct uva__execution *e)
+{
     int64_t rows = -1;
-    AdbcStatusCode status;
     int code;
 
     if (atomic_load(&e->is_cancelled))
         return uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled");
-    status = driver->StatementExecuteQuery(
-        &e->statement, e->is_update ? NULL : &e->result, &rows, &error);
-    code = uva__adbc_failure_take(&e->failure, "the query fails", status,
-                                  &error, driver);
+    code =
+        e->ops->run != NULL ? e->ops->run(e, &rows) : statement_run(e, &rows);
     if (code != 0) {
         e->result.release = NULL;
         return code;
     }
     if (e->result.release == NULL)
-        e->result = nothing;
+        uva__fixed_nothing(&e->result);
     execution_describe(e, rows);
     return 0;
 }
@@ -190,9 +162,9 @@ static void execution_interrupt(void *ctx)
     atomic_store(&e->is_cancelled, true); /* first: read after each step */
     if (!atomic_load(&e->may_cancel))
         return;
-    driver = e->statement.private_driver;
+    driver = execution_driver(e);
     error = uva__adbc_error(driver);
-    if (driver->StatementCancel != NULL)
+    if (e->statement.private_driver != NULL && driver->StatementCancel != NULL)
         status = driver->StatementCancel(&e->statement, &error);
     uva__adbc_error_drop(&error);
     if (status == ADBC_STATUS_OK || e->connection == NULL ||

@@ -16,6 +16,9 @@ struct uva__execution_ops {
     /* makes the statement ready, and sets `may_cancel` as soon as there is one.
      * 0 or an errno, with the failure. NULL: it is ready */
     int (*prepare)(struct uva__execution *execution);
+    /* executes, and gives `result` and, if it is known, how many rows were
+     * affected. 0 or an errno, with the failure. NULL: executes `statement` */
+    int (*run)(struct uva__execution *execution, int64_t *rows);
     /* the statement was released: frees the execution. Any thread */
     void (*free)(struct uva__execution *execution);
 };

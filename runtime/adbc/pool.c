@@ -34,6 +34,7 @@ struct uva_adbc_pool {
     char *entrypoint;            /* owns; NULL: guessed */
     char **options;              /* owns: of the database */
     char **connection_options;   /* owns */
+    int32_t connections;         /* at most */
     int64_t idle_ms;
     atomic_long refs;      /* the user, streams, and the closing job */
     atomic_long holds;     /* of the memory: all `refs`, and a release */
@@ -301,6 +302,11 @@ struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool)
     return pool->turns;
 }
 
+int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool)
+{
+    return pool->connections;
+}
+
 static void idle_close(struct uva_adbc_pool *pool)
 {
     struct uva__connection *idle;
@@ -427,9 +433,10 @@ static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
                              "uva_adbc_pool_options: there is neither a driver "
                              "nor an option \"uri\" whose scheme names one");
     pool->idle_ms = o->idle_ms > 0 ? o->idle_ms : IDLE_MS;
-    return uva_turns_new(
-        runtime, o->connections > 0 ? o->connections : CONNECTIONS,
-        o->wait_ms > 0 ? o->wait_ms : WAIT_MS, &pool->turns, error);
+    pool->connections = o->connections > 0 ? o->connections : CONNECTIONS;
+    return uva_turns_new(runtime, pool->connections,
+                         o->wait_ms > 0 ? o->wait_ms : WAIT_MS, &pool->turns,
+                         error);
 }
 
 static int pool_init_lock(struct uva_adbc_pool *pool)

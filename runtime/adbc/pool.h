@@ -23,6 +23,9 @@ struct uva_adbc_pool;
 struct uva_runtime *uva__adbc_pool_runtime(const struct uva_adbc_pool *pool);
 struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool);
 
+/* How many connections there are at most. */
+int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool);
+
 /* Count references; without the last one all is closed, on that thread. */
 struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool);
 void uva__adbc_pool_unref(struct uva_adbc_pool *pool);

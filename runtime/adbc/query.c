@@ -11,15 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adbc/execution.h"
+#include "adbc/fixed.h"
 #include "adbc/pairs.h"
-#include "adbc/pool.h"
+#include "adbc/pooled.h"
 #include "uvarrow/adbc.h"
 
 struct query {
-    struct uva__execution execution;    /* first */
-    struct uva_adbc_pool *pool;         /* counts */
-    struct uva__connection *connection; /* owns; NULL: none was taken */
+    struct uva__pooled pooled;          /* first */
     struct ArrowArrayStream parameters; /* owns, until they are bound */
     char **options;                     /* owns: of the statement */
     char *sql;                          /* owns; NULL: ingest */
@@ -41,24 +39,19 @@ static AdbcStatusCode statement_set(void *object, const char *key,
 
 static int query_connect(struct query *q)
 {
-    int code = uva__adbc_pool_take(q->pool, &q->execution.is_cancelled,
-                                   &q->connection, &q->execution.failure);
-
-    if (code == 0)
-        q->execution.connection = &q->connection->adbc;
-    return code;
+    return uva__pooled_connect(&q->pooled);
 }
 
 static int query_statement(struct query *q)
 {
-    struct uva__execution *e = &q->execution;
-    struct AdbcDriver *driver = q->connection->adbc.private_driver;
+    struct uva__execution *e = &q->pooled.execution;
+    struct AdbcDriver *driver = q->pooled.connection->adbc.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
     struct AdbcStatement statement = {.private_driver = driver};
     const int code = uva__adbc_failure_take(
         &e->failure, "the driver gives no statement",
-        driver->StatementNew(&q->connection->adbc, &statement, &error), &error,
-        driver);
+        driver->StatementNew(&q->pooled.connection->adbc, &statement, &error),
+        &error, driver);
 
     if (code != 0)
         return code;
@@ -70,7 +63,7 @@ static int query_statement(struct query *q)
 
 static int query_options(struct query *q)
 {
-    struct uva__execution *e = &q->execution;
+    struct uva__execution *e = &q->pooled.execution;
 
     return uva__pairs_set(q->options, statement_set, &e->statement,
                           e->statement.private_driver, "statement",
@@ -81,7 +74,7 @@ static int query_ingest(struct query *q)
 {
     char *pairs[] = {(char *)(uintptr_t)ADBC_INGEST_OPTION_TARGET_TABLE,
                      q->table, NULL};
-    struct uva__execution *e = &q->execution;
+    struct uva__execution *e = &q->pooled.execution;
 
     e->is_update = true;
     return uva__pairs_set(pairs, statement_set, &e->statement,
@@ -91,7 +84,7 @@ static int query_ingest(struct query *q)
 
 static int query_text(struct query *q)
 {
-    struct uva__execution *e = &q->execution;
+    struct uva__execution *e = &q->pooled.execution;
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
 
@@ -109,7 +102,7 @@ static int query_text(struct query *q)
  * nothing. */
 static int query_prepare_parameters(struct query *q)
 {
-    struct uva__execution *e = &q->execution;
+    struct uva__execution *e = &q->pooled.execution;
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
     AdbcStatusCode status;
@@ -125,7 +118,7 @@ static int query_prepare_parameters(struct query *q)
 
 static int query_bind(struct query *q)
 {
-    struct uva__execution *e = &q->execution;
+    struct uva__execution *e = &q->pooled.execution;
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
     int code;
@@ -157,17 +150,59 @@ static int query_prepare(struct uva__execution *e)
     return code;
 }
 
+/* ---- partitions --------------------------------------------------------- */
+
+/* Gives their descriptors as rows. */
+static int partitions_give(struct uva__execution *e,
+                           const struct AdbcPartitions *partitions)
+{
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    int code = uva__fixed_binary("partition", partitions->partitions,
+                                 partitions->partition_lengths,
+                                 partitions->num_partitions, &schema, &array);
+
+    if (code == 0)
+        code = uva__fixed_new(&schema, &array, &e->result);
+    if (code != 0)
+        (void)uva__adbc_failure_set(&e->failure, code,
+                                    "no memory for partitions");
+    return code;
+}
+
+static int partitions_run(struct uva__execution *e, int64_t *rows)
+{
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    struct AdbcPartitions partitions = {0};
+    struct ArrowSchema schema = {0};
+    int code = uva__adbc_failure_take(
+        &e->failure, "the query cannot be partitioned",
+        driver->StatementExecutePartitions != NULL
+            ? driver->StatementExecutePartitions(&e->statement, &schema,
+                                                 &partitions, rows, &error)
+            : ADBC_STATUS_NOT_IMPLEMENTED,
+        &error, driver);
+
+    if (code != 0)
+        return code;
+    code = partitions_give(e, &partitions);
+    if (partitions.release != NULL)
+        partitions.release(&partitions);
+    if (schema.release != NULL)
+        schema.release(&schema);
+    return code;
+}
+
 /* ---- life --------------------------------------------------------------- */
 
 static void query_free(struct uva__execution *e)
 {
     struct query *q = (struct query *)e;
 
-    if (q->connection != NULL)
-        uva__adbc_pool_put(q->pool, q->connection, e->is_complete);
     if (q->parameters.release != NULL)
         q->parameters.release(&q->parameters);
-    uva__adbc_pool_unref(q->pool);
+    uva__pooled_fini(&q->pooled);
     free(q->options);
     free(q->sql);
     free(q->table);
@@ -176,6 +211,8 @@ static void query_free(struct uva__execution *e)
 
 static const struct uva__execution_ops query_ops = {.prepare = query_prepare,
                                                     .free = query_free};
+static const struct uva__execution_ops partitions_ops = {
+    .prepare = query_prepare, .run = partitions_run, .free = query_free};
 
 static const char *query_fault(struct uva_adbc_pool *pool,
                                const struct uva_adbc_query *query)
@@ -199,14 +236,14 @@ static const char *query_fault(struct uva_adbc_pool *pool,
 
 /* NULL without memory. */
 static struct query *query_new(struct uva_adbc_pool *pool,
-                               const struct uva_adbc_query *query)
+                               const struct uva_adbc_query *query,
+                               const struct uva__execution_ops *ops)
 {
     struct query *q = calloc(1, sizeof(*q));
 
     if (q == NULL)
         return NULL;
-    q->execution.ops = &query_ops;
-    q->pool = uva__adbc_pool_acquire(pool);
+    uva__pooled_init(&q->pooled, pool, ops);
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)
         q->sql = strdup(query->sql);
@@ -214,13 +251,14 @@ static struct query *query_new(struct uva_adbc_pool *pool,
         q->table = strdup(query->ingest_table);
     if (q->options != NULL && (q->sql != NULL || q->table != NULL))
         return q;
-    query_free(&q->execution);
+    query_free(&q->pooled.execution);
     return NULL;
 }
 
 /* Makes the stream without the parameters. */
 static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
-                                       const struct uva_adbc_query *query)
+                                       const struct uva_adbc_query *query,
+                                       const struct uva__execution_ops *ops)
 {
     struct uva_runtime *runtime =
         pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
@@ -230,7 +268,7 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
 
     if (fault != NULL)
         return uva__execution_fail(runtime, EINVAL, "uva_adbc_query", fault);
-    q = query_new(pool, query);
+    q = query_new(pool, query, ops);
     if (q == NULL)
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
                                    "no memory for the query");
@@ -239,18 +277,31 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
         q->parameters = *parameters;
         parameters->release = NULL;
     }
-    return uva__execution_stream(&q->execution, runtime, &query->window,
-                                 uva__adbc_pool_turns(pool));
+    return uva__pooled_stream(&q->pooled, &query->window);
 }
 
-struct uva_stream *uva_stream_from_query(struct uva_adbc_pool *pool,
-                                         const struct uva_adbc_query *query)
+static struct uva_stream *query_make(struct uva_adbc_pool *pool,
+                                     const struct uva_adbc_query *query,
+                                     const struct uva__execution_ops *ops)
 {
-    struct uva_stream *stream = query_stream(pool, query);
+    struct uva_stream *stream = query_stream(pool, query, ops);
     struct ArrowArrayStream *parameters =
         query != NULL ? query->parameters : NULL;
 
     if (parameters != NULL && parameters->release != NULL)
         parameters->release(parameters); /* it failed before it took them */
     return stream;
+}
+
+struct uva_stream *uva_stream_from_query(struct uva_adbc_pool *pool,
+                                         const struct uva_adbc_query *query)
+{
+    return query_make(pool, query, &query_ops);
+}
+
+struct uva_stream *
+uva_stream_from_query_partitions(struct uva_adbc_pool *pool,
+                                 const struct uva_adbc_query *query)
+{
+    return query_make(pool, query, &partitions_ops);
 }

@@ -241,6 +241,25 @@ static void result_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
+static AdbcStatusCode result_new(struct fake_statement *s,
+                                 struct ArrowArrayStream *out,
+                                 struct AdbcError *error)
+{
+    struct fake_result *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    atomic_fetch_add(&s->refs, 1);
+    r->statement = s;
+    atomic_fetch_add(&fake_driver.results, 1);
+    *out = (struct ArrowArrayStream){.get_schema = result_get_schema,
+                                     .get_next = result_get_next,
+                                     .get_last_error = result_get_last_error,
+                                     .release = result_release,
+                                     .private_data = r};
+    return ADBC_STATUS_OK;
+}
+
 static const struct AdbcError *
 error_from_stream(struct ArrowArrayStream *stream, AdbcStatusCode *status)
 {
@@ -327,7 +346,6 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
                                         int64_t *rows, struct AdbcError *error)
 {
     struct fake_statement *s = statement->private_data;
-    struct fake_result *r;
     long count;
 
     atomic_fetch_add(&fake_driver.executed, 1);
@@ -349,18 +367,7 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         s->bound.release = NULL;
         return ADBC_STATUS_OK;
     }
-    r = calloc(1, sizeof(*r));
-    if (r == NULL)
-        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
-    atomic_fetch_add(&s->refs, 1);
-    r->statement = s;
-    atomic_fetch_add(&fake_driver.results, 1);
-    *out = (struct ArrowArrayStream){.get_schema = result_get_schema,
-                                     .get_next = result_get_next,
-                                     .get_last_error = result_get_last_error,
-                                     .release = result_release,
-                                     .private_data = r};
-    return ADBC_STATUS_OK;
+    return result_new(s, out, error);
 }
 
 static AdbcStatusCode statement_prepare(struct AdbcStatement *statement,
@@ -403,6 +410,121 @@ static AdbcStatusCode statement_release(struct AdbcStatement *statement,
     statement->private_data = NULL;
     atomic_fetch_sub(&fake_driver.statements, 1);
     return ADBC_STATUS_OK;
+}
+
+/* ---- partitions and the catalog ----------------------------------------- */
+
+/* Partitions, in one block: each is the text of a query. */
+struct fake_partitions {
+    const uint8_t *texts[8];
+    size_t sizes[8];
+    char text[8][16];
+};
+
+static void partitions_release(struct AdbcPartitions *partitions)
+{
+    free(partitions->private_data);
+    partitions->release = NULL;
+    atomic_fetch_sub(&fake_driver.results, 1);
+}
+
+static AdbcStatusCode statement_execute_partitions(
+    struct AdbcStatement *statement, struct ArrowSchema *schema,
+    struct AdbcPartitions *out, int64_t *rows, struct AdbcError *error)
+{
+    struct fake_statement *s = statement->private_data;
+    struct fake_result result = {.statement = s};
+    struct ArrowArrayStream stream = {.private_data = &result};
+    struct fake_partitions *p;
+    unsigned count;
+
+    (void)rows;
+    if (sscanf(s->sql, "partitions %u", &count) != 1 || count > 8)
+        return happen(s, s->sql, error);
+    p = calloc(1, sizeof(*p));
+    if (p == NULL || result_get_schema(&stream, schema) != 0) {
+        free(p);
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    }
+    for (unsigned i = 0; i < count; i++) {
+        p->sizes[i] =
+            (size_t)snprintf(p->text[i], sizeof(p->text[i]), "rows %u", i + 1);
+        p->texts[i] = (const uint8_t *)p->text[i];
+    }
+    atomic_fetch_add(&fake_driver.results, 1);
+    *out = (struct AdbcPartitions){.num_partitions = count,
+                                   .partitions = p->texts,
+                                   .partition_lengths = p->sizes,
+                                   .private_data = p,
+                                   .release = partitions_release};
+    return ADBC_STATUS_OK;
+}
+
+/* Gives the result of a query without a statement. */
+static AdbcStatusCode connection_query(const char *sql, size_t size,
+                                       struct ArrowArrayStream *out,
+                                       struct AdbcError *error)
+{
+    struct fake_statement *s = calloc(1, sizeof(*s));
+    AdbcStatusCode status;
+
+    if (s == NULL)
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    atomic_init(&s->refs, 1);
+    (void)snprintf(s->sql, sizeof(s->sql), "%.*s", (int)size, sql);
+    status = strncmp(s->sql, "execute ", 8) == 0 ? happen(s, s->sql + 8, error)
+                                                 : result_new(s, out, error);
+    statement_drop(s);
+    return status;
+}
+
+static AdbcStatusCode
+connection_read_partition(struct AdbcConnection *connection,
+                          const uint8_t *partition, size_t size,
+                          struct ArrowArrayStream *out, struct AdbcError *error)
+{
+    (void)connection;
+    return connection_query((const char *)partition, size, out, error);
+}
+
+static const char *or_dash(const char *text)
+{
+    return text != NULL ? text : "-";
+}
+
+static AdbcStatusCode connection_get_objects(
+    struct AdbcConnection *connection, int depth, const char *catalog,
+    const char *db_schema, const char *table, const char **types,
+    const char *column, struct ArrowArrayStream *out, struct AdbcError *error)
+{
+    const char *sql = table != NULL ? table : "rows 2";
+
+    (void)connection;
+    (void)snprintf(fake_driver.asked, sizeof(fake_driver.asked),
+                   "%d %s %s %s %s %s", depth, or_dash(catalog),
+                   or_dash(db_schema), or_dash(table),
+                   types != NULL ? or_dash(types[0]) : "*", or_dash(column));
+    return connection_query(sql, strlen(sql), out, error);
+}
+
+static AdbcStatusCode
+connection_get_table_schema(struct AdbcConnection *connection,
+                            const char *catalog, const char *db_schema,
+                            const char *table, struct ArrowSchema *out,
+                            struct AdbcError *error)
+{
+    struct fake_statement s = {.has_sql = true};
+    struct fake_result result = {.statement = &s};
+    struct ArrowArrayStream stream = {.private_data = &result};
+
+    (void)connection;
+    (void)snprintf(fake_driver.asked, sizeof(fake_driver.asked), "%s %s %s",
+                   or_dash(catalog), or_dash(db_schema), table);
+    if (strcmp(table, "nowhere") == 0)
+        return fault(error, ADBC_STATUS_NOT_FOUND, "no such table");
+    return result_get_schema(&stream, out) == 0
+               ? ADBC_STATUS_OK
+               : fault(error, ADBC_STATUS_INTERNAL, "no memory");
 }
 
 /* ---- connections and databases ------------------------------------------ */
@@ -529,6 +651,12 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->StatementBindStream = statement_bind;
     driver->StatementExecuteQuery = statement_execute;
     driver->StatementRelease = statement_release;
+    if (!fake_driver.is_simple) {
+        driver->StatementExecutePartitions = statement_execute_partitions;
+        driver->ConnectionReadPartition = connection_read_partition;
+        driver->ConnectionGetObjects = connection_get_objects;
+        driver->ConnectionGetTableSchema = connection_get_table_schema;
+    }
     if (version < ADBC_VERSION_1_1_0)
         return ADBC_STATUS_OK;
     driver->StatementCancel = statement_cancel;

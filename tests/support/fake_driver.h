@@ -7,6 +7,9 @@
  *     schema X     X happens in get_schema
  *     batch N X    X happens behind N batches, in get_next
  *     parameters   the batches that were bound
+ *     partitions N N partitions; number i has "rows i"
+ *
+ * A partition, or the table of objects, is the text of a query too.
  *
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
  * code alone; `blocks`, until it is cancelled; or `stops`, which ignores
@@ -23,11 +26,13 @@
 struct fake_driver {
     /* what it does; set before it is used */
     bool is_old;              /* of ADBC 1.0: has no cancel, no details */
+    bool is_simple;           /* has no partitions and no catalog */
     bool no_database;         /* DatabaseNew fails */
     bool no_connection;       /* ConnectionNew fails */
     bool cancels_connections; /* only those can be cancelled */
     bool no_connect;          /* connections fail */
     /* what happened */
+    char asked[120]; /* of the catalog, the last time */
     atomic_long databases, connections, statements; /* live */
     atomic_long results;                            /* live */
     atomic_long connected;                          /* in all */

@@ -138,6 +138,31 @@ START_TEST(rows_are_ingested_and_bound)
 }
 END_TEST
 
+static int list(struct uva_stream *stream)
+{
+    recording_init(&got[0]);
+    streams[0] = stream;
+    recording_start(&got[0], streams[0]);
+    await_end(0);
+    return got[0].outcome.error.code;
+}
+
+START_TEST(the_catalog_is_listed)
+{
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER, name TEXT)", NULL), 0);
+    ck_assert_int_eq(list(uva_stream_from_objects(pool, NULL)), 0);
+    ck_assert_int_eq(got[0].rows, 1); /* the catalog main */
+    ck_assert_int_eq(list(uva_stream_from_table_schema(pool, NULL, NULL, "t")),
+                     0);
+    ck_assert_int_eq(got[0].schemas, 1);
+    ck_assert_int_eq(got[0].rows, 0);
+    ck_assert_int_ne(
+        list(uva_stream_from_table_schema(pool, NULL, NULL, "missing")), 0);
+    ck_assert_int_eq(list(uva_stream_from_partition(pool, "", 0, NULL)),
+                     ENOTSUP);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("sqlite");
@@ -148,5 +173,6 @@ int main(void)
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
     tcase_add_test(tc, rows_are_ingested_and_bound);
+    tcase_add_test(tc, the_catalog_is_listed);
     return suite_main("adbc_sqlite", set_up, tear_down, tc, NULL);
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All partitions of a batch: a stream for each, merged. */
+#include <stdlib.h>
+
+#include "adbc/execution.h"
+#include "adbc/fixed.h"
+#include "adbc/pool.h"
+#include "uvarrow/adapters.h"
+#include "uvarrow/adbc.h"
+#include "uvarrow/stages.h"
+
+/* Whether it may be a batch of partitions. */
+static bool batch_is_valid(const struct ArrowArray *batch)
+{
+    const struct ArrowArray *column;
+
+    if (batch == NULL || batch->release == NULL || batch->n_children != 1 ||
+        batch->length < 0 || batch->offset < 0)
+        return false;
+    column = batch->children[0];
+    return column->n_buffers == 3 && column->dictionary == NULL &&
+           column->n_children == 0 && column->offset >= 0 &&
+           column->length >= batch->offset + batch->length;
+}
+
+static struct uva_stream *partition_stream(struct uva_adbc_pool *pool,
+                                           const struct ArrowArray *batch,
+                                           int64_t row)
+{
+    const struct ArrowArray *column = batch->children[0];
+    const int32_t *offsets = (const int32_t *)column->buffers[1] +
+                             batch->offset + column->offset + row;
+    const char *data = column->buffers[2];
+
+    return uva_stream_from_partition(pool, data + offsets[0],
+                                     (size_t)(offsets[1] - offsets[0]), NULL);
+}
+
+/* A result of no partitions. */
+static struct uva_stream *empty_stream(struct uva_runtime *runtime)
+{
+    const struct uva_blocking_source options = {.on_loop = true};
+    struct ArrowArrayStream nothing;
+
+    uva__fixed_nothing(&nothing);
+    return uva_stream_from_blocking_cpu(runtime, &nothing, &options);
+}
+
+struct uva_stream *uva_stream_from_partitions(struct uva_adbc_pool *pool,
+                                              const struct ArrowArray *batch)
+{
+    struct uva_runtime *runtime =
+        pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
+    struct uva_stream **others, *stream;
+
+    if (pool == NULL || !batch_is_valid(batch))
+        return uva__execution_fail(runtime, EINVAL, "from_partitions",
+                                   "there is no pool or no batch of "
+                                   "partitions");
+    if (batch->length == 0)
+        return empty_stream(runtime);
+    others = calloc((size_t)batch->length, sizeof(struct uva_stream *));
+    if (others == NULL)
+        return uva__execution_fail(runtime, ENOMEM, "from_partitions",
+                                   "no memory for the streams");
+    stream = partition_stream(pool, batch, 0);
+    for (int64_t i = 1; i < batch->length; i++)
+        others[i - 1] = partition_stream(pool, batch, i);
+    if (batch->length > 1)
+        (void)uva_stream_merge(
+            stream, others, (size_t)batch->length - 1,
+            &(struct uva_merge){.open_at_once =
+                                    uva__adbc_pool_connections(pool)});
+    free(others);
+    return stream;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection is taken when the turn of the stream has come, and put back when
+ * its result was released. */
+#include "adbc/pooled.h"
+
+void uva__pooled_init(struct uva__pooled *p, struct uva_adbc_pool *pool,
+                      const struct uva__execution_ops *ops)
+{
+    p->execution.ops = ops;
+    p->pool = uva__adbc_pool_acquire(pool);
+}
+
+int uva__pooled_connect(struct uva__pooled *p)
+{
+    int code = uva__adbc_pool_take(p->pool, &p->execution.is_cancelled,
+                                   &p->connection, &p->execution.failure);
+
+    if (code == 0)
+        p->execution.connection = &p->connection->adbc;
+    return code;
+}
+
+int uva__pooled_prepare(struct uva__execution *execution)
+{
+    struct uva__pooled *p = (struct uva__pooled *)execution;
+    const int code = uva__pooled_connect(p);
+
+    if (code == 0)
+        atomic_store(&execution->may_cancel, true);
+    return code;
+}
+
+void uva__pooled_fini(struct uva__pooled *p)
+{
+    if (p->connection != NULL)
+        uva__adbc_pool_put(p->pool, p->connection, p->execution.is_complete);
+    uva__adbc_pool_unref(p->pool);
+}
+
+struct uva_stream *uva__pooled_stream(struct uva__pooled *p,
+                                      const struct uva_window *window)
+{
+    return uva__execution_stream(&p->execution, uva__adbc_pool_runtime(p->pool),
+                                 window, uva__adbc_pool_turns(p->pool));
+}

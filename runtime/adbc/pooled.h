@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An execution on a connection of a pool. */
+#ifndef UVA_ADBC_POOLED_H
+#define UVA_ADBC_POOLED_H
+
+#include "adbc/execution.h"
+#include "adbc/pool.h"
+
+struct uva__pooled {
+    struct uva__execution execution;    /* first */
+    struct uva_adbc_pool *pool;         /* counts */
+    struct uva__connection *connection; /* owns; NULL: none was taken */
+};
+
+/* Initialises it in cleared memory. Thread: any. */
+void uva__pooled_init(struct uva__pooled *pooled, struct uva_adbc_pool *pool,
+                      const struct uva__execution_ops *ops);
+
+/* Takes a connection. 0 or an errno, with the failure. Thread: blocking
+ * worker. */
+int uva__pooled_connect(struct uva__pooled *pooled);
+
+/* For uva__execution_ops.prepare of what needs no statement: takes a connection
+ * and lets it be cancelled. */
+int uva__pooled_prepare(struct uva__execution *execution);
+
+/* Puts the connection back, and drops the pool. Thread: any. */
+void uva__pooled_fini(struct uva__pooled *pooled);
+
+/* Creates the stream, as uva__execution_stream() does. Thread: any. */
+UVA_MUST_CHECK struct uva_stream *
+uva__pooled_stream(struct uva__pooled *pooled, const struct uva_window *window);
+
+#endif

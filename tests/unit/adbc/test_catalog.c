@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Partitions, objects and schemas of tables, from the fake driver. */
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/fake_driver.h"
+#include "support/faulty_libc.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+#define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static struct ArrowDeviceArray taken; /* the batch of partitions */
+
+static void set_up(void)
+{
+    fake_driver_reset();
+    fixture_open(&f, 0);
+}
+
+static void make(int32_t connections)
+{
+    ck_assert_int_eq(
+        uva_adbc_pool_new(f.loop.runtime,
+                          &(struct uva_adbc_pool_options){
+                              .driver = FAKE, .connections = connections},
+                          &pool, NULL),
+        0);
+}
+
+static void tear_down(void)
+{
+    uva_array_release(&taken);
+    uva_adbc_pool_release(pool);
+    pool = NULL;
+    fixture_close(&f);
+    ck_assert_int_eq(atomic_load(&fake_driver.statements), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.results), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
+}
+
+static struct uva_error error; /* of the last stream */
+
+/* Runs a stream to its end, if it can be started; gives its code. The recording
+ * counts rows of a merge as wrong: they come in any order. */
+static int play(struct uva_stream *stream)
+{
+    int code;
+
+    fixture_release(&f);
+    recording_init(&f.got);
+    f.stream = stream;
+    code = fixture_try(&f, &error);
+    if (code == 0) {
+        recording_await_done(&f.got, &f.loop);
+        code = f.got.outcome.error.code;
+        f.got.wrong = 0;
+        error = f.got.outcome.error;
+    }
+    return code;
+}
+
+static int refused(struct uva_stream *stream, const char *text)
+{
+    const int code = play(stream);
+
+    text_contains(error.message, text);
+    return code;
+}
+
+/* ---- partitions --------------------------------------------------------- */
+
+static void on_partitions(void *ctx, const struct uva_stream_info *info,
+                          struct ArrowDeviceArray *batches, size_t count,
+                          const struct uva_outcome *outcome)
+{
+    ck_assert_int_eq(outcome->error.code, 0);
+    ck_assert_uint_eq(count, 1);
+    ck_assert_str_eq(info->schema->children[0]->name, "partition");
+    ck_assert_str_eq(info->schema->children[0]->format, "z");
+    uva_array_move(&batches[0], &taken);
+    *(bool *)ctx = true;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+static void partition(const char *sql)
+{
+    bool done = false;
+    struct uva_stream *s = uva_stream_from_query_partitions(
+        pool, &(struct uva_adbc_query){.sql = sql});
+
+    ck_assert_int_eq(uva_stream_collect(s, 0, on_partitions, &done, NULL), 0);
+    loop_until(&f.loop, is_set, &done);
+    uva_stream_release(s);
+}
+
+START_TEST(partitions_are_read_and_merged)
+{
+    make(2);
+    partition("partitions 5");
+    ck_assert_int_eq(taken.array.length, 5);
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(f.got.rows, 1 + 2 + 3 + 4 + 5);
+    ck_assert_int_le(atomic_load(&fake_driver.most), 2);
+    taken.array.offset = 1; /* the second and third one */
+    taken.array.length = 2;
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(f.got.rows, 2 + 3);
+}
+END_TEST
+
+START_TEST(there_may_be_few_partitions)
+{
+    make(2);
+    partition("partitions 1");
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(f.got.rows, 1);
+    uva_array_release(&taken);
+    partition("partitions 0");
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
+    ck_assert_int_eq(f.got.rows, 0);
+}
+END_TEST
+
+START_TEST(one_partition_is_read)
+{
+    const struct uva_window window = {.batches = 1};
+
+    make(1);
+    ck_assert_int_eq(play(uva_stream_from_partition(pool, "rows 3", 6, NULL)),
+                     0);
+    ck_assert_int_eq(f.got.rows, 3);
+    ck_assert_int_eq(
+        play(uva_stream_from_partition(pool, "rows 31", 6, &window)), 0);
+    ck_assert_int_eq(f.got.rows, 3);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
+START_TEST(what_fails_is_reported)
+{
+    static const struct uva_adbc_query fails = {.sql = "fails"};
+
+    make(1);
+    ck_assert_int_eq(refused(uva_stream_from_query_partitions(pool, &fails),
+                             "cannot be partitioned: division"),
+                     EIO);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partition(pool, "execute fails", 13, NULL),
+                "does not read the partition: division"),
+        EIO);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partition(pool, "batch 1 fails", 13, NULL),
+                "the query fails: division"),
+        EIO);
+    ck_assert_int_eq(f.got.rows, 1);
+    ck_assert_int_eq(
+        refused(uva_stream_from_table_schema(pool, NULL, NULL, "nowhere"),
+                "no such table"),
+        ENOENT);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 4);
+}
+END_TEST
+
+static bool blocks(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.blocked) > 0;
+}
+
+START_TEST(a_cancel_reaches_the_connection)
+{
+    fake_driver.cancels_connections = true;
+    make(1);
+    f.stream = uva_stream_from_partition(pool, "execute stops", 13, NULL);
+    fixture_start(&f);
+    loop_until(&f.loop, blocks, NULL);
+    uva_stream_cancel(f.stream, 0, NULL);
+    ck_assert_int_eq(fixture_await(&f), ECANCELED);
+}
+END_TEST
+
+/* ---- the catalog -------------------------------------------------------- */
+
+START_TEST(objects_are_listed)
+{
+    static const char *const types[] = {"view", NULL};
+
+    make(1);
+    ck_assert_int_eq(play(uva_stream_from_objects(pool, NULL)), 0);
+    ck_assert_int_eq(f.got.rows, 2);
+    ck_assert_str_eq(fake_driver.asked, "0 - - - * -");
+    ck_assert_int_eq(
+        play(uva_stream_from_objects(
+            pool, &(struct uva_adbc_objects){.depth = ADBC_OBJECT_DEPTH_TABLES,
+                                             .catalog = "main",
+                                             .db_schema = "s",
+                                             .table = "rows 4",
+                                             .column = "c",
+                                             .table_types = types})),
+        0);
+    ck_assert_int_eq(f.got.rows, 4);
+    ck_assert_str_eq(fake_driver.asked, "3 main s rows 4 view c");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
+START_TEST(a_table_has_a_schema)
+{
+    make(1);
+    ck_assert_int_eq(
+        play(uva_stream_from_table_schema(pool, "main", NULL, "flights")), 0);
+    ck_assert_int_eq(f.got.rows, 0);
+    ck_assert_int_eq(f.got.schemas, 1);
+    ck_assert_str_eq(fake_driver.asked, "main - flights");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
+/* ---- bad input ---------------------------------------------------------- */
+
+START_TEST(a_simple_driver_has_none_of_them)
+{
+    static const struct uva_adbc_query query = {.sql = "partitions 1"};
+
+    fake_driver.is_simple = true;
+    make(1);
+    ck_assert_int_eq(play(uva_stream_from_query_partitions(pool, &query)),
+                     ENOTSUP);
+    ck_assert_int_eq(play(uva_stream_from_partition(pool, "", 0, NULL)),
+                     ENOTSUP);
+    ck_assert_int_eq(play(uva_stream_from_objects(pool, NULL)), ENOTSUP);
+    ck_assert_int_eq(play(uva_stream_from_table_schema(pool, NULL, NULL, "t")),
+                     ENOTSUP);
+}
+END_TEST
+
+START_TEST(what_is_invalid_is_refused)
+{
+    struct uva_adbc_objects objects = {.depth = 4};
+    struct ArrowArray none = {0};
+
+    make(1);
+    ck_assert_int_eq(refused(uva_stream_from_objects(pool, &objects), "depth"),
+                     EINVAL);
+    objects.depth = -1;
+    ck_assert_int_eq(refused(uva_stream_from_objects(pool, &objects), "depth"),
+                     EINVAL);
+    objects = (struct uva_adbc_objects){.reserved = {[3] = pool}};
+    ck_assert_int_eq(
+        refused(uva_stream_from_objects(pool, &objects), "reserved"), EINVAL);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partitions(pool, &none), "no batch"), EINVAL);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partitions(pool, NULL), "no batch"), EINVAL);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partition(pool, NULL, 1, NULL), "no partition"),
+        EINVAL);
+    ck_assert_int_eq(
+        refused(uva_stream_from_table_schema(pool, NULL, NULL, NULL),
+                "no table"),
+        EINVAL);
+    partition("partitions 2");
+    for (int i = 0; i < 6; i++) {
+        struct ArrowArray column = *taken.array.children[0], *child = &column,
+                          batch = taken.array;
+
+        batch.children = &child;
+        batch.n_children = i == 0 ? 0 : 1;
+        batch.length = i == 1 ? -1 : i == 5 ? 3 : 2;
+        batch.offset = i == 2 ? -1 : 0;
+        column.n_buffers = i == 3 ? 2 : 3;
+        column.offset = i == 4 ? -1 : 0;
+        ck_assert_int_eq(
+            refused(uva_stream_from_partitions(pool, &batch), "no batch"),
+            EINVAL);
+    }
+}
+END_TEST
+
+static void fails_without_pool(struct uva_stream *stream)
+{
+    ck_assert_int_eq(uva_stream_status(stream, NULL), EINVAL);
+    uva_stream_release(stream);
+}
+
+START_TEST(a_pool_is_needed)
+{
+    fails_without_pool(uva_stream_from_objects(NULL, NULL));
+    fails_without_pool(uva_stream_from_partition(NULL, "", 0, NULL));
+    fails_without_pool(uva_stream_from_partitions(NULL, NULL));
+    fails_without_pool(uva_stream_from_table_schema(NULL, NULL, NULL, "t"));
+    fails_without_pool(uva_stream_from_query_partitions(NULL, NULL));
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+static struct uva_stream *make_kind(int kind)
+{
+    static const char *const types[] = {"view", NULL};
+    static const struct uva_adbc_query query = {.sql = "partitions 3"};
+
+    switch (kind) {
+    case 0:
+        return uva_stream_from_query_partitions(pool, &query);
+    case 1:
+        return uva_stream_from_partition(pool, "rows 2", 6, NULL);
+    case 2:
+        return uva_stream_from_objects(
+            pool, &(struct uva_adbc_objects){.catalog = "main",
+                                             .table_types = types});
+    case 3:
+        return uva_stream_from_table_schema(pool, NULL, "s", "t");
+    default:
+        return uva_stream_from_partitions(pool, &taken.array);
+    }
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    bool failed = true;
+
+    make(2);
+    partition("partitions 3");
+    for (int k = 1; failed; k++) {
+        ck_assert_int_lt(k, 1000);
+        fixture_release(&f);
+        recording_init(&f.got);
+        faulty_libc_fail(k);
+        f.stream = make_kind(_i);
+        if (fixture_try(&f, NULL) == 0)
+            recording_await_done(&f.got, &f.loop);
+        f.got.wrong = 0;
+        failed = faulty_libc_stop();
+    }
+    ck_assert_int_eq(f.got.outcome.error.code, 0);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("catalog");
+
+    suite_add(tc, partitions_are_read_and_merged, there_may_be_few_partitions,
+              one_partition_is_read, what_fails_is_reported,
+              a_cancel_reaches_the_connection, objects_are_listed,
+              a_table_has_a_schema, a_simple_driver_has_none_of_them,
+              what_is_invalid_is_refused, a_pool_is_needed, NULL);
+    suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
+    return suite_main("catalog", set_up, tear_down, tc, NULL);
+}
