@@ -23,6 +23,8 @@ uva_find_in_venv(UVA_ADBC_INCLUDE "the folder of arrow-adbc/adbc.h"
     "adbc_driver_manager")
 uva_find_in_venv(UVA_ADBC_SQLITE "the ADBC driver for SQLite"
     "adbc_driver_sqlite/libadbc_driver_sqlite.so")
+uva_find_in_venv(UVA_ADBC_FLIGHTSQL "the ADBC driver for Flight SQL"
+    "adbc_driver_flightsql/libadbc_driver_flightsql.so")
 uva_find_in_venv(UVA_ADBC_POSTGRESQL "the ADBC driver for PostgreSQL"
     "adbc_driver_postgresql/libadbc_driver_postgresql.so")
 uva_find_in_venv(UVA_PYARROW_INCLUDE "the folder of arrow/c/abi.h"

@@ -13,7 +13,7 @@
 #include "support/fixture.h"
 #include "uvarrow/adbc.h"
 
-enum { SKIP = 77 };
+enum { SKIP = 77, MANY = 1000 };
 
 #define BIN "/usr/lib/postgresql/15/bin/"
 
@@ -175,6 +175,59 @@ START_TEST(a_cancel_stops_the_backend)
 }
 END_TEST
 
+START_TEST(many_queries_share_the_connections)
+{
+    static struct recording_consumer got[MANY];
+    static struct uva_stream *streams[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        recording_init(&got[i]);
+        streams[i] = uva_stream_from_query(
+            pool, &(struct uva_adbc_query){.sql = "SELECT 1"});
+        recording_start(&got[i], streams[i]);
+    }
+    for (int i = 0; i < MANY; i++) {
+        recording_await_done(&got[i], &f.loop);
+        recording_ended(&got[i], UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(got[i].rows, 1);
+        uva_stream_release(streams[i]);
+    }
+}
+END_TEST
+
+#define ENDLESS "SELECT generate_series(1, 1000000000) AS lost"
+
+static bool has_batch(void *ctx)
+{
+    (void)ctx;
+    return sleeper.batches > 0;
+}
+
+/* Its backend is ended from another connection, in the midst of the rows. */
+START_TEST(a_lost_connection_is_reported)
+{
+    struct uva_stream *lost;
+
+    recording_init(&sleeper);
+    sleeper.appetite = 1; /* reads no more until the connection is lost */
+    lost =
+        uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = ENDLESS});
+    recording_start(&sleeper, lost);
+    loop_until(&f.loop, has_batch, NULL);
+    ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query "
+        "LIKE '%AS lost%' AND pid <> pg_backend_pid()");
+    ck_assert_int_eq(f.got.rows, 1);
+    sleeper.appetite = -1;
+    uva_stream_resume(lost);
+    recording_await_done(&sleeper, &f.loop);
+    ck_assert_int_eq(sleeper.outcome.end, UVA_END_FAILED);
+    ck_assert_int_gt(sleeper.rows, 0);
+    uva_stream_release(lost);
+    ask("SELECT 1"); /* on another connection */
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
 static bool has_rows(void *ctx)
 {
     (void)ctx;
@@ -205,6 +258,8 @@ int main(void)
     tcase_add_unchecked_fixture(tc, start_server, end_server);
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
     tcase_add_test(tc, a_cancel_stops_the_backend);
+    tcase_add_test(tc, many_queries_share_the_connections);
+    tcase_add_test(tc, a_lost_connection_is_reported);
     tcase_add_test(tc, a_server_that_goes_away_is_reported); /* the last one */
     return suite_main("adbc_postgresql", set_up, tear_down, tc, NULL);
 }
