@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A Flight SQL server for tests, whose queries state what happens:
+"""A Flight SQL server for tests. The text of a query states what happens:
 
     rows N         N batches with one row each, the column n
     parts N        N partitions; number i has i rows
