@@ -130,7 +130,7 @@ static struct call *call_new(struct uva_adbc_pool *pool,
     for (size_t i = 0; i < TEXTS; i++) {
         if (texts[i] == NULL)
             continue;
-        c->texts[i] = strdup(texts[i]);
+        c->texts[i] = uva__pairs_text(texts[i], strlen(texts[i]));
         if (c->texts[i] == NULL) {
             call_free(&c->pooled.execution);
             return NULL;

@@ -85,8 +85,12 @@ static int library_load(const char *path, struct uva__adbc_found *out,
                         struct uva__adbc_failure *failure)
 {
     failure->error.code = 0;
-    return library_try("", "", path, "", out, failure) ? 0
-                                                       : failure->error.code;
+    if (library_try("", "", path, "", out, failure))
+        return 0;
+    if (failure->error.code == 0)
+        return uva__adbc_failure_set(failure, ENAMETOOLONG,
+                                     "the path of the driver is too long");
+    return failure->error.code;
 }
 
 /* Loads what a manifest names. */

@@ -28,7 +28,8 @@ static void name_stem(const char *path, char *out, size_t size)
     (void)snprintf(out, size, "%.*s", (int)strcspn(name, "."), name);
 }
 
-/* Gives "AdbcDriverSqliteInit" for "adbc_driver_sqlite". */
+/* Gives "AdbcDriverSqliteInit" for "adbc_driver_sqlite". `out` has room for 16
+ * characters more than the stem has. */
 static void name_camel(const char *stem, char *out, size_t size)
 {
     const bool has_adbc =
@@ -36,7 +37,7 @@ static void name_camel(const char *stem, char *out, size_t size)
     size_t used = (size_t)snprintf(out, size, "%s", has_adbc ? "" : "Adbc");
     bool is_first = true;
 
-    for (; *stem != '\0' && used + sizeof("Init") < size; stem++) {
+    for (; *stem != '\0'; stem++) {
         if (*stem == '_' || *stem == '-') {
             is_first = true;
             continue;

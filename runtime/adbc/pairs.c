@@ -34,6 +34,15 @@ char **uva__pairs_copy(const char *const *pairs)
     return copy;
 }
 
+char *uva__pairs_text(const char *text, size_t size)
+{
+    char *copy = malloc(size + 1);
+
+    if (copy != NULL)
+        (void)snprintf(copy, size + 1, "%s", text);
+    return copy;
+}
+
 char **uva__pairs_find(char **pairs, const char *key)
 {
     for (; pairs[0] != NULL; pairs += 2)

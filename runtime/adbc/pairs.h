@@ -12,6 +12,10 @@ bool uva__pairs_are_whole(const char *const *pairs);
  * without memory. `pairs` NULL: gives no pairs. */
 char **uva__pairs_copy(const char *const *pairs);
 
+/* Copies the first `size` characters of a text, which the caller frees. NULL
+ * without memory. */
+char *uva__pairs_text(const char *text, size_t size);
+
 /* Gives the place of the value of a key, or NULL. */
 char **uva__pairs_find(char **pairs, const char *key);
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "adbc/fixed.h"
 #include "adbc/library.h"
 #include "adbc/pairs.h"
 #include "adbc/uri.h"
@@ -359,25 +360,20 @@ static void pool_on_worker(void *ctx)
     uva__adbc_pool_unref(pool);
 }
 
-static int never_open(void *ctx, struct ArrowArrayStream *out,
-                      struct uva_error *error)
-{
-    (void)ctx;
-    (void)out;
-    return uva_error_set(error, ECANCELED, "never started");
-}
-
 /* A stream that is not started is released by a worker. */
 void uva_adbc_pool_release(struct uva_adbc_pool *pool)
 {
+    struct ArrowArrayStream nothing;
+
     if (pool == NULL)
         return;
     atomic_fetch_add(&pool->holds, 1); /* it keeps the runtime's core */
     atomic_store(&pool->is_closed, true);
+    uva__fixed_nothing(&nothing);
     uva_stream_release(uva_stream_from_blocking_cpu(
-        pool->runtime, NULL,
-        &(struct uva_blocking_source){
-            .open = never_open, .free_ctx = pool_on_worker, .ctx = pool}));
+        pool->runtime, &nothing,
+        &(struct uva_blocking_source){.free_ctx = pool_on_worker,
+                                      .ctx = pool}));
     pool_unhold(pool);
 }
 
@@ -407,9 +403,9 @@ static char *pool_driver(struct uva_adbc_pool *pool,
     char *driver;
 
     if (o->driver != NULL)
-        return strdup(o->driver);
+        return uva__pairs_text(o->driver, strlen(o->driver));
     if (scheme == 0)
-        return strdup("");
+        return uva__pairs_text("", 0);
     driver = uva__adbc_uri_driver(*uri, scheme);
     *uri = uva__adbc_uri_rest(*uri, scheme);
     return driver;
@@ -424,7 +420,8 @@ static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
     if (pool->options != NULL)
         pool->driver_name = pool_driver(pool, o);
     if (o->entrypoint != NULL)
-        pool->entrypoint = strdup(o->entrypoint);
+        pool->entrypoint =
+            uva__pairs_text(o->entrypoint, strlen(o->entrypoint));
     if (pool->driver_name == NULL || pool->connection_options == NULL ||
         (o->entrypoint != NULL && pool->entrypoint == NULL))
         return uva_error_set(error, ENOMEM, "no memory for a pool");

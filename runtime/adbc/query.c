@@ -246,9 +246,10 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     uva__pooled_init(&q->pooled, pool, ops);
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)
-        q->sql = strdup(query->sql);
+        q->sql = uva__pairs_text(query->sql, strlen(query->sql));
     else
-        q->table = strdup(query->ingest_table);
+        q->table =
+            uva__pairs_text(query->ingest_table, strlen(query->ingest_table));
     if (q->options != NULL && (q->sql != NULL || q->table != NULL))
         return q;
     query_free(&q->pooled.execution);

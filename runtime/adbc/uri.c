@@ -7,6 +7,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "adbc/pairs.h"
+
 static const struct {
     const char *scheme, *driver;
 } others[] = {
@@ -34,8 +36,8 @@ char *uva__adbc_uri_driver(const char *uri, int length)
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
         if (strlen(others[i].scheme) == size &&
             memcmp(others[i].scheme, uri, size) == 0)
-            return strdup(others[i].driver);
-    return strndup(uri, size);
+            return uva__pairs_text(others[i].driver, strlen(others[i].driver));
+    return uva__pairs_text(uri, size);
 }
 
 char *uva__adbc_uri_rest(char *uri, int length)

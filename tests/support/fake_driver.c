@@ -451,12 +451,17 @@ static AdbcStatusCode statement_execute_partitions(
             (size_t)snprintf(p->text[i], sizeof(p->text[i]), "rows %u", i + 1);
         p->texts[i] = (const uint8_t *)p->text[i];
     }
-    atomic_fetch_add(&fake_driver.results, 1);
     *out = (struct AdbcPartitions){.num_partitions = count,
                                    .partitions = p->texts,
                                    .partition_lengths = p->sizes,
                                    .private_data = p,
                                    .release = partitions_release};
+    atomic_fetch_add(&fake_driver.results, 1);
+    if (fake_driver.is_static) { /* nothing may be released twice */
+        schema->release(schema);
+        out->num_partitions = 0;
+        partitions_release(out);
+    }
     return ADBC_STATUS_OK;
 }
 
@@ -629,6 +634,40 @@ static AdbcStatusCode driver_release(struct AdbcDriver *driver,
     return ADBC_STATUS_OK;
 }
 
+/* Without one of the functions that every driver must have. */
+static void lose_function(struct AdbcDriver *driver, int number)
+{
+    switch (number) {
+    case 1:
+        driver->DatabaseNew = NULL;
+        break;
+    case 2:
+        driver->DatabaseInit = NULL;
+        break;
+    case 3:
+        driver->DatabaseRelease = NULL;
+        break;
+    case 4:
+        driver->ConnectionNew = NULL;
+        break;
+    case 5:
+        driver->ConnectionInit = NULL;
+        break;
+    case 6:
+        driver->ConnectionRelease = NULL;
+        break;
+    case 7:
+        driver->StatementNew = NULL;
+        break;
+    case 8:
+        driver->StatementExecuteQuery = NULL;
+        break;
+    case 9:
+        driver->StatementRelease = NULL;
+        break;
+    }
+}
+
 AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
 {
     struct AdbcDriver *driver = out;
@@ -657,6 +696,17 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
         driver->ConnectionGetObjects = connection_get_objects;
         driver->ConnectionGetTableSchema = connection_get_table_schema;
     }
+    if (fake_driver.is_bare) {
+        driver->DatabaseSetOption = NULL;
+        driver->ConnectionSetOption = NULL;
+        driver->StatementSetOption = NULL;
+        driver->StatementSetSqlQuery = NULL;
+    }
+    if (fake_driver.binds_nothing) {
+        driver->StatementPrepare = NULL;
+        driver->StatementBindStream = NULL;
+    }
+    lose_function(driver, fake_driver.lacks);
     if (version < ADBC_VERSION_1_1_0)
         return ADBC_STATUS_OK;
     driver->StatementCancel = statement_cancel;

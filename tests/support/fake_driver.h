@@ -26,6 +26,11 @@
 struct fake_driver {
     /* what it does; set before it is used */
     bool is_old;              /* of ADBC 1.0: has no cancel, no details */
+    int lacks;                /* this one of the functions that a driver must
+                                 have; 0: none */
+    bool is_bare;             /* sets neither options nor queries */
+    bool binds_nothing;       /* prepares nothing either */
+    bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
     bool no_database;         /* DatabaseNew fails */
     bool no_connection;       /* ConnectionNew fails */

@@ -322,6 +322,43 @@ static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
     return rows;
 }
 
+START_TEST(a_driver_may_have_few_functions)
+{
+    static const char *const some[] = {"a", "b", NULL};
+    struct uva_adbc_pool_options o = plain;
+    struct ArrowArrayStream rows;
+    struct fake_query q;
+
+    rows = rows_of_fake(&q);
+    fake_driver.is_bare = _i < 3;
+    fake_driver.binds_nothing = true;
+    o.options = _i == 0 ? some : NULL;
+    o.connection_options = _i == 1 ? some : NULL;
+    make(&o);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "rows 1",
+                                       .parameters = _i == 3 ? &rows : NULL,
+                                       .options = _i == 2 ? some : NULL});
+    ck_assert_int_eq(fixture_run(&f), ENOTSUP);
+    if (_i != 3)
+        rows.release(&rows);
+    fake_driver_close(&q);
+}
+END_TEST
+
+START_TEST(an_old_driver_cannot_be_cancelled)
+{
+    fake_driver.is_old = true;
+    make(&plain);
+    start(0, "execute stops");
+    await_blocked(1);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_CANCELLED, ECANCELED, "");
+    fake_driver_go();
+}
+END_TEST
+
 START_TEST(parameters_are_bound)
 {
     struct fake_query q;
@@ -521,6 +558,8 @@ int main(void)
     tcase_add_test(tc, a_query_does_not_wait_for_ever);
     tcase_add_test(tc, a_driver_that_does_not_connect_is_asked_again);
     tcase_add_test(tc, options_are_set);
+    tcase_add_test(tc, an_old_driver_cannot_be_cancelled);
+    tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 4);
     tcase_add_test(tc, no_driver_is_an_error_of_the_query);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_test(tc, a_released_pool_lets_queries_end);

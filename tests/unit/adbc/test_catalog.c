@@ -126,6 +126,7 @@ START_TEST(there_may_be_few_partitions)
     ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
     ck_assert_int_eq(f.got.rows, 1);
     uva_array_release(&taken);
+    fake_driver.is_static = true;
     partition("partitions 0");
     ck_assert_int_eq(play(uva_stream_from_partitions(pool, &taken.array)), 0);
     ck_assert_int_eq(f.got.rows, 0);
@@ -272,7 +273,7 @@ START_TEST(what_is_invalid_is_refused)
                 "no table"),
         EINVAL);
     partition("partitions 2");
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         struct ArrowArray column = *taken.array.children[0], *child = &column,
                           batch = taken.array;
 
@@ -282,6 +283,8 @@ START_TEST(what_is_invalid_is_refused)
         batch.offset = i == 2 ? -1 : 0;
         column.n_buffers = i == 3 ? 2 : 3;
         column.offset = i == 4 ? -1 : 0;
+        column.n_children = i == 6;
+        column.dictionary = i == 7 ? child : NULL;
         ck_assert_int_eq(
             refused(uva_stream_from_partitions(pool, &batch), "no batch"),
             EINVAL);

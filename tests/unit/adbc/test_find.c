@@ -147,6 +147,40 @@ START_TEST(what_is_no_driver_is_refused)
 }
 END_TEST
 
+START_TEST(a_driver_must_have_all_its_functions)
+{
+    fake_driver.lacks = _i;
+    fails(FAKE, NULL, EPROTO, "lacks functions");
+}
+END_TEST
+
+/* Gives the library another name in the folder. */
+static const char *library_as(const char *name)
+{
+    static char path[300];
+
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    ck_assert_int_eq(symlink(FAKE, path), 0);
+    return path;
+}
+
+START_TEST(a_library_may_have_any_name)
+{
+    char name[300];
+
+    loads(library_as("libadbc-driver-fake.so.1"), NULL);
+    loads(library_as("AdbcDriver_fake.so"), NULL);
+    fails(library_as("other.so"), NULL, EINVAL, "is no ADBC driver");
+    memset(name, 'a', 240);
+    (void)strcpy(name + 240, ".so");
+    fails(library_as(name), NULL, EINVAL, "is no ADBC driver");
+    ck_assert_int_eq(setenv("ADBC_DRIVER_PATH", folder, 1), 0);
+    (void)library_as("libadbc_driver.so");
+    fails("adbc_driver", NULL, EINVAL, "is no ADBC driver");
+    fails("folder/", NULL, ENOENT, "folder/");
+}
+END_TEST
+
 START_TEST(an_old_driver_is_asked_again)
 {
     fake_driver.is_old = true;
@@ -187,6 +221,8 @@ START_TEST(a_folder_that_is_too_long_is_passed_over)
     fails(list, NULL, ENOENT, "there is no driver");
     list[0] = '/';
     fails(list, NULL, ENOENT, "cannot load");
+    list[4090] = 'x';
+    fails(list, NULL, ENAMETOOLONG, "too long");
     free(list);
 }
 END_TEST
@@ -202,7 +238,7 @@ static const char *const manifests[] = {
     HEAD "[Driver]\r\nentrypoint = 'fake_other_init' # this\r\n"
          "[Driver.shared]\r\nlinux_amd64 = '" FAKE "'\r\nlinux_arm64 = '" FAKE
          "'\nlinux_riscv=\"" FAKE "\"",
-    "Driver . \"shared\"='" FAKE "'",
+    "Driver\t. \"shared\"='" FAKE "'\n a-b_c = 1 # the end",
     "[Driver]\nshared = { linux_amd64 = '" FAKE "', linux_arm64 = '" FAKE
     "' }\n[Empty]\na = {}\nb=[]\nc = \"\\\"\\\\\\n\\t\"",
 };
@@ -230,6 +266,10 @@ START_TEST(a_manifest_is_found_in_the_users_folder)
     ck_assert_int_eq(unsetenv("XDG_CONFIG_HOME"), 0);
     ck_assert_int_eq(setenv("HOME", "", 1), 0);
     fails("mine", NULL, ENOENT, "there is no driver");
+    ck_assert_int_eq(unsetenv("HOME"), 0);
+    fails("mine", NULL, ENOENT, "there is no driver");
+    ck_assert_int_eq(setenv("XDG_CONFIG_HOME", "", 1), 0);
+    fails("mine", NULL, ENOENT, "there is no driver");
     ck_assert_int_eq(setenv("HOME", folder, 1), 0);
     fails("mine", NULL, ENOENT, "there is no driver");
 }
@@ -255,6 +295,11 @@ static const struct {
     {"x", EINVAL, "line 1"},
     {"x =", EINVAL, "line 1"},
     {"x = 'a' b", EINVAL, "line 1"},
+    {"x = 1\r", EINVAL, "line 1"},
+    {"x = {= 1}", EINVAL, "line 1"},
+    {"x = {a = }", EINVAL, "line 1"},
+    {"x = {a 1}", EINVAL, "line 1"},
+    {"[]", EINVAL, "line 1"},
     {"x = {a}", EINVAL, "line 1"},
     {"x = {a = 1", EINVAL, "line 1"},
     {"x = [1 = 2]", EINVAL, "names no library"},
@@ -328,6 +373,8 @@ int main(void)
     tcase_add_test(tc, long_keys_and_texts_are_refused);
     tcase_add_test(tc, a_manifest_may_not_be_endless);
     tcase_add_test(tc, a_manifest_needs_memory);
+    tcase_add_test(tc, a_library_may_have_any_name);
+    suite_add_loops(tc, 1, 10, a_driver_must_have_all_its_functions, NULL);
     suite_add_loops(tc, 0, 3, a_name_is_found_in_the_environment, NULL);
     suite_add_loops(tc, 0, 4, a_manifest_leads_to_a_library, NULL);
     suite_add_loops(tc, 0, sizeof(bad) / sizeof(*bad),

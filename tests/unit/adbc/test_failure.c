@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Errors of drivers that no driver here reports, and streams without one. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adbc/failure.h"
+#include "adbc/fixed.h"
+#include "support/check_suite.h"
+#include "support/faulty_libc.h"
+#include "uvarrow/arrow.h"
+
+static struct uva__adbc_failure failure;
+static struct AdbcDriver driver;
+static int details; /* how many the driver has */
+
+static void tear_down(void)
+{
+    uva__adbc_failure_fini(&failure);
+    driver = (struct AdbcDriver){0};
+}
+
+static int detail_count(const struct AdbcError *error)
+{
+    (void)error;
+    return details;
+}
+
+static struct AdbcErrorDetail detail_get(const struct AdbcError *error,
+                                         int index)
+{
+    (void)error;
+    return (struct AdbcErrorDetail){.key = index == 1 ? NULL : "key"};
+}
+
+/* Copies an error; gives how many pairs of metadata it has. */
+static int pairs_of(AdbcStatusCode status, const struct AdbcError *error)
+{
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+    int count = 0;
+
+    ck_assert_int_ne(
+        uva__adbc_failure_copy(&failure, "it fails", status, error, &driver),
+        0);
+    while (uva_metadata_next(failure.metadata, &at, &pair) == 0)
+        count++;
+    return count;
+}
+
+START_TEST(an_unknown_status_is_an_error)
+{
+    const struct AdbcError error = {.vendor_code = 0};
+
+    ck_assert_int_eq(pairs_of(200, &error), 1); /* its name alone */
+    ck_assert_int_eq(failure.error.code, EIO);
+    ck_assert_ptr_nonnull(strstr(failure.error.message, "gives no reason"));
+}
+END_TEST
+
+START_TEST(details_need_both_functions)
+{
+    const struct AdbcError error = ADBC_ERROR_INIT;
+
+    details = 100;
+    driver.ErrorGetDetail = detail_get;
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
+    driver.ErrorGetDetail = NULL;
+    driver.ErrorGetDetailCount = detail_count;
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
+    driver.ErrorGetDetail = detail_get;
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1 + 63);
+}
+END_TEST
+
+START_TEST(without_memory_there_is_no_metadata)
+{
+    const struct AdbcError error = ADBC_ERROR_INIT;
+
+    for (int k = 1; k <= 2; k++) {
+        faulty_libc_fail(k);
+        (void)uva__adbc_failure_copy(&failure, "it fails", ADBC_STATUS_IO,
+                                     &error, &driver);
+        ck_assert(faulty_libc_stop());
+        ck_assert_ptr_null(failure.metadata);
+        ck_assert_int_eq(failure.error.code, EIO);
+    }
+}
+END_TEST
+
+/* ---- streams without a driver ------------------------------------------- */
+
+static const uint8_t *const texts[] = {(const uint8_t *)"ab", NULL};
+static const size_t sizes[] = {2, 0};
+
+START_TEST(a_stream_may_be_released_unread)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    struct ArrowArray array, child;
+
+    ck_assert_int_eq(
+        uva__fixed_binary("name", texts, sizes, 2, &schema, &array), 0);
+    ck_assert_int_eq(array.length, 2);
+    child = *array.children[0]; /* moved out of its parent */
+    array.children[0]->release = NULL;
+    ck_assert_int_eq(uva__fixed_new(&schema, &array, &stream), 0);
+    ck_assert_ptr_null(stream.get_last_error(&stream));
+    stream.release(&stream);
+    ck_assert(stream.release == NULL);
+    child.release(&child);
+}
+END_TEST
+
+START_TEST(without_memory_all_is_released)
+{
+    struct ArrowArrayStream stream;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+
+    for (int k = 1; k <= 2; k++) {
+        faulty_libc_fail(k);
+        ck_assert_int_eq(
+            uva__fixed_binary("name", texts, sizes, 2, &schema, &array),
+            ENOMEM);
+        ck_assert(faulty_libc_stop());
+    }
+    ck_assert_int_eq(
+        uva__fixed_binary("name", texts, sizes, 2, &schema, &array), 0);
+    faulty_libc_fail(1);
+    ck_assert_int_eq(uva__fixed_new(&schema, &array, &stream), ENOMEM);
+    ck_assert(faulty_libc_stop());
+}
+END_TEST
+
+START_TEST(a_sum_that_is_too_large_is_refused)
+{
+    const size_t large[] = {1, INT32_MAX};
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+
+    ck_assert_int_eq(
+        uva__fixed_binary("name", texts, large, 2, &schema, &array), EOVERFLOW);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("failure");
+
+    suite_add(tc, an_unknown_status_is_an_error, details_need_both_functions,
+              without_memory_there_is_no_metadata,
+              a_stream_may_be_released_unread, without_memory_all_is_released,
+              a_sum_that_is_too_large_is_refused, NULL);
+    return suite_main("failure", NULL, tear_down, tc, NULL);
+}
