@@ -122,7 +122,6 @@ int main(void)
     if (access(UVA_TEST_DUCKDB, R_OK) != 0 ||
         dlopen(UVA_TEST_LIBPYTHON, RTLD_LAZY | RTLD_GLOBAL) == NULL)
         return SKIP;
-    tcase_set_timeout(tc, 50);
     suite_add(tc, rows_come_and_errors_are_mapped, the_catalog_is_listed,
               many_queries_share_the_connections,
               a_query_is_cancelled_between_its_rows, NULL);

@@ -215,7 +215,6 @@ int main(void)
 
     if (access(UVA_TEST_FLIGHTSQL, R_OK) != 0 || !start_server())
         return SKIP;
-    tcase_set_timeout(tc, 50);
     suite_add(tc, rows_come_and_errors_are_reported,
               partitions_are_read_and_merged, a_cancel_stops_the_server,
               a_server_that_goes_away_is_reported, NULL); /* the last one */

@@ -254,7 +254,6 @@ int main(void)
     if (access(UVA_TEST_POSTGRESQL, R_OK) != 0 ||
         access(BIN "initdb", X_OK) != 0)
         return SKIP;
-    tcase_set_timeout(tc, 50);
     tcase_add_unchecked_fixture(tc, start_server, end_server);
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
     tcase_add_test(tc, a_cancel_stops_the_backend);
