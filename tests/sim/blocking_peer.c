@@ -26,7 +26,54 @@ struct blocking_peer {
     int interrupting; /* calls of interrupt in flight */
     bool released;    /* the stream was released */
     bool is_open;     /* the stream was opened */
+    bool has_turns;   /* is one of `shared.users` */
 };
+
+/* Turns that sources of one runtime share, as those of a pool of connections
+ * do. */
+static struct {
+    struct uva_runtime *runtime; /* borrows */
+    struct uva_turns *turns;     /* owns; NULL: there are none now */
+    int users;                   /* sources that were not freed */
+} shared;
+
+/* Gives them to a source, which waits for a limited time: sources may depend on
+ * each other. */
+static struct uva_turns *turns_get(struct uva_runtime *runtime,
+                                   struct blocking_peer *peer)
+{
+    const int64_t wait_ms = 1 + (int64_t)sim_choose(20);
+    struct uva_turns *turns;
+
+    if (shared.users == 0 && shared.turns == NULL &&
+        uva_turns_new(runtime, 1 + (int32_t)sim_choose(2), wait_ms, &turns,
+                      NULL) == 0) {
+        if (shared.turns == NULL) {
+            shared.runtime = runtime;
+            shared.turns = turns;
+        } else {
+            uva_turns_release(turns);
+        }
+    }
+    if (shared.turns == NULL || shared.runtime != runtime)
+        return NULL;
+    shared.users++;
+    peer->has_turns = true;
+    peer->expectation->excuses |= EXCUSE_TIMEOUT;
+    expectation_note("chain %d: its source takes turns",
+                     peer->expectation->number);
+    return shared.turns;
+}
+
+static void turns_put(void)
+{
+    struct uva_turns *turns = shared.turns;
+
+    if (--shared.users > 0)
+        return;
+    shared.turns = NULL;
+    uva_turns_release(turns);
+}
 
 static void peer_enter(struct blocking_peer *peer, const char *what)
 {
@@ -248,6 +295,8 @@ static void peer_free(void *ctx)
         sim_fail("free_ctx of a source before its release");
     if (peer->inside != 0 || peer->interrupting != 0)
         sim_fail("free_ctx of a source inside a call of it");
+    if (peer->has_turns)
+        turns_put();
     arena_free(peer);
 }
 
@@ -287,6 +336,9 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         options.interrupt = peer_interrupt;
+    /* by what was drawn: other schedules stay as they were */
+    if ((options.window.batches + expectation->total) % 4 == 1)
+        options.turns = turns_get(runtime, peer);
     expectation_note(
         "chain %d: a blocking source, %s%s%s, window %d", expectation->number,
         plain ? "plain" : "device", opens ? ", opened later" : "",
