@@ -2,35 +2,34 @@
 /* Happy path:  the schema arrives on the loop thread; then every batch, on one
  *              worker at a time or on several; the output arrays are freed by
  *              the thread that has written them.
- * What can fail: a type that CSV cannot hold (ENOTSUP, before the first batch),
- *              an array that does not fit its schema (EINVAL), memory.
+ * What can fail: a type that text cannot hold (ENOTSUP, before the first
+ *              batch), an array that does not fit its schema (EINVAL), memory.
  * On cancel and close: free_ctx is called after the last batch. */
 #include "lines.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
+#include <uv.h>
 
-#include "csv.h"
 #include "uvarrow/arrow.h"
 
 /* State of the stage. */
 struct stage {
-    struct ArrowSchema schema; /* owns: a copy, which csv borrows */
-    struct uva__csv csv;       /* how to write a row */
-    atomic_size_t bytes_hint;  /* size of the largest text so far */
+    struct uva_write options;
+    struct uva_encoder *encoder; /* owns; NULL: there is no schema */
 };
 
 /* The output schema, in one allocation. */
 struct shape {
     struct ArrowSchema columns[2];   /* released with the root */
     struct ArrowSchema *children[2]; /* points to the two above */
-    struct uva__text header;         /* owns; ended by a NUL */
+    char header[];                   /* ended by a NUL */
 };
 
 /* One output array, in one allocation. */
 struct page {
-    struct uva__text text;          /* owns */
+    struct uva_encoder_part part;   /* owns: the text, in at most one piece */
     int64_t offsets[2];             /* offsets of the one value in text */
     int64_t rows;                   /* value of the other column */
     const void *no_buffers[1];      /* buffers of the root: no bitmap */
@@ -55,7 +54,6 @@ static void shape_release(struct ArrowSchema *schema)
     assert(schema->release == shape_release);
     for (i = 0; i < 2; i++)
         uva_schema_release(&shape->columns[i]);
-    uva__text_fini(&shape->header);
     free(shape);
     schema->release = NULL;
 }
@@ -63,9 +61,8 @@ static void shape_release(struct ArrowSchema *schema)
 /* Gives `out`; takes `shape`. */
 static void shape_give(struct shape *shape, struct ArrowSchema *out)
 {
-    shape->columns[0] = (struct ArrowSchema){.format = "Z",
-                                             .name = shape->header.data,
-                                             .release = column_schema_release};
+    shape->columns[0] = (struct ArrowSchema){
+        .format = "Z", .name = shape->header, .release = column_schema_release};
     shape->columns[1] = (struct ArrowSchema){
         .format = "l", .name = "rows", .release = column_schema_release};
     shape->children[0] = &shape->columns[0];
@@ -78,31 +75,37 @@ static void shape_give(struct shape *shape, struct ArrowSchema *out)
                                 .private_data = shape};
 }
 
+/* Makes the output schema, with the bytes of `header`. */
+static int shape_make(const struct uva_encoder_part *header,
+                      struct ArrowSchema *out)
+{
+    const size_t size = (size_t)header->bytes;
+    struct shape *shape = calloc(1, sizeof(*shape) + size + 1);
+
+    if (shape == NULL)
+        return ENOMEM;
+    if (size > 0)
+        memcpy(shape->header, header->buffers[0].base, size);
+    shape_give(shape, out);
+    return 0;
+}
+
 static int stage_schema(void *ctx, const struct ArrowSchema *in,
                         struct ArrowSchema *out, struct uva_error *error)
 {
     struct stage *stage = ctx;
-    struct shape *shape;
-    int code;
+    struct uva_encoder_part header = {0};
+    int code = uva_encoder_new(in, &stage->options, &stage->encoder, error);
 
-    assert(stage->schema.release == NULL); /* called once only */
-    code = uva_schema_copy(in, &stage->schema);
-    if (code == 0)
-        code = uva__csv_init(&stage->csv, &stage->schema, error);
     if (code != 0)
         return code;
-    shape = calloc(1, sizeof(*shape));
-    if (shape == NULL)
-        return uva_error_set(error, ENOMEM, "out of memory for the header");
-    code = uva__csv_put_header(&stage->csv, &shape->header);
-    uva__text_put_char(&shape->header, '\0');
-    if (code != 0 || shape->header.failed) {
-        uva__text_fini(&shape->header);
-        free(shape);
-        return uva_error_set(error, ENOMEM, "out of memory for the header");
-    }
-    shape_give(shape, out);
-    return 0;
+    code = uva_encoder_begin(stage->encoder, &header);
+    if (code == 0)
+        code = shape_make(&header, out);
+    uva_encoder_part_release(&header);
+    return code == 0
+               ? 0
+               : uva_error_set(error, code, "out of memory for the header");
 }
 
 /* ---- a batch ------------------------------------------------------------ */
@@ -121,7 +124,7 @@ static void page_release(struct ArrowArray *array)
     for (i = 0; i < 2; i++)
         if (page->columns[i].release != NULL)
             page->columns[i].release(&page->columns[i]);
-    uva__text_fini(&page->text);
+    uva_encoder_part_release(&page->part);
     free(page);
     array->release = NULL;
 }
@@ -129,9 +132,11 @@ static void page_release(struct ArrowArray *array)
 /* Gives `out`; takes `page`. */
 static void page_give(struct page *page, struct ArrowArray *out)
 {
-    page->offsets[1] = (int64_t)page->text.size;
+    assert(page->part.count <= 1);
+    page->offsets[1] = page->part.bytes;
     page->text_buffers[1] = page->offsets;
-    page->text_buffers[2] = page->text.data;
+    if (page->part.count > 0)
+        page->text_buffers[2] = page->part.buffers[0].base;
     page->rows_buffers[1] = &page->rows;
     page->columns[0] = (struct ArrowArray){.length = 1,
                                            .n_buffers = 3,
@@ -152,37 +157,19 @@ static void page_give(struct page *page, struct ArrowArray *out)
                                .private_data = page};
 }
 
-/* Batches are usually of similar size: with room for the largest so far, the
- * text is seldom reallocated. */
-static int stage_write(struct stage *stage, const struct ArrowArray *in,
-                       struct page *page, struct uva_error *error)
-{
-    const size_t hint =
-        atomic_load_explicit(&stage->bytes_hint, memory_order_relaxed);
-    int code;
-
-    (void)uva__text_room(&page->text, hint);
-    code = uva__csv_put_rows(&stage->csv, in, &page->text, error);
-    page->rows = in->length;
-    if (page->text.size > hint)
-        atomic_store_explicit(&stage->bytes_hint,
-                              page->text.size + page->text.size / 8,
-                              memory_order_relaxed);
-    return code;
-}
-
 static int stage_batch(void *ctx, struct uva_batch *in,
                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
+    struct stage *stage = ctx;
     struct page *page = calloc(1, sizeof(*page));
     struct ArrowArray array;
     int code;
 
     if (page == NULL)
         return uva_error_set(error, ENOMEM, "out of memory for the text");
-    code = stage_write(ctx, &in->data.array, page, error);
+    page->rows = in->data.array.length;
+    code = uva_encoder_batch(stage->encoder, &in->data, &page->part, error);
     if (code != 0) {
-        uva__text_fini(&page->text);
         free(page);
         return code;
     }
@@ -195,18 +182,17 @@ static void stage_free(void *ctx)
 {
     struct stage *stage = ctx;
 
-    uva__csv_fini(&stage->csv);
-    uva_schema_release(&stage->schema);
+    uva_encoder_free(stage->encoder);
     free(stage);
 }
 
-int uva__lines_map(struct uva_map *map)
+int uva__lines_map(const struct uva_write *options, struct uva_map *map)
 {
     struct stage *stage = calloc(1, sizeof(*stage));
 
     if (stage == NULL)
         return ENOMEM;
-    atomic_init(&stage->bytes_hint, 0);
+    stage->options = *options;
     *map = (struct uva_map){.batch = stage_batch,
                             .schema = stage_schema,
                             .free_ctx = stage_free,

@@ -218,7 +218,8 @@ static int query_start_stream(struct query *q)
     struct uva_map map = {0};
 
     q->stream = uva__connect(q->runtime, &q->options);
-    if (uva__lines_map(&map) != 0)
+    if (uva__lines_map(&(struct uva_write){.format = UVA_FORMAT_CSV}, &map) !=
+        0)
         return uva_error_set(&q->error, ENOMEM, "out of memory");
     (void)uva_stream_map(q->stream, &map);
     return uva_stream_for_each(

@@ -2,11 +2,10 @@
 /* Formats numbers for people: with commas, in sensible units. */
 #include "report.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <uv.h>
-
-#include "number.h"
 
 #define REPORT_WIPE "\r\033[K"
 
@@ -14,8 +13,8 @@ struct uva__figure uva__report_figure(int64_t value)
 {
     struct uva__figure figure;
     char digits[32];
-    const char *end = uva__number_put_int(digits, value < 0 ? 0 : value);
-    const size_t size = (size_t)(end - digits);
+    const size_t size = (size_t)snprintf(digits, sizeof(digits), "%" PRId64,
+                                         value < 0 ? 0 : value);
     char *at = figure.text;
     size_t i;
 

@@ -17,7 +17,6 @@
 
 #include "commands.h"
 #include "connect.h"
-#include "csv.h"
 #include "heartbeat.h"
 #include "lines.h"
 #include "options.h"
@@ -37,6 +36,8 @@ static const char HELP[] =
     "  --driver, --entrypoint, --uri, --option, --connection-option and\n"
     "  --statement-option         as in uvarrow query\n";
 
+static const struct uva_write csv = {.format = UVA_FORMAT_CSV};
+
 /* One of the two runs. */
 struct run {
     const struct uva__options *options; /* borrows */
@@ -49,9 +50,7 @@ struct run {
     struct uva__session session;  /* sync: owns */
     uv_idle_t idle;               /* sync: one iteration of the loop */
     struct ArrowArrayStream rows; /* sync: owns */
-    struct ArrowSchema schema;    /* sync: owns */
-    struct uva__csv csv;          /* sync: owns */
-    struct uva__text text;        /* sync: owns; CSV of the last batch */
+    struct uva_encoder *encoder;  /* sync: owns; NULL: not open */
 
     struct uva_runtime *runtime; /* async: owns, until closed */
 };
@@ -102,21 +101,31 @@ static int sync_error(struct run *run, int code, const char *what)
 
 static int sync_open(struct run *run)
 {
+    struct uva_encoder_part header = {0};
+    struct ArrowSchema schema;
     int code =
         uva__session_open(&run->session, run->options, &run->rows, &run->error);
 
     if (code != 0)
         return code;
-    code = run->rows.get_schema(&run->rows, &run->schema);
+    code = run->rows.get_schema(&run->rows, &schema);
     if (code != 0)
         return sync_error(run, code, "the driver gives no schema");
-    return uva__csv_init(&run->csv, &run->schema, &run->error);
+    code = uva_encoder_new(&schema, &csv, &run->encoder, &run->error);
+    schema.release(&schema);
+    if (code == 0 && uva_encoder_begin(run->encoder, &header) != 0)
+        code = uva_error_set(&run->error, ENOMEM, "out of memory");
+    uva_encoder_part_release(&header);
+    return code;
 }
 
 /* Reads one batch; `more` returns whether there was one. */
 static int sync_step(struct run *run, bool *more)
 {
     struct ArrowArray array = {0};
+    struct ArrowDeviceArray batch;
+    struct uva_encoder_part part = {0};
+    int64_t rows;
     int code = run->rows.get_next(&run->rows, &array);
 
     if (code != 0)
@@ -124,10 +133,12 @@ static int sync_step(struct run *run, bool *more)
     *more = array.release != NULL;
     if (!*more)
         return 0;
-    run->text.size = 0;
-    code = uva__csv_put_rows(&run->csv, &array, &run->text, &run->error);
-    run_count(run, array.length, run->text.size);
-    array.release(&array);
+    rows = array.length;
+    uva_array_from_cpu(&array, &batch);
+    code = uva_encoder_batch(run->encoder, &batch, &part, &run->error);
+    run_count(run, rows, (size_t)part.bytes);
+    uva_encoder_part_release(&part);
+    uva_array_release(&batch);
     return code;
 }
 
@@ -138,7 +149,7 @@ static void sync_on_idle(uv_idle_t *idle)
     int code = 0;
 
     assert(run->error.code == 0);
-    if (run->schema.release == NULL)
+    if (run->encoder == NULL)
         code = sync_open(run);
     else
         code = sync_step(run, &more);
@@ -150,9 +161,7 @@ static void sync_on_idle(uv_idle_t *idle)
 
 static void sync_free(struct run *run)
 {
-    uva__text_fini(&run->text);
-    uva__csv_fini(&run->csv);
-    uva_schema_release(&run->schema);
+    uva_encoder_free(run->encoder);
     if (run->rows.release != NULL)
         run->rows.release(&run->rows);
     uva__session_close(&run->session);
@@ -208,7 +217,7 @@ static int async_start(struct run *run)
 {
     struct uva_map map = {0};
     struct uva_stream *stream = uva__connect(run->runtime, run->options);
-    int code = uva__lines_map(&map);
+    int code = uva__lines_map(&csv, &map);
 
     if (code == 0) {
         (void)uva_stream_map(stream, &map);

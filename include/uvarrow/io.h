@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as bytes, in the formats that readers expect: Arrow's IPC formats. A
- * library of its own, libuvarrow-io, which uvarrow.h does not include. Arrow
- * IPC is written without copying a column: a batch becomes one header and the
- * array's own buffers, and is released when these have been written. */
+/* Batches as bytes, in the formats that readers expect: Arrow's IPC formats,
+ * CSV, JSON lines. A library of its own, libuvarrow-io, which uvarrow.h does
+ * not include. Arrow IPC is written without copying a column: a batch becomes
+ * one header and the array's own buffers, and is released when these have been
+ * written. */
 #ifndef UVARROW_IO_H
 #define UVARROW_IO_H
 
@@ -18,17 +19,32 @@ struct uv_buf_t;    /* libuv's; <uv.h> is needed to look into one */
 
 /** What bytes mean. */
 enum uva_format {
-    UVA_FORMAT_ARROW = 0, /* application/vnd.apache.arrow.stream */
-    UVA_FORMAT_ARROW_FILE /* application/vnd.apache.arrow.file: messages of the
-                             stream, and a footer that lists where they lie */
+    UVA_FORMAT_ARROW = 0,  /* application/vnd.apache.arrow.stream */
+    UVA_FORMAT_ARROW_FILE, /* application/vnd.apache.arrow.file: messages of the
+                              stream, and a footer that lists where they lie */
+    UVA_FORMAT_CSV,        /* text/csv, RFC 4180 */
+    UVA_FORMAT_JSON        /* application/x-ndjson: an object a line */
+};
+
+/** How CSV is written; zeroes: commas, a line of names, nulls as nothing, and
+ * newlines alone. A field is quoted if it holds a delimiter, a quote or a line
+ * break, if it is an empty text, or if it equals the text of nulls. */
+struct uva_csv {
+    char delimiter;        /* between fields: ASCII, no quote and no line break;
+                              0: a comma */
+    bool no_header;        /* no line of names */
+    bool crlf;             /* lines end as RFC 4180 has it, with CR LF */
+    const char *null_text; /* borrows for the call; what stands for a null,
+                              without quotes; NULL: nothing */
 };
 
 /** How batches are written. */
 struct uva_write {
     enum uva_format format; /* the format */
+    struct uva_csv csv;     /* of CSV; not looked at for other formats */
     int32_t compression;    /* of Arrow IPC buffers: 0 none, 1 LZ4, 2 ZSTD; both
                                copy, and need their library when uvarrow is
-                               built: otherwise ENOTSUP */
+                               built: otherwise ENOTSUP; text has none */
     /* the rest is for uva_stream_write() and uva_stream_write_file() */
     bool http_chunked;  /* frame as HTTP/1.1 chunks; the last chunk is sent only
                            after a complete stream */
@@ -51,7 +67,9 @@ struct uva_write {
  * written, and each is released when libuv has written it. A failed write ends
  * the stream CANCELLED with its code; a peer that leaves between batches is
  * only seen by a read, which is the caller's: it calls uva_stream_cancel().
- * Compression runs on a compute worker. The socket stays open and the caller's.
+ * Text is encoded by compute workers, each one batch at a time, and written in
+ * order; compression runs on one of them. The socket stays open and the
+ * caller's.
  *
  * To end it early, cancel or drop the stream, then uv_close() the socket:
  * writes under way keep their batches until libuv has answered, so close it
@@ -91,46 +109,52 @@ struct uva_encoder_part {
 
 /** Makes an encoder of batches with the schema `schema`, which is copied. Every
  * Arrow type can be written: nested, dictionary, run-end encoded, views,
- * unions, with metadata. `options` may be NULL: a stream without compression.
+ * unions, with metadata. `options` may be NULL: a stream of Arrow IPC without
+ * compression; members that are for sockets and files are not looked at.
  * Returns 0 and gives `out`, freed by uva_encoder_free(); EINVAL for an invalid
- * schema or option; ENOTSUP for what the format cannot express: a dictionary
- * with values that are indices of another one, metadata of such values; or for
- * a codec that was not there when the library was built; ENOMEM. The text names
- * the field. Thread: any. Clauses: DS-03, DS-21. */
+ * schema or option; ENOTSUP for what the format cannot express: in Arrow IPC a
+ * dictionary with values that are indices of another one, metadata of such
+ * values; or for a codec that was not there when the library was built; ENOMEM.
+ * The text names the field. Thread: any. Clauses: DS-03, DS-21. */
 UVA_API UVA_MUST_CHECK int uva_encoder_new(const struct ArrowSchema *schema,
                                            const struct uva_write *options,
                                            struct uva_encoder **out,
                                            struct uva_error *error);
 
-/** Gives what comes first: the schema. Returns 0 and gives `out`, to be
- * released; ENOMEM; EINVAL if it was called before. Thread: any, one at a time.
- */
+/** Gives what comes first: the schema, the line of names, or nothing. Returns 0
+ * and gives `out`, to be released; ENOMEM; EINVAL if it was called before.
+ * Thread: any, one at a time. */
 UVA_API UVA_MUST_CHECK int uva_encoder_begin(struct uva_encoder *encoder,
                                              struct uva_encoder_part *out);
 
-/** Gives the messages of a batch. Takes `batch` if it returns 0: `out` borrows
- * the buffers of the batch, which is released with it. Sliced arrays are
- * written as what they show; only offsets that do not begin at 0, run ends, and
- * bits that do not begin a byte are copied. Of views and dense unions, all that
- * the array holds is written.
+/** Gives the messages or the lines of a batch. Takes `batch` if it returns 0.
+ * Text is a copy, and the batch is released at once; lines of no rows are an
+ * empty part. Otherwise `out` borrows the buffers of the batch, which is
+ * released with it. Sliced arrays are written as what they show; only offsets
+ * that do not begin at 0, run ends, and bits that do not begin a byte are
+ * copied. Of views and dense unions, all that the array holds is written.
  *
- * A dictionary is compared by content with a copy of the one last written: if
- * they are equal, nothing is written; if it is longer with the same beginning,
- * a delta; otherwise a replacement, which a file cannot express (ENOTSUP).
- * Values that have dictionaries of their own are replaced when they grow.
+ * In Arrow IPC, a dictionary is compared by content with a copy of the one last
+ * written: if they are equal, nothing is written; if it is longer with the same
+ * beginning, a delta; otherwise a replacement, which a file cannot express
+ * (ENOTSUP). Values that have dictionaries of their own are replaced when they
+ * grow.
  *
  * Returns 0; EINVAL, and a text that names the column, if `batch` does not fit
  * the schema, or before uva_encoder_begin() or after uva_encoder_end(); ENOTSUP
  * for data of a device or behind an event, and for rows that are null; ENOMEM;
  * EIO if a codec fails. A batch that failed leaves no trace: the next one may
  * follow. Contents of buffers are not checked, except for the ends of offsets.
- * Thread: any, one at a time. Clauses: DA-16, DA-20, DA-21, DA-22, DA-23. */
+ * Thread: any, one at a time; of text, several at a time between
+ * uva_encoder_begin() and uva_encoder_end(). Clauses: DA-16, DA-20, DA-21,
+ * DA-22, DA-23. */
 UVA_API UVA_MUST_CHECK int uva_encoder_batch(struct uva_encoder *encoder,
                                              struct ArrowDeviceArray *batch,
                                              struct uva_encoder_part *out,
                                              struct uva_error *error);
 
-/** Gives what comes last: the end of the stream, or the footer of the file.
+/** Gives what comes last: the end of the stream, the footer of the file, or
+ * nothing.
  * Returns 0 and gives `out`, to be released; ENOMEM; EINVAL before
  * uva_encoder_begin() and if it was called before. Thread: any, one at a time.
  */

@@ -8,10 +8,17 @@
 #include "uvarrow/stream.h"
 
 /* Adds a stage to `stream` that encodes its batches as `options` (copied) has
- * them. Compression runs on a compute worker, other work on the loop thread. 0,
- * or the first error of the stream. Thread: builder. */
+ * them. Text is encoded by compute workers, one batch each; compression runs on
+ * one of them, and other work on the loop thread. 0, or the first error of the
+ * stream. Thread: builder. */
 UVA_MUST_CHECK int uva__parcel_stage(struct uva_stream *stream,
                                      const struct uva_write *options);
+
+/* Gives an array that carries what comes before the first batch, if the stage
+ * does not emit that itself: text. It reads as released if nothing comes. 0 or
+ * ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__parcel_first(const struct ArrowSchema *schema,
+                                     struct ArrowDeviceArray *out);
 
 /* Returns the part that an array of the stage carries, borrowed from it.
  * Thread: any. */

@@ -3,6 +3,7 @@
  * buffers. */
 #include "io/part.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 struct part {
     struct ArrowDeviceArray array; /* owns; released: none */
     struct uva__ipc_block *blocks; /* owns */
+    void *memory;                  /* owns */
     uv_buf_t buffers[];
 };
 
@@ -43,6 +45,15 @@ bool uva__part_copy(struct uva__part_draft *draft, const void *data,
     return uva__part_borrow(draft, copy, size);
 }
 
+bool uva__part_take(struct uva__part_draft *draft, void *memory, int64_t size)
+{
+    assert(draft->memory == NULL && size > 0);
+    if (!uva__part_borrow(draft, memory, size))
+        return false;
+    draft->memory = memory;
+    return true;
+}
+
 void uva__part_take_blocks(struct uva__part_draft *draft,
                            struct uva__ipc_block **list)
 {
@@ -68,6 +79,7 @@ int uva__part_finish(struct uva__part_draft *draft,
     if (size > 0)
         memcpy(part->buffers, draft->buffers, size);
     part->blocks = draft->blocks;
+    part->memory = draft->memory;
     part->array.array.release = NULL;
     if (array != NULL)
         uva_array_move(array, &part->array);
@@ -76,6 +88,7 @@ int uva__part_finish(struct uva__part_draft *draft,
                                      .bytes = draft->bytes,
                                      .owner = part};
     draft->blocks = NULL;
+    draft->memory = NULL;
     uva__part_clear(draft);
     return 0;
 }
@@ -90,6 +103,7 @@ void uva_encoder_part_release(struct uva_encoder_part *out)
     *out = (struct uva_encoder_part){0};
     uva_array_release(&part->array);
     uva__ipc_blocks_free(part->blocks);
+    free(part->memory);
     free(part);
 }
 
@@ -97,6 +111,8 @@ void uva__part_clear(struct uva__part_draft *draft)
 {
     uva__ipc_blocks_free(draft->blocks);
     draft->blocks = NULL;
+    free(draft->memory);
+    draft->memory = NULL;
     draft->n_buffers = 0;
     draft->bytes = 0;
 }

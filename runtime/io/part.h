@@ -18,6 +18,7 @@ struct uva__part_draft {
     size_t most_buffers;           /* room for them */
     int64_t bytes;                 /* of all buffers */
     struct uva__ipc_block *blocks; /* owns: what buffers borrow from */
+    void *memory;                  /* owns, by malloc(): another such block */
 };
 
 /* Adds `size` bytes, which stay valid until the part is released. False without
@@ -28,6 +29,10 @@ bool uva__part_borrow(struct uva__part_draft *draft, const void *data,
 /* Adds a copy of `size` bytes. False without memory. */
 bool uva__part_copy(struct uva__part_draft *draft, const void *data,
                     int64_t size);
+
+/* Adds `size` bytes of `memory`, from malloc(), which it takes: once a part.
+ * False without memory, and nothing was taken. */
+bool uva__part_take(struct uva__part_draft *draft, void *memory, int64_t size);
 
 /* Takes the blocks of `*list`. */
 void uva__part_take_blocks(struct uva__part_draft *draft,

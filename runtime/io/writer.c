@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoded parts, from a stream to a destination.
  *
- * Happy path:  part -> op -> written -> (part...) -> the end: the last chunk ->
- *              written -> on_done.
+ * Happy path:  schema: the line of names, of CSV -> part -> op -> written ->
+ *              (part...) -> the end: the last chunk -> written -> on_done.
  *
  * What can fail: a write, which cancels the stream with its code; the stream,
  *              which is reported at once, without a last chunk.
@@ -159,22 +159,49 @@ void uva__writer_written(struct uva__write_op *op, int code)
 
 /* ---- the consumer ------------------------------------------------------- */
 
+/* Writes what `data` carries, and takes it. A part without bytes is left out:
+ * as a chunk, it would be the last one. Returns 0, also if a write fails, since
+ * its cancel ends the stream; or ENOMEM. */
+static int writer_write(struct uva__writer *w, struct ArrowDeviceArray *data)
+{
+    const struct uva_encoder_part *part = uva__parcel_part(data);
+    struct uva__write_op *op;
+    int code;
+
+    if (part->bytes == 0) {
+        uva_array_release(data);
+        return 0;
+    }
+    op = writer_op_new(w, part->count + 2);
+    if (op == NULL) {
+        uva_array_release(data);
+        return ENOMEM;
+    }
+    writer_op_fill(op, part);
+    uva_array_move(data, &op->data);
+    code = writer_send(w, op);
+    if (code != 0)
+        writer_fail(w, code);
+    return 0;
+}
+
+static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct ArrowDeviceArray first;
+    int code = uva__parcel_first(info->schema, &first);
+
+    if (code == 0 && uva_array_is_live(&first))
+        code = writer_write(ctx, &first);
+    return code;
+}
+
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
-    const struct uva_encoder_part *part = uva__parcel_part(&batch->data);
-    struct uva__write_op *op = writer_op_new(w, part->count + 2);
-    int code;
+    int code = writer_write(w, &batch->data);
 
-    if (op == NULL)
-        return ENOMEM;
-    writer_op_fill(op, part);
-    uva_array_move(&batch->data, &op->data);
-    code = writer_send(w, op);
-    if (code != 0) {
-        writer_fail(w, code);
-        return 0; /* the cancel ends the stream */
-    }
+    if (code != 0 || w->why.code != 0)
+        return code;
     w->is_paused = w->queued > w->options.high_bytes;
     return w->is_paused ? EAGAIN : 0;
 }
@@ -251,7 +278,8 @@ int uva__writer_check(const struct uva_write *options, struct uva_error *error)
 int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
                       const struct uva_write *options, struct uva_error *error)
 {
-    const struct uva_consumer consumer = {.on_batch = writer_on_batch,
+    const struct uva_consumer consumer = {.on_schema = writer_on_schema,
+                                          .on_batch = writer_on_batch,
                                           .on_done = writer_on_done,
                                           .free_ctx = writer_on_free,
                                           .ctx = w};

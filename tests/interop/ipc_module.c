@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For ipc_tables.py: encodes a blocking stream of Python's into a file. */
+/* For ipc_tables.py and text_tables.py: encodes a blocking stream of Python's
+ * into a file. */
 #include <stdio.h>
 #include <unistd.h>
 #include <uv.h>
@@ -10,6 +11,8 @@
 /* Python calls these by name. */
 int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
                char *text, int room);
+int text_encode(struct ArrowArrayStream *in, int format,
+                const struct uva_csv *csv, int fd, char *text, int room);
 
 /* Writes all of a part, and releases it. */
 static int ipc_write(struct uva_encoder_part *part, int fd)
@@ -52,18 +55,16 @@ static int ipc_batches(struct uva_encoder *encoder, struct ArrowArrayStream *in,
 }
 
 /* Takes `in`, and writes it to `fd`; an error's text goes to `text`. */
-int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
-               char *text, int room)
+static int encode(struct ArrowArrayStream *in, const struct uva_write *options,
+                  int fd, char *text, int room)
 {
-    const struct uva_write options = {.format = (enum uva_format)format,
-                                      .compression = compression};
     struct uva_error error = {0};
     struct uva_encoder *encoder = NULL;
     struct ArrowSchema schema;
     int code = in->get_schema(in, &schema);
 
     if (code == 0) {
-        code = uva_encoder_new(&schema, &options, &encoder, &error);
+        code = uva_encoder_new(&schema, options, &encoder, &error);
         schema.release(&schema);
     }
     if (code == 0)
@@ -72,4 +73,22 @@ int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
     in->release(in);
     (void)snprintf(text, (size_t)room, "%s", error.message);
     return code;
+}
+
+int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
+               char *text, int room)
+{
+    const struct uva_write options = {.format = (enum uva_format)format,
+                                      .compression = compression};
+
+    return encode(in, &options, fd, text, room);
+}
+
+int text_encode(struct ArrowArrayStream *in, int format,
+                const struct uva_csv *csv, int fd, char *text, int room)
+{
+    const struct uva_write options = {.format = (enum uva_format)format,
+                                      .csv = *csv};
+
+    return encode(in, &options, fd, text, room);
 }

@@ -51,6 +51,13 @@ void *__wrap_malloc(size_t size)
     return fails(size) ? NULL : __real_malloc(size);
 }
 
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+    return fails(size) ? NULL : __real_realloc(old, size);
+}
+
 void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size)
@@ -63,6 +70,12 @@ void *__wrap_emalloc(size_t size);
 void *__wrap_emalloc(size_t size)
 {
     return __real_malloc(size);
+}
+
+void *__wrap_erealloc(void *old, size_t size);
+void *__wrap_erealloc(void *old, size_t size)
+{
+    return __real_realloc(old, size);
 }
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *how,

@@ -855,6 +855,8 @@ static const struct uva_write sweeps[] = {
     {.format = UVA_FORMAT_ARROW_FILE},
     {.format = UVA_FORMAT_ARROW, .compression = 1},
     {.format = UVA_FORMAT_ARROW, .compression = 2},
+    {.format = UVA_FORMAT_CSV},
+    {.format = UVA_FORMAT_JSON},
 };
 
 /* Makes the k-th allocation of a call fail (0: none), counts that, and calls
@@ -930,7 +932,8 @@ START_TEST(a_call_without_memory_changes_nothing)
         uva_schema_release(&root);
         RETRY(uva_encoder_begin(encoder, &part), k, failures);
         output_add(&output, &part);
-        for (int i = 0; i < 3 + (options->format == UVA_FORMAT_ARROW); i++) {
+        for (int i = 0; i < 3 + (options->format != UVA_FORMAT_ARROW_FILE);
+             i++) {
             RETRY(uva_encoder_batch(encoder, &batches[i], &part, &error), k,
                   failures);
             output_add(&output, &part);
@@ -1054,7 +1057,7 @@ int main(void)
     suite_add_loops(all, 0, 6, views_are_compared, NULL);
     suite_add_loops(all, 0, sizeof(faults) / sizeof(*faults),
                     arrays_are_checked, NULL);
-    suite_add_loops(all, 0, 4, a_call_without_memory_changes_nothing,
+    suite_add_loops(all, 0, 6, a_call_without_memory_changes_nothing,
                     a_copy_without_memory_fails, NULL);
     suite_add(all, options_are_checked, schemas_are_checked,
               other_schemas_are_refused, devices_are_refused,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +23,7 @@
 enum { BATCHES = 20, ROWS = 2000, ROOM = 1 << 20 };
 
 static struct fixture f;
+static struct uva_runtime_options runtime_options; /* for set_up() */
 static struct uva_stream *stream;
 static uv_pipe_t ours; /* a handle of libuv's */
 static bool is_open;   /* `ours` is */
@@ -44,7 +46,7 @@ static void set_up(void)
     memset(&done, 0, sizeof(done));
     size = 0;
     reads = true;
-    fixture_open(&f, BATCHES);
+    fixture_open_with(&f, BATCHES, &runtime_options);
     f.fake.rows = ROWS;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
                      0);
@@ -264,6 +266,150 @@ START_TEST(an_empty_stream_is_written)
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     ck_assert_uint_gt(size, 8);
+}
+END_TEST
+
+/* ---- text --------------------------------------------------------------- */
+
+/* Checks that the lines of all batches were received, in order. `five` is how
+ * the number 5 is written. */
+static void check_lines(enum uva_format format, const char *five)
+{
+    char *expected = malloc(ROOM), *at = expected;
+
+    ck_assert_ptr_nonnull(expected);
+    if (format == UVA_FORMAT_CSV)
+        at += sprintf(at, "n\n");
+    for (int64_t i = 0; i < f.fake.batches; i++) {
+        for (int64_t k = 0; k < f.fake.rows; k++) {
+            const int value = (int)(i * 10 + k);
+
+            if (format == UVA_FORMAT_JSON)
+                at += sprintf(at, "{\"n\":%d}\n", value);
+            else if (value == 5)
+                at += sprintf(at, "%s\n", five);
+            else
+                at += sprintf(at, "%d\n", value);
+        }
+    }
+    ck_assert_uint_eq(size, (size_t)(at - expected));
+    ck_assert_int_eq(memcmp(received, expected, size), 0);
+    free(expected);
+}
+
+START_TEST(text_is_written_in_order)
+{
+    struct uva_write write = options();
+
+    write.format = _i & 1 ? UVA_FORMAT_CSV : UVA_FORMAT_JSON;
+    write.http_chunked = (_i & 2) != 0;
+    if (_i & 4)
+        stream = (uva_stream_release(stream), fixture_tasks(&f));
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(done.batches, BATCHES);
+    ck_assert_int_eq(done.bytes, (int64_t)size);
+    if (write.http_chunked)
+        ck_assert(unframe());
+    check_lines(write.format, "5");
+}
+END_TEST
+
+START_TEST(text_is_written_to_a_file)
+{
+    struct uva_write write = options();
+    const int fd = memfd_create("test", MFD_CLOEXEC);
+
+    ck_assert_int_ge(fd, 0);
+    write.format = UVA_FORMAT_CSV;
+    ck_assert_int_eq(uva_stream_write_file(stream, fd, &write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    size = (size_t)pread(fd, received, ROOM, 0);
+    check_lines(UVA_FORMAT_CSV, "5");
+    (void)close(fd);
+}
+END_TEST
+
+/* A chunk without bytes would be the last one. */
+START_TEST(batches_without_rows_are_no_chunks)
+{
+    struct uva_write write = options();
+
+    f.fake.rows = 0;
+    write.format = _i == 0 ? UVA_FORMAT_CSV : UVA_FORMAT_JSON;
+    write.http_chunked = true;
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert(unframe());
+    check_lines(write.format, "5");
+}
+END_TEST
+
+START_TEST(the_text_of_nulls_is_copied)
+{
+    struct uva_write write = options();
+    char *null_text = strdup("5");
+
+    write.format = UVA_FORMAT_CSV;
+    write.csv.null_text = null_text;
+    start(&write);
+    memset(null_text, 'x', 1);
+    free(null_text);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    check_lines(UVA_FORMAT_CSV, "\"5\"");
+}
+END_TEST
+
+START_TEST(a_failed_write_of_names_cancels_the_stream)
+{
+    struct uva_write write = options();
+
+    write.format = UVA_FORMAT_CSV;
+    f.fake.batches = 0; /* the names are all there is */
+    start(&write);
+    close_ours();
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.bytes, 0);
+}
+END_TEST
+
+START_TEST(a_slow_reader_stops_the_encoding_of_text)
+{
+    struct uva_write write = options();
+
+    uva_stream_release(stream);
+    f.fake.batches = 60;
+    f.fake.rows = 1600;
+    f.options.window.batches = 1;
+    stream = fixture_blocking(&f);
+    write.format = UVA_FORMAT_JSON;
+    write.high_bytes = 1;
+    reads = false;
+    start(&write);
+    turn();
+    ck_assert_int_eq(done.count, 0);
+    ck_assert_int_lt(atomic_load(&f.fake.given), 60);
+    reads = true;
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(text_that_cannot_be_encoded_fails_the_stream)
+{
+    struct uva_write write = options();
+
+    write.format = UVA_FORMAT_JSON;
+    f.fake.wrong_shape = true;
+    start(&write);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_FAILED);
+    ck_assert_int_ne(done.error.code, 0);
 }
 END_TEST
 
@@ -488,6 +634,10 @@ START_TEST(options_are_checked)
     write.compression = 9;
     refused(&write, EINVAL, "compression");
     write = options();
+    write.format = UVA_FORMAT_CSV;
+    write.csv.delimiter = '"';
+    refused(&write, EINVAL, "csv.delimiter");
+    write = options();
     ck_assert_int_eq(uva_stream_write(stream, NULL, &write, &error), EINVAL);
     ck_assert_int_eq(uva_stream_write_file(stream, -1, &write, &error), EBADF);
     ck_assert_int_eq(
@@ -530,10 +680,16 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Every allocation fails once: the start fails, or the end reports ENOMEM. */
+/* Every allocation fails once, of the loop thread or of the one worker that
+ * encodes text: the start fails, or the end reports ENOMEM. */
 START_TEST(a_stream_without_memory_fails)
 {
     bool failed = true;
+
+    ck_assert_int_eq(
+        uva_workers_new(&(struct uva_workers_options){.compute_threads = 1},
+                        &runtime_options.workers, NULL),
+        0);
 
     for (long k = 1; failed; k++) {
         struct uva_write write = options();
@@ -541,14 +697,13 @@ START_TEST(a_stream_without_memory_fails)
         int code;
 
         write.http_chunked = true;
+        write.format = _i < 4 ? UVA_FORMAT_ARROW : UVA_FORMAT_CSV;
         done.count = 0;
         size = 0;
-        if (k > 1) {
-            tear_down();
-            set_up();
-        }
-        f.fake.batches = _i < 2 ? 3 : 0;
-        faulty_libc_only_thread("test_write");
+        tear_down();
+        set_up();
+        f.fake.batches = _i % 4 < 2 ? 3 : 0;
+        faulty_libc_only_thread(_i < 8 ? "test_write" : "uva-c0");
         faulty_libc_fail(k);
         code =
             _i % 2 == 0
@@ -564,6 +719,7 @@ START_TEST(a_stream_without_memory_fails)
         else
             ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     }
+    uva_workers_free(runtime_options.workers);
 }
 END_TEST
 
@@ -574,7 +730,9 @@ int main(void)
 
     suite_add_loops(all, 0, 6, a_stream_is_written, NULL);
     suite_add_loops(all, 0, 2, a_file_is_written, NULL);
-    suite_add_loops(all, 0, 4, a_stream_without_memory_fails, NULL);
+    suite_add_loops(all, 0, 10, a_stream_without_memory_fails, NULL);
+    suite_add_loops(all, 0, 8, text_is_written_in_order, NULL);
+    suite_add_loops(all, 0, 2, batches_without_rows_are_no_chunks, NULL);
     suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
     suite_add(all, a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
               a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
@@ -584,6 +742,10 @@ int main(void)
               a_file_that_cannot_be_written_cancels_the_stream,
               a_file_that_does_not_block_cancels_the_stream,
               a_cancel_is_reported_at_once, a_close_ends_writes_under_way,
-              options_are_checked, another_thread_is_refused, NULL);
+              options_are_checked, another_thread_is_refused,
+              text_is_written_to_a_file, the_text_of_nulls_is_copied,
+              a_failed_write_of_names_cancels_the_stream,
+              a_slow_reader_stops_the_encoding_of_text,
+              text_that_cannot_be_encoded_fails_the_stream, NULL);
     return suite_run(suite);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calendar years start on 1 March of the year 0, so that a leap day is the last
  * day of its year, of its 4 years and of its 400 years. */
-#include "calendar.h"
+#include "io/calendar.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "number.h"
+#include "io/number.h"
 
 #define DAY_SECONDS  86400
 #define DAYS_YEAR    365

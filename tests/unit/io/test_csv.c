@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays in, CSV out: every type, with nulls, offsets and values that need
  * quoting. */
-#include "csv.h"
-
 #include <check.h>
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
+#include <uv.h>
 
-#include "number.h"
+#include "io/number.h"
+#include "io/text.h"
 #include "support/check_suite.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/io.h"
 
 #define COUNT(x) (sizeof(x) / sizeof(*(x)))
 
@@ -42,10 +45,22 @@ static struct column column_of(const char *format, int64_t length,
     return c;
 }
 
+static void release_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static void release_array(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
 /* Points a column at its own members; call it once the struct no longer
  * moves. */
 static void column_settle(struct column *c)
 {
+    c->array.release = release_array;
+    c->schema.release = release_schema;
     c->array.buffers = c->buffers;
     c->array.children = c->child_arrays;
     c->schema.children = c->child_schemas;
@@ -61,21 +76,36 @@ static void column_add(struct column *parent, struct column *child,
     parent->child_arrays[parent->array.n_children++] = &child->array;
 }
 
+/* Adds the bytes of a part, and releases it. */
+static void part_add(struct uva_encoder_part *part, struct uva__text *out)
+{
+    for (size_t i = 0; i < part->count; i++)
+        uva__text_put(out, part->buffers[i].base, part->buffers[i].len);
+    uva_encoder_part_release(part);
+}
+
 /* Writes `table`, a struct, into `out`; returns the code. */
 static int table_write(struct column *table, struct uva__text *out,
                        struct uva_error *error)
 {
-    struct uva__csv csv;
+    const struct uva_write options = {.format = UVA_FORMAT_CSV};
+    struct uva_encoder *encoder;
+    struct uva_encoder_part part;
+    struct ArrowDeviceArray batch;
     int code;
 
     column_settle(table);
-    code = uva__csv_init(&csv, &table->schema, error);
+    code = uva_encoder_new(&table->schema, &options, &encoder, error);
     if (code != 0)
         return code;
-    code = uva__csv_put_header(&csv, out);
+    ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+    part_add(&part, out);
+    uva_array_from_cpu(&table->array, &batch);
+    code = uva_encoder_batch(encoder, &batch, &part, error);
+    ck_assert(uva_array_is_live(&batch) == (code != 0));
     if (code == 0)
-        code = uva__csv_put_rows(&csv, &table->array, out, error);
-    uva__csv_fini(&csv);
+        part_add(&part, out);
+    uva_encoder_free(encoder);
     return code;
 }
 
@@ -253,6 +283,34 @@ START_TEST(reals_read_back_as_they_were)
         ck_assert_msg(isnan(f) || strtof(text, NULL) == f, "%s %a", text,
                       (double)f);
     }
+}
+END_TEST
+
+/* Makes German, where numbers have a comma, if the system can. */
+static bool use_german(void)
+{
+    static const char command[] =
+        "mkdir -p " UVA_TEST_BUILD
+        "/locale && localedef -i de_DE -f UTF-8 " UVA_TEST_BUILD
+        "/locale/de_DE.UTF-8 2>/dev/null";
+
+    (void)!system(command);
+    (void)setenv("LOCPATH", UVA_TEST_BUILD "/locale", 1);
+    return setlocale(LC_ALL, "de_DE.UTF-8") != NULL &&
+           strcmp(localeconv()->decimal_point, ",") == 0;
+}
+
+START_TEST(reals_do_not_depend_on_the_locale)
+{
+    const double d[] = {1.0 / 3, 1e-5, 5e-324, 1.7976931348623157e308};
+    const float f[] = {1.0f / 3, 1e-45f, 3.4028235e38f};
+
+    (void)use_german();
+    expect(column_of("g", COUNT(d), NULL, d, NULL),
+           "c\n0.3333333333333333\n1e-05\n5e-324\n1.7976931348623157e+308\n");
+    expect(column_of("f", COUNT(f), NULL, f, NULL),
+           "c\n0.33333334\n1e-45\n3.4028235e+38\n");
+    (void)setlocale(LC_ALL, "C");
 }
 END_TEST
 
@@ -585,6 +643,7 @@ static Suite *csv_suite(void)
     tcase_add_test(numbers, bools_come_from_bits);
     tcase_add_test(numbers, reals_are_short_and_lose_nothing);
     tcase_add_test(numbers, reals_read_back_as_they_were);
+    tcase_add_test(numbers, reals_do_not_depend_on_the_locale);
     tcase_add_test(numbers, decimals_of_all_widths_are_written);
     tcase_add_test(time, dates_are_right_in_all_centuries);
     tcase_add_test(time, times_have_the_digits_of_their_unit);

@@ -2,7 +2,7 @@
 /* Writes integers two digits at a time. For floating point it first tries a
  * decimal with few digits, which costs one division, and otherwise uses printf.
  */
-#include "number.h"
+#include "io/number.h"
 
 #include <assert.h>
 #include <float.h>
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REAL_ROOM      40 /* room for a number written by printf */
+#define REAL_ROOM      48 /* room for a number written by printf */
 #define DECIMAL_LIMBS  8  /* 32-bit limbs for 256 bits */
 #define DECIMAL_DIGITS 81 /* nine times nine, enough for 256 bits */
 
@@ -69,7 +69,7 @@ char *uva__number_put_digits(char *at, uint64_t value, int digits)
 /* ---- floating point ----------------------------------------------------- */
 
 /* A positive number as digits and the position of its decimal point: 0.05 is
- * "5" and -1, 12.5 is "125" and 2. */
+ * "5" and -1, 1.25 is "125" and 1. */
 struct decimal {
     char digits[24]; /* no trailing zeroes */
     int size;        /* number of digits; at least 1 */
@@ -110,60 +110,87 @@ static bool decimal_guess(struct decimal *d, double value, bool narrow)
     return false;
 }
 
-/* Returns whether the text reads back as `value`; a float is compared as a
- * float. */
-static bool reads_back(const char *text, double value, bool narrow)
+/* Gets `digits` digits from printf: "1.23e+05". In place of the point, it
+ * writes what the locale has for it, which may be several bytes. */
+static void decimal_print(struct decimal *d, int digits, double value)
 {
+    char text[REAL_ROOM];
+    const char *at = text;
+    int size;
+
+    (void)snprintf(text, sizeof(text), "%.*e", digits - 1, value);
+    for (size = 0; *at != 'e'; at++)
+        if (*at >= '0' && *at <= '9')
+            d->digits[size++] = *at;
+    assert(size == digits);
+    d->size = size;
+    d->point = atoi(at + 1) + 1;
+}
+
+/* Returns whether it reads back as `value`; a float is compared as a float. It
+ * is read as "123e3", without a point, which would depend on the locale. */
+static bool decimal_reads_back(const struct decimal *d, double value,
+                               bool narrow)
+{
+    char text[REAL_ROOM];
+    char *at = text + d->size;
+
+    memcpy(text, d->digits, (size_t)d->size);
+    *at++ = 'e';
+    *uva__number_put_int(at, d->point - d->size) = '\0';
     return narrow ? strtof(text, NULL) == (float)value
                   : strtod(text, NULL) == value;
 }
 
-/* Adds one to the last digit of "1.23e+05". Returns false if all digits are
- * nines. */
-static bool text_step_up(char *text)
+/* Adds one to the last digit. Returns false if all digits are nines. */
+static bool decimal_step_up(struct decimal *d)
 {
-    char *at = strchr(text, 'e') - 1;
+    int at = d->size - 1;
 
-    for (; at > text && (*at == '9' || *at == '.'); at--)
-        if (*at == '9')
-            *at = '0';
-    if (*at == '9')
+    for (; at > 0 && d->digits[at] == '9'; at--)
+        d->digits[at] = '0';
+    if (d->digits[at] == '9')
         return false;
-    ++*at;
+    d->digits[at]++;
     return true;
 }
 
-/* Shortens `full`, "1.2345e+05", to `digits` digits. Returns false if rounding
- * is undecidable, because the digits cut off may themselves come from rounding
- * to a half. */
-static bool text_round(char *text, const char *full, int digits)
+/* Shortens `full` to fewer digits. Returns false if rounding is undecidable,
+ * because the digits cut off may themselves come from rounding to a half. */
+static bool decimal_round(struct decimal *d, const struct decimal *full,
+                          int digits)
 {
-    const char *cut = full + digits + 1;
-    const char *end = strchr(full, 'e');
+    const char *cut = full->digits + digits;
+    const char *end = full->digits + full->size;
 
-    memcpy(text, full, (size_t)digits + 1);
-    (void)strcpy(text + digits + 1, end);
+    memcpy(d->digits, full->digits, (size_t)digits);
+    d->size = digits;
+    d->point = full->point;
     if (cut >= end || *cut < '5')
         return true;
-    if (*cut == '5' && cut + 1 + strspn(cut + 1, "0") == end)
-        return false;
-    return text_step_up(text);
+    if (*cut++ == '5') {
+        while (cut < end && *cut == '0')
+            cut++;
+        if (cut == end)
+            return false;
+    }
+    return decimal_step_up(d);
 }
 
-/* Writes `value` with `digits` digits to `text`; returns whether it reads back.
- * A power of two has a nearer neighbour below than above, so the next higher
- * decimal may read back where the nearest does not. */
-static bool decimal_try(char *text, const char *full, int digits, double value,
-                        bool narrow)
+/* Makes `value` of `digits` digits; returns whether it reads back. A power of
+ * two has a nearer neighbour below than above, so the next higher decimal may
+ * read back where the nearest does not. */
+static bool decimal_try(struct decimal *d, const struct decimal *full,
+                        int digits, double value, bool narrow)
 {
     int exponent;
 
-    if (!text_round(text, full, digits))
-        (void)snprintf(text, REAL_ROOM, "%#.*e", digits - 1, value);
-    if (reads_back(text, value, narrow))
+    if (!decimal_round(d, full, digits))
+        decimal_print(d, digits, value);
+    if (decimal_reads_back(d, value, narrow))
         return true;
-    return frexp(value, &exponent) == 0.5 && text_step_up(text) &&
-           reads_back(text, value, narrow);
+    return frexp(value, &exponent) == 0.5 && decimal_step_up(d) &&
+           decimal_reads_back(d, value, narrow);
 }
 
 /* Gets all digits from printf, and keeps the fewest that read back. */
@@ -171,16 +198,12 @@ static void decimal_search(struct decimal *d, double value, bool narrow)
 {
     const bool tiny = value < (narrow ? (double)FLT_MIN : DBL_MIN);
     int digits = tiny ? 1 : narrow ? FLT_DIG : DBL_DIG;
-    char full[REAL_ROOM], text[REAL_ROOM];
+    struct decimal full;
 
-    (void)snprintf(full, sizeof(full), "%.*e", narrow ? 8 : 16, value);
-    while (!decimal_try(text, full, digits, value, narrow))
+    decimal_print(&full, narrow ? 9 : 17, value);
+    while (!decimal_try(d, &full, digits, value, narrow))
         digits++;
-    assert(digits <= (narrow ? 9 : 17)); /* that many digits always suffice */
-    d->digits[0] = text[0];
-    memcpy(d->digits + 1, text + 2, (size_t)digits - 1);
-    d->size = digits;
-    d->point = atoi(strchr(text, 'e') + 1) + 1;
+    assert(digits <= full.size); /* that many digits always suffice */
     decimal_trim(d);
 }
 

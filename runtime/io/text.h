@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that grows at its end, and quoting of the part written last. csv.h and
- * cell.h decide on the content. */
-#ifndef UVA_TOOLS_TEXT_H
-#define UVA_TOOLS_TEXT_H
+/* Text that grows at its end, and how CSV and JSON quote. cell.h decides on the
+ * content. */
+#ifndef UVA_IO_TEXT_H
+#define UVA_IO_TEXT_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -69,12 +69,29 @@ static inline void uva__text_put(struct uva__text *text, const void *data,
 /* Appends bytes as pairs of lower-case hexadecimal digits. Thread: any. */
 void uva__text_put_hex(struct uva__text *text, const void *data, size_t size);
 
-/* Quotes the text from `start` on as a field of RFC 4180 if needed: it holds a
- * comma, a quote or a line break, or it is empty, to distinguish an empty
- * string from a null. Thread: any. */
-void uva__text_quote_csv(struct uva__text *text, size_t start);
+/* How CSV is written. */
+struct uva__csv_style {
+    char delimiter;        /* between the fields of a line */
+    bool is_wary;          /* values other than texts may hold the delimiter or
+                              equal the text of nulls, too */
+    const char *null_text; /* borrows; of `null_size` bytes */
+    size_t null_size;
+    bool has_crlf;   /* lines end with CR LF, not with LF */
+    bool stops[256]; /* bytes that a field has only in quotes */
+};
 
-/* Turns the text from `start` on into a JSON string. Thread: any. */
-void uva__text_quote_json(struct uva__text *text, size_t start);
+/* Appends `size` bytes as a field of RFC 4180: in quotes if it holds a
+ * delimiter, a quote or a line break, if it is empty, or if it equals the text
+ * of nulls, from which it must be distinguished. Thread: any. */
+void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
+                       const struct uva__csv_style *style);
+
+/* Does that with the text from `start` on. Thread: any. */
+void uva__text_quote_csv(struct uva__text *text, size_t start,
+                         const struct uva__csv_style *style);
+
+/* Appends `size` bytes as a JSON string. What is not UTF-8 becomes U+FFFD, as
+ * no parser would read it. Thread: any. */
+void uva__text_put_json(struct uva__text *text, const char *data, size_t size);
 
 #endif

@@ -2,8 +2,8 @@
 /* Writes numbers as text, fast and without loss. Each function writes at `at`,
  * where UVA__NUMBER_ROOM bytes must be free, and returns the end of what it
  * wrote; it adds no NUL. Dates are in calendar.h. */
-#ifndef UVA_TOOLS_NUMBER_H
-#define UVA_TOOLS_NUMBER_H
+#ifndef UVA_IO_NUMBER_H
+#define UVA_IO_NUMBER_H
 
 #include <stddef.h>
 #include <stdint.h>

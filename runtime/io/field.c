@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks up format strings in one table, and compares the buffers and children
- * of arrays with it. Offsets inside buffers are trusted, as is usual for data
- * of the same process. */
-#include "field.h"
+ * of arrays with it. Offsets inside buffers are trusted but for the first and
+ * the last, as is usual for data of the same process. */
+#include "io/field.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "calendar.h"
-#include "number.h"
+#include "io/calendar.h"
+#include "io/number.h"
 
 #define FIELD_DEPTH_MAX 64 /* levels of nesting */
 
@@ -131,12 +130,16 @@ static const struct format *format_find(const char *text)
     return NULL;
 }
 
+static int field_no_memory(struct uva_error *error)
+{
+    return uva_error_set(error, ENOMEM, "out of memory");
+}
+
 static int parameter_error(const struct uva__field *field, const char *format,
                            struct uva_error *error)
 {
     return uva_error_set(error, EINVAL,
-                         "column '%s': its type '%.40s' cannot be read; the "
-                         "driver made a mistake",
+                         "column '%.64s' (format '%.64s'): malformed format",
                          field->name, format);
 }
 
@@ -171,16 +174,17 @@ static bool width_read(struct uva__field *field, const char *text)
 static bool ids_read(struct uva__field *field, const char *text)
 {
     const char *at = text;
-    int8_t child = 0;
+    int child = 0;
     char *end;
 
     memset(field->ids, -1, sizeof(field->ids));
     while (*at != '\0') {
         const long id = strtol(at, &end, 10);
 
-        if (end == at || id < 0 || id > 127 || child >= field->n_children)
+        if (end == at || id < 0 || id > 127 || child > 127 ||
+            child >= field->n_children)
             return false;
-        field->ids[id] = child++;
+        field->ids[id] = (int8_t)child++;
         at = *end == ',' ? end + 1 : end;
     }
     return true;
@@ -217,7 +221,7 @@ static int children_build(struct uva__field *field,
 
     field->children = calloc(count > 0 ? count : 1, sizeof(*field->children));
     if (field->children == NULL)
-        return uva_error_set(error, ENOMEM, "out of memory for the columns");
+        return field_no_memory(error);
     field->n_children = schema->n_children;
     for (i = 0; i < count && code == 0; i++)
         code = field_build(&field->children[i], schema->children[i], depth + 1,
@@ -233,8 +237,35 @@ static int dictionary_build(struct uva__field *field,
         return parameter_error(field, schema->format, error);
     field->dictionary = calloc(1, sizeof(*field->dictionary));
     if (field->dictionary == NULL)
-        return uva_error_set(error, ENOMEM, "out of memory for the columns");
+        return field_no_memory(error);
     return field_build(field->dictionary, schema->dictionary, depth + 1, error);
+}
+
+static bool runs_are_sound(const struct uva__field *field)
+{
+    const struct uva__field *ends = &field->children[0];
+
+    return ends->kind == UVA__FIELD_INT && ends->width >= 2 &&
+           ends->dictionary == NULL;
+}
+
+/* Fills in what depends on the kind alone. */
+static void kind_set(struct uva__field *field, const struct format *format)
+{
+    const enum uva__field_kind kind = format->kind;
+
+    field->kind = kind;
+    field->width = format->width;
+    field->digits = format->digits;
+    field->quoted = SHAPES[kind].quoted;
+    field->is_loose = kind >= UVA__FIELD_TEXT;
+}
+
+/* Writes the name as JSON has it. */
+static void key_write(struct uva__field *field)
+{
+    uva__text_put_json(&field->key, field->name, strlen(field->name));
+    uva__text_put_char(&field->key, ':');
 }
 
 static int field_build(struct uva__field *field,
@@ -245,22 +276,22 @@ static int field_build(struct uva__field *field,
     int code;
 
     field->name = schema->name == NULL ? "" : schema->name;
+    key_write(field);
+    if (field->key.failed)
+        return field_no_memory(error);
     if (format == NULL || depth > FIELD_DEPTH_MAX)
         return uva_error_set(error, ENOTSUP,
-                             "column '%s' has the type '%.40s', which cannot "
-                             "be written as CSV; cast or leave it out in the "
-                             "query",
+                             "column '%.64s' (format '%.64s') cannot be "
+                             "written as text",
                              field->name, schema->format);
-    field->kind = format->kind;
-    field->width = format->width;
-    field->digits = format->digits;
-    field->quoted = SHAPES[format->kind].quoted;
+    kind_set(field, format);
     if (SHAPES[format->kind].children >= 0 &&
         SHAPES[format->kind].children != schema->n_children)
         return parameter_error(field, schema->format, error);
     code = children_build(field, schema, depth, error);
     if (code == 0 &&
-        !parameter_read(field, schema->format + strlen(format->text)))
+        (!parameter_read(field, schema->format + strlen(format->text)) ||
+         (field->kind == UVA__FIELD_RUNS && !runs_are_sound(field))))
         code = parameter_error(field, schema->format, error);
     if (code == 0 && schema->dictionary != NULL)
         code = dictionary_build(field, schema, depth, error);
@@ -289,6 +320,7 @@ void uva__field_fini(struct uva__field *field)
     if (field->dictionary != NULL)
         uva__field_fini(field->dictionary);
     free(field->dictionary);
+    uva__text_fini(&field->key);
     memset(field, 0, sizeof(*field));
 }
 
@@ -313,41 +345,93 @@ static int64_t child_length(const struct uva__field *field,
     }
 }
 
+static bool has_bitmap(const struct uva__field *field)
+{
+    switch (field->kind) {
+    case UVA__FIELD_NULL:
+    case UVA__FIELD_DENSE_UNION:
+    case UVA__FIELD_SPARSE_UNION:
+    case UVA__FIELD_RUNS:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool buffer_count_fits(const struct uva__field *field,
+                              const struct ArrowArray *array)
+{
+    const int64_t count = SHAPES[field->kind].buffers;
+    const bool is_view = field->kind == UVA__FIELD_TEXT_VIEW ||
+                         field->kind == UVA__FIELD_BYTES_VIEW;
+
+    if (is_view ? array->n_buffers < count : array->n_buffers != count)
+        return false;
+    return count == 0 || array->buffers != NULL;
+}
+
 /* Only a bitmap may be missing, or the data of strings that are all empty. */
 static bool buffers_fit(const struct uva__field *field,
                         const struct ArrowArray *array)
 {
     const int64_t count = SHAPES[field->kind].buffers;
-    const bool views = field->kind == UVA__FIELD_TEXT_VIEW ||
-                       field->kind == UVA__FIELD_BYTES_VIEW;
 
-    if (views ? array->n_buffers < count : array->n_buffers != count)
+    if (!buffer_count_fits(field, array))
         return false;
     if (count == 0 || array->length == 0)
         return true;
-    if (field->kind == UVA__FIELD_DENSE_UNION ||
-        field->kind == UVA__FIELD_SPARSE_UNION)
-        return array->buffers[0] != NULL &&
-               (count < 2 || array->buffers[1] != NULL);
+    if (array->buffers[0] == NULL &&
+        (!has_bitmap(field) || array->null_count > 0))
+        return false;
     return count < 2 || array->buffers[1] != NULL ||
            (field->kind == UVA__FIELD_FIXED_BYTES && field->width == 0);
+}
+
+static bool children_fit(const struct uva__field *field,
+                         const struct ArrowArray *array)
+{
+    const int64_t least = child_length(field, array);
+    int64_t i;
+
+    if (array->n_children != field->n_children ||
+        (array->n_children > 0 && array->children == NULL))
+        return false;
+    for (i = 0; i < array->n_children; i++)
+        if (array->children[i] == NULL || array->children[i]->length < least)
+            return false;
+    return true;
+}
+
+/* Whether the first and the last offset lie in order in what they point to. */
+static bool offsets_fit(const struct uva__field *field,
+                        const struct ArrowArray *array)
+{
+    const bool is_list = field->kind == UVA__FIELD_LIST;
+    const void *offsets;
+    int64_t begin, end;
+
+    if ((!is_list && field->kind != UVA__FIELD_TEXT &&
+         field->kind != UVA__FIELD_BYTES) ||
+        array->length == 0)
+        return true;
+    offsets = array->buffers[1];
+    begin = uva__field_load(offsets, field->width, array->offset);
+    end = uva__field_load(offsets, field->width, array->offset + array->length);
+    if (begin < 0 || end < begin)
+        return false;
+    return is_list ? end <= array->children[0]->length
+                   : end == begin || array->buffers[2] != NULL;
 }
 
 static bool field_fits(const struct uva__field *field,
                        const struct ArrowArray *array)
 {
-    const int64_t least = child_length(field, array);
-    int64_t i;
-
-    if (array->length < 0 || array->offset < 0 ||
-        array->length > INT64_MAX - array->offset ||
-        array->n_children != field->n_children || !buffers_fit(field, array) ||
-        (array->dictionary != NULL) != (field->dictionary != NULL))
-        return false;
-    for (i = 0; i < array->n_children; i++)
-        if (array->children[i]->length < least)
-            return false;
-    return true;
+    return array->release != NULL && array->length >= 0 && array->offset >= 0 &&
+           array->length <= INT64_MAX - array->offset &&
+           array->null_count <= array->length &&
+           (array->dictionary != NULL) == (field->dictionary != NULL) &&
+           buffers_fit(field, array) && children_fit(field, array) &&
+           offsets_fit(field, array);
 }
 
 /* Every value must lie in a run, so the last run must end late enough. */
@@ -369,8 +453,7 @@ static bool runs_fit(const struct uva__field *field,
 static int fit_error(const struct uva__field *field, struct uva_error *error)
 {
     return uva_error_set(error, EINVAL,
-                         "column '%s': a batch is not built as the schema "
-                         "says; the driver made a mistake",
+                         "column '%.64s': the batch does not fit the schema",
                          field->name);
 }
 

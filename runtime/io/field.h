@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How the values of a column are read and written, determined from its schema
  * before the first batch arrives. cell.h reads the single values. */
-#ifndef UVA_TOOLS_FIELD_H
-#define UVA_TOOLS_FIELD_H
+#ifndef UVA_IO_FIELD_H
+#define UVA_IO_FIELD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "io/text.h"
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
@@ -46,14 +47,17 @@ enum uva__field_kind {
 /* One column or a part of one. */
 struct uva__field {
     enum uva__field_kind kind; /* how values are stored */
-    bool quoted;               /* text: quoted in JSON */
+    bool quoted;               /* a string in JSON */
+    bool is_loose;             /* may need quotes in CSV: free text, what may be
+                                  empty, and JSON */
     int32_t width;             /* bytes, or values of a fixed list */
     int32_t scale;             /* scale of decimals */
     int32_t digits;            /* digits after the second: 0, 3, 6 or 9 */
     int32_t zone;              /* zone of timestamps, see calendar.h */
-    int8_t ids[128];    /* unions: index of the child of a type id, or -1 */
-    const char *name;   /* borrows from the schema; "" if none */
-    int64_t n_children; /* of lists, structs, unions and runs */
+    int8_t ids[128];      /* unions: index of the child of a type id, or -1 */
+    const char *name;     /* borrows from the schema; "" if none */
+    struct uva__text key; /* owns: the name in JSON, with its colon */
+    int64_t n_children;   /* of lists, structs, unions and runs */
     struct uva__field *children;   /* owns; an array */
     struct uva__field *dictionary; /* owns; if set, this column holds indexes */
 };
@@ -97,8 +101,9 @@ static inline int64_t uva__field_load(const void *data, int32_t width,
 }
 
 /* Checks that `array` has the layout of `field`, so that values can be read
- * without further checks. Returns 0; EINVAL with an error that names the
- * column. Thread: any. */
+ * without further checks. Of the contents of buffers, only the ends of offsets
+ * are looked at. Returns 0; EINVAL with an error that names the column. Thread:
+ * any. */
 UVA_MUST_CHECK int uva__field_check(const struct uva__field *field,
                                     const struct ArrowArray *array,
                                     struct uva_error *error);

@@ -6,8 +6,8 @@
  * `digits` gives the unit of a count: 0 for seconds, 3 for milliseconds, 6 for
  * microseconds, 9 for nanoseconds. It is also the number of digits written
  * after the decimal point. */
-#ifndef UVA_TOOLS_CALENDAR_H
-#define UVA_TOOLS_CALENDAR_H
+#ifndef UVA_IO_CALENDAR_H
+#define UVA_IO_CALENDAR_H
 
 #include <stdint.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Works in two steps: finds the value through dictionaries, unions and runs,
  * then writes it in the form of its kind. Lists and structs become JSON. */
-#include "cell.h"
+#include "io/cell.h"
 
 #include <assert.h>
 
-#include "calendar.h"
-#include "number.h"
+#include "io/calendar.h"
+#include "io/number.h"
 
 /* ---- reading ------------------------------------------------------------ */
 
@@ -23,36 +23,35 @@ static bool load_bit(const void *data, int64_t at)
 }
 
 /* Loads the integer at the cell, with the width of its kind. */
-static int64_t cell_int(const struct uva__extract_entry *c)
+static int64_t cell_int(const struct uva__cell *c)
 {
     return uva__field_load(c->array->buffers[1], c->field->width, c->at);
 }
 
 /* ---- finding ------------------------------------------------------------ */
 
-static struct uva__extract_entry cell_child(const struct uva__extract_entry *c,
-                                            int64_t child, int64_t at)
+static struct uva__cell cell_child(const struct uva__cell *c, int64_t child,
+                                   int64_t at)
 {
     const struct ArrowArray *array = c->array->children[child];
 
     assert(child < c->field->n_children);
-    return (struct uva__extract_entry){&c->field->children[child], array,
-                                       at + array->offset};
+    return (struct uva__cell){&c->field->children[child], array,
+                              at + array->offset};
 }
 
-static struct uva__extract_entry
-cell_look_up(const struct uva__extract_entry *c)
+static struct uva__cell cell_look_up(const struct uva__cell *c)
 {
     const struct ArrowArray *array = c->array->dictionary;
 
-    return (struct uva__extract_entry){c->field->dictionary, array,
-                                       cell_int(c) + array->offset};
+    return (struct uva__cell){c->field->dictionary, array,
+                              cell_int(c) + array->offset};
 }
 
 /* The cell is in the first run that ends after it. */
-static struct uva__extract_entry cell_run(const struct uva__extract_entry *c)
+static struct uva__cell cell_run(const struct uva__cell *c)
 {
-    const struct uva__extract_entry ends = cell_child(c, 0, 0);
+    const struct uva__cell ends = cell_child(c, 0, 0);
     int64_t low = 0, high = ends.array->length;
 
     assert(c->field->kind == UVA__FIELD_RUNS && high > 0);
@@ -68,7 +67,7 @@ static struct uva__extract_entry cell_run(const struct uva__extract_entry *c)
     return cell_child(c, 1, low);
 }
 
-static bool cell_union(struct uva__extract_entry *c)
+static bool cell_union(struct uva__cell *c)
 {
     const int8_t id = (int8_t)uva__field_load(c->array->buffers[0], 1, c->at);
     const int8_t child = id < 0 ? -1 : c->field->ids[id];
@@ -82,7 +81,7 @@ static bool cell_union(struct uva__extract_entry *c)
     return true;
 }
 
-static bool cell_is_null(const struct uva__extract_entry *c)
+static bool cell_is_null(const struct uva__cell *c)
 {
     return c->array->null_count != 0 && c->array->buffers[0] != NULL &&
            !load_bit(c->array->buffers[0], c->at);
@@ -90,7 +89,7 @@ static bool cell_is_null(const struct uva__extract_entry *c)
 
 /* Follows dictionaries, unions and runs to the value. Returns false if it is
  * null. */
-static bool cell_resolve(struct uva__extract_entry *c)
+static bool cell_resolve(struct uva__cell *c)
 {
     for (;;) {
         switch (c->field->kind) {
@@ -116,7 +115,7 @@ static bool cell_resolve(struct uva__extract_entry *c)
 
 /* ---- writing: numbers --------------------------------------------------- */
 
-static void put_bool(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_bool(const struct uva__cell *c, struct uva__text *out)
 {
     if (load_bit(c->array->buffers[1], c->at))
         uva__text_put(out, "true", 4);
@@ -124,7 +123,7 @@ static void put_bool(const struct uva__extract_entry *c, struct uva__text *out)
         uva__text_put(out, "false", 5);
 }
 
-static void put_int(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_int(const struct uva__cell *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
 
@@ -132,7 +131,7 @@ static void put_int(const struct uva__extract_entry *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_int(at, cell_int(c)));
 }
 
-static void put_uint(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_uint(const struct uva__cell *c, struct uva__text *out)
 {
     const uint64_t value =
         load_uint(c->array->buffers[1], c->field->width, c->at);
@@ -142,7 +141,7 @@ static void put_uint(const struct uva__extract_entry *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_uint(at, value));
 }
 
-static void put_half(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_half(const struct uva__cell *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
 
@@ -150,7 +149,7 @@ static void put_half(const struct uva__extract_entry *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_half(at, (uint16_t)cell_int(c)));
 }
 
-static void put_float(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_float(const struct uva__cell *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
     float value;
@@ -161,8 +160,7 @@ static void put_float(const struct uva__extract_entry *c, struct uva__text *out)
         uva__text_advance(out, uva__number_put_float(at, value));
 }
 
-static void put_double(const struct uva__extract_entry *c,
-                       struct uva__text *out)
+static void put_double(const struct uva__cell *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__NUMBER_ROOM);
     double value;
@@ -173,8 +171,7 @@ static void put_double(const struct uva__extract_entry *c,
         uva__text_advance(out, uva__number_put_double(at, value));
 }
 
-static void put_decimal(const struct uva__extract_entry *c,
-                        struct uva__text *out)
+static void put_decimal(const struct uva__cell *c, struct uva__text *out)
 {
     const size_t width = (size_t)c->field->width;
     const char *value =
@@ -193,7 +190,7 @@ static int64_t days_of_ms(int64_t ms)
     return ms / 86400000 - (ms % 86400000 < 0);
 }
 
-static char *moment_put(char *at, const struct uva__extract_entry *c)
+static char *moment_put(char *at, const struct uva__cell *c)
 {
     const int digits = c->field->digits;
     const int64_t value = cell_int(c);
@@ -214,8 +211,7 @@ static char *moment_put(char *at, const struct uva__extract_entry *c)
     }
 }
 
-static void put_moment(const struct uva__extract_entry *c,
-                       struct uva__text *out)
+static void put_moment(const struct uva__cell *c, struct uva__text *out)
 {
     char *at = uva__text_room(out, UVA__CALENDAR_ROOM);
 
@@ -223,8 +219,7 @@ static void put_moment(const struct uva__extract_entry *c,
         uva__text_advance(out, moment_put(at, c));
 }
 
-static void put_days_ms(const struct uva__extract_entry *c,
-                        struct uva__text *out)
+static void put_days_ms(const struct uva__cell *c, struct uva__text *out)
 {
     const void *data = c->array->buffers[1];
     const int32_t days = (int32_t)uva__field_load(data, 4, 2 * c->at);
@@ -235,8 +230,7 @@ static void put_days_ms(const struct uva__extract_entry *c,
         uva__text_advance(out, uva__calendar_put_interval(at, 0, days, ms, 3));
 }
 
-static void put_months_ns(const struct uva__extract_entry *c,
-                          struct uva__text *out)
+static void put_months_ns(const struct uva__cell *c, struct uva__text *out)
 {
     const void *data = c->array->buffers[1];
     const int32_t months = (int32_t)uva__field_load(data, 4, 4 * c->at);
@@ -257,7 +251,7 @@ struct span {
     size_t size;      /* in bytes */
 };
 
-static struct span span_of_offsets(const struct uva__extract_entry *c)
+static struct span span_of_offsets(const struct uva__cell *c)
 {
     const void *offsets = c->array->buffers[1];
     const int32_t width = c->field->width;
@@ -272,7 +266,7 @@ static struct span span_of_offsets(const struct uva__extract_entry *c)
 
 /* A view is a size and either up to 12 bytes or a prefix of 4, the number of a
  * buffer and an offset in it. */
-static struct span span_of_view(const struct uva__extract_entry *c)
+static struct span span_of_view(const struct uva__cell *c)
 {
     const char *view = (const char *)c->array->buffers[1] + 16 * c->at;
     const int64_t size = uva__field_load(view, 4, 0);
@@ -287,7 +281,7 @@ static struct span span_of_view(const struct uva__extract_entry *c)
                          (size_t)size};
 }
 
-static struct span cell_span(const struct uva__extract_entry *c)
+static struct span cell_span(const struct uva__cell *c)
 {
     const int64_t width = c->field->width;
 
@@ -305,14 +299,7 @@ static struct span cell_span(const struct uva__extract_entry *c)
     }
 }
 
-static void put_text(const struct uva__extract_entry *c, struct uva__text *out)
-{
-    const struct span span = cell_span(c);
-
-    uva__text_put(out, span.data, span.size);
-}
-
-static void put_bytes(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_bytes(const struct uva__cell *c, struct uva__text *out)
 {
     const struct span span = cell_span(c);
 
@@ -321,16 +308,17 @@ static void put_bytes(const struct uva__extract_entry *c, struct uva__text *out)
 
 /* ---- writing: nested ---------------------------------------------------- */
 
-static void put_list(const struct uva__extract_entry *c, struct uva__text *out)
+static void put_list(const struct uva__cell *c, struct uva__text *out)
 {
-    const void *offsets = c->array->buffers[1];
     const int32_t width = c->field->width;
+    const void *offsets;
     int64_t at, end;
 
     if (c->field->kind == UVA__FIELD_FIXED_LIST) {
         at = width * c->at;
         end = at + width;
     } else {
+        offsets = c->array->buffers[1];
         at = uva__field_load(offsets, width, c->at);
         end = c->field->kind == UVA__FIELD_LIST
                   ? uva__field_load(offsets, width, c->at + 1)
@@ -345,21 +333,17 @@ static void put_list(const struct uva__extract_entry *c, struct uva__text *out)
     uva__text_put_char(out, ']');
 }
 
-static void put_struct(const struct uva__extract_entry *c,
-                       struct uva__text *out)
+static void put_struct(const struct uva__cell *c, struct uva__text *out)
 {
     int64_t i;
 
     uva__text_put_char(out, '{');
     for (i = 0; i < c->field->n_children; i++) {
-        const char *name = c->field->children[i].name;
-        const size_t start = out->size + (i > 0);
+        const struct uva__text *key = &c->field->children[i].key;
 
         if (i > 0)
             uva__text_put_char(out, ',');
-        uva__text_put(out, name, strlen(name));
-        uva__text_quote_json(out, start);
-        uva__text_put_char(out, ':');
+        uva__text_put(out, key->data, key->size);
         uva__cell_put_json(cell_child(c, i, c->at), out);
     }
     uva__text_put_char(out, '}');
@@ -367,9 +351,8 @@ static void put_struct(const struct uva__extract_entry *c,
 
 /* ---- writing ------------------------------------------------------------ */
 
-/* Appends a value that is not null, without quotes. */
-typedef void cell_put_fn(const struct uva__extract_entry *c,
-                         struct uva__text *out);
+/* Appends a value that is not null and no text, without quotes. */
+typedef void cell_put_fn(const struct uva__cell *c, struct uva__text *out);
 
 static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
     [UVA__FIELD_BOOL] = put_bool,
@@ -386,9 +369,7 @@ static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
     [UVA__FIELD_MONTHS] = put_moment,
     [UVA__FIELD_DAYS_MS] = put_days_ms,
     [UVA__FIELD_MONTHS_NS] = put_months_ns,
-    [UVA__FIELD_TEXT] = put_text,
     [UVA__FIELD_BYTES] = put_bytes,
-    [UVA__FIELD_TEXT_VIEW] = put_text,
     [UVA__FIELD_BYTES_VIEW] = put_bytes,
     [UVA__FIELD_FIXED_BYTES] = put_bytes,
     [UVA__FIELD_LIST] = put_list,
@@ -397,35 +378,76 @@ static cell_put_fn *const PUT[UVA__FIELD_KINDS] = {
     [UVA__FIELD_STRUCT] = put_struct,
 };
 
-void uva__cell_put_csv(struct uva__extract_entry cell, struct uva__text *out)
+static bool cell_is_text(const struct uva__cell *c)
+{
+    return c->field->kind == UVA__FIELD_TEXT ||
+           c->field->kind == UVA__FIELD_TEXT_VIEW;
+}
+
+void uva__cell_put_csv(struct uva__cell cell,
+                       const struct uva__csv_style *style,
+                       struct uva__text *out)
 {
     const size_t start = out->size;
+    struct span span;
 
-    if (!cell_resolve(&cell))
+    if (!cell_resolve(&cell)) {
+        uva__text_put(out, style->null_text, style->null_size);
         return;
+    }
+    if (cell_is_text(&cell)) {
+        span = cell_span(&cell);
+        uva__text_put_csv(out, span.data, span.size, style);
+        return;
+    }
     assert(PUT[cell.field->kind] != NULL);
     PUT[cell.field->kind](&cell, out);
-    if (cell.field->quoted || cell.field->n_children > 0)
-        uva__text_quote_csv(out, start);
+    if (cell.field->is_loose || style->is_wary)
+        uva__text_quote_csv(out, start, style);
 }
 
-/* Returns whether it is finite; JSON has no notation for NaN and infinity. */
-static bool is_number(const struct uva__text *out)
+/* Makes the text from `start` on a string if it is no number: JSON has no
+ * notation for NaN and infinity. */
+static void json_quote_odd(struct uva__text *out, size_t start)
 {
-    const char last = out->size == 0 ? '\0' : out->data[out->size - 1];
+    const char last = out->size == start ? '\0' : out->data[out->size - 1];
+    const size_t size = out->size - start;
 
-    return last != 'n' && last != 'f';
+    if ((last != 'n' && last != 'f') || uva__text_room(out, 2) == NULL)
+        return;
+    memmove(out->data + start + 1, out->data + start, size);
+    out->data[start] = '"';
+    out->data[start + size + 1] = '"';
+    out->size += 2;
 }
 
-void uva__cell_put_json(struct uva__extract_entry cell, struct uva__text *out)
+void uva__cell_put_json(struct uva__cell cell, struct uva__text *out)
 {
     const size_t start = out->size;
+    struct span span;
 
     if (!cell_resolve(&cell)) {
         uva__text_put(out, "null", 4);
         return;
     }
+    if (cell_is_text(&cell)) {
+        span = cell_span(&cell);
+        uva__text_put_json(out, span.data, span.size);
+        return;
+    }
+    switch (cell.field->kind) {
+    case UVA__FIELD_HALF:
+    case UVA__FIELD_FLOAT:
+    case UVA__FIELD_DOUBLE:
+        PUT[cell.field->kind](&cell, out);
+        json_quote_odd(out, start);
+        return;
+    default:
+        break;
+    }
+    if (cell.field->quoted)
+        uva__text_put_char(out, '"');
     PUT[cell.field->kind](&cell, out);
-    if (cell.field->quoted || !is_number(out))
-        uva__text_quote_json(out, start);
+    if (cell.field->quoted)
+        uva__text_put_char(out, '"');
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The encoder of Arrow IPC, as a stream and as a file. */
+#ifndef UVA_IO_IPC_ENCODER_H
+#define UVA_IO_IPC_ENCODER_H
+
+#include "uvarrow/io.h"
+
+/* Makes an encoder; as uva_encoder_new(). `options` were checked. */
+UVA_MUST_CHECK int uva__ipc_encoder_new(const struct ArrowSchema *schema,
+                                        const struct uva_write *options,
+                                        struct uva_encoder **out,
+                                        struct uva_error *error);
+
+#endif

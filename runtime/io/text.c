@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Growing text, and text in quotes. */
+#include "io/text.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define TEXT_FIRST_BYTES ((size_t)256)
+
+static const char HEX[] = "0123456789abcdef";
+
+void uva__text_fini(struct uva__text *text)
+{
+    free(text->data);
+    *text = (struct uva__text){0};
+}
+
+char *uva__text_grow(struct uva__text *text, size_t size)
+{
+    size_t capacity = text->capacity + text->capacity / 2;
+    char *data;
+
+    if (text->failed || size > SIZE_MAX / 4 - text->size) {
+        text->failed = true;
+        return NULL;
+    }
+    if (capacity < TEXT_FIRST_BYTES)
+        capacity = TEXT_FIRST_BYTES;
+    if (capacity < text->size + size)
+        capacity = text->size + size;
+    data = realloc(text->data, capacity);
+    if (data == NULL) {
+        text->failed = true;
+        return NULL;
+    }
+    text->data = data;
+    text->capacity = capacity;
+    return data + text->size;
+}
+
+void uva__text_put_hex(struct uva__text *text, const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    char *at = size > SIZE_MAX / 8 ? uva__text_grow(text, SIZE_MAX)
+                                   : uva__text_room(text, 2 * size);
+    size_t i;
+
+    if (at == NULL)
+        return;
+    for (i = 0; i < size; i++) {
+        *at++ = HEX[bytes[i] >> 4];
+        *at++ = HEX[bytes[i] & 15];
+    }
+    uva__text_advance(text, at);
+}
+
+/* ---- CSV ---------------------------------------------------------------- */
+
+/* Whether a field needs quotes. */
+static bool csv_is_special(const char *field, size_t size,
+                           const struct uva__csv_style *style)
+{
+    size_t i;
+
+    for (i = 0; i < size; i++)
+        if (style->stops[(unsigned char)field[i]])
+            return true;
+    return size == 0 || (size == style->null_size &&
+                         memcmp(field, style->null_text, size) == 0);
+}
+
+/* Appends a field in quotes. */
+static void csv_put_quoted(struct uva__text *text, const char *field,
+                           size_t size)
+{
+    size_t i;
+
+    uva__text_put_char(text, '"');
+    for (i = 0; i < size && !text->failed; i++) {
+        if (field[i] == '"')
+            uva__text_put_char(text, '"');
+        uva__text_put_char(text, field[i]);
+    }
+    uva__text_put_char(text, '"');
+}
+
+void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
+                       const struct uva__csv_style *style)
+{
+    if (csv_is_special(data, size, style))
+        csv_put_quoted(text, data, size);
+    else
+        uva__text_put(text, data, size);
+}
+
+/* Works in place, from the end to the beginning. */
+void uva__text_quote_csv(struct uva__text *text, size_t start,
+                         const struct uva__csv_style *style)
+{
+    size_t growth = 2, from;
+    char *to;
+
+    assert(start <= text->size || text->failed);
+    if (uva__text_room(text, 0) == NULL ||
+        !csv_is_special(text->data + start, text->size - start, style))
+        return;
+    for (from = start; from < text->size; from++)
+        growth += text->data[from] == '"';
+    if (uva__text_room(text, growth) == NULL)
+        return;
+    to = text->data + text->size + growth;
+    *--to = '"';
+    for (from = text->size; from > start;) {
+        *--to = text->data[--from];
+        if (*to == '"')
+            *--to = '"';
+    }
+    *--to = '"';
+    assert(to == text->data + start);
+    text->size += growth;
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+/* Returns the length of the UTF-8 sequence that a byte begins; 0: none. */
+static size_t utf8_length(unsigned char first)
+{
+    if (first < 0xc2 || first > 0xf4)
+        return 0;
+    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+}
+
+/* Whether the second byte of a sequence may follow the first: otherwise it is
+ * longer than necessary, a surrogate, or beyond U+10FFFF. */
+static bool utf8_may_follow(unsigned char first, unsigned char second)
+{
+    switch (first) {
+    case 0xe0:
+        return second >= 0xa0;
+    case 0xed:
+        return second < 0xa0;
+    case 0xf0:
+        return second >= 0x90;
+    case 0xf4:
+        return second < 0x90;
+    default:
+        return true;
+    }
+}
+
+/* Returns the length of the UTF-8 sequence at `at`, where `left` bytes are; 0
+ * if there is no valid one. */
+static size_t utf8_size(const unsigned char *at, size_t left)
+{
+    const size_t size = utf8_length(at[0]);
+    size_t i;
+
+    if (size == 0 || left < size || !utf8_may_follow(at[0], at[1]))
+        return 0;
+    for (i = 1; i < size; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    return size;
+}
+
+/* Returns how many bytes from `at` on stand in a string as they are. */
+static size_t json_plain(const unsigned char *at, size_t size)
+{
+    size_t i = 0, step;
+
+    while (i < size) {
+        if (at[i] < 0x80)
+            step = at[i] >= ' ' && at[i] != '"' && at[i] != '\\';
+        else
+            step = utf8_size(at + i, size - i);
+        if (step == 0)
+            break;
+        i += step;
+    }
+    return i;
+}
+
+/* Appends the escape of a byte that cannot stand as it is. */
+static void json_escape(struct uva__text *text, unsigned char c)
+{
+    char escape[6] = {'\\', (char)c};
+    size_t size = 2;
+
+    switch (c) {
+    case '"':
+    case '\\':
+        break;
+    case '\n':
+        escape[1] = 'n';
+        break;
+    case '\r':
+        escape[1] = 'r';
+        break;
+    case '\t':
+        escape[1] = 't';
+        break;
+    default:
+        if (c >= 0x80) {
+            uva__text_put(text, "\xef\xbf\xbd", 3); /* U+FFFD */
+            return;
+        }
+        memcpy(escape, "\\u00", 4);
+        escape[4] = HEX[c >> 4];
+        escape[5] = HEX[c & 15];
+        size = 6;
+    }
+    uva__text_put(text, escape, size);
+}
+
+void uva__text_put_json(struct uva__text *text, const char *data, size_t size)
+{
+    size_t from = 0;
+
+    uva__text_put_char(text, '"');
+    while (from < size && !text->failed) {
+        const size_t plain =
+            json_plain((const unsigned char *)data + from, size - from);
+
+        uva__text_put(text, data + from, plain);
+        from += plain;
+        if (from < size)
+            json_escape(text, (unsigned char)data[from++]);
+    }
+    uva__text_put_char(text, '"');
+}
