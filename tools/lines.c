@@ -213,6 +213,18 @@ struct uva__lines uva__lines_read(const struct ArrowArray *array)
                                .rows = rows[0]};
 }
 
+struct uva_encoder_part uva__lines_take(struct ArrowArray *array)
+{
+    struct page *page = array->private_data;
+    const struct uva_encoder_part part = page->part;
+
+    assert(array->release == page_release);
+    page->part = (struct uva_encoder_part){0};
+    page->offsets[1] = 0;
+    page->text_buffers[2] = NULL;
+    return part;
+}
+
 const char *uva__lines_header(const struct ArrowSchema *schema)
 {
     return schema->children[0]->name;

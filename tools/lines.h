@@ -27,6 +27,10 @@ UVA_MUST_CHECK int uva__lines_map(const struct uva_write *options,
 /* Reads an output batch. Thread: any. */
 struct uva__lines uva__lines_read(const struct ArrowArray *array);
 
+/* Takes the text out of an output batch, which then has none. Thread: any, one
+ * at a time. */
+struct uva_encoder_part uva__lines_take(struct ArrowArray *array);
+
 /* Returns the header line, with its line end; "" if there are no columns.
  * Borrows from the output schema. Thread: any. */
 const char *uva__lines_header(const struct ArrowSchema *schema);

@@ -20,7 +20,8 @@ struct command {
 static const struct command COMMANDS[] = {
     {"devices", "list device types, and how their events are waited for",
      uva__devices_main},
-    {"query", "run a query through an ADBC driver, write CSV", uva__query_main},
+    {"query", "run a query through an ADBC driver, write its rows",
+     uva__query_main},
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
     {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
     {"timeline", "show a trace of UVA_TRACE as a page", uva__timeline_main},

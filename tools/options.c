@@ -8,19 +8,26 @@
 #include <string.h>
 
 #include "commands.h"
+#include "sql.h"
 
 /* The options, by number. */
 enum name {
     NAME_DRIVER,
     NAME_ENTRYPOINT,
     NAME_URI,
+    NAME_FILE,
     NAME_OUTPUT,
+    NAME_FORMAT,
+    NAME_NULL,
+    NAME_DELIMITER,
     NAME_TRACE,
     NAME_OPTION,
     NAME_CONNECTION_OPTION,
     NAME_STATEMENT_OPTION,
     NAME_LAST_WITH_VALUE = NAME_STATEMENT_OPTION,
+    NAME_NO_HEADER,
     NAME_QUIET,
+    NAME_VERBOSE,
     NAME_HELP,
     NAME_SYNC,
     NAME_ASYNC,
@@ -31,12 +38,18 @@ static const char *const TEXTS[NAMES] = {
     [NAME_DRIVER] = "--driver",
     [NAME_ENTRYPOINT] = "--entrypoint",
     [NAME_URI] = "--uri",
+    [NAME_FILE] = "--file",
     [NAME_OUTPUT] = "--output",
+    [NAME_FORMAT] = "--format",
+    [NAME_NULL] = "--null",
+    [NAME_DELIMITER] = "--delimiter",
     [NAME_TRACE] = "--trace",
     [NAME_OPTION] = "--option",
     [NAME_CONNECTION_OPTION] = "--connection-option",
     [NAME_STATEMENT_OPTION] = "--statement-option",
+    [NAME_NO_HEADER] = "--no-header",
     [NAME_QUIET] = "--quiet",
+    [NAME_VERBOSE] = "--verbose",
     [NAME_HELP] = "--help",
     [NAME_SYNC] = "--sync",
     [NAME_ASYNC] = "--async",
@@ -68,8 +81,13 @@ static bool name_is_known(const struct uva__options *options, enum name name)
 {
     switch (name) {
     case NAME_OUTPUT:
+    case NAME_FORMAT:
+    case NAME_NULL:
+    case NAME_DELIMITER:
+    case NAME_NO_HEADER:
     case NAME_TRACE:
     case NAME_QUIET:
+    case NAME_VERBOSE:
         return options->set == UVA__OPTIONS_OUTPUT;
     case NAME_SYNC:
     case NAME_ASYNC:
@@ -103,6 +121,40 @@ static int setting_add(struct uva__options *options,
     return 0;
 }
 
+static int format_set(struct uva__options *options, const char *value,
+                      struct uva_error *error)
+{
+    static const char *const formats[] = {[UVA_FORMAT_ARROW] = "arrow",
+                                          [UVA_FORMAT_CSV] = "csv",
+                                          [UVA_FORMAT_JSON] = "json"};
+    size_t i;
+
+    for (i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        if (formats[i] != NULL && strcmp(formats[i], value) == 0) {
+            options->write.format = (enum uva_format)i;
+            return 0;
+        }
+    }
+    return uva_error_set(error, EINVAL,
+                         "there is no format '%s'; --format takes arrow, csv "
+                         "or json",
+                         value);
+}
+
+/* Also takes "\\t", as a tab is difficult to type. */
+static int delimiter_set(struct uva__options *options, const char *value,
+                         struct uva_error *error)
+{
+    const char *text = strcmp(value, "\\t") == 0 ? "\t" : value;
+
+    if (text[0] == '\0' || text[1] != '\0')
+        return uva_error_set(error, EINVAL,
+                             "--delimiter takes one ASCII character, not '%s'",
+                             value);
+    options->write.csv.delimiter = text[0];
+    return 0;
+}
+
 static int value_set(struct uva__options *options, enum name name,
                      const char *value, struct uva_error *error)
 {
@@ -117,9 +169,19 @@ static int value_set(struct uva__options *options, enum name name,
     case NAME_URI:
         options->uri = value;
         return 0;
+    case NAME_FILE:
+        options->file = value;
+        return 0;
     case NAME_OUTPUT:
         options->output = value;
         return 0;
+    case NAME_FORMAT:
+        return format_set(options, value, error);
+    case NAME_NULL:
+        options->write.csv.null_text = value;
+        return 0;
+    case NAME_DELIMITER:
+        return delimiter_set(options, value, error);
     case NAME_TRACE:
         options->trace = value;
         return 0;
@@ -134,7 +196,9 @@ static int value_set(struct uva__options *options, enum name name,
 
 static void flag_set(struct uva__options *options, enum name name)
 {
+    options->write.csv.no_header |= name == NAME_NO_HEADER;
     options->quiet |= name == NAME_QUIET;
+    options->verbose |= name == NAME_VERBOSE;
     options->help |= name == NAME_HELP;
     options->sync_only |= name == NAME_SYNC;
     options->async_only |= name == NAME_ASYNC;
@@ -188,6 +252,10 @@ static int options_read(struct uva__options *options, char **args,
                                  "more than one database and one query; put "
                                  "them in quotes");
     }
+    if (options->file != NULL && options->uri == NULL) {
+        options->uri = options->sql;
+        options->sql = NULL;
+    }
     return code;
 }
 
@@ -198,12 +266,51 @@ static bool options_have_scheme(const struct uva__options *options)
            strchr(options->uri, ':') != NULL;
 }
 
+/* Checks that options of CSV are for CSV. */
+static int options_check_csv(const struct uva__options *options,
+                             struct uva_error *error)
+{
+    const struct uva_csv *csv = &options->write.csv;
+    const enum name name = csv->null_text != NULL   ? NAME_NULL
+                           : csv->delimiter != '\0' ? NAME_DELIMITER
+                           : csv->no_header         ? NAME_NO_HEADER
+                                                    : NAMES;
+
+    if (name == NAMES || options->write.format == UVA_FORMAT_CSV)
+        return 0;
+    return uva_error_set(error, EINVAL, "%s is for CSV alone", TEXTS[name]);
+}
+
+/* Reads the query from its file, if it is in one. */
+static int options_read_sql(struct uva__options *options,
+                            struct uva_error *error)
+{
+    int code;
+
+    if (options->sql != NULL && options->file != NULL)
+        return uva_error_set(error, EINVAL,
+                             "more than one query: one with --file, and '%s'",
+                             options->sql);
+    if (options->sql == NULL && options->file == NULL)
+        return uva_error_set(error, EINVAL,
+                             "no query; give it as the last argument, in "
+                             "quotes, or with --file");
+    if (options->sql != NULL && strcmp(options->sql, "-") == 0)
+        options->file = "-";
+    if (options->file == NULL)
+        return 0;
+    code = uva__sql_read(options->file, &options->sql_text, error);
+    options->sql = options->sql_text;
+    return code;
+}
+
 int uva__options_init(struct uva__options *options, char **args,
                       enum uva__options_set set, struct uva_error *error)
 {
     int code;
 
-    *options = (struct uva__options){.set = set};
+    *options =
+        (struct uva__options){.set = set, .write.format = UVA_FORMAT_CSV};
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
@@ -211,11 +318,8 @@ int uva__options_init(struct uva__options *options, char **args,
         return uva_error_set(error, EINVAL,
                              "no driver; name an ADBC driver with --driver, or "
                              "by the scheme of a URI");
-    if (options->sql == NULL)
-        return uva_error_set(error, EINVAL,
-                             "no query; give it as the last argument, in "
-                             "quotes");
-    return 0;
+    code = options_check_csv(options, error);
+    return code == 0 ? options_read_sql(options, error) : code;
 }
 
 void uva__options_fini(struct uva__options *options)
@@ -225,4 +329,6 @@ void uva__options_fini(struct uva__options *options)
     for (i = 0; i < options->n_settings; i++)
         free(options->settings[i].key);
     options->n_settings = 0;
+    free(options->sql_text);
+    options->sql_text = NULL;
 }

@@ -7,13 +7,15 @@
 #include <stddef.h>
 
 #include "uvarrow/base.h"
+#include "uvarrow/io.h"
 
 /* Maximum number of driver settings on a command line. */
 #define UVA__OPTIONS_SETTINGS 32
 
 /* Options that a sub-command has in addition to those of every query. */
 enum uva__options_set {
-    UVA__OPTIONS_OUTPUT = 1, /* --output, --trace, --quiet */
+    UVA__OPTIONS_OUTPUT = 1, /* --output, --format and its options, --trace,
+                                --quiet, --verbose */
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
@@ -40,19 +42,24 @@ struct uva__options {
     const char *entrypoint;    /* its init function; NULL: guessed */
     const char *uri;           /* URI of the database; NULL: not set */
     const char *sql;           /* the query */
-    const char *output;        /* path of the file; NULL: standard output */
-    const char *trace;         /* path of the trace; NULL: none */
-    bool quiet;                /* no progress, no summary */
-    bool help;                 /* only print the help */
-    bool sync_only;            /* stall: no run through uvarrow */
-    bool async_only;           /* stall: only the run through uvarrow */
-    size_t n_settings;         /* number of settings below */
+    char *sql_text;            /* owns: the query, if it was in a file */
+    const char *file;       /* path of that; "-": standard input; NULL: none */
+    const char *output;     /* path of the file; NULL: standard output */
+    struct uva_write write; /* format, and how CSV is written */
+    const char *trace;      /* path of the trace; NULL: none */
+    bool quiet;             /* no progress, no summary */
+    bool verbose;           /* a longer summary */
+    bool help;              /* only print the help */
+    bool sync_only;         /* stall: no run through uvarrow */
+    bool async_only;        /* stall: only the run through uvarrow */
+    size_t n_settings;      /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
 };
 
 /* Parses the arguments after the name of a sub-command, which accepts the
- * options in `set`. Returns 0; EINVAL with an error that describes the fault;
- * ENOMEM. uva__options_fini() frees it in every case. Thread: any. */
+ * options in `set`. Reads the query if it is in a file. Returns 0; EINVAL with
+ * an error that describes the fault; ENOMEM; what uva__sql_read() returns.
+ * uva__options_fini() frees it in every case. Thread: any. */
 UVA_MUST_CHECK int uva__options_init(struct uva__options *options, char **args,
                                      enum uva__options_set set,
                                      struct uva_error *error);

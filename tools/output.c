@@ -16,8 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "uvarrow/arrow.h"
-
 #define SINK_HIGH_BYTES ((size_t)4 << 20) /* full at this size */
 #define SINK_LOW_BYTES  ((size_t)1 << 20) /* room again at this size */
 #define SINK_FD_MIN     3                 /* above the three standard ones */
@@ -27,10 +25,11 @@ struct uva__output_chunk {
     uv_write_t write;               /* for a stream */
     struct uva__output *output;     /* borrows */
     struct uva__output_chunk *next; /* for a file */
-    struct ArrowDeviceArray owner;  /* owns, if live; else `copy` is used */
-    uv_buf_t rest;                  /* file: the part not written so far */
+    struct uva_encoder_part part;   /* owns; zeroes: the bytes are a copy, which
+                                       is behind the buffers */
     size_t size;                    /* in bytes */
-    char copy[];                    /* used if there is no owner */
+    unsigned count;                 /* number of buffers */
+    uv_buf_t rest[];                /* file: what is not written so far */
 };
 
 /* ---- open --------------------------------------------------------------- */
@@ -165,7 +164,7 @@ static void chunk_end(struct uva__output_chunk *chunk, int code)
     assert(output->pending > 0 && output->pending_bytes >= chunk->size);
     output->pending--;
     output->pending_bytes -= chunk->size;
-    uva_array_release(&chunk->owner);
+    uva_encoder_part_release(&chunk->part);
     free(chunk);
     if (code < 0)
         output_fail(output, -code);
@@ -177,6 +176,23 @@ static void chunk_written(uv_write_t *write, int code)
     chunk_end((struct uva__output_chunk *)write, code);
 }
 
+/* Leaves out of a chunk what was written of it; returns whether that is all. */
+static bool chunk_advance(struct uva__output_chunk *chunk, size_t size)
+{
+    unsigned done = 0, i;
+
+    while (done < chunk->count && size >= chunk->rest[done].len)
+        size -= chunk->rest[done++].len;
+    chunk->count -= done;
+    for (i = 0; i < chunk->count; i++)
+        chunk->rest[i] = chunk->rest[i + done];
+    if (chunk->count == 0)
+        return true;
+    chunk->rest[0].base += size;
+    chunk->rest[0].len -= size;
+    return false;
+}
+
 /* A write may be short. */
 static void chunk_file_written(uv_fs_t *fs)
 {
@@ -186,9 +202,7 @@ static void chunk_file_written(uv_fs_t *fs)
 
     assert(chunk != NULL && output->is_file);
     uv_fs_req_cleanup(fs);
-    if (result >= 0 && (size_t)result < chunk->rest.len) {
-        chunk->rest.base += result;
-        chunk->rest.len -= (size_t)result;
+    if (result >= 0 && !chunk_advance(chunk, (size_t)result)) {
         output_pump(output);
         return;
     }
@@ -208,7 +222,8 @@ static void output_pump(struct uva__output *output)
         code = output->code != 0
                    ? UV_ECANCELED
                    : uv_fs_write(output->loop, &output->fs, output->fd,
-                                 &chunk->rest, 1, -1, chunk_file_written);
+                                 chunk->rest, chunk->count, -1,
+                                 chunk_file_written);
         if (code == 0)
             return;
         output->first = chunk->next;
@@ -231,13 +246,12 @@ static void output_truncated(uv_fs_t *fs)
 static void output_send(struct uva__output *output,
                         struct uva__output_chunk *chunk)
 {
-    const uv_buf_t buffer = chunk->rest;
     int code = UV_ECANCELED;
 
     if (!output->is_file) {
         if (output->code == 0)
-            code = uv_write(&chunk->write, &output->to.stream, &buffer, 1,
-                            chunk_written);
+            code = uv_write(&chunk->write, &output->to.stream, chunk->rest,
+                            chunk->count, chunk_written);
         if (code != 0)
             chunk_end(chunk, code);
         return;
@@ -256,26 +270,64 @@ static void output_send(struct uva__output *output,
     output->truncate = false;
 }
 
-int uva__output_write(struct uva__output *output, const void *data, size_t size,
-                      struct ArrowDeviceArray *owner)
+/* Makes a chunk with room for buffers, and for bytes behind them. */
+static struct uva__output_chunk *chunk_new(struct uva__output *output,
+                                           size_t count, size_t bytes)
 {
     struct uva__output_chunk *chunk =
-        calloc(1, sizeof(*chunk) + (owner == NULL ? size : 0));
+        calloc(1, sizeof(*chunk) + count * sizeof(*chunk->rest) + bytes);
 
     assert(!output->closing);
     if (chunk == NULL)
-        return ENOMEM;
+        return NULL;
     chunk->output = output;
-    chunk->size = size;
-    chunk->rest.base = owner == NULL ? chunk->copy : (char *)data;
-    chunk->rest.len = size;
-    if (owner != NULL)
-        uva_array_move(owner, &chunk->owner);
-    else if (size > 0)
-        memcpy(chunk->copy, data, size);
+    chunk->count = (unsigned)count;
+    return chunk;
+}
+
+/* Queues a chunk, which it takes. */
+static void chunk_queue(struct uva__output_chunk *chunk)
+{
+    struct uva__output *output = chunk->output;
+
     output->pending++;
-    output->pending_bytes += size;
+    output->pending_bytes += chunk->size;
     output_send(output, chunk);
+}
+
+int uva__output_write(struct uva__output *output, const void *data, size_t size)
+{
+    struct uva__output_chunk *chunk = chunk_new(output, 1, size);
+
+    if (chunk == NULL)
+        return ENOMEM;
+    chunk->size = size;
+    chunk->rest[0] = uv_buf_init((char *)&chunk->rest[1], (unsigned)size);
+    if (size > 0)
+        memcpy(chunk->rest[0].base, data, size);
+    chunk_queue(chunk);
+    return 0;
+}
+
+int uva__output_write_part(struct uva__output *output,
+                           struct uva_encoder_part *part)
+{
+    struct uva__output_chunk *chunk;
+
+    if (part->count == 0) {
+        uva_encoder_part_release(part);
+        return 0;
+    }
+    chunk = chunk_new(output, part->count, 0);
+    if (chunk == NULL) {
+        uva_encoder_part_release(part);
+        return ENOMEM;
+    }
+    chunk->size = (size_t)part->bytes;
+    memcpy(chunk->rest, part->buffers, part->count * sizeof(*part->buffers));
+    chunk->part = *part;
+    *part = (struct uva_encoder_part){0};
+    chunk_queue(chunk);
     return 0;
 }
 

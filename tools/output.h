@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <uv.h>
 
-#include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
+#include "uvarrow/io.h"
 
 /* Callbacks of a sink, on the loop thread. */
 struct uva__output_events {
@@ -65,12 +65,15 @@ UVA_MUST_CHECK int uva__output_open(struct uva__output *output, uv_loop_t *loop,
                                     const struct uva__output_events *events,
                                     struct uva_error *error);
 
-/* Appends `size` bytes at `data`. They belong to `owner`, which is taken; if it
- * is NULL, they are copied. Returns 0 or ENOMEM; other failures are reported by
- * on_failed. Thread: loop. */
+/* Appends a copy of `size` bytes at `data`. Returns 0 or ENOMEM; other failures
+ * are reported by on_failed. Thread: loop. */
 UVA_MUST_CHECK int uva__output_write(struct uva__output *output,
-                                     const void *data, size_t size,
-                                     struct ArrowDeviceArray *owner);
+                                     const void *data, size_t size);
+
+/* Appends a part, which it takes in every case. Returns as
+ * uva__output_write(). Thread: loop. */
+UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
+                                          struct uva_encoder_part *part);
 
 /* Returns whether enough bytes are queued. If so, on_writable will be called.
  * Thread: loop. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uvarrow query: a query in, CSV out.
+/* uvarrow query: a query in, rows out. Text is encoded by workers, in a stage
+ * of the stream; Arrow IPC, which copies no column, on the loop thread.
  *
  * Happy path:  open sink -> stream starts -> schema: header written -> (batch:
- *              lines written)* -> done -> sink written and closed -> handles
+ *              rows written)* -> done -> sink written and closed -> handles
  *              closed -> runtime detached -> summary.
  * What can fail: the driver, the database, the query (exit code 2 before the
  *              schema arrives, 1 later); the sink. A pipe closed by its reader
@@ -32,7 +33,7 @@
 static const char HELP[] =
     "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
     "\n"
-    "Runs SQL through an ADBC driver and writes the rows as CSV.\n"
+    "Runs SQL through an ADBC driver and writes the rows.\n"
     "\n"
     "  --driver DRIVER            its library, its name or a manifest (the\n"
     "                             scheme of the URI)\n"
@@ -41,13 +42,21 @@ static const char HELP[] =
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
+    "  --file FILE                reads SQL from there, - from standard input\n"
     "  --output FILE              writes there, not to standard output\n"
+    "  --format FORMAT            arrow, csv or json (csv)\n"
+    "  --no-header                CSV without the line of names\n"
+    "  --null TEXT                CSV: writes NULL as this (nothing)\n"
+    "  --delimiter CHARACTER      CSV: between fields; \\t is a tab (,)\n"
     "  --trace FILE               writes a trace there, for uvarrow timeline\n"
     "  --quiet                    no progress, no summary\n"
+    "  --verbose                  a summary with delays of the event loop\n"
     "  -h, --help                 prints this\n"
     "\n"
     "CSV is that of RFC 4180, with plain newlines. NULL is an empty field, an\n"
-    "empty string \"\". Binary is hexadecimal, nested values are JSON.\n"
+    "empty string \"\". Binary is hexadecimal, nested values are JSON. The "
+    "format\n"
+    "json is an object a line, arrow the stream of Arrow IPC.\n"
     "\n"
     "Exit codes: 0 done, or the reader stopped; 1 failed half-way; 2 wrong\n"
     "path, driver, database, query or option; 130 after Ctrl-C.\n";
@@ -58,7 +67,8 @@ struct query {
     uv_loop_t loop;                 /* loop of all the members below */
     struct uva_runtime *runtime;    /* owns, until closed */
     struct uva_stream *stream;      /* owns a reference, until done */
-    struct uva__output output;      /* where the CSV goes */
+    struct uva_encoder *encoder;    /* owns; of Arrow IPC; NULL: none so far */
+    struct uva__output output;      /* where the rows go */
     struct uva__heartbeat heart;    /* measures how late the loop is */
     uv_timer_t progress;            /* shows the line of progress */
     uv_signal_t interrupt;          /* Ctrl-C */
@@ -73,30 +83,94 @@ struct query {
 
 /* ---- the stream --------------------------------------------------------- */
 
+static bool query_is_text(const struct query *q)
+{
+    return q->options.write.format != UVA_FORMAT_ARROW;
+}
+
+/* Writes a part, which it takes. */
+static int query_write(struct query *q, struct uva_encoder_part *part)
+{
+    q->tally.bytes += part->bytes;
+    return uva__output_write_part(&q->output, part);
+}
+
+/* Begins the output of Arrow IPC. */
+static int query_begin(struct query *q, const struct ArrowSchema *schema)
+{
+    struct uva_encoder_part part;
+    int code =
+        uva_encoder_new(schema, &q->options.write, &q->encoder, &q->error);
+
+    if (code == 0)
+        code = uva_encoder_begin(q->encoder, &part);
+    return code == 0 ? query_write(q, &part) : code;
+}
+
+/* Keeps how many rows the query has changed, if the driver reports that. */
+static void query_read_affected(struct query *q, const char *metadata)
+{
+    struct uva_bytes value;
+    char text[32];
+
+    if (uva_metadata_get(metadata, "adbc.rows_affected", &value) != 0 ||
+        value.size >= sizeof(text))
+        return;
+    memcpy(text, value.data, value.size);
+    text[value.size] = '\0';
+    q->tally.affected = strtoll(text, NULL, 10);
+}
+
 static int query_on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct query *q = ctx;
-    const char *header = uva__lines_header(info->schema);
+    const char *header;
 
     assert(!q->has_begun);
+    query_read_affected(q, info->metadata);
+    if (!query_is_text(q)) {
+        const int code = query_begin(q, info->schema);
+
+        q->has_begun = code == 0;
+        return code;
+    }
     q->has_begun = true;
+    header = uva__lines_header(info->schema);
     q->tally.bytes = (int64_t)strlen(header);
-    return uva__output_write(&q->output, header, strlen(header), NULL);
+    return uva__output_write(&q->output, header, strlen(header));
 }
 
 static int query_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct query *q = ctx;
-    const struct uva__lines lines = uva__lines_read(&batch->data.array);
-    const int code =
-        uva__output_write(&q->output, lines.data, lines.size, &batch->data);
+    struct uva_encoder_part part;
+    int64_t rows = batch->data.array.length;
+    int code = 0;
 
+    if (query_is_text(q)) {
+        rows = uva__lines_read(&batch->data.array).rows;
+        part = uva__lines_take(&batch->data.array);
+        uva_array_release(&batch->data); /* a pause is not to bring it again */
+    } else {
+        code = uva_encoder_batch(q->encoder, &batch->data, &part, &q->error);
+    }
+    if (code == 0)
+        code = query_write(q, &part);
     if (code != 0)
         return code;
-    q->tally.rows += lines.rows;
-    q->tally.bytes += (int64_t)lines.size;
+    q->tally.rows += rows;
     q->tally.batches++;
     return uva__output_is_full(&q->output) ? EAGAIN : 0;
+}
+
+/* Ends the output of Arrow IPC. */
+static void query_end(struct query *q)
+{
+    struct uva_encoder_part part;
+
+    if (q->encoder != NULL &&
+        (uva_encoder_end(q->encoder, &part) != 0 || query_write(q, &part) != 0))
+        (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
 static void query_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -104,8 +178,14 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
     struct query *q = ctx;
 
     assert(q->stream != NULL);
-    if (outcome->end == UVA_END_FAILED || outcome->end == UVA_END_REJECTED)
+    if (outcome->end == UVA_END_COMPLETE)
+        query_end(q);
+    else if ((outcome->end == UVA_END_FAILED ||
+              outcome->end == UVA_END_REJECTED) &&
+             q->error.code == 0)
         q->error = outcome->error;
+    uva_encoder_free(q->encoder);
+    q->encoder = NULL;
     uva_stream_release(q->stream);
     q->stream = NULL;
     uva__output_close(&q->output);
@@ -218,10 +298,10 @@ static int query_start_stream(struct query *q)
     struct uva_map map = {0};
 
     q->stream = uva__connect(q->runtime, &q->options);
-    if (uva__lines_map(&(struct uva_write){.format = UVA_FORMAT_CSV}, &map) !=
-        0)
+    if (query_is_text(q) && uva__lines_map(&q->options.write, &map) != 0)
         return uva_error_set(&q->error, ENOMEM, "out of memory");
-    (void)uva_stream_map(q->stream, &map);
+    if (query_is_text(q))
+        (void)uva_stream_map(q->stream, &map);
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,
@@ -293,9 +373,11 @@ static int query_finish(struct query *q)
             &q->error, q->has_begun ? UVA__EXIT_FAILED : UVA__EXIT_USAGE);
     if (q->signal != 0)
         exit_code = UVA__EXIT_SIGNAL + q->signal;
-    if (!q->options.quiet && exit_code != UVA__EXIT_USAGE)
-        uva__report_summary(query_ending(q), &q->tally, q->heart.max_ns,
-                            (uint64_t)q->stats.hold_max_ns);
+    if (!q->options.quiet && exit_code != UVA__EXIT_USAGE) {
+        uva__report_summary(query_ending(q), &q->tally);
+        if (q->options.verbose)
+            uva__report_loop(q->heart.max_ns, (uint64_t)q->stats.hold_max_ns);
+    }
     if (q->stats.calls_stuck > 0)
         _exit(exit_code); /* skip cleanup: a driver call is still running */
     return exit_code;

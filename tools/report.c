@@ -87,21 +87,32 @@ void uva__report_wipe(void)
     fputs(REPORT_WIPE, stderr);
 }
 
-void uva__report_summary(const char *ending, const struct uva__tally *tally,
-                         uint64_t late_max_ns, uint64_t hold_max_ns)
+void uva__report_summary(const char *ending, const struct uva__tally *tally)
 {
     const double seconds = seconds_of(tally);
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
+    if (tally->rows == 0 && tally->affected > 0) {
+        fprintf(stderr, "uvarrow: %s: %s %s changed in %.2f s\n", ending,
+                uva__report_figure(tally->affected).text,
+                plural(tally->affected, "row", "rows"), seconds);
+        return;
+    }
     fprintf(stderr,
             "uvarrow: %s: %s %s in %s %s, %.1f MB in %.2f s "
-            "(%s rows/s, %.1f MB/s); the stream held up the loop for %.1f ms "
-            "at most, a 1 ms timer was late by %.1f ms at most\n",
+            "(%s rows/s, %.1f MB/s)\n",
             ending, uva__report_figure(tally->rows).text,
             plural(tally->rows, "row", "rows"),
             uva__report_figure(tally->batches).text,
             plural(tally->batches, "batch", "batches"), megabytes(tally->bytes),
             seconds, uva__report_figure(rate).text,
-            megabytes(tally->bytes) / seconds, (double)hold_max_ns / 1e6,
-            (double)late_max_ns / 1e6);
+            megabytes(tally->bytes) / seconds);
+}
+
+void uva__report_loop(uint64_t late_max_ns, uint64_t hold_max_ns)
+{
+    fprintf(stderr,
+            "uvarrow: the stream held up the loop for %.1f ms at most, a 1 ms "
+            "timer was late by %.1f ms at most\n",
+            (double)hold_max_ns / 1e6, (double)late_max_ns / 1e6);
 }

@@ -19,8 +19,9 @@ enum uva__exit {
 /* What has been done so far. */
 struct uva__tally {
     int64_t rows;      /* rows read */
+    int64_t affected;  /* rows that the query changed; 0: unknown */
     int64_t batches;   /* batches read */
-    int64_t bytes;     /* bytes of CSV written */
+    int64_t bytes;     /* bytes written */
     uint64_t begin_ns; /* by uv_hrtime() */
     uint64_t end_ns;   /* 0 while it runs */
 };
@@ -43,10 +44,11 @@ void uva__report_progress(const struct uva__tally *tally);
 /* Erases the progress line. Thread: loop. */
 void uva__report_wipe(void);
 
-/* Prints a summary: `ending` in a word, the amounts, the longest time that the
- * stream held the loop, and the delays of the heartbeat, whatever caused them.
- * Thread: loop. */
-void uva__report_summary(const char *ending, const struct uva__tally *tally,
-                         uint64_t late_max_ns, uint64_t hold_max_ns);
+/* Prints a summary: `ending` in a word, and the amounts. Thread: loop. */
+void uva__report_summary(const char *ending, const struct uva__tally *tally);
+
+/* Prints the longest time that the stream held the loop, and the longest delay
+ * of the heartbeat, whatever caused it. Thread: loop. */
+void uva__report_loop(uint64_t late_max_ns, uint64_t hold_max_ns);
 
 #endif

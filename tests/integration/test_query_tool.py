@@ -10,6 +10,7 @@ Nothing here waits for a time to pass: the tests follow what the command writes
 to its pipes. PATIENCE only ends a test that hangs.
 """
 import fcntl
+import json
 import os
 import pty
 import random
@@ -21,6 +22,12 @@ import struct
 import subprocess
 import sys
 import unittest
+
+try:
+    import pyarrow
+    import pyarrow.ipc
+except ImportError:
+    pyarrow = None
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
@@ -199,6 +206,79 @@ class WhatIsWritten(Query):
         with open(path, encoding="utf-8") as file:
             self.assertEqual(file.read(), "one\n1\none\n1\n")
 
+    def test_json_is_an_object_a_line(self):
+        result = self.run_query("SELECT 1 AS one, NULL AS \"a\"\"b\", 'x' AS x "
+                                "UNION ALL SELECT 2, 3, '\u2603'",
+                                "--format", "json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual(rows, [{"one": 1, 'a"b': None, "x": "x"},
+                                {"one": 2, 'a"b': 3, "x": "\u2603"}])
+
+    def test_arrow_is_a_stream_that_pyarrow_reads(self):
+        path = os.path.join(self.folder, f"flights.{os.getpid()}.arrows")
+        self.addCleanup(lambda: os.path.exists(path) and os.remove(path))
+        result = self.run_query("SELECT * FROM flights", "--format", "arrow",
+                                "--output", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("336,776 rows in ", result.stderr.decode())
+        again = self.run_query("SELECT * FROM flights", "--format=arrow",
+                               "--quiet")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), again.stdout)
+        if pyarrow is None:
+            return
+        table = pyarrow.ipc.open_stream(again.stdout).read_all()
+        table.validate(full=True)
+        database = sqlite3.connect(self.flights)
+        cursor = database.execute("SELECT * FROM flights")
+        names = [column[0] for column in cursor.description]
+        self.assertEqual(table.schema.names, names)
+        columns = [table[name].to_pylist() for name in names]
+        for row, wanted in zip(zip(*columns), cursor, strict=True):
+            self.assertEqual(row, wanted)
+        database.close()
+
+    def test_csv_as_it_is_wanted(self):
+        result = self.run_query("SELECT 'a;b' AS x, NULL AS y, 'NULL' AS z",
+                                "--no-header", "--null", "NULL",
+                                "--delimiter", ";")
+        self.assertEqual(result.stdout, b'"a;b";NULL;"NULL"\n')
+        result = self.run_query("SELECT 1 AS x, 'b' AS y", "--delimiter",
+                                "\\t")
+        self.assertEqual(result.stdout, b"x\ty\n1\tb\n")
+        for option, text in (("--null=a,b", "null_text"),
+                             ("--delimiter=\"", "delimiter")):
+            result = self.run_query("SELECT 1", option)
+            self.assert_one_line(result, 2, text)
+
+    def test_the_query_is_read_from_a_file_or_standard_input(self):
+        path = os.path.join(self.folder, f"query.{os.getpid()}.sql")
+        self.addCleanup(os.remove, path)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("SELECT 1\n   AS one -- a remark\n")
+        command = self.command("-")[:-1] + ["--quiet"]
+        for words, given in ((["--file", path], b""),
+                             (["--file", "-"], b"SELECT 1 AS one"),
+                             (["-"], b"SELECT 1 AS one")):
+            result = subprocess.run(command + words, input=given,
+                                    capture_output=True, timeout=PATIENCE)
+            self.assertEqual((result.stdout, result.stderr),
+                             (b"one\n1\n", b""))
+        result = subprocess.run(command + ["-"], input=b" \n",
+                                capture_output=True, timeout=PATIENCE)
+        self.assert_one_line(result, 2, "standard input")
+
+    def test_the_summary_is_one_line_or_two(self):
+        result = self.run_query("SELECT 1 AS one")
+        self.assertRegex(result.stderr.decode(),
+                         r"^uvarrow: complete: 1 row in 1 batch, 0\.0 MB in "
+                         r"[0-9.]+ s \([0-9,]+ rows/s, [0-9.]+ MB/s\)\n$")
+        result = self.run_query("SELECT 1 AS one", "--verbose")
+        self.assertEqual(result.stderr.count(b"\n"), 2)
+        self.assertIn(b"\nuvarrow: the stream held up the loop for ",
+                      result.stderr)
+
     def test_settings_reach_the_statement(self):
         result = self.run_query("SELECT flight FROM flights LIMIT 1000",
                                 "--statement-option",
@@ -282,6 +362,26 @@ class HowItEnds(Query):
         for number, line in enumerate(lines[1:-1], 1):
             self.assertEqual(line, f"{number},row {number}")
         self.assertIn("interrupted", said)
+
+    def test_an_interrupt_leaves_whole_messages(self):
+        process = self.start(ENDLESS_ROWS, "--format", "arrow",
+                             stderr=subprocess.DEVNULL)
+        begin = process.stdout.read(1000)
+        process.send_signal(signal.SIGINT)
+        data = begin + process.stdout.read()
+        self.assertEqual(process.wait(PATIENCE), 130)
+        if pyarrow is None:
+            return
+        with pyarrow.ipc.open_stream(data) as reader:
+            rows = [i for batch in reader for i in batch["i"].to_pylist()]
+        self.assertEqual(rows, list(range(1, len(rows) + 1)))
+
+    def test_a_reader_that_stops_stops_a_query_of_json(self):
+        process = self.start(ENDLESS_ROWS, "--format", "json", "--quiet")
+        self.assertEqual(process.stdout.readline(),
+                         b'{"i":1,"name":"row 1"}\n')
+        process.stdout.close()
+        self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_an_interrupt_does_not_wait_for_the_driver(self):
         """The driver is inside one call that never returns."""

@@ -4,6 +4,7 @@
 #include "support/check_suite.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 #define WORDS_MAX 12
@@ -52,6 +53,81 @@ START_TEST(the_database_stands_before_the_query)
     ck_assert_int_eq(read_line(&options, named, NULL), 0);
     ck_assert_str_eq(options.uri, "a.db");
     uva__options_fini(&options);
+}
+END_TEST
+
+START_TEST(formats_have_options)
+{
+    char plain[] = "--driver d S", arrow[] = "--driver d --format arrow S";
+    char csv[] = "--driver d --format=csv --null=N --delimiter \\t --no-header "
+                 "--verbose S";
+    struct uva__options options;
+
+    ck_assert_int_eq(read_line(&options, plain, NULL), 0);
+    ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
+    ck_assert(!options.write.csv.no_header && !options.verbose);
+    ck_assert_int_eq(options.write.csv.delimiter, 0);
+    ck_assert_int_eq(read_line(&options, arrow, NULL), 0);
+    ck_assert_int_eq(options.write.format, UVA_FORMAT_ARROW);
+    ck_assert_int_eq(read_line(&options, csv, NULL), 0);
+    ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
+    ck_assert_str_eq(options.write.csv.null_text, "N");
+    ck_assert_int_eq(options.write.csv.delimiter, '\t');
+    ck_assert(options.write.csv.no_header && options.verbose);
+    uva__options_fini(&options);
+}
+END_TEST
+
+/* Writes `text` into a file, the path of which is returned. */
+static const char *file_of(const char *text, size_t size)
+{
+    static char path[] = UVA_TEST_BUILD "/test_options.sql";
+    FILE *file = fopen(path, "we");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text, 1, size, file), size);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+static int read_file(const char *path, struct uva__options *options,
+                     struct uva_error *error)
+{
+    char line[500];
+
+    (void)snprintf(line, sizeof(line), "--driver d a.db --file %s", path);
+    return read_line(options, line, error);
+}
+
+START_TEST(a_query_is_read_from_a_file)
+{
+    static char large[(16 << 20) + 100];
+    struct uva__options options;
+    struct uva_error error = {0};
+    char input[] = "--driver d -";
+
+    ck_assert_int_eq(read_file(file_of("SELECT\n1", 8), &options, NULL), 0);
+    ck_assert_str_eq(options.sql, "SELECT\n1");
+    ck_assert_str_eq(options.uri, "a.db");
+    uva__options_fini(&options);
+    memset(large, 'x', sizeof(large));
+    ck_assert_int_eq(read_file(file_of(large, 100000), &options, NULL), 0);
+    ck_assert_uint_eq(strlen(options.sql), 100000);
+    uva__options_fini(&options);
+    ck_assert_int_eq(read_file(file_of(large, sizeof(large)), &options, &error),
+                     EFBIG);
+    ck_assert_int_eq(read_file(file_of("a\0b", 3), &options, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "NUL"));
+    ck_assert_int_eq(read_file(file_of(" ;\n", 3), &options, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "no query in"));
+    ck_assert_int_eq(read_file("/nowhere.sql", &options, &error), ENOENT);
+    ck_assert_ptr_nonnull(strstr(error.message, "/nowhere.sql"));
+    ck_assert_int_eq(read_file(UVA_TEST_BUILD, &options, &error), EISDIR);
+    ck_assert_ptr_nonnull(freopen(file_of("SELECT 2", 8), "re", stdin));
+    ck_assert_int_eq(read_line(&options, input, NULL), 0);
+    ck_assert_str_eq(options.sql, "SELECT 2");
+    uva__options_fini(&options);
+    (void)remove(UVA_TEST_BUILD "/test_options.sql");
 }
 END_TEST
 
@@ -107,6 +183,15 @@ START_TEST(mistakes_are_explained)
         {"--driver d --uri u S E", "more than one database"},
         {"--driver d S --uri", "--uri needs a value"},
         {"--driver d S --quiet=x", "--quiet takes no value"},
+        {"--driver d D S --file x", "more than one query"},
+        {"--driver d --uri D S --file x", "more than one query"},
+        {"--driver d S --format xml", "no format 'xml'"},
+        {"--driver d S --format arrow-file", "no format"},
+        {"--driver d S --delimiter ab", "not 'ab'"},
+        {"--driver d S --delimiter=", "not ''"},
+        {"--driver d S --format json --null=", "--null is for CSV"},
+        {"--driver d S --format json --delimiter ;", "--delimiter is for CSV"},
+        {"--driver d S --format arrow --no-header", "--no-header is for CSV"},
         {"--driver d S --quie", "no option '--quie'"},
         {"--driver d S --driverx y", "no option '--driverx'"},
         {"--driver d S --sync", "no option '--sync'"},
@@ -135,6 +220,8 @@ int main(void)
 
     tcase_add_test(lines, options_stand_before_and_after_the_query);
     tcase_add_test(lines, the_database_stands_before_the_query);
+    tcase_add_test(lines, formats_have_options);
+    tcase_add_test(lines, a_query_is_read_from_a_file);
     tcase_add_test(lines, settings_keep_their_place_and_order);
     tcase_add_test(lines, two_dashes_end_the_options);
     tcase_add_test(lines, help_needs_nothing_else);
