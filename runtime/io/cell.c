@@ -410,11 +410,12 @@ void uva__cell_put_csv(struct uva__cell cell,
  * notation for NaN and infinity. */
 static void json_quote_odd(struct uva__text *out, size_t start)
 {
-    const char last = out->size == start ? '\0' : out->data[out->size - 1];
-    const size_t size = out->size - start;
+    const size_t size = out->size - start; /* 0 without memory */
+    const char last = size == 0 ? '\0' : out->data[out->size - 1];
 
-    if ((last != 'n' && last != 'f') || uva__text_room(out, 2) == NULL)
+    if (last != 'n' && last != 'f')
         return;
+    assert(out->capacity - out->size >= 2); /* numbers have much room */
     memmove(out->data + start + 1, out->data + start, size);
     out->data[start] = '"';
     out->data[start + size + 1] = '"';

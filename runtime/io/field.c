@@ -11,8 +11,6 @@
 #include "io/calendar.h"
 #include "io/number.h"
 
-#define FIELD_DEPTH_MAX 64 /* levels of nesting */
-
 /* A format string and its meaning. A text that ends in ':' is a prefix. */
 struct format {
     const char *text;          /* as it stands in a schema */
@@ -112,7 +110,7 @@ static const struct shape SHAPES[UVA__FIELD_KINDS] = {
 /* ---- from the schema ---------------------------------------------------- */
 
 static int field_build(struct uva__field *field,
-                       const struct ArrowSchema *schema, int depth,
+                       const struct ArrowSchema *schema,
                        struct uva_error *error);
 
 static const struct format *format_find(const char *text)
@@ -212,7 +210,7 @@ static bool parameter_read(struct uva__field *field, const char *text)
 
 /* On failure, uva__field_fini() frees the children made so far. */
 static int children_build(struct uva__field *field,
-                          const struct ArrowSchema *schema, int depth,
+                          const struct ArrowSchema *schema,
                           struct uva_error *error)
 {
     const size_t count = (size_t)schema->n_children;
@@ -224,13 +222,12 @@ static int children_build(struct uva__field *field,
         return field_no_memory(error);
     field->n_children = schema->n_children;
     for (i = 0; i < count && code == 0; i++)
-        code = field_build(&field->children[i], schema->children[i], depth + 1,
-                           error);
+        code = field_build(&field->children[i], schema->children[i], error);
     return code;
 }
 
 static int dictionary_build(struct uva__field *field,
-                            const struct ArrowSchema *schema, int depth,
+                            const struct ArrowSchema *schema,
                             struct uva_error *error)
 {
     if (field->kind != UVA__FIELD_INT && field->kind != UVA__FIELD_UINT)
@@ -238,7 +235,7 @@ static int dictionary_build(struct uva__field *field,
     field->dictionary = calloc(1, sizeof(*field->dictionary));
     if (field->dictionary == NULL)
         return field_no_memory(error);
-    return field_build(field->dictionary, schema->dictionary, depth + 1, error);
+    return field_build(field->dictionary, schema->dictionary, error);
 }
 
 static bool runs_are_sound(const struct uva__field *field)
@@ -269,7 +266,7 @@ static void key_write(struct uva__field *field)
 }
 
 static int field_build(struct uva__field *field,
-                       const struct ArrowSchema *schema, int depth,
+                       const struct ArrowSchema *schema,
                        struct uva_error *error)
 {
     const struct format *format = format_find(schema->format);
@@ -279,7 +276,7 @@ static int field_build(struct uva__field *field,
     key_write(field);
     if (field->key.failed)
         return field_no_memory(error);
-    if (format == NULL || depth > FIELD_DEPTH_MAX)
+    if (format == NULL)
         return uva_error_set(error, ENOTSUP,
                              "column '%.64s' (format '%.64s') cannot be "
                              "written as text",
@@ -288,13 +285,13 @@ static int field_build(struct uva__field *field,
     if (SHAPES[format->kind].children >= 0 &&
         SHAPES[format->kind].children != schema->n_children)
         return parameter_error(field, schema->format, error);
-    code = children_build(field, schema, depth, error);
+    code = children_build(field, schema, error);
     if (code == 0 &&
         (!parameter_read(field, schema->format + strlen(format->text)) ||
          (field->kind == UVA__FIELD_RUNS && !runs_are_sound(field))))
         code = parameter_error(field, schema->format, error);
     if (code == 0 && schema->dictionary != NULL)
-        code = dictionary_build(field, schema, depth, error);
+        code = dictionary_build(field, schema, error);
     return code;
 }
 
@@ -304,7 +301,7 @@ int uva__field_init(struct uva__field *field, const struct ArrowSchema *schema,
     int code;
 
     memset(field, 0, sizeof(*field));
-    code = field_build(field, schema, 0, error);
+    code = field_build(field, schema, error);
     if (code != 0)
         uva__field_fini(field);
     return code;

@@ -62,9 +62,10 @@ struct uva__field {
     struct uva__field *dictionary; /* owns; if set, this column holds indexes */
 };
 
-/* Fills `field` from `schema`, which must outlive it. Returns 0; EINVAL for an
- * invalid schema; ENOTSUP for a type that cannot be written as text; ENOMEM.
- * The error names the column. On failure there is nothing to free. Thread: any.
+/* Fills `field` from `schema`, a copy by uva_schema_copy(), which bounds how
+ * deep it is; it must outlive the field. Returns 0; EINVAL for an invalid
+ * schema; ENOTSUP for a type that cannot be written as text; ENOMEM. The error
+ * names the column. On failure there is nothing to free. Thread: any.
  */
 UVA_MUST_CHECK int uva__field_init(struct uva__field *field,
                                    const struct ArrowSchema *schema,

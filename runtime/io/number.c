@@ -5,6 +5,7 @@
 #include "io/number.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -120,7 +121,7 @@ static void decimal_print(struct decimal *d, int digits, double value)
 
     (void)snprintf(text, sizeof(text), "%.*e", digits - 1, value);
     for (size = 0; *at != 'e'; at++)
-        if (*at >= '0' && *at <= '9')
+        if (isdigit((unsigned char)*at))
             d->digits[size++] = *at;
     assert(size == digits);
     d->size = size;
@@ -189,8 +190,10 @@ static bool decimal_try(struct decimal *d, const struct decimal *full,
         decimal_print(d, digits, value);
     if (decimal_reads_back(d, value, narrow))
         return true;
-    return frexp(value, &exponent) == 0.5 && decimal_step_up(d) &&
-           decimal_reads_back(d, value, narrow);
+    if (frexp(value, &exponent) != 0.5)
+        return false;
+    (void)decimal_step_up(d); /* of nines alone, it does not read back */
+    return decimal_reads_back(d, value, narrow);
 }
 
 /* Gets all digits from printf, and keeps the fewest that read back. */

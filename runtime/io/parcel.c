@@ -43,7 +43,7 @@ struct parcel {
 
 /* The schema of text parcels, in one allocation. */
 struct parcel_shape {
-    struct ArrowSchema column;
+    struct ArrowSchema column;       /* gone with the root: nothing moves it */
     struct ArrowSchema *children[1]; /* the column */
     char first[];                    /* what comes first, and a NUL */
 };
@@ -193,11 +193,7 @@ static int parcel_finish(void *ctx, uva_emit_fn *emit, void *emitter,
 
 static void parcel_release_shape(struct ArrowSchema *schema)
 {
-    struct parcel_shape *shape = schema->private_data;
-
-    if (shape->column.release != NULL)
-        shape->column.release(&shape->column);
-    free(shape);
+    free(schema->private_data);
     schema->release = NULL;
 }
 

@@ -21,10 +21,9 @@ char *uva__text_grow(struct uva__text *text, size_t size)
     size_t capacity = text->capacity + text->capacity / 2;
     char *data;
 
-    if (text->failed || size > SIZE_MAX / 4 - text->size) {
-        text->failed = true;
+    assert(size <= SIZE_MAX / 4 - text->size);
+    if (text->failed)
         return NULL;
-    }
     if (capacity < TEXT_FIRST_BYTES)
         capacity = TEXT_FIRST_BYTES;
     if (capacity < text->size + size)
@@ -42,8 +41,7 @@ char *uva__text_grow(struct uva__text *text, size_t size)
 void uva__text_put_hex(struct uva__text *text, const void *data, size_t size)
 {
     const unsigned char *bytes = data;
-    char *at = size > SIZE_MAX / 8 ? uva__text_grow(text, SIZE_MAX)
-                                   : uva__text_room(text, 2 * size);
+    char *at = uva__text_room(text, 2 * size);
     size_t i;
 
     if (at == NULL)
@@ -101,8 +99,8 @@ void uva__text_quote_csv(struct uva__text *text, size_t start,
     size_t growth = 2, from;
     char *to;
 
-    assert(start <= text->size || text->failed);
-    if (uva__text_room(text, 0) == NULL ||
+    assert(text->failed || (text->data != NULL && start <= text->size));
+    if (text->failed ||
         !csv_is_special(text->data + start, text->size - start, style))
         return;
     for (from = start; from < text->size; from++)

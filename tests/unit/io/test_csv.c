@@ -188,6 +188,9 @@ START_TEST(a_bitmap_is_not_looked_at_when_there_are_no_nulls)
 
     c.array.null_count = 0;
     expect(c, "c\n1\n2\n");
+    c.array.null_count = -1; /* unknown, and no bitmap */
+    c.buffers[0] = NULL;
+    expect(c, "c\n1\n2\n");
 }
 END_TEST
 
@@ -320,6 +323,7 @@ START_TEST(decimals_of_all_widths_are_written)
     const int64_t d64[] = {-1234567890123456789, 100, 7};
     const uint64_t d128[] = {12345,      0,          (uint64_t)-5,
                              UINT64_MAX, UINT64_MAX, UINT64_MAX >> 1};
+    const int32_t nothing[] = {0};
     const uint64_t d256[] = {0, 0, 0, UINT64_C(1) << 63};
 
     expect(column_of("d:9,2,32", 3, NULL, d32, NULL),
@@ -331,6 +335,7 @@ START_TEST(decimals_of_all_widths_are_written)
            "c\n12.345\n-0.005\n170141183460469231731687303715884105.727\n");
     expect(column_of("d:38,0", 2, NULL, d128, NULL), "c\n12345\n-5\n");
     expect(column_of("d:38,-2,128", 2, NULL, d128, NULL), "c\n1234500\n-500\n");
+    expect(column_of("d:9,-2,32", 1, NULL, nothing, NULL), "c\n0\n");
     expect(column_of("d:76,0,256", 1, NULL, d256, NULL),
            "c\n-578960446186580977117854925043439539266349923328202820197287920"
            "03956564819968\n");
@@ -367,6 +372,10 @@ END_TEST
 
 START_TEST(timestamps_show_their_zone)
 {
+    static const char *const odd[] = {
+        "tss:+5:30",  "tss:+05-30",  "tss:+0a:30", "tss:+a5:30", "tss:+05:3a",
+        "tss:+24:00", "tss:-05:60",  "tss:+05300", "tss:+0 :30", "tss:+05: 0",
+        "tss:+530",   "tss:-05:300", "tss:-5"};
     const int64_t s[] = {0, -1, 1357034400}, ns[] = {-1};
 
     expect(column_of("tss:", 3, NULL, s, NULL),
@@ -379,6 +388,9 @@ START_TEST(timestamps_show_their_zone)
            "c\n1970-01-01T05:30:00+05:30\n1970-01-01T05:29:59+05:30\n");
     expect(column_of("tss:-0800", 1, NULL, s, NULL),
            "c\n1969-12-31T16:00:00-08:00\n");
+    for (size_t i = 0; i < COUNT(odd); i++)
+        expect(column_of(odd[i], 1, NULL, s, NULL),
+               "c\n1970-01-01T00:00:00Z\n");
     expect(column_of("tsm:", 2, NULL, s, NULL),
            "c\n1970-01-01T00:00:00.000\n1969-12-31T23:59:59.999\n");
     expect(column_of("tsu:", 1, NULL, s, NULL),
@@ -391,7 +403,7 @@ END_TEST
 START_TEST(durations_and_intervals_are_iso)
 {
     const int64_t d[] = {12500, -1};
-    const int32_t months[] = {14, -1}, days_ms[] = {3, -1500, 0, 0};
+    const int32_t months[] = {14, -1, 0}, days_ms[] = {3, -1500, 0, 0};
     const struct {
         int32_t months, days;
         int64_t ns;
@@ -399,7 +411,7 @@ START_TEST(durations_and_intervals_are_iso)
 
     expect(column_of("tDm", 2, NULL, d, NULL), "c\nPT12.500S\nPT-0.001S\n");
     expect(column_of("tDs", 1, NULL, d, NULL), "c\nPT12500S\n");
-    expect(column_of("tiM", 2, NULL, months, NULL), "c\nP14M\nP-1M\n");
+    expect(column_of("tiM", 3, NULL, months, NULL), "c\nP14M\nP-1M\nP0M\n");
     expect(column_of("tiD", 2, NULL, days_ms, NULL),
            "c\nP3DT-1.500S\nP0DT0.000S\n");
     expect(column_of("tin", 2, NULL, all, NULL),
@@ -436,6 +448,7 @@ START_TEST(bytes_are_hexadecimal)
     expect(column_of("z", 2, NULL, offsets, "\x00\xfe"), "c\n00fe\n\"\"\n");
     expect(column_of("Z", 1, NULL, wide, "abc"), "c\n6263\n");
     expect(column_of("w:3", 2, NULL, "abcdef", NULL), "c\n616263\n646566\n");
+    expect(column_of("w:0", 1, NULL, NULL, NULL), "c\n\"\"\n");
 }
 END_TEST
 
@@ -553,7 +566,7 @@ END_TEST
 
 START_TEST(unions_and_runs_are_what_is_in_them)
 {
-    const int8_t ids[] = {5, 3, 5};
+    const int8_t ids[] = {5, 3, 5}, odd[] = {5, -1, 9};
     const int32_t offsets[] = {0, 0, 1}, numbers[] = {7, 8, 9};
     const int32_t text_offsets[] = {0, 1, 2, 3};
     const int16_t ends[] = {2, 5};
@@ -569,6 +582,8 @@ START_TEST(unions_and_runs_are_what_is_in_them)
     c.schema.format = "+us:5,3";
     c.array.n_buffers = 1;
     expect(c, "c\n7\ny\n9\n");
+    c.buffers[0] = odd;
+    expect(c, "c\n7\n\n\n"); /* type ids without a child */
     runs.array.n_buffers = 0;
     runs.array.offset = 1;
     column_add(&runs, &end, "run_ends");

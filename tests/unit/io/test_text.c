@@ -12,6 +12,7 @@
 
 #include "support/check_suite.h"
 #include "support/every_type.h"
+#include "support/faulty_libc.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -480,11 +481,15 @@ static const struct {
     int children;
     int code;
 } misfits[] = {
-    {"?", 0, ENOTSUP},      {"d:9", 0, EINVAL},       {"d:9,2,17", 0, EINVAL},
-    {"d:9,999", 0, EINVAL}, {"w:", 0, EINVAL},        {"w:-1", 0, EINVAL},
-    {"w:9x", 0, EINVAL},    {"+ud:0,200", 2, EINVAL}, {"+us:0,1,2", 2, EINVAL},
-    {"+us:x", 1, EINVAL},   {"+us:-1", 1, EINVAL},    {"+r", 2, EINVAL},
-    {"+l", 0, EINVAL},      {"+w:3", 2, EINVAL},      {"i", 1, EINVAL},
+    {"?", 0, ENOTSUP},        {"d:9", 0, EINVAL},
+    {"d:9,2,17", 0, EINVAL},  {"d:9,999", 0, EINVAL},
+    {"d:9,2x", 0, EINVAL},    {"w:99999999999", 0, EINVAL},
+    {"w:", 0, EINVAL},        {"w:-1", 0, EINVAL},
+    {"w:9x", 0, EINVAL},      {"+ud:0,200", 2, EINVAL},
+    {"+us:0,1,2", 2, EINVAL}, {"+us:x", 1, EINVAL},
+    {"+us:-1", 1, EINVAL},    {"+r", 2, EINVAL},
+    {"+l", 0, EINVAL},        {"+w:3", 2, EINVAL},
+    {"i", 1, EINVAL},
 };
 
 START_TEST(schemas_are_checked)
@@ -512,6 +517,45 @@ START_TEST(schemas_are_checked)
 }
 END_TEST
 
+/* Run ends are plain integers. */
+START_TEST(run_ends_are_checked)
+{
+    struct ArrowSchema schema;
+
+    for (int i = 0; i < 2; i++) {
+        plain_schema(&schema, "+s", "", 1);
+        plain_schema(schema.children[0], "+r", "col", 2);
+        plain_schema(schema.children[0]->children[0], i == 0 ? "u" : "i", "",
+                     0);
+        plain_schema(schema.children[0]->children[1], "i", "", 0);
+        if (i == 1)
+            plain_schema(
+                plain_schema_dictionary(schema.children[0]->children[0]), "u",
+                "", 0);
+        refused_schema(&schema, EINVAL, "column 'col'");
+        uva_schema_release(&schema);
+    }
+}
+END_TEST
+
+/* More type ids than there can be. */
+START_TEST(a_union_of_too_many_is_refused)
+{
+    enum { MANY = 130 };
+    struct ArrowSchema schema;
+    char format[5 + 2 * MANY] = "+us:0";
+
+    for (int i = 1; i < MANY; i++)
+        (void)strcat(format, ",0");
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], format, "col", MANY);
+    for (int i = 0; i < MANY; i++)
+        plain_schema(schema.children[0]->children[i], "i", "", 0);
+    refused_schema(&schema, EINVAL, "");
+    uva_schema_release(&schema);
+}
+END_TEST
+
 START_TEST(a_deep_schema_is_refused)
 {
     struct ArrowSchema schema;
@@ -524,7 +568,7 @@ START_TEST(a_deep_schema_is_refused)
         *up.children[0] = schema;
         schema = up;
     }
-    ck_assert_int_ne(uva_encoder_new(&schema, &json, NULL, &error), 0);
+    refused_schema(&schema, EINVAL, "invalid schema");
     uva_schema_release(&schema);
 }
 END_TEST
@@ -540,7 +584,8 @@ static struct ArrowArray *fitting(const char *format, struct table *t)
     const bool is_union = strncmp(format, "+u", 2) == 0;
     const int children = is_run ? 2 : *format == '+' ? 1 : 0;
     const bool is_text = strcmp(format, "u") == 0 || *format == 'v';
-    const bool has_one = strncmp(format, "+us", 3) == 0 || format[1] == 'w';
+    const bool has_one =
+        strncmp(format, "+us", 3) == 0 || strncmp(format, "+w", 2) == 0;
     const int buffers = is_run ? 0 : has_one ? 1 : is_text ? 3 : 2;
     struct ArrowSchema *schema;
     struct ArrowArray *column;
@@ -668,6 +713,11 @@ static void is_longer_than_its_child(struct ArrowArray *column)
     column->offset = 5;
 }
 
+static void has_too_many_items(struct ArrowArray *column)
+{
+    column->offset = INT64_MAX / 2;
+}
+
 static const struct {
     const char *format;
     void (*spoil)(struct ArrowArray *column);
@@ -692,6 +742,8 @@ static const struct {
     {"+l", has_null_children},
     {"+l", has_wide_offsets},
     {"+w:3", is_longer_than_its_child},
+    {"+w:3", has_too_many_items},
+    {"w:3", lacks_data},
     {"+us:0", lacks_data},
     {"+us:0", is_longer_than_its_child},
     {"+ud:0", lacks_data},
@@ -721,6 +773,17 @@ START_TEST(arrays_are_checked)
     uva_encoder_part_release(&part);
     uva_encoder_free(encoder);
     table_release(&t);
+}
+END_TEST
+
+/* Lists of no items need none. */
+START_TEST(a_list_of_nothing_fits)
+{
+    struct table t;
+
+    (void)fitting("+w:0", &t);
+    t.batch.array.children[0]->children[0]->length = 0;
+    ck_assert_str_eq(encode(&csv, &t), "col\n[]\n");
 }
 END_TEST
 
@@ -770,6 +833,14 @@ START_TEST(calls_are_checked)
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
                      ENOTSUP);
     t.batch.device_type = ARROW_DEVICE_CPU;
+    t.batch.array.length = -1;
+    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+                     EINVAL);
+    t.batch.array.length = 1;
+    t.batch.array.offset = -1;
+    ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
+                     EINVAL);
+    t.batch.array.offset = 0;
     t.batch.array.null_count = -1;
     t.batch.array.buffers[0] = none;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
@@ -781,6 +852,85 @@ START_TEST(calls_are_checked)
     ck_assert_int_eq(part.bytes, 10); /* {"col":0}, also after the encoder */
     uva_encoder_part_release(&part);
     table_release(&t);
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+static const char *const sweeps[] = {"b",     "i",   "C",   "e",   "f", "g",
+                                     "d:9,2", "tdD", "tiM", "tin", "z", "u",
+                                     "w:3",   "+l",  "+s",  "tiD"};
+
+enum { SWEPT_ROWS = 300 };
+
+/* Makes a column of many rows, all of the same few bytes. */
+static void swept(const char *format, struct table *t)
+{
+    static int32_t offsets[SWEPT_ROWS + 1];
+    static int64_t words[2 * SWEPT_ROWS];
+    static char letters[3 * SWEPT_ROWS];
+    struct ArrowSchema *schema;
+    struct ArrowArray *column;
+    const bool is_nested = *format == '+';
+
+    for (int i = 0; i < SWEPT_ROWS; i++)
+        offsets[i + 1] = (i + 1) * (is_nested ? 1 : 3);
+    for (size_t i = 0; i < sizeof(letters); i++)
+        letters[i] = "a\"b,c\""[i % 6];
+    table_begin(t, SWEPT_ROWS, 1);
+    column = t->batch.array.children[0];
+    schema = t->schema.children[0];
+    plain_schema(schema, format, "col", is_nested);
+    plain_array(column, SWEPT_ROWS,
+                *format == 'u' || *format == 'z' ? 3
+                : strcmp(format, "+s") == 0      ? 1
+                                                 : 2,
+                is_nested);
+    if (column->n_buffers > 1)
+        column->buffers[1] =
+            column->n_buffers > 2 || is_nested ? (const void *)offsets : words;
+    if (column->n_buffers > 2)
+        column->buffers[2] = letters;
+    for (int i = 0; i < is_nested; i++) {
+        plain_schema(schema->children[0], "tdD", "x", 0);
+        plain_array(column->children[0], SWEPT_ROWS, 2, 0);
+        column->children[0]->buffers[1] = words;
+    }
+}
+
+/* Every allocation fails once: the batch stays the caller's, and the next call
+ * writes it. */
+START_TEST(a_value_without_memory_fails)
+{
+    struct uva_write write = _i & 1 ? json : csv;
+    bool failed = true;
+
+    if ((_i & 3) == 2)
+        write.csv.delimiter = '0'; /* most values are in quotes */
+    for (long k = 1; failed; k++) {
+        struct uva_encoder *encoder = NULL;
+        struct uva_encoder_part part = {0};
+        struct table t;
+        int code;
+
+        swept(sweeps[_i / 4], &t);
+        ck_assert_int_eq(uva_encoder_new(&t.schema, &write, &encoder, &error),
+                         0);
+        ck_assert_int_eq(uva_encoder_begin(encoder, &part), 0);
+        uva_encoder_part_release(&part);
+        faulty_libc_fail(k);
+        code = uva_encoder_batch(encoder, &t.batch, &part, &error);
+        failed = faulty_libc_stop();
+        ck_assert_int_eq(code, failed ? ENOMEM : 0);
+        ck_assert(uva_array_is_live(&t.batch) == failed);
+        if (failed)
+            ck_assert_int_eq(
+                uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
+        ck_assert_int_gt(part.bytes, SWEPT_ROWS);
+        uva_encoder_part_release(&part);
+        uva_encoder_free(encoder);
+        table_release(&t);
+    }
 }
 END_TEST
 
@@ -840,6 +990,8 @@ int main(void)
                     NULL);
     suite_add_loops(all, 0, sizeof(faults) / sizeof(*faults),
                     arrays_are_checked, NULL);
+    suite_add_loops(all, 0, 4 * sizeof(sweeps) / sizeof(*sweeps),
+                    a_value_without_memory_fails, NULL);
     suite_add_loops(all, 0, 2, no_rows_are_an_empty_part, NULL);
     suite_add(all, a_row_is_an_object, no_columns_are_empty_objects_and_no_csv,
               texts_are_escaped, numbers_that_json_lacks_are_strings,
@@ -847,7 +999,9 @@ int main(void)
               delimiters_are_quoted_wherever_they_are,
               what_looks_like_a_null_is_quoted, lines_end_as_wanted,
               options_are_checked, schemas_are_checked,
-              a_deep_schema_is_refused, runs_are_checked, calls_are_checked,
+              a_deep_schema_is_refused, run_ends_are_checked,
+              a_union_of_too_many_is_refused, a_list_of_nothing_fits,
+              runs_are_checked, calls_are_checked,
               several_threads_encode_at_a_time, NULL);
     return suite_run(suite);
 }
