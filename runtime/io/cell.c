@@ -294,6 +294,8 @@ static struct span cell_span(const struct uva__cell *c)
         return span_of_view(c);
     default:
         assert(c->field->kind == UVA__FIELD_FIXED_BYTES);
+        if (width == 0) /* there may be no buffer */
+            return (struct span){NULL, 0};
         return (struct span){(const char *)c->array->buffers[1] + width * c->at,
                              (size_t)width};
     }
@@ -395,6 +397,10 @@ void uva__cell_put_csv(struct uva__cell cell,
         uva__text_put(out, style->null_text, style->null_size);
         return;
     }
+    if (!cell.field->is_loose) {
+        PUT[cell.field->kind](&cell, out);
+        return;
+    }
     if (cell_is_text(&cell)) {
         span = cell_span(&cell);
         uva__text_put_csv(out, span.data, span.size, style);
@@ -402,8 +408,7 @@ void uva__cell_put_csv(struct uva__cell cell,
     }
     assert(PUT[cell.field->kind] != NULL);
     PUT[cell.field->kind](&cell, out);
-    if (cell.field->is_loose || style->is_wary)
-        uva__text_quote_csv(out, start, style);
+    uva__text_quote_csv(out, start, style);
 }
 
 /* Makes the text from `start` on a string if it is no number: JSON has no

@@ -110,7 +110,7 @@ static const struct shape SHAPES[UVA__FIELD_KINDS] = {
 /* ---- from the schema ---------------------------------------------------- */
 
 static int field_build(struct uva__field *field,
-                       const struct ArrowSchema *schema,
+                       const struct ArrowSchema *schema, bool is_loose,
                        struct uva_error *error);
 
 static const struct format *format_find(const char *text)
@@ -210,7 +210,7 @@ static bool parameter_read(struct uva__field *field, const char *text)
 
 /* On failure, uva__field_fini() frees the children made so far. */
 static int children_build(struct uva__field *field,
-                          const struct ArrowSchema *schema,
+                          const struct ArrowSchema *schema, bool is_loose,
                           struct uva_error *error)
 {
     const size_t count = (size_t)schema->n_children;
@@ -222,12 +222,13 @@ static int children_build(struct uva__field *field,
         return field_no_memory(error);
     field->n_children = schema->n_children;
     for (i = 0; i < count && code == 0; i++)
-        code = field_build(&field->children[i], schema->children[i], error);
+        code = field_build(&field->children[i], schema->children[i], is_loose,
+                           error);
     return code;
 }
 
 static int dictionary_build(struct uva__field *field,
-                            const struct ArrowSchema *schema,
+                            const struct ArrowSchema *schema, bool is_loose,
                             struct uva_error *error)
 {
     if (field->kind != UVA__FIELD_INT && field->kind != UVA__FIELD_UINT)
@@ -235,7 +236,7 @@ static int dictionary_build(struct uva__field *field,
     field->dictionary = calloc(1, sizeof(*field->dictionary));
     if (field->dictionary == NULL)
         return field_no_memory(error);
-    return field_build(field->dictionary, schema->dictionary, error);
+    return field_build(field->dictionary, schema->dictionary, is_loose, error);
 }
 
 static bool runs_are_sound(const struct uva__field *field)
@@ -247,7 +248,8 @@ static bool runs_are_sound(const struct uva__field *field)
 }
 
 /* Fills in what depends on the kind alone. */
-static void kind_set(struct uva__field *field, const struct format *format)
+static void kind_set(struct uva__field *field, const struct format *format,
+                     bool is_loose)
 {
     const enum uva__field_kind kind = format->kind;
 
@@ -255,7 +257,7 @@ static void kind_set(struct uva__field *field, const struct format *format)
     field->width = format->width;
     field->digits = format->digits;
     field->quoted = SHAPES[kind].quoted;
-    field->is_loose = kind >= UVA__FIELD_TEXT;
+    field->is_loose = is_loose || kind >= UVA__FIELD_TEXT;
 }
 
 /* Writes the name as JSON has it. */
@@ -266,7 +268,7 @@ static void key_write(struct uva__field *field)
 }
 
 static int field_build(struct uva__field *field,
-                       const struct ArrowSchema *schema,
+                       const struct ArrowSchema *schema, bool is_loose,
                        struct uva_error *error)
 {
     const struct format *format = format_find(schema->format);
@@ -281,27 +283,27 @@ static int field_build(struct uva__field *field,
                              "column '%.64s' (format '%.64s') cannot be "
                              "written as text",
                              field->name, schema->format);
-    kind_set(field, format);
+    kind_set(field, format, is_loose);
     if (SHAPES[format->kind].children >= 0 &&
         SHAPES[format->kind].children != schema->n_children)
         return parameter_error(field, schema->format, error);
-    code = children_build(field, schema, error);
+    code = children_build(field, schema, is_loose, error);
     if (code == 0 &&
         (!parameter_read(field, schema->format + strlen(format->text)) ||
          (field->kind == UVA__FIELD_RUNS && !runs_are_sound(field))))
         code = parameter_error(field, schema->format, error);
     if (code == 0 && schema->dictionary != NULL)
-        code = dictionary_build(field, schema, error);
+        code = dictionary_build(field, schema, is_loose, error);
     return code;
 }
 
 int uva__field_init(struct uva__field *field, const struct ArrowSchema *schema,
-                    struct uva_error *error)
+                    bool is_loose, struct uva_error *error)
 {
     int code;
 
     memset(field, 0, sizeof(*field));
-    code = field_build(field, schema, error);
+    code = field_build(field, schema, is_loose, error);
     if (code != 0)
         uva__field_fini(field);
     return code;

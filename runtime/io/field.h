@@ -49,7 +49,7 @@ struct uva__field {
     enum uva__field_kind kind; /* how values are stored */
     bool quoted;               /* a string in JSON */
     bool is_loose;             /* may need quotes in CSV: free text, what may be
-                                  empty, and JSON */
+                                  empty, JSON; or any value */
     int32_t width;             /* bytes, or values of a fixed list */
     int32_t scale;             /* scale of decimals */
     int32_t digits;            /* digits after the second: 0, 3, 6 or 9 */
@@ -63,13 +63,13 @@ struct uva__field {
 };
 
 /* Fills `field` from `schema`, a copy by uva_schema_copy(), which bounds how
- * deep it is; it must outlive the field. Returns 0; EINVAL for an invalid
- * schema; ENOTSUP for a type that cannot be written as text; ENOMEM. The error
- * names the column. On failure there is nothing to free. Thread: any.
- */
+ * deep it is; it must outlive the field. `is_loose`: also numbers and times may
+ * need quotes. Returns 0; EINVAL for an invalid schema; ENOTSUP for a type that
+ * cannot be written as text; ENOMEM. The error names the column. On failure
+ * there is nothing to free. Thread: any. */
 UVA_MUST_CHECK int uva__field_init(struct uva__field *field,
                                    const struct ArrowSchema *schema,
-                                   struct uva_error *error);
+                                   bool is_loose, struct uva_error *error);
 
 /* Frees what `field` owns. Thread: any. */
 void uva__field_fini(struct uva__field *field);

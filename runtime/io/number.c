@@ -5,7 +5,6 @@
 #include "io/number.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -121,7 +120,7 @@ static void decimal_print(struct decimal *d, int digits, double value)
 
     (void)snprintf(text, sizeof(text), "%.*e", digits - 1, value);
     for (size = 0; *at != 'e'; at++)
-        if (isdigit((unsigned char)*at))
+        if ((unsigned)(*at - '0') < 10)
             d->digits[size++] = *at;
     assert(size == digits);
     d->size = size;

@@ -72,8 +72,6 @@ void uva__text_put_hex(struct uva__text *text, const void *data, size_t size);
 /* How CSV is written. */
 struct uva__csv_style {
     char delimiter;        /* between the fields of a line */
-    bool is_wary;          /* values other than texts may hold the delimiter or
-                              equal the text of nulls, too */
     const char *null_text; /* borrows; of `null_size` bytes */
     size_t null_size;
     bool has_crlf;   /* lines end with CR LF, not with LF */

@@ -64,7 +64,6 @@ static void csv_style_set(struct text_encoder *encoder,
     if (null_size > 0)
         memcpy(encoder->null_text, options->null_text, null_size);
     style->delimiter = csv_delimiter(options);
-    style->is_wary = style->delimiter != ',' || null_size > 0;
     style->null_text = encoder->null_text;
     style->null_size = null_size;
     style->has_crlf = options->crlf;
@@ -78,7 +77,7 @@ static void csv_style_set(struct text_encoder *encoder,
 static void csv_end_line(const struct text_encoder *encoder,
                          struct uva__text *out)
 {
-    if (encoder->root.n_children == 0 || out->failed)
+    if (out->failed)
         return;
     out->data[out->size - 1] = encoder->csv.has_crlf ? '\r' : '\n';
     if (encoder->csv.has_crlf)
@@ -128,7 +127,7 @@ static void text_put_rows(const struct text_encoder *encoder,
     for (int64_t row = array->offset; row < end && !out->failed; row++) {
         if (encoder->is_json)
             json_put_row(encoder, array, row, out);
-        else
+        else if (encoder->root.n_children > 0)
             csv_put_row(encoder, array, row, out);
     }
 }
@@ -176,7 +175,7 @@ static int text_encoder_begin(struct uva_encoder *base,
     const struct text_encoder *encoder = (struct text_encoder *)base;
     struct uva__text text = {0};
 
-    if (encoder->has_header)
+    if (encoder->has_header && encoder->root.n_children > 0)
         csv_put_header(encoder, &text);
     return text_give(&text, out);
 }
@@ -243,6 +242,9 @@ static int text_read_schema(struct text_encoder *encoder,
                             const struct ArrowSchema *schema,
                             struct uva_error *error)
 {
+    /* a delimiter such as '.' or a text such as "0" may be in any value */
+    const bool is_loose =
+        encoder->csv.delimiter != ',' || encoder->csv.null_size > 0;
     int code =
         schema == NULL ? EINVAL : uva_schema_copy(schema, &encoder->schema);
 
@@ -254,7 +256,7 @@ static int text_read_schema(struct text_encoder *encoder,
                              "the schema has the format '%.64s', and is no "
                              "struct of columns",
                              encoder->schema.format);
-    return uva__field_init(&encoder->root, &encoder->schema, error);
+    return uva__field_init(&encoder->root, &encoder->schema, is_loose, error);
 }
 
 int uva__text_encoder_new(const struct ArrowSchema *schema,
