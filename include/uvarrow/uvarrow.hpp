@@ -34,6 +34,11 @@
 
 #include "uvarrow/uvarrow.h"
 
+#if __has_include("uvarrow/io.h")
+#include "uvarrow/io.h" // what is used of it needs libuvarrow-io
+#define UVA_HAS_IO 1
+#endif
+
 namespace uva
 {
 
@@ -799,6 +804,21 @@ class stream
         return uva_stream_to_blocking_cpu(get(), &window, out, error);
     }
 
+#ifdef UVA_HAS_IO
+    /** uva_stream_write(): all of it, to a socket of the runtime's loop. */
+    [[nodiscard]] int write(uv_stream_s *socket, const uva_write &options,
+                            uva_error *error = nullptr) noexcept
+    {
+        return uva_stream_write(get(), socket, &options, error);
+    }
+    /** uva_stream_write_file() */
+    [[nodiscard]] int write_file(int fd, const uva_write &options,
+                                 uva_error *error = nullptr) noexcept
+    {
+        return uva_stream_write_file(get(), fd, &options, error);
+    }
+#endif
+
     // ---- control
 
     void cancel(int code = 0, const char *reason = nullptr) noexcept
@@ -960,6 +980,95 @@ class group
     };
     std::unique_ptr<uva_group, released> group_;
 };
+
+#ifdef UVA_HAS_IO
+
+// ---- output -----------------------------------------------------------------
+
+/** Owns what an encoder gives: buffers to be written, in order. The destructor
+ * releases them, and with them the batch that they are of. */
+class encoder_part
+{
+  public:
+    encoder_part() noexcept = default;
+    encoder_part(encoder_part &&from) noexcept : part_(from.part_)
+    {
+        from.part_ = {};
+    }
+    encoder_part &operator=(encoder_part &&from) noexcept
+    {
+        std::swap(part_, from.part_);
+        return *this;
+    }
+    ~encoder_part()
+    {
+        (void)out();
+    }
+    /** Releases what it owns, and returns the place for a function that gives
+     * a part. */
+    uva_encoder_part *out() noexcept
+    {
+        uva_encoder_part_release(&part_);
+        return &part_;
+    }
+    /** Borrows. */
+    const uva_encoder_part *get() const noexcept
+    {
+        return &part_;
+    }
+    const uva_encoder_part *operator->() const noexcept
+    {
+        return &part_;
+    }
+
+  private:
+    uva_encoder_part part_{};
+};
+
+/** Owns an encoder. The destructor frees it; its parts stay valid. */
+class encoder
+{
+  public:
+    /** uva_encoder_new() */
+    [[nodiscard]] int open(const ArrowSchema *of, const uva_write &options = {},
+                           uva_error *error = nullptr) noexcept
+    {
+        uva_encoder *made = nullptr;
+        const int code = uva_encoder_new(of, &options, &made, error);
+
+        if (code == 0)
+            encoder_.reset(made);
+        return code;
+    }
+    [[nodiscard]] int begin(encoder_part &part) noexcept
+    {
+        return uva_encoder_begin(get(), part.out());
+    }
+    [[nodiscard]] int batch(ArrowDeviceArray *from, encoder_part &part,
+                            uva_error *error = nullptr) noexcept
+    {
+        return uva_encoder_batch(get(), from, part.out(), error);
+    }
+    [[nodiscard]] int end(encoder_part &part) noexcept
+    {
+        return uva_encoder_end(get(), part.out());
+    }
+    uva_encoder *get() const noexcept
+    {
+        return encoder_.get();
+    }
+
+  private:
+    struct freed {
+        void operator()(uva_encoder *e) const noexcept
+        {
+            uva_encoder_free(e);
+        }
+    };
+    std::unique_ptr<uva_encoder, freed> encoder_;
+};
+
+#endif
 
 } // namespace uva
 

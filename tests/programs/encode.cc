@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classes of uvarrow.hpp for output: an encoder of JSON lines, parts of
+// which outlive it, and a stream that is written to a file as CSV.
+#include "uvarrow/uvarrow.hpp"
+
+#include <cassert>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <uv.h>
+
+#include "support/world.h"
+
+static uva::blocking_cpu_stream rows()
+{
+    uva::blocking_cpu_stream made;
+    const int code = db_scan("flights.db", made.out());
+
+    assert(code == 0);
+    return made;
+}
+
+static std::string text_of(const uva::encoder_part &part)
+{
+    std::string text;
+
+    for (size_t i = 0; i < part->count; i++)
+        text.append(part->buffers[i].base, part->buffers[i].len);
+    assert(static_cast<int64_t>(text.size()) == part->bytes);
+    return text;
+}
+
+// Encodes the first batch, by an encoder that is gone before its part.
+static uva::encoder_part first_batch()
+{
+    uva::blocking_cpu_stream source = rows();
+    uva::encoder lines;
+    uva::encoder_part part;
+    uva::schema of;
+    uva::cpu_array from;
+    uva::array batch;
+    uva_error error{};
+    int code = source->get_schema(source.get(), of.out());
+
+    assert(code == 0);
+    code = lines.open(
+        of.get(),
+        uva::options<uva_write>().set(&uva_write::format, UVA_FORMAT_JSON),
+        &error);
+    assert(code == 0);
+    code = lines.begin(part);
+    assert(code == 0 && part->bytes == 0);
+    code = source->get_next(source.get(), from.out());
+    assert(code == 0 && from);
+    uva_array_from_cpu(from.get(), batch.out());
+    code = lines.batch(batch.get(), part, &error);
+    assert(code == 0 && !batch); // taken
+    uva::encoder_part last;
+    code = lines.end(last);
+    assert(code == 0 && last->bytes == 0);
+    return part;
+}
+
+static void encode()
+{
+    uva::encoder_part part = first_batch(), other;
+    const std::string text = text_of(part);
+    size_t lines = 0;
+
+    for (const char c : text)
+        lines += c == '\n';
+    assert(lines == DB_ROWS && text.compare(0, 2, "{\"") == 0);
+    other = std::move(part);
+    assert(text_of(other) == text && part->bytes == 0);
+}
+
+static void on_done(void *ctx, const uva_outcome *outcome, int64_t bytes)
+{
+    assert(outcome->end == UVA_END_COMPLETE);
+    *static_cast<int64_t *>(ctx) = bytes;
+}
+
+static void write_all()
+{
+    std::FILE *file = std::tmpfile();
+    uva::blocking_cpu_stream source = rows();
+    uva::runtime rt;
+    int64_t bytes = 0;
+    uva_error error{};
+    uva_write options{};
+
+    assert(file != nullptr);
+    options.format = UVA_FORMAT_CSV;
+    options.on_done = on_done;
+    options.ctx = &bytes;
+    int code = rt.open(uv_default_loop(), {}, &error);
+    assert(code == 0);
+    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    code = s.write(nullptr, options, &error);
+    assert(code == EINVAL); // no socket
+    code = s.write_file(fileno(file), options, &error);
+    assert(code == 0);
+    s.release(); // a started stream runs to its end
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+    assert(bytes > DB_BATCHES * DB_ROWS);
+    std::fseek(file, 0, SEEK_END);
+    assert(std::ftell(file) == bytes);
+    std::fclose(file);
+}
+
+int main()
+{
+    encode();
+    write_all();
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+    return 0;
+}
