@@ -85,6 +85,15 @@ static void tear_down(void)
     close_peer();
 }
 
+/* For the next set_up(); the test frees the workers. */
+static void use_one_worker(void)
+{
+    ck_assert_int_eq(
+        uva_workers_new(&(struct uva_workers_options){.compute_threads = 1},
+                        &runtime_options.workers, NULL),
+        0);
+}
+
 /* ---- the peer ----------------------------------------------------------- */
 
 static void peer_read(void)
@@ -378,25 +387,48 @@ START_TEST(a_failed_write_of_names_cancels_the_stream)
 }
 END_TEST
 
+static bool is_queued(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return uv_stream_get_write_queue_size((uv_stream_t *)&ours) > 0;
+}
+
+/* One worker: each of more would have batches of its own. Once something waits
+ * to be written, nothing is added. */
 START_TEST(a_slow_reader_stops_the_encoding_of_text)
 {
     struct uva_write write = options();
+    const int small = 4096;
+    uv_os_fd_t fd;
+    size_t queued;
 
+    use_one_worker();
+    tear_down();
+    set_up();
     uva_stream_release(stream);
-    f.fake.batches = 60;
-    f.fake.rows = 1600;
+    f.fake.batches = 400;
+    f.fake.rows = 200;
     f.options.window.batches = 1;
     stream = fixture_blocking(&f);
     write.format = UVA_FORMAT_JSON;
     write.high_bytes = 1;
     reads = false;
+    ck_assert_int_eq(uv_fileno((uv_handle_t *)&ours, &fd), 0);
+    ck_assert_int_eq(
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
     start(&write);
+    loop_until(&f.loop, is_queued, NULL);
+    queued = uv_stream_get_write_queue_size((uv_stream_t *)&ours);
     turn();
+    ck_assert_uint_eq(uv_stream_get_write_queue_size((uv_stream_t *)&ours),
+                      queued);
     ck_assert_int_eq(done.count, 0);
-    ck_assert_int_lt(atomic_load(&f.fake.given), 60);
+    ck_assert_int_lt(atomic_load(&f.fake.given), 400);
     reads = true;
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    uva_workers_free(runtime_options.workers);
 }
 END_TEST
 
@@ -686,10 +718,7 @@ START_TEST(a_stream_without_memory_fails)
 {
     bool failed = true;
 
-    ck_assert_int_eq(
-        uva_workers_new(&(struct uva_workers_options){.compute_threads = 1},
-                        &runtime_options.workers, NULL),
-        0);
+    use_one_worker();
 
     for (long k = 1; failed; k++) {
         struct uva_write write = options();
