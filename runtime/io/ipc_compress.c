@@ -20,12 +20,15 @@ static const uint8_t not_compressed[PREFIX] = {255, 255, 255, 255,
 /* ---- codecs ------------------------------------------------------------- */
 
 /* `bound` gives the most that `size` bytes become; `compress` returns the size,
- * or 0 with `*why`. Members of one that was not built in are NULL. */
+ * or 0 with `*why`; `decompress` returns 0, EPROTO with `*why`, or ENOMEM.
+ * Members of one that was not built in are NULL. */
 struct ipc_codec {
     const char *name;
     size_t (*bound)(size_t size);
     size_t (*compress)(void *to, size_t room, const void *from, size_t size,
                        const char **why);
+    int (*decompress)(void *to, size_t room, const void *from, size_t size,
+                      const char **why);
 };
 
 #if UVA_HAS_LZ4
@@ -43,6 +46,32 @@ static size_t lz4_compress(void *to, size_t room, const void *from, size_t size,
         return used;
     *why = LZ4F_getErrorName(used);
     return 0;
+}
+
+/* Frames may be cut into blocks of any size. */
+static int lz4_decompress(void *to, size_t room, const void *from, size_t size,
+                          const char **why)
+{
+    LZ4F_dctx *context = NULL;
+    size_t done = 0, read = 0, left = 1;
+
+    if (LZ4F_isError(LZ4F_createDecompressionContext(&context, LZ4F_VERSION)))
+        return ENOMEM;
+    while (left > 0) {
+        size_t here = room - done, taken = size - read;
+
+        left = LZ4F_decompress(context, (char *)to + done, &here,
+                               (const char *)from + read, &taken, NULL);
+        if (LZ4F_isError(left) || (here == 0 && taken == 0))
+            break;
+        done += here;
+        read += taken;
+    }
+    (void)LZ4F_freeDecompressionContext(context);
+    if (left == 0 && done == room)
+        return 0;
+    *why = LZ4F_isError(left) ? LZ4F_getErrorName(left) : "another size";
+    return EPROTO;
 }
 #endif
 
@@ -62,19 +91,32 @@ static size_t zstd_compress(void *to, size_t room, const void *from,
     *why = ZSTD_getErrorName(used);
     return 0;
 }
+
+static int zstd_decompress(void *to, size_t room, const void *from, size_t size,
+                           const char **why)
+{
+    const size_t used = ZSTD_decompress(to, room, from, size);
+
+    if (used == room)
+        return 0;
+    *why = ZSTD_isError(used) ? ZSTD_getErrorName(used) : "another size";
+    return EPROTO;
+}
 #endif
 
 static const struct ipc_codec codecs[] = {
     [UVA__IPC_LZ4] = {.name = "LZ4",
 #if UVA_HAS_LZ4
                       .bound = lz4_bound,
-                      .compress = lz4_compress
+                      .compress = lz4_compress,
+                      .decompress = lz4_decompress
 #endif
     },
     [UVA__IPC_ZSTD] = {.name = "ZSTD",
 #if UVA_HAS_ZSTD
                        .bound = zstd_bound,
-                       .compress = zstd_compress
+                       .compress = zstd_compress,
+                       .decompress = zstd_decompress
 #endif
     },
 };
@@ -138,4 +180,15 @@ int uva__ipc_compress_body(struct uva__ipc_body *body, int32_t codec,
             code = ipc_compress_buffer(body, &body->buffers[i], &codecs[codec],
                                        error);
     return code;
+}
+
+int uva__ipc_decompress(int32_t codec, void *to, size_t room, const void *from,
+                        size_t size, struct uva_error *error)
+{
+    const char *why = "out of memory";
+    const int code = codecs[codec].decompress(to, room, from, size, &why);
+
+    if (code == 0)
+        return 0;
+    return uva_error_set(error, code, "%s: %s", codecs[codec].name, why);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compression of the buffers of a body, by liblz4 and libzstd where the library
- * was built with them. */
+/* Compression of the buffers of a body, and the opposite for one buffer, by
+ * liblz4 and libzstd where the library was built with them. */
 #ifndef UVA_IO_IPC_COMPRESS_H
 #define UVA_IO_IPC_COMPRESS_H
 
@@ -24,5 +24,11 @@ UVA_MUST_CHECK int uva__ipc_compress_check(int32_t codec,
 UVA_MUST_CHECK int uva__ipc_compress_body(struct uva__ipc_body *body,
                                           int32_t codec,
                                           struct uva_error *error);
+
+/* Fills `to` with exactly `room` bytes, of which `from` is the compressed form.
+ * Returns 0; EPROTO if it is not; ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__ipc_decompress(int32_t codec, void *to, size_t room,
+                                       const void *from, size_t size,
+                                       struct uva_error *error);
 
 #endif

@@ -7,23 +7,6 @@
 
 #include "uvarrow/arrow.h"
 
-/* Sizes of the parameters of a type, in bytes; 0: there are no more. */
-static const int8_t parameters[][3] = {
-    [UVA__IPC_TAG_INT] = {4, 1},
-    [UVA__IPC_TAG_FLOAT] = {2},
-    [UVA__IPC_TAG_DECIMAL] = {4, 4, 4},
-    [UVA__IPC_TAG_DATE] = {2},
-    [UVA__IPC_TAG_TIME] = {2, 4},
-    [UVA__IPC_TAG_TIMESTAMP] = {2},
-    [UVA__IPC_TAG_INTERVAL] = {2},
-    [UVA__IPC_TAG_UNION] = {2},
-    [UVA__IPC_TAG_FIXED_BINARY] = {4},
-    [UVA__IPC_TAG_FIXED_LIST] = {4},
-    [UVA__IPC_TAG_MAP] = {1},
-    [UVA__IPC_TAG_DURATION] = {2},
-    [UVA__IPC_TAG_LARGE_LIST_VIEW] = {0},
-};
-
 /* A vector of places that are known from the last to the first. */
 static size_t ipc_schema_places(struct uva__flatbuffer *flat,
                                 const size_t *places, size_t count)
@@ -116,7 +99,7 @@ static size_t ipc_schema_type(struct uva__flatbuffer *flat,
                               const struct ArrowSchema *schema,
                               struct uva__ipc_type *type)
 {
-    const int8_t *const sizes = parameters[type->tag];
+    const int8_t *const sizes = uva__ipc_parameters[type->tag];
     const size_t codes = ipc_schema_codes(flat, type);
     const size_t zone = ipc_schema_zone(flat, type);
 

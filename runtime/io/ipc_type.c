@@ -3,6 +3,7 @@
  * form with some. */
 #include "io/ipc_type.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,6 +67,22 @@ static const struct ipc_type_row rows[] = {
     ROW("+m", LIST, 4, MAP, ONE, 0),
     ROW("+s", STRUCT, 0, STRUCT, ANY, 0),
     ROW("+r", RUN_END, 0, RUN_END, TWO, 0),
+};
+
+const int8_t uva__ipc_parameters[][3] = {
+    [UVA__IPC_TAG_INT] = {4, 1},
+    [UVA__IPC_TAG_FLOAT] = {2},
+    [UVA__IPC_TAG_DECIMAL] = {4, 4, 4},
+    [UVA__IPC_TAG_DATE] = {2},
+    [UVA__IPC_TAG_TIME] = {2, 4},
+    [UVA__IPC_TAG_TIMESTAMP] = {2},
+    [UVA__IPC_TAG_INTERVAL] = {2},
+    [UVA__IPC_TAG_UNION] = {2},
+    [UVA__IPC_TAG_FIXED_BINARY] = {4},
+    [UVA__IPC_TAG_FIXED_LIST] = {4},
+    [UVA__IPC_TAG_MAP] = {1},
+    [UVA__IPC_TAG_DURATION] = {2},
+    [UVA__IPC_TAG_LARGE_LIST_VIEW] = {0},
 };
 
 /* ---- parameters --------------------------------------------------------- */
@@ -214,6 +231,83 @@ int uva__ipc_type_read(const char *format, struct uva__ipc_type *out)
         }
     }
     return ENOTSUP;
+}
+
+/* ---- the opposite ------------------------------------------------------- */
+
+/* +us:CODE,CODE... or +ud:CODE,CODE... */
+static int ipc_type_write_codes(const struct uva__ipc_type *type,
+                                const int32_t *codes, int32_t n_codes,
+                                char *format, size_t room)
+{
+    size_t used =
+        (size_t)snprintf(format, room, type->numbers[0] == 0 ? "+us:" : "+ud:");
+
+    if (n_codes > UVA__IPC_MOST_CODES || type->numbers[0] > 1)
+        return EPROTO;
+    for (int32_t i = 0; i < n_codes && used < room; i++)
+        used += (size_t)snprintf(format + used, room - used, "%s%d",
+                                 i == 0 ? "" : ",", (int)codes[i]);
+    return used < room ? 0 : EPROTO;
+}
+
+/* A format with parameters. ENOTSUP for a tag of none of them. */
+static int ipc_type_write_form(const struct uva__ipc_type *type, char *format,
+                               size_t room)
+{
+    static const char units[] = "smun";
+    const int32_t *numbers = type->numbers;
+
+    switch (type->tag) {
+    case UVA__IPC_TAG_TIMESTAMP:
+        if (numbers[0] < 0 || numbers[0] > 3)
+            return EPROTO;
+        (void)snprintf(format, room, "ts%c:%s", units[numbers[0]], type->text);
+        return 0;
+    case UVA__IPC_TAG_FIXED_BINARY:
+        (void)snprintf(format, room, "w:%d", (int)numbers[0]);
+        return 0;
+    case UVA__IPC_TAG_FIXED_LIST:
+        (void)snprintf(format, room, "+w:%d", (int)numbers[0]);
+        return 0;
+    case UVA__IPC_TAG_DECIMAL:
+        if (numbers[0] < 0)
+            return EPROTO;
+        if (numbers[2] == 128)
+            (void)snprintf(format, room, "d:%d,%d", (int)numbers[0],
+                           (int)numbers[1]);
+        else
+            (void)snprintf(format, room, "d:%d,%d,%d", (int)numbers[0],
+                           (int)numbers[1], (int)numbers[2]);
+        return 0;
+    default:
+        return ENOTSUP;
+    }
+}
+
+int uva__ipc_type_write(const struct uva__ipc_type *type, const int32_t *codes,
+                        int32_t n_codes, char *format, size_t room)
+{
+    struct uva__ipc_type check;
+    bool is_known = false;
+    int code;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        if (rows[i].type.tag != type->tag)
+            continue;
+        is_known = true;
+        if (memcmp(rows[i].type.numbers, type->numbers,
+                   sizeof(type->numbers)) == 0) {
+            (void)snprintf(format, room, "%s", rows[i].format);
+            return 0;
+        }
+    }
+    if (is_known)
+        return EPROTO;
+    code = type->tag == UVA__IPC_TAG_UNION
+               ? ipc_type_write_codes(type, codes, n_codes, format, room)
+               : ipc_type_write_form(type, format, room);
+    return code != 0 || uva__ipc_type_read(format, &check) == 0 ? code : EPROTO;
 }
 
 int32_t uva__ipc_type_buffers(enum uva__ipc_kind kind)

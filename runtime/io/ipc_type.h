@@ -77,6 +77,17 @@ int uva__ipc_type_read(const char *format, struct uva__ipc_type *out);
  * Thread: any. */
 bool uva__ipc_type_next_code(const char **text, int32_t *code);
 
+/* How many bytes the parameters of a type have in its table in Schema.fbs; 0:
+ * there are no more. */
+extern const int8_t uva__ipc_parameters[][3];
+
+/* Writes the format of a type of which the tag and the numbers are known; for a
+ * union, `codes` are those of its children. A timestamp's zone, of `room` - 8
+ * bytes at most, is in `text`. Returns 0; EPROTO for impossible numbers;
+ * ENOTSUP for an unknown tag. Thread: any. */
+int uva__ipc_type_write(const struct uva__ipc_type *type, const int32_t *codes,
+                        int32_t n_codes, char *format, size_t room);
+
 /* Whether arrays of that kind have a bitmap of what is null. Thread: any. */
 static inline bool uva__ipc_has_validity(enum uva__ipc_kind kind)
 {

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Makes batches of messages, in two steps: the first takes each message in
+ * order and keeps the dictionaries; the second makes the array, on any thread,
+ * several at once. */
+#ifndef UVA_IO_DECODER_H
+#define UVA_IO_DECODER_H
+
+#include "io/framer.h"
+
+struct uva__decoder;
+struct uva__item; /* a batch that is not made so far */
+
+/* Makes a decoder. NULL without memory. Thread: any. */
+struct uva__decoder *uva__decoder_new(int64_t max_bytes);
+
+/* The limit: `max_bytes`, or the default for 0. Thread: any. */
+int64_t uva__decoder_limit(const struct uva__decoder *decoder);
+
+/* Frees it; its items are freed before. NULL is allowed. */
+void uva__decoder_free(struct uva__decoder *decoder);
+
+/* Reads the schema, once: from the first message of a stream, or from the
+ * footer of a file. Returns 0; EPROTO, ENOTSUP, EMSGSIZE, ENOMEM. Thread: any
+ * one at a time, as for all of these but the last two. */
+UVA_MUST_CHECK int uva__decoder_begin(struct uva__decoder *decoder,
+                                      const struct uva__message *message,
+                                      struct uva_error *error);
+UVA_MUST_CHECK int uva__decoder_begin_file(struct uva__decoder *decoder,
+                                           const struct uva__ipc_footer *footer,
+                                           struct uva_error *error);
+
+/* Gives a copy of the schema. Returns 0; ENOMEM. */
+UVA_MUST_CHECK int uva__decoder_schema(const struct uva__decoder *decoder,
+                                       struct ArrowSchema *out,
+                                       struct uva_error *error);
+
+/* Takes a message: gives `*item` for a batch, NULL for a dictionary. Returns as
+ * the above. */
+UVA_MUST_CHECK int uva__decoder_take(struct uva__decoder *decoder,
+                                     struct uva__message *message,
+                                     struct uva__item **item,
+                                     struct uva_error *error);
+
+/* Gives the metadata of the batch, for free(), or NULL. */
+char *uva__item_take_metadata(struct uva__item *item);
+
+/* Makes the array. Returns 0; EPROTO, ENOTSUP, EMSGSIZE, ENOMEM. Thread: any
+ * one for each item. */
+UVA_MUST_CHECK int uva__item_decode(struct uva__item *item,
+                                    struct ArrowDeviceArray *out,
+                                    struct uva_error *error);
+
+/* Frees an item. NULL is allowed. Thread: any. */
+void uva__item_free(struct uva__item *item);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One function for each kind. Loops over offsets have no exit, so that
+ * compilers make vectors of them. What is null may be anything only where the
+ * format allows that: indices and views. */
+#include "io/ipc_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/ipc_body.h"
+
+enum { VIEW_SIZE = 16, VIEW_INLINE = 12 };
+
+typedef const char *ipc_check_fn(const struct uva__ipc_field *field,
+                                 const struct ArrowArray *array,
+                                 int64_t data_size);
+
+static bool check_is_null(const struct ArrowArray *array, int64_t i)
+{
+    return array->buffers[0] != NULL && !uva__ipc_bit(array->buffers[0], i);
+}
+
+/* ---- offsets ------------------------------------------------------------ */
+
+/* Whether offsets grow, from 0 or more to `end` at most. */
+static bool check_offsets(const void *buffer, int32_t width, int64_t n,
+                          int64_t end)
+{
+    const int32_t *narrow = buffer;
+    const int64_t *wide = buffer;
+    bool bad = false;
+
+    if (width == 4) {
+        for (int64_t i = 0; i < n; i++)
+            bad |= narrow[i + 1] < narrow[i];
+        return !bad && narrow[0] >= 0 && narrow[n] <= end;
+    }
+    for (int64_t i = 0; i < n; i++)
+        bad |= wide[i + 1] < wide[i];
+    return !bad && wide[0] >= 0 && wide[n] <= end;
+}
+
+static const char *check_binary(const struct uva__ipc_field *field,
+                                const struct ArrowArray *array,
+                                int64_t data_size)
+{
+    return check_offsets(array->buffers[1], field->width, array->length,
+                         data_size)
+               ? NULL
+               : "offsets fall, or point behind the data";
+}
+
+static const char *check_list(const struct uva__ipc_field *field,
+                              const struct ArrowArray *array, int64_t data_size)
+{
+    (void)data_size;
+    return check_offsets(array->buffers[1], field->width, array->length,
+                         array->children[0]->length)
+               ? NULL
+               : "offsets fall, or point behind the child";
+}
+
+static const char *check_list_view(const struct uva__ipc_field *field,
+                                   const struct ArrowArray *array,
+                                   int64_t data_size)
+{
+    const int64_t most = array->children[0]->length;
+
+    (void)data_size;
+    for (int64_t i = 0; i < array->length; i++) {
+        const int64_t from =
+            uva__ipc_integer(array->buffers[1], field->width, i);
+        const int64_t size =
+            uva__ipc_integer(array->buffers[2], field->width, i);
+
+        if (from < 0 || size < 0 || from > most || size > most - from)
+            return "an item lies outside of the child";
+    }
+    return NULL;
+}
+
+static const char *check_fixed_list(const struct uva__ipc_field *field,
+                                    const struct ArrowArray *array,
+                                    int64_t data_size)
+{
+    (void)data_size;
+    if (field->width > 0 &&
+        array->length > array->children[0]->length / field->width)
+        return "its child is too short";
+    return NULL;
+}
+
+/* ---- views -------------------------------------------------------------- */
+
+/* Whether a view is right: the long ones refer to their data, of which they
+ * have the first bytes. */
+static bool check_view(const struct ArrowArray *array, const char *view)
+{
+    const int64_t n_data = array->n_buffers - 3;
+    const int64_t *sizes = array->buffers[array->n_buffers - 1];
+    int32_t size, buffer, offset;
+
+    memcpy(&size, view, sizeof(size));
+    if (size <= VIEW_INLINE)
+        return size >= 0;
+    memcpy(&buffer, view + 8, sizeof(buffer));
+    memcpy(&offset, view + 12, sizeof(offset));
+    if (buffer < 0 || buffer >= n_data || offset < 0 ||
+        offset > sizes[buffer] || size > sizes[buffer] - offset)
+        return false;
+    return memcmp((const char *)array->buffers[2 + buffer] + offset, view + 4,
+                  4) == 0;
+}
+
+static const char *check_views(const struct uva__ipc_field *field,
+                               const struct ArrowArray *array,
+                               int64_t data_size)
+{
+    const char *views = array->buffers[1];
+
+    (void)field;
+    (void)data_size;
+    for (int64_t i = 0; i < array->length; i++)
+        if (!check_is_null(array, i) &&
+            !check_view(array, views + i * VIEW_SIZE))
+            return "a view does not fit the data";
+    return NULL;
+}
+
+/* ---- children beside each other ----------------------------------------- */
+
+static const char *check_struct(const struct uva__ipc_field *field,
+                                const struct ArrowArray *array,
+                                int64_t data_size)
+{
+    (void)field;
+    (void)data_size;
+    for (int64_t i = 0; i < array->n_children; i++)
+        if (array->children[i]->length < array->length)
+            return "a child is too short";
+    return NULL;
+}
+
+/* For each code, the child; -1: no child has it. */
+static void check_codes(const struct uva__ipc_field *field, int16_t *children)
+{
+    struct uva__ipc_type type;
+    const char *text;
+    int16_t child = 0;
+    int32_t code;
+
+    for (int i = 0; i < UVA__IPC_MOST_CODES; i++)
+        children[i] = -1;
+    (void)uva__ipc_type_read(field->schema->format, &type); /* as before */
+    text = type.text;
+    while (uva__ipc_type_next_code(&text, &code))
+        children[code] = child++;
+}
+
+static const char *check_union(const struct uva__ipc_field *field,
+                               const struct ArrowArray *array,
+                               int64_t data_size)
+{
+    const bool is_dense = field->kind == UVA__IPC_DENSE_UNION;
+    const int8_t *codes = array->buffers[0];
+    const int32_t *offsets = is_dense ? array->buffers[1] : NULL;
+    int16_t children[UVA__IPC_MOST_CODES];
+
+    (void)data_size;
+    check_codes(field, children);
+    for (int64_t i = 0; i < array->length; i++) {
+        const int child = codes[i] < 0 ? -1 : children[codes[i]];
+
+        if (child < 0)
+            return "a code that no child has";
+        if (is_dense &&
+            (offsets[i] < 0 || offsets[i] >= array->children[child]->length))
+            return "an offset points behind a child";
+    }
+    return is_dense ? NULL : check_struct(field, array, 0);
+}
+
+/* ---- run ends, indices -------------------------------------------------- */
+
+/* The field of run ends follows the one that has them. */
+static const char *check_runs(const struct uva__ipc_field *field,
+                              const struct ArrowArray *array, int64_t data_size)
+{
+    const struct ArrowArray *ends = array->children[0];
+    const int32_t width = field[1].width;
+    int64_t last = 0;
+
+    (void)data_size;
+    if (ends->null_count != 0)
+        return "a run end is null";
+    for (int64_t i = 0; i < ends->length; i++) {
+        const int64_t end = uva__ipc_integer(ends->buffers[1], width, i);
+
+        if (end <= last)
+            return "run ends do not grow";
+        last = end;
+    }
+    if (last < array->length)
+        return "the last run ends too early";
+    return array->children[1]->length < ends->length ? "too few values" : NULL;
+}
+
+/* Whether index `i` is below `most`. */
+static bool check_index(const void *buffer, char format, int64_t i,
+                        int64_t most)
+{
+    switch (format) {
+    case 'c':
+        return ((const int8_t *)buffer)[i] >= 0 &&
+               ((const int8_t *)buffer)[i] < most;
+    case 'C':
+        return ((const uint8_t *)buffer)[i] < most;
+    case 's':
+        return ((const int16_t *)buffer)[i] >= 0 &&
+               ((const int16_t *)buffer)[i] < most;
+    case 'S':
+        return ((const uint16_t *)buffer)[i] < most;
+    case 'i':
+        return ((const int32_t *)buffer)[i] >= 0 &&
+               ((const int32_t *)buffer)[i] < most;
+    case 'I':
+        return ((const uint32_t *)buffer)[i] < most;
+    default: /* l and L: the largest of L are negative here */
+        return ((const int64_t *)buffer)[i] >= 0 &&
+               ((const int64_t *)buffer)[i] < most;
+    }
+}
+
+static const char *check_fixed(const struct uva__ipc_field *field,
+                               const struct ArrowArray *array,
+                               int64_t data_size)
+{
+    (void)data_size;
+    if (array->dictionary == NULL)
+        return NULL;
+    for (int64_t i = 0; i < array->length; i++)
+        if (!check_is_null(array, i) &&
+            !check_index(array->buffers[1], field->schema->format[0], i,
+                         array->dictionary->length))
+            return "an index points behind the dictionary";
+    return NULL;
+}
+
+const char *uva__ipc_check(const struct uva__ipc_field *field,
+                           const struct ArrowArray *array, int64_t data_size)
+{
+    static ipc_check_fn *const checks[] = {
+        [UVA__IPC_FIXED] = check_fixed,
+        [UVA__IPC_BINARY] = check_binary,
+        [UVA__IPC_VIEW] = check_views,
+        [UVA__IPC_LIST] = check_list,
+        [UVA__IPC_LIST_VIEW] = check_list_view,
+        [UVA__IPC_FIXED_LIST] = check_fixed_list,
+        [UVA__IPC_STRUCT] = check_struct,
+        [UVA__IPC_SPARSE_UNION] = check_union,
+        [UVA__IPC_DENSE_UNION] = check_union,
+        [UVA__IPC_RUN_END] = check_runs,
+    };
+
+    return checks[field->kind] == NULL
+               ? NULL
+               : checks[field->kind](field, array, data_size);
+}
