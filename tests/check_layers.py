@@ -34,7 +34,8 @@ POSIX = {
 SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
           "runtime/base/thread.h", "runtime/protocol/checker_state.c",
           "runtime/exec/", "runtime/loop/", "runtime/io/file_writer.c",
-          "runtime/adbc/library.c", "runtime/adbc/find.c",
+          "runtime/io/file_reader.c", "runtime/adbc/library.c",
+          "runtime/adbc/find.c",
           "runtime/device/", "runtime/check/", "tck/", "tools/", "tests/",
           "examples/", "bench/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",

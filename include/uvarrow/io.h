@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as bytes, in the formats that readers expect: Arrow's IPC formats,
- * CSV, JSON lines. A library of its own, libuvarrow-io, which uvarrow.h does
- * not include. Arrow IPC is written without copying a column: a batch becomes
- * one header and the array's own buffers, and is released when these have been
- * written. */
+/* Batches as bytes, in the formats that readers expect, and bytes as batches:
+ * Arrow's IPC formats, CSV, JSON lines. A library of its own, libuvarrow-io,
+ * which uvarrow.h does not include. Arrow IPC is written without copying a
+ * column: a batch becomes one header and the array's own buffers, and is
+ * released when these have been written. It is read into arrays that borrow
+ * what was read. */
 #ifndef UVARROW_IO_H
 #define UVARROW_IO_H
 
@@ -169,6 +170,71 @@ UVA_API void uva_encoder_part_release(struct uva_encoder_part *part);
 /** Frees the encoder, but not its parts. NULL is allowed.
  * Thread: any, one at a time. */
 UVA_API void uva_encoder_free(struct uva_encoder *encoder);
+
+/* ---- reading ------------------------------------------------------------- */
+
+/** Options of a source that reads Arrow IPC. Zeroes are the defaults. */
+struct uva_ipc_source {
+    struct uva_window window; /* limits of what was read and is not passed on */
+    /* the most bytes that a message may have, its buffers when decompressed,
+     * the schema in memory, and all dictionaries together; 0: 256 MiB. More is
+     * EMSGSIZE */
+    int64_t max_bytes;
+    /* the input may also end behind a message, without the marker of its end,
+     * as the format allows. Otherwise that is EPROTO, because the rest may be
+     * lost */
+    bool any_end;
+    /* the rest is for uva_stream_from_socket(). The socket is not used any
+     * more: its reading is stopped, its `data` is as before. May close it. On
+     * the loop thread, once, behind which `ctx` is not used. NULL: no callback
+     */
+    void (*on_released)(void *ctx, struct uv_stream_s *socket);
+    void *ctx; /* borrows, until on_released */
+    void *reserved[4];
+};
+
+/** Makes a stream of the batches of an Arrow IPC stream that arrives on
+ * `socket` (TCP, pipe, TTY), which must be on the runtime's loop. Every type,
+ * dictionaries, compressed buffers and metadata are read. Nothing that comes is
+ * trusted: an array is passed on only when all of it was checked but whether
+ * texts are UTF-8. Arrays borrow what was read, which is freed with the last of
+ * them. Decoding runs on a compute worker.
+ *
+ * Reading begins at once, and stops while the window is full, so that the
+ * sender waits. It ends with the last byte of the Arrow stream: what follows
+ * stays in the socket. Until on_released the socket must stay open, nothing
+ * else may read it, and its `data` is the library's. That is called when the
+ * end was read, when the input ends or fails, and after the stream has ended in
+ * another way, was dropped, or was released without a start: then it may stand
+ * in the middle of a message. Streams that are not started are released before
+ * the runtime closes.
+ *
+ * The stream fails with EPROTO for what is malformed or cut off; ENOTSUP for
+ * what is not supported: numbers of the other byte order, a codec that is not
+ * there, versions before 4; EMSGSIZE beyond a limit; the error of the system if
+ * the connection fails. The text names the message, its place, and the field.
+ *
+ * Returns the stream, never NULL, with one reference for the caller; it has
+ * failed with EINVAL for an invalid option, without `socket`, for one of
+ * another loop or that is being read; EPERM on another thread; and then
+ * on_released is not called. Thread: loop. Clauses: DA-16. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_socket(struct uva_runtime *runtime, struct uv_stream_s *socket,
+                       const struct uva_ipc_source *options);
+
+/** Makes a stream of the batches in a file: Arrow's stream format, or that of
+ * files (Feather 2), which is recognised. It is read from the position of `fd`
+ * on, by blocking workers, once the stream starts. `fd` is copied, and not
+ * closed. A pipe, FIFO or socket can be read too, and a cancel ends the wait
+ * for it; there, a file is read as the stream that it contains. Batches are
+ * decoded where their tasks are extracted, several at once with
+ * uva_stream_parallel().
+ *
+ * Fails and returns as uva_stream_from_socket(); also with the error of the
+ * system if `fd` cannot be copied or read. Thread: any. Clauses: DA-16. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_from_file(struct uva_runtime *runtime, int fd,
+                     const struct uva_ipc_source *options);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For ipc_tables.py and text_tables.py: encodes a blocking stream of Python's
- * into a file. */
+ * into a file, and decodes a file into a blocking stream. */
 #include <stdio.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
 
@@ -13,6 +14,8 @@ int ipc_encode(struct ArrowArrayStream *in, int format, int compression, int fd,
                char *text, int room);
 int text_encode(struct ArrowArrayStream *in, int format,
                 const struct uva_csv *csv, int fd, char *text, int room);
+int ipc_decode(int fd, int any_end, struct ArrowArrayStream *out, char *text,
+               int room);
 
 /* Writes all of a part, and releases it. */
 static int ipc_write(struct uva_encoder_part *part, int fd)
@@ -91,4 +94,26 @@ int text_encode(struct ArrowArrayStream *in, int format,
                                       .csv = *csv};
 
     return encode(in, &options, fd, text, room);
+}
+
+/* Gives the stream of a file, read by a runtime with its own thread, which
+ * stays open. */
+int ipc_decode(int fd, int any_end, struct ArrowArrayStream *out, char *text,
+               int room)
+{
+    static struct uva_runtime *runtime;
+    const struct uva_ipc_source options = {.any_end = any_end != 0};
+    struct uva_error error = {0};
+    struct uva_stream *stream;
+    int code = 0;
+
+    if (runtime == NULL)
+        code = uva_runtime_open(NULL, NULL, &runtime, &error);
+    if (code == 0) {
+        stream = uva_stream_from_file(runtime, fd, &options);
+        code = uva_stream_to_blocking_cpu(stream, NULL, out, &error);
+        uva_stream_release(stream);
+    }
+    (void)snprintf(text, (size_t)room, "%s", error.message);
+    return code;
 }

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_from_file(): messages are read and put in order by a blocking
+ * worker, and made into arrays where their tasks are extracted.
+ *
+ * Happy path:  schema: the first bytes -> stream format: message after message;
+ *              file format: the footer, all dictionaries, then the batches.
+ *
+ * What can fail: a read; the framer and the decoder, for what was read.
+ *
+ * On cancel:   what waits for a pipe or socket is woken by `wake`, which stays
+ *              readable. Reads of regular files return by themselves. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "io/decoder.h"
+#include "io/ipc_stream.h"
+#include "uvarrow/arrow.h"
+
+enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
+
+struct file_reader {
+    int fd;           /* owns */
+    int wake;         /* owns: an eventfd, readable after a cancel */
+    bool any_end;     /* see struct uva_ipc_source */
+    bool is_seekable; /* a regular file */
+    int64_t base;     /* where it begins in that */
+    int64_t size;     /* of that, from the base on */
+    struct uva__framer framer;
+    struct uva__decoder *decoder;  /* owns */
+    struct uva__blob *footer;      /* owns; NULL: the stream format */
+    struct uva__ipc_footer places; /* borrows from the footer */
+    size_t at;      /* the next place: dictionaries, then batches */
+    char *metadata; /* owns: of the last batch, or NULL */
+};
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int file_no_memory(struct uva_error *error)
+{
+    return uva_error_set(error, ENOMEM, "out of memory");
+}
+
+/* Waits until there is something to read. ECANCELED after an interrupt. */
+static int file_wait(const struct file_reader *r)
+{
+    struct pollfd fds[] = {{.fd = r->fd, .events = POLLIN},
+                           {.fd = r->wake, .events = POLLIN}};
+
+    if (r->is_seekable)
+        return 0;
+    while (poll(fds, 2, -1) < 0)
+        if (errno != EINTR)
+            return errno;
+    return fds[1].revents != 0 ? ECANCELED : 0;
+}
+
+/* Reads up to `size` bytes at the place of the framer. */
+static int file_read(const struct file_reader *r, uint8_t *to, size_t size,
+                     size_t *got, struct uva_error *error)
+{
+    ssize_t result;
+    int code;
+
+    do {
+        code = file_wait(r);
+        if (code != 0)
+            break;
+        result = r->footer == NULL
+                     ? read(r->fd, to, size)
+                     : pread(r->fd, to, size, r->base + r->framer.offset);
+        code = result < 0 ? errno : 0;
+    } while (code == EINTR || code == EAGAIN);
+    if (code != 0)
+        return uva_error_set(error, code, "cannot read at byte %" PRId64 ": %s",
+                             r->framer.offset, uv_strerror(-code));
+    *got = (size_t)result;
+    return 0;
+}
+
+/* Reads until a message is complete, or the end. */
+static int file_read_message(struct file_reader *r, struct uva_error *error)
+{
+    int code = 0;
+
+    while (code == 0 && r->framer.state < UVA__FRAMER_FULL) {
+        uint8_t *to;
+        size_t size, got = 0;
+
+        uva__framer_want(&r->framer, &to, &size);
+        code = file_read(r, to, size, &got, error);
+        if (code != 0)
+            return code;
+        if (got == 0) {
+            code = uva__framer_end(&r->framer, r->any_end, error);
+            r->framer.state = UVA__FRAMER_OVER;
+        } else {
+            code = uva__framer_add(&r->framer, got, error);
+        }
+    }
+    return code;
+}
+
+/* ---- the format of files ------------------------------------------------ */
+
+/* Reads exactly `size` bytes at `offset`. */
+static int file_read_at(const struct file_reader *r, int64_t offset,
+                        uint8_t *to, size_t size, struct uva_error *error)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        const ssize_t got = pread(r->fd, to + done, size - done,
+                                  r->base + offset + (int64_t)done);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return uva_error_set(error, errno, "cannot read the footer: %s",
+                                 uv_strerror(-errno));
+        if (got == 0)
+            return uva_error_set(error, EPROTO,
+                                 "Arrow IPC: the file became shorter");
+        done += (size_t)got;
+    }
+    return 0;
+}
+
+/* Finds the footer from the last bytes of the file. */
+static int file_find_footer(const struct file_reader *r, int64_t *size,
+                            struct uva_error *error)
+{
+    uint8_t trailer[TRAILER];
+    int code;
+
+    if (r->size < FIRST_PLACE + TRAILER)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: a file without a footer");
+    code = file_read_at(r, r->size - TRAILER, trailer, TRAILER, error);
+    if (code != 0)
+        return code;
+    if (memcmp(trailer + TRAILER - MAGIC, "ARROW1", MAGIC) != 0)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: the file does not end with ARROW1: it "
+                             "is cut off");
+    *size = (int32_t)uva__table_load(trailer, 4);
+    if (*size <= 0 || *size > r->size - FIRST_PLACE - TRAILER)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: a footer of %" PRId64 " bytes", *size);
+    if (*size > r->framer.max_bytes)
+        return uva_error_set(
+            error, EMSGSIZE,
+            "Arrow IPC: a footer of %" PRId64 " bytes (max_bytes)", *size);
+    return 0;
+}
+
+static int file_read_footer(struct file_reader *r, struct uva_error *error)
+{
+    struct uva__blob *footer;
+    int64_t size = 0;
+    int code = file_find_footer(r, &size, error);
+
+    if (code != 0)
+        return code;
+    footer = uva__blob_new((size_t)size);
+    if (footer == NULL)
+        return file_no_memory(error);
+    r->footer = footer;
+    code = file_read_at(r, r->size - TRAILER - size, footer->bytes,
+                        footer->size, error);
+    if (code == 0) {
+        code = uva__ipc_footer_read(footer->bytes, footer->size, &r->places,
+                                    error);
+        if (code == 0)
+            code = uva__decoder_begin_file(r->decoder, &r->places, error);
+        if (code != 0) {
+            r->framer.message.offset = r->size - TRAILER - size;
+            code = uva__message_fail(&r->framer.message, error);
+        }
+    }
+    return code;
+}
+
+/* Reads the message at a place. */
+static int file_read_place(struct file_reader *r,
+                           const struct uva__ipc_place *place,
+                           struct uva_error *error)
+{
+    const struct uva__message *message = &r->framer.message;
+    int code;
+
+    uva__framer_seek(&r->framer, place->offset);
+    if (place->offset < FIRST_PLACE || place->head_size < 0 ||
+        place->body_size < 0 || place->offset > r->size ||
+        place->head_size > r->size - place->offset ||
+        place->body_size > r->size - place->offset - place->head_size) {
+        (void)uva_error_set(error, EPROTO,
+                            "the footer has it outside of the file");
+        return uva__message_fail(message, error);
+    }
+    code = file_read_message(r, error);
+    if (code != 0)
+        return code;
+    if (r->framer.state != UVA__FRAMER_FULL ||
+        message->head_size != place->head_size ||
+        (message->body == NULL ? 0 : (int64_t)message->body->size) !=
+            place->body_size) {
+        (void)uva_error_set(error, EPROTO, "the footer has another size of it");
+        return uva__message_fail(message, error);
+    }
+    return 0;
+}
+
+/* Gives the next batch of a file. */
+static int file_next_place(struct file_reader *r, struct uva__item **item,
+                           struct uva_error *error)
+{
+    const size_t n_dictionaries = r->places.dictionaries.count;
+    int code = 0;
+
+    while (code == 0 && *item == NULL &&
+           r->at < n_dictionaries + r->places.batches.count) {
+        const bool is_batch = r->at >= n_dictionaries;
+        const struct uva__ipc_place place = uva__ipc_place_read(
+            is_batch ? &r->places.batches : &r->places.dictionaries,
+            is_batch ? r->at - n_dictionaries : r->at);
+        struct uva__message message;
+
+        code = file_read_place(r, &place, error);
+        if (code != 0)
+            break;
+        uva__framer_take(&r->framer, &message);
+        code = uva__decoder_take(r->decoder, &message, item, error);
+        uva__message_fini(&message);
+        if (code == 0 && (*item != NULL) != is_batch)
+            code = uva_error_set(error, EPROTO,
+                                 "Arrow IPC: entry %zu of the footer is no %s",
+                                 r->at, is_batch ? "batch" : "dictionary");
+        r->at++;
+    }
+    return code;
+}
+
+/* ---- the source --------------------------------------------------------- */
+
+/* Reads the schema from the first message. */
+static int file_begin_stream(struct file_reader *r, struct uva_error *error)
+{
+    struct uva__message message;
+    int code = file_read_message(r, error);
+
+    if (code != 0)
+        return code;
+    if (r->framer.state == UVA__FRAMER_OVER)
+        return uva_error_set(error, EPROTO, "Arrow IPC: there is no schema");
+    uva__framer_take(&r->framer, &message);
+    code = uva__decoder_begin(r->decoder, &message, error);
+    uva__message_fini(&message);
+    return code;
+}
+
+static int file_schema(void *ctx, struct ArrowSchema *out,
+                       struct uva_error *error)
+{
+    struct file_reader *r = ctx;
+    struct stat status;
+    int code = 0;
+
+    if (fstat(r->fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        r->is_seekable = true;
+        r->base = lseek(r->fd, 0, SEEK_CUR);
+        r->size = status.st_size - r->base;
+    }
+    while (code == 0 && r->framer.state == UVA__FRAMER_PREFIX &&
+           !r->framer.is_file) {
+        uint8_t *to;
+        size_t size, got = 0;
+
+        uva__framer_want(&r->framer, &to, &size);
+        code = file_read(r, to, size, &got, error);
+        if (code == 0)
+            code = got == 0 ? uva__framer_end(&r->framer, r->any_end, error)
+                            : uva__framer_add(&r->framer, got, error);
+    }
+    if (code == 0)
+        code = r->framer.is_file && r->is_seekable
+                   ? file_read_footer(r, error)
+                   : file_begin_stream(r, error);
+    return code == 0 ? uva__decoder_schema(r->decoder, out, error) : code;
+}
+
+/* Gives the next batch of a stream. */
+static int file_next_message(struct file_reader *r, struct uva__item **item,
+                             struct uva_error *error)
+{
+    int code = 0;
+
+    while (code == 0 && *item == NULL) {
+        struct uva__message message;
+
+        code = file_read_message(r, error);
+        if (code != 0 || r->framer.state == UVA__FRAMER_OVER)
+            break;
+        uva__framer_take(&r->framer, &message);
+        code = uva__decoder_take(r->decoder, &message, item, error);
+        uva__message_fini(&message);
+    }
+    return code;
+}
+
+static int file_next(void *ctx, void **out, const char **metadata,
+                     struct uva_error *error)
+{
+    struct file_reader *r = ctx;
+    struct uva__item *item = NULL;
+    const int code = r->footer == NULL ? file_next_message(r, &item, error)
+                                       : file_next_place(r, &item, error);
+
+    if (code != 0) {
+        uva__item_free(item);
+        return code;
+    }
+    free(r->metadata);
+    r->metadata = item == NULL ? NULL : uva__item_take_metadata(item);
+    *metadata = r->metadata;
+    *out = item;
+    return 0;
+}
+
+static int file_extract(void *ctx, void *data, struct ArrowDeviceArray *out,
+                        struct uva_error *error)
+{
+    struct uva__item *item = data;
+    const int code = out == NULL ? 0 : uva__item_decode(item, out, error);
+
+    (void)ctx;
+    uva__item_free(item);
+    return code;
+}
+
+static void file_interrupt(void *ctx)
+{
+    const struct file_reader *r = ctx;
+
+    const uint64_t one = 1;
+
+    (void)!write(r->wake, &one, sizeof(one));
+}
+
+static void file_free(void *ctx)
+{
+    struct file_reader *r = ctx;
+
+    if (r->wake >= 0)
+        (void)close(r->wake);
+    if (r->fd >= 0)
+        (void)close(r->fd);
+    free(r->metadata);
+    uva__framer_fini(&r->framer);
+    uva__decoder_free(r->decoder);
+    uva__blob_release(r->footer);
+    free(r);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static int file_open(struct file_reader *r, int fd, struct uva_error *error)
+{
+    r->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (r->fd < 0)
+        return uva_error_set(error, errno, "uva_stream_from_file: fd %d: %s",
+                             fd, uv_strerror(-errno));
+    r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (r->wake < 0)
+        return uva_error_set(error, errno, "uva_stream_from_file: eventfd: %s",
+                             uv_strerror(-errno));
+    return 0;
+}
+
+static int file_new(int fd, const struct uva_ipc_source *options,
+                    struct file_reader **out, struct uva_error *error)
+{
+    struct file_reader *r = calloc(1, sizeof(*r));
+    int code;
+
+    if (r == NULL)
+        return file_no_memory(error);
+    r->fd = r->wake = -1;
+    r->any_end = options->any_end;
+    r->decoder = uva__decoder_new(options->max_bytes);
+    code = r->decoder == NULL ? file_no_memory(error) : file_open(r, fd, error);
+    if (code != 0) {
+        file_free(r);
+        return code;
+    }
+    uva__framer_init(&r->framer, uva__decoder_limit(r->decoder));
+    *out = r;
+    return 0;
+}
+
+struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
+                                        const struct uva_ipc_source *options)
+{
+    static const struct uva_ipc_source none;
+    struct uva_task_source source = {.schema = file_schema,
+                                     .next = file_next,
+                                     .extract = file_extract,
+                                     .interrupt = file_interrupt,
+                                     .free_ctx = file_free};
+    struct file_reader *r = NULL;
+    struct uva_error error = {0};
+    int code = uva__ipc_source_check(options, &error);
+
+    if (options == NULL)
+        options = &none;
+    if (code == 0)
+        code = file_new(fd, options, &r, &error);
+    if (code != 0)
+        return uva_stream_from_error(runtime, &error);
+    source.window = options->window;
+    source.ctx = r;
+    return uva_stream_from_tasks(runtime, &source);
+}
