@@ -26,13 +26,17 @@ int uva__envelope_schema(struct ArrowSchema *out)
     struct ArrowSchema column = {
         .format = "Z", .name = "message", .release = envelope_keep};
     struct ArrowSchema *columns[] = {&column};
-    const struct ArrowSchema root = {.format = "+s",
-                                     .name = "",
-                                     .n_children = 1,
-                                     .children = columns,
-                                     .release = envelope_keep};
+    struct ArrowSchema root = {.format = "+s",
+                               .name = "",
+                               .n_children = 1,
+                               .children = columns,
+                               .release = envelope_keep};
 
-    return uva_schema_copy(&root, out);
+    const int code = uva_schema_copy(&root, out);
+
+    uva_schema_release(&column);
+    uva_schema_release(&root);
+    return code;
 }
 
 /* The column goes with the batch. */
@@ -46,6 +50,8 @@ static void envelope_release(struct ArrowArray *array)
     struct envelope *envelope = array->private_data;
 
     array->release = NULL;
+    if (envelope->column.release != NULL)
+        envelope->column.release(&envelope->column);
     uva__message_fini(&envelope->message);
     free(envelope);
 }

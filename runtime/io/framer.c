@@ -4,6 +4,7 @@
  * size, and are refused. */
 #include "io/framer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +27,7 @@ void uva__framer_want(struct uva__framer *framer, uint8_t **to, size_t *size)
 {
     const struct uva__message *message = &framer->message;
 
-    *to = NULL;
-    *size = 0;
-    if (framer->state >= UVA__FRAMER_FULL)
-        return;
+    assert(framer->state < UVA__FRAMER_FULL);
     if (framer->state == UVA__FRAMER_PREFIX) {
         *to = framer->prefix;
         *size = sizeof(framer->prefix);
@@ -68,8 +66,7 @@ static int framer_add_prefix(struct uva__framer *framer,
     const uint8_t *prefix = framer->prefix;
     const int64_t size = (int32_t)uva__table_load(prefix + 4, 4);
 
-    if (framer->message.offset == 0 && memcmp(prefix, magic, 8) == 0 &&
-        !framer->is_file) {
+    if (framer->message.offset == 0 && memcmp(prefix, magic, 8) == 0) {
         framer->is_file = true;
         framer->message.offset = framer->offset;
         return 0;

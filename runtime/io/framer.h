@@ -42,7 +42,7 @@ void uva__framer_init(struct uva__framer *framer, int64_t max_bytes);
 /* Goes on with a message at another place. */
 void uva__framer_seek(struct uva__framer *framer, int64_t offset);
 
-/* Gives where the next bytes go, and how many; none in the last two states. */
+/* Gives where the next bytes go, and how many: in the first three states. */
 void uva__framer_want(struct uva__framer *framer, uint8_t **to, size_t *size);
 
 /* Notes that `size` bytes were put there. Returns 0; EPROTO, ENOTSUP; EMSGSIZE

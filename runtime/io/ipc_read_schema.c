@@ -393,6 +393,7 @@ int uva__ipc_schema_read(const struct uva__table *table, bool is_old,
         code = uva__ipc_plan_init(plan, &root, error);
     if (code == EINVAL) /* what came is wrong, not what was passed */
         code = error->code = EPROTO;
+    uva_schema_release(&root);
     uva__ipc_blocks_free(r.blocks);
     return code;
 }

@@ -3,6 +3,7 @@
  * form with some. */
 #include "io/ipc_type.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,15 +244,18 @@ static int ipc_type_write_codes(const struct uva__ipc_type *type,
     size_t used =
         (size_t)snprintf(format, room, type->numbers[0] == 0 ? "+us:" : "+ud:");
 
-    if (n_codes > UVA__IPC_MOST_CODES || type->numbers[0] > 1)
+    assert(n_codes <= UVA__IPC_MOST_CODES);
+    if (type->numbers[0] > 1)
         return EPROTO;
-    for (int32_t i = 0; i < n_codes && used < room; i++)
+    for (int32_t i = 0; i < n_codes; i++) {
+        assert(used < room);
         used += (size_t)snprintf(format + used, room - used, "%s%d",
                                  i == 0 ? "" : ",", (int)codes[i]);
+    }
     return used < room ? 0 : EPROTO;
 }
 
-/* A format with parameters. ENOTSUP for a tag of none of them. */
+/* A format with parameters. */
 static int ipc_type_write_form(const struct uva__ipc_type *type, char *format,
                                size_t room)
 {
@@ -260,7 +264,7 @@ static int ipc_type_write_form(const struct uva__ipc_type *type, char *format,
 
     switch (type->tag) {
     case UVA__IPC_TAG_TIMESTAMP:
-        if (numbers[0] < 0 || numbers[0] > 3)
+        if (numbers[0] > 3)
             return EPROTO;
         (void)snprintf(format, room, "ts%c:%s", units[numbers[0]], type->text);
         return 0;
@@ -270,7 +274,8 @@ static int ipc_type_write_form(const struct uva__ipc_type *type, char *format,
     case UVA__IPC_TAG_FIXED_LIST:
         (void)snprintf(format, room, "+w:%d", (int)numbers[0]);
         return 0;
-    case UVA__IPC_TAG_DECIMAL:
+    default:
+        assert(type->tag == UVA__IPC_TAG_DECIMAL);
         if (numbers[0] < 0)
             return EPROTO;
         if (numbers[2] == 128)
@@ -280,8 +285,6 @@ static int ipc_type_write_form(const struct uva__ipc_type *type, char *format,
             (void)snprintf(format, room, "d:%d,%d,%d", (int)numbers[0],
                            (int)numbers[1], (int)numbers[2]);
         return 0;
-    default:
-        return ENOTSUP;
     }
 }
 

@@ -82,9 +82,9 @@ bool uva__ipc_type_next_code(const char **text, int32_t *code);
 extern const int8_t uva__ipc_parameters[][3];
 
 /* Writes the format of a type of which the tag and the numbers are known; for a
- * union, `codes` are those of its children. A timestamp's zone, of `room` - 8
- * bytes at most, is in `text`. Returns 0; EPROTO for impossible numbers;
- * ENOTSUP for an unknown tag. Thread: any. */
+ * union, `codes` are those of its children, at most UVA__IPC_MOST_CODES. A
+ * timestamp's zone, of `room` - 8 bytes at most, is in `text`. Returns 0;
+ * EPROTO for impossible numbers. Thread: any. */
 int uva__ipc_type_write(const struct uva__ipc_type *type, const int32_t *codes,
                         int32_t n_codes, char *format, size_t room);
 

@@ -13,6 +13,7 @@
  *              and reading stops until there is room.
  *
  * On cancel:   the pusher reports that it is closed: the socket is released. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -66,13 +67,11 @@ static void reader_free(void *ctx)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Stops reading. Returns the socket; NULL: that was done before. */
+/* Stops reading, once. Returns the socket. */
 static uv_stream_t *reader_detach(struct socket_reader *r)
 {
     uv_stream_t *socket = r->loop.socket;
 
-    if (socket == NULL)
-        return NULL;
     r->loop.socket = NULL;
     (void)uv_read_stop(socket);
     socket->data = r->loop.data;
@@ -91,7 +90,7 @@ static void reader_finish(struct socket_reader *r,
 
     r->loop.pusher = NULL;
     uva_pusher_close(pusher, error, NULL); /* may free the reader */
-    if (socket != NULL && on_released != NULL)
+    if (on_released != NULL)
         on_released(ctx, socket);
 }
 
@@ -204,10 +203,8 @@ static void reader_on_read(uv_stream_t *socket, ssize_t size,
         code = uva_error_set(&error, EPROTO, "Arrow IPC: there is no schema");
     if (code == EAGAIN)
         (void)uv_read_stop(socket);
-    else if (code != 0 && code != EPIPE)
-        reader_finish(r, &error);
-    else if (code == EPIPE || framer->state == UVA__FRAMER_OVER)
-        reader_finish(r, NULL);
+    else if (code != 0 || framer->state == UVA__FRAMER_OVER)
+        reader_finish(r, error.code == 0 ? NULL : &error);
 }
 
 static int reader_start(struct socket_reader *r)
@@ -222,9 +219,8 @@ static void reader_on_writable(void *ctx, struct uva_pusher *pusher)
     struct uva_error error = {0};
     int code;
 
+    assert(r->loop.framer.state == UVA__FRAMER_FULL); /* after EAGAIN */
     (void)pusher;
-    if (r->loop.framer.state != UVA__FRAMER_FULL)
-        return;
     code = reader_pass(r, &error);
     if (code == 0) {
         code = reader_start(r);
@@ -232,10 +228,8 @@ static void reader_on_writable(void *ctx, struct uva_pusher *pusher)
             (void)uva_error_set(&error, code, "cannot read: %s",
                                 uv_strerror(-code));
     }
-    if (code == EPIPE)
-        reader_finish(r, NULL);
-    else if (code != 0 && code != EAGAIN)
-        reader_finish(r, &error);
+    if (code != 0 && code != EAGAIN)
+        reader_finish(r, error.code == 0 ? NULL : &error);
 }
 
 /* ---- the transform ------------------------------------------------------ */

@@ -33,6 +33,7 @@ static int peer;         /* the other end; -1: closed */
 static int released;     /* calls of on_released */
 static struct uva_ipc_source options;
 static int written; /* calls of on_done of the writer */
+static int ends[2]; /* of a pipe that is closed last; -1: none */
 
 /* ---- what is read ------------------------------------------------------- */
 
@@ -77,6 +78,7 @@ static void set_up(void)
     sent = 0;
     piece = ROOM;
     released = written = 0;
+    ends[0] = ends[1] = -1;
     fixture_open(&f, BATCHES);
     f.fake.rows = ROWS;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
@@ -114,6 +116,9 @@ static void tear_down(void)
     loop_settle(&f.loop);
     fixture_close(&f);
     close_peer();
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            (void)close(ends[i]);
     ck_assert_int_eq(plain_live(), 0);
 }
 
@@ -562,11 +567,11 @@ START_TEST(a_stream_that_ends_early_releases_the_socket)
 }
 END_TEST
 
-/* A worker that waits for a pipe is woken. */
+/* A worker that waits for a pipe is woken: the fixture waits for its return,
+ * and the other end stays open until then. */
 START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
 {
     struct uva_stream *stream;
-    int ends[2];
 
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     if (_i == 1) /* in the middle of a message */
@@ -577,11 +582,9 @@ START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
     turn();
     uva_stream_cancel(stream, 0, "enough");
     uva_stream_release(stream);
-    peer = (close_peer(), -1);
+    close_peer();
     loop_until(&f.loop, is_done, NULL);
     recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "enough");
-    (void)close(ends[0]);
-    (void)close(ends[1]);
 }
 END_TEST
 
@@ -596,6 +599,28 @@ START_TEST(a_limit_releases_the_socket)
     run(stream);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, NULL);
     loop_until(&f.loop, is_released, NULL);
+}
+END_TEST
+
+/* Closing the socket too early is a mistake that can be seen only if reading
+ * was stopped. */
+START_TEST(a_closed_socket_fails_the_stream)
+{
+    written = 0;
+    f.fake.batches = 100;
+    f.fake.rows = 1000;
+    ck_assert(encode(UVA_FORMAT_ARROW, 0));
+    options.window.batches = 1;
+    recording_init(&f.got);
+    f.got.appetite = 0;
+    recording_consume(&f.got, from_socket());
+    turn();
+    close_ours();
+    recording_feed(&f.got, 1000);
+    close_peer();
+    loop_until(&f.loop, is_done, NULL);
+    recording_ended(&f.got, UVA_END_FAILED, EINVAL, "cannot read");
+    ck_assert_int_eq(released, 1);
 }
 END_TEST
 
@@ -790,8 +815,14 @@ END_TEST
 START_TEST(a_socket_has_one_reader)
 {
     struct uva_stream *first = from_socket();
+    uv_pipe_t unconnected;
 
     check_refused(from_socket(), EINVAL, "cannot read");
+    ck_assert_int_eq(uv_pipe_init(&f.loop.uv, &unconnected, 0), 0);
+    check_refused(uva_stream_from_socket(f.loop.runtime,
+                                         (uv_stream_t *)&unconnected, NULL),
+                  ENOTCONN, "cannot read");
+    uv_close((uv_handle_t *)&unconnected, on_closed);
     ck_assert_int_eq(released, 0);
     run(first);
     check_complete();
@@ -893,10 +924,10 @@ int main(void)
     suite_add_loops(all, 1, 21, a_cut_is_reported, NULL);
     suite_add(all, a_file_is_read_in_parallel, what_follows_stays_in_the_socket,
               options_may_be_left_out, an_end_without_a_marker_may_be_allowed,
-              a_limit_releases_the_socket, a_broken_connection_fails_the_stream,
-              something_else_is_refused, a_stream_has_a_schema,
-              another_byte_order_is_refused, options_are_checked,
-              a_socket_has_one_reader, another_thread_is_refused,
-              a_directory_cannot_be_read, NULL);
+              a_limit_releases_the_socket, a_closed_socket_fails_the_stream,
+              a_broken_connection_fails_the_stream, something_else_is_refused,
+              a_stream_has_a_schema, another_byte_order_is_refused,
+              options_are_checked, a_socket_has_one_reader,
+              another_thread_is_refused, a_directory_cannot_be_read, NULL);
     return suite_run(suite);
 }

@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The decoder, message by message: dictionaries that are shared, missing,
+ * joined or too large, indices of every width, schemas that are too deep,
+ * limits, and memory that runs out. Messages are those of the encoder, in the
+ * order that a test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries
+ * the rest. */
+#include "io/decoder.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "support/check_suite.h"
+#include "support/faulty_libc.h"
+#include "support/plain_tree.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/io.h"
+
+enum { MOST = 12, ROOM = 1 << 16, LIMIT = 1 << 20 };
+
+static struct uva_error error;
+static uint8_t bytes[ROOM];
+static size_t size;
+static struct uva__message messages[MOST]; /* of the stream in `bytes` */
+static int count;
+static struct uva__decoder *decoder;
+
+static void set_up(void)
+{
+    memset(&error, 0, sizeof(error));
+    size = 0;
+    count = 0;
+    decoder = NULL;
+}
+
+static void forget_messages(void)
+{
+    while (count > 0)
+        uva__message_fini(&messages[--count]);
+}
+
+static void tear_down(void)
+{
+    forget_messages();
+    uva__decoder_free(decoder);
+    ck_assert_int_eq(plain_live(), 0);
+}
+
+/* ---- what is decoded ---------------------------------------------------- */
+
+static const int32_t offsets[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+
+static void texts(struct ArrowSchema *schema, struct ArrowArray *array,
+                  int64_t length)
+{
+    plain_schema(schema, "u", "texts", 0);
+    plain_array(array, length, 3, 0);
+    array->buffers[1] = offsets;
+    array->buffers[2] = "abcdefghi";
+}
+
+/* A column of indices of `values`, which it takes. */
+static void indices(const char *format, const void *data, int64_t length,
+                    struct ArrowSchema *values_schema,
+                    struct ArrowArray *values, struct ArrowSchema *schema,
+                    struct ArrowArray *array)
+{
+    plain_schema(schema, format, "indices", 0);
+    *plain_schema_dictionary(schema) = *values_schema;
+    plain_array(array, length, 2, 0);
+    array->buffers[1] = data;
+    *plain_array_dictionary(array) = *values;
+}
+
+/* A struct of columns, which it takes. */
+static void group(struct ArrowSchema *schemas, struct ArrowArray *arrays, int n,
+                  struct ArrowSchema *schema, struct ArrowArray *array)
+{
+    plain_schema(schema, "+s", "group", n);
+    plain_array(array, arrays[0].length, 1, n);
+    for (int i = 0; i < n; i++) {
+        *schema->children[i] = schemas[i];
+        *array->children[i] = arrays[i];
+    }
+}
+
+static void put(struct uva_encoder_part *part)
+{
+    for (size_t i = 0; i < part->count; i++) {
+        ck_assert_uint_le(size + part->buffers[i].len, ROOM);
+        memcpy(bytes + size, part->buffers[i].base, part->buffers[i].len);
+        size += part->buffers[i].len;
+    }
+    uva_encoder_part_release(part);
+}
+
+/* Encodes a batch, which it takes. Makes the encoder for the first one. */
+static void encode(struct uva_encoder **encoder, struct ArrowSchema *schema,
+                   struct ArrowArray *array)
+{
+    struct ArrowDeviceArray batch;
+    struct uva_encoder_part part;
+
+    if (*encoder == NULL) {
+        ck_assert_msg(uva_encoder_new(schema, NULL, encoder, &error) == 0, "%s",
+                      error.message);
+        ck_assert_int_eq(uva_encoder_begin(*encoder, &part), 0);
+        put(&part);
+    }
+    uva_array_from_cpu(array, &batch);
+    ck_assert_msg(uva_encoder_batch(*encoder, &batch, &part, &error) == 0, "%s",
+                  error.message);
+    put(&part);
+    uva_schema_release(schema);
+}
+
+/* Cuts the bytes into messages. */
+static void cut(void)
+{
+    struct uva__framer framer;
+    size_t at = 0;
+
+    forget_messages();
+    uva__framer_init(&framer, LIMIT);
+    while (at < size) {
+        uint8_t *to;
+        size_t want;
+
+        uva__framer_want(&framer, &to, &want);
+        memcpy(to, bytes + at, want);
+        at += want;
+        ck_assert_msg(uva__framer_add(&framer, want, &error) == 0, "%s",
+                      error.message);
+        if (framer.state == UVA__FRAMER_FULL) {
+            ck_assert_int_lt(count, MOST);
+            uva__framer_take(&framer, &messages[count++]);
+        }
+    }
+    uva__framer_fini(&framer);
+}
+
+/* Encodes one batch and cuts that. */
+static void encode_one(struct ArrowSchema *schema, struct ArrowArray *array)
+{
+    struct uva_encoder *encoder = NULL;
+
+    encode(&encoder, schema, array);
+    uva_encoder_free(encoder);
+    cut();
+}
+
+/* Changes the only 8-byte number `from` of a header. */
+static void patch(int message, uint64_t from, uint64_t to)
+{
+    uint8_t *head = messages[message].head->bytes;
+    int found = 0;
+
+    for (size_t i = 0; i + 8 <= messages[message].head->size; i += 8)
+        if (memcmp(head + i, &from, 8) == 0) {
+            memcpy(head + i, &to, 8);
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+static int begin(int64_t limit)
+{
+    uva__decoder_free(decoder);
+    decoder = uva__decoder_new(limit);
+    ck_assert_ptr_nonnull(decoder);
+    return uva__decoder_begin(decoder, &messages[0], &error);
+}
+
+/* Takes a message, of which more are made by sharing. Gives the array of a
+ * batch. */
+static int take(int message, struct ArrowDeviceArray *out)
+{
+    struct uva__message again = messages[message];
+    struct uva__item *item = NULL;
+    int code;
+
+    (void)uva__blob_acquire(again.head);
+    if (again.body != NULL)
+        (void)uva__blob_acquire(again.body);
+    code = uva__decoder_take(decoder, &again, &item, &error);
+    uva__message_fini(&again);
+    if (code == 0 && item != NULL)
+        code = uva__item_decode(item, out, &error);
+    uva__item_free(item);
+    return code;
+}
+
+static void fails(int code, int expected, const char *text)
+{
+    ck_assert_int_eq(code, expected);
+    ck_assert_msg(strstr(error.message, text) != NULL, "%s", error.message);
+    ck_assert_int_eq(strncmp(error.message, "Arrow IPC: message ", 19), 0);
+}
+
+/* ---- one dictionary for two columns ------------------------------------- */
+
+static const int8_t low[] = {0, 1, 0, 1};
+
+enum { TEXT, BYTES, GROUP, NUMBERS, NESTED };
+
+/* Values of some kind: texts, bytes, or a struct of texts, numbers or indices.
+ */
+static void values_of(int kind, struct ArrowSchema *schema,
+                      struct ArrowArray *array)
+{
+    struct ArrowSchema inner, values_schema;
+    struct ArrowArray column, values;
+
+    texts(schema, array, 3);
+    if (kind == BYTES)
+        schema->format = "z";
+    if (kind < GROUP)
+        return;
+    inner = *schema;
+    column = *array;
+    if (kind == NUMBERS) {
+        inner.format = "c";
+        column.n_buffers = 2;
+    }
+    if (kind == NESTED) {
+        values_schema = inner;
+        values = column;
+        indices("c", low, 3, &values_schema, &values, &inner, &column);
+    }
+    group(&inner, &column, 1, schema, array);
+}
+
+/* Encodes two columns of indices of such values. */
+static void encode_pair(int first, int second)
+{
+    struct ArrowSchema schemas[2], schema, values_schema;
+    struct ArrowArray arrays[2], array, values;
+
+    for (int i = 0; i < 2; i++) {
+        values_of(i == 0 ? first : second, &values_schema, &values);
+        indices("c", low, 4, &values_schema, &values, &schemas[i], &arrays[i]);
+    }
+    group(schemas, arrays, 2, &schema, &array);
+    encode_one(&schema, &array);
+}
+
+START_TEST(columns_may_share_a_dictionary)
+{
+    struct ArrowDeviceArray batch = {0};
+
+    encode_pair(TEXT, TEXT);
+    ck_assert_int_eq(count, 4);
+    patch(0, 1, 0);
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_int_eq(take(1, NULL), 0);
+    ck_assert_int_eq(take(3, &batch), 0);
+    for (int i = 0; i < 2; i++) {
+        const struct ArrowArray *column = batch.array.children[i];
+
+        ck_assert_int_eq(column->dictionary->length, 3);
+        ck_assert_int_eq(memcmp(column->dictionary->buffers[2], "abc", 3), 0);
+    }
+    fails(take(2, NULL), EPROTO, "dictionary 1 is not in the schema");
+    uva_array_release(&batch);
+}
+END_TEST
+
+START_TEST(a_dictionary_has_one_type)
+{
+    static const int pairs[][2] = {
+        {TEXT, BYTES}, {TEXT, GROUP}, {NUMBERS, NESTED}, {NESTED, NESTED}};
+
+    encode_pair(pairs[_i][0], pairs[_i][1]);
+    patch(0, 1, 0);
+    fails(begin(0), EPROTO, "dictionary 0 has two types");
+}
+END_TEST
+
+/* ---- values ------------------------------------------------------------- */
+
+/* A batch of `rows` indices into a struct of texts and of indices of texts. */
+static void nested(struct uva_encoder **encoder, int64_t rows, int64_t inner)
+{
+    struct ArrowSchema schemas[2], schema, values_schema, root;
+    struct ArrowArray arrays[2], array, values, batch;
+
+    texts(&schemas[0], &arrays[0], 2);
+    texts(&values_schema, &values, inner);
+    indices("c", low, 2, &values_schema, &values, &schemas[1], &arrays[1]);
+    group(schemas, arrays, 2, &values_schema, &values);
+    indices("c", low, rows, &values_schema, &values, &schema, &array);
+    group(&schema, &array, 1, &root, &batch);
+    encode(encoder, &root, &batch);
+}
+
+START_TEST(a_missing_dictionary_has_no_values)
+{
+    struct uva_encoder *encoder = NULL;
+    struct ArrowDeviceArray batch = {0};
+
+    nested(&encoder, 4 * _i, 2);
+    uva_encoder_free(encoder);
+    cut();
+    ck_assert_int_eq(begin(0), 0);
+    if (_i == 1) {
+        fails(take(count - 1, &batch), EPROTO,
+              "an index points behind the dictionary");
+        return;
+    }
+    ck_assert_int_eq(take(count - 1, &batch), 0);
+    ck_assert_int_eq(batch.array.children[0]->dictionary->length, 0);
+    uva_array_release(&batch);
+}
+END_TEST
+
+/* Makes the values of a message a delta. */
+static void make_delta(int message)
+{
+    uint8_t *head = messages[message].head->bytes;
+    struct uva__ipc_head read;
+
+    ck_assert_int_eq(
+        uva__ipc_head_read(head, messages[message].head->size, &read, &error),
+        0);
+    head[read.header.at + uva__table_load(head + read.header.slots_at + 4, 2)] =
+        1;
+}
+
+/* Deltas of anything are joined, also of what has dictionaries itself. */
+START_TEST(deltas_are_joined)
+{
+    struct uva_encoder *encoder = NULL;
+    struct ArrowDeviceArray batch = {0};
+
+    nested(&encoder, 4, 3);
+    uva_encoder_free(encoder);
+    cut();
+    ck_assert_int_eq(count, 4);
+    ck_assert_int_eq(begin(0), 0);
+    for (int i = 1; i < 4; i++)
+        ck_assert_int_eq(take(i, &batch), 0);
+    uva_array_release(&batch);
+    make_delta(2);
+    ck_assert_int_eq(take(2, NULL), 0);
+    ck_assert_int_eq(take(2, NULL), 0);
+    ck_assert_int_eq(take(3, &batch), 0);
+    ck_assert_int_eq(batch.array.children[0]->dictionary->length, 6);
+    uva_array_release(&batch);
+}
+END_TEST
+
+static int8_t some_indices[] = {0, 1, 2};
+static int16_t short_indices[] = {0, 1, 2};
+static int32_t int_indices[] = {0, 1, 2};
+static int64_t long_indices[] = {0, 1, 2};
+
+static const struct {
+    const char *format;
+    void *data;
+    int width;
+} widths[] = {
+    {"c", some_indices, 1},  {"C", some_indices, 1}, {"s", short_indices, 2},
+    {"S", short_indices, 2}, {"i", int_indices, 4},  {"I", int_indices, 4},
+    {"l", long_indices, 8},  {"L", long_indices, 8},
+};
+
+/* Indices that are null may be anything. */
+START_TEST(indices_of_every_width_are_checked)
+{
+    static const int64_t tries[] = {2, 3, -1};
+
+    for (int i = 0; i < 3; i++) {
+        struct ArrowSchema values_schema, schema, root;
+        struct ArrowArray values, array, batch;
+        struct ArrowDeviceArray out = {0};
+        int code;
+
+        size = 0;
+        memcpy((char *)widths[_i].data + 2 * widths[_i].width, &tries[i],
+               (size_t)widths[_i].width);
+        texts(&values_schema, &values, 3);
+        indices(widths[_i].format, widths[_i].data, 3, &values_schema, &values,
+                &schema, &array);
+        group(&schema, &array, 1, &root, &batch);
+        encode_one(&root, &batch);
+        ck_assert_int_eq(begin(0), 0);
+        ck_assert_int_eq(take(1, NULL), 0);
+        code = take(2, &out);
+        if (i > 0)
+            fails(code, EPROTO, "an index points behind the dictionary");
+        else
+            ck_assert_int_eq(code, 0);
+        uva_array_release(&out);
+    }
+}
+END_TEST
+
+/* ---- run ends ----------------------------------------------------------- */
+
+static const int16_t ends[] = {2, 20000};
+
+/* Two runs. */
+static void runs(struct ArrowSchema *schema, struct ArrowArray *array)
+{
+    plain_schema(schema, "+r", "runs", 2);
+    plain_schema(schema->children[0], "s", "ends", 0);
+    plain_array(array, 20000, 0, 2);
+    plain_array(array->children[0], 2, 2, 0);
+    array->children[0]->buffers[1] = ends;
+    texts(schema->children[1], array->children[1], 2);
+}
+
+START_TEST(runs_that_cannot_be_joined_are_refused)
+{
+    struct ArrowSchema values_schema, schema, root;
+    struct ArrowArray values, array, batch;
+    struct ArrowDeviceArray out = {0};
+
+    runs(&values_schema, &values);
+    indices("c", low, 4, &values_schema, &values, &schema, &array);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_int_eq(take(1, NULL), 0);
+    make_delta(1);
+    ck_assert_int_eq(take(1, NULL), 0); /* 40,000 values */
+    fails(take(2, &out), EPROTO, "EOVERFLOW");
+    ck_assert_int_eq(begin(2000), 0);
+    ck_assert_int_eq(take(1, NULL), 0);
+    for (int i = 0; i < 1000 && error.code != EMSGSIZE; i++)
+        (void)take(1, NULL);
+    fails(error.code, EMSGSIZE, "dictionaries are too large");
+}
+END_TEST
+
+/* ---- schemas ------------------------------------------------------------ */
+
+START_TEST(a_schema_has_a_depth)
+{
+    struct ArrowSchema schema, deeper;
+    struct ArrowArray array, wider;
+
+    texts(&schema, &array, 1);
+    for (int i = 0; i < 59 + _i; i++) {
+        group(&schema, &array, 1, &deeper, &wider);
+        schema = deeper;
+        array = wider;
+    }
+    group(&schema, &array, 1, &deeper, &wider);
+    encode_one(&deeper, &wider);
+    if (_i == 0)
+        ck_assert_int_eq(begin(0), 0);
+    else if (_i == 2)
+        fails(begin(0), EPROTO, "nested too deeply");
+}
+END_TEST
+
+START_TEST(a_schema_has_a_size)
+{
+    static const int64_t limits[] = {1, 200, 400};
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+
+    texts(&schema, &array, 1);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    fails(begin(limits[_i]), EMSGSIZE, "too large");
+}
+END_TEST
+
+START_TEST(a_zone_has_a_length)
+{
+    char format[400] = "tsu:";
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+
+    memset(format + 4, 'Z', 300);
+    plain_schema(&schema, format, "when", 0);
+    plain_array(&array, 0, 2, 0);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    fails(begin(0), EPROTO, "field 'when': impossible parameters");
+}
+END_TEST
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* Decodes the stream in `messages`. */
+static int decode_all(void)
+{
+    struct ArrowSchema schema = {0};
+    int code;
+
+    uva__decoder_free(decoder);
+    decoder = uva__decoder_new(0);
+    if (decoder == NULL)
+        return ENOMEM;
+    code = uva__decoder_begin(decoder, &messages[0], &error);
+    if (code == 0)
+        code = uva__decoder_schema(decoder, &schema, &error);
+    uva_schema_release(&schema);
+    for (int i = 1; i < count && code == 0; i++) {
+        struct ArrowDeviceArray batch = {0};
+
+        code = take(i, &batch);
+        uva_array_release(&batch);
+    }
+    return code;
+}
+
+START_TEST(memory_that_runs_out_is_reported)
+{
+    struct uva_encoder *encoder = NULL;
+    bool failed = true;
+
+    nested(&encoder, 4, 2);
+    nested(&encoder, 4, 3); /* one delta, one replacement */
+    uva_encoder_free(encoder);
+    cut();
+    for (long k = 1; failed; k++) {
+        int code;
+
+        faulty_libc_fail(k);
+        code = decode_all();
+        failed = faulty_libc_stop();
+        ck_assert_int_eq(code, failed ? ENOMEM : 0);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("decoder");
+    TCase *all = suite_case(suite, "decoder", set_up, tear_down);
+
+    suite_add_loops(all, 0, 4, a_dictionary_has_one_type, NULL);
+    suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
+    suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
+    suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
+    suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
+              runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
+              memory_that_runs_out_is_reported, NULL);
+    return suite_run(suite);
+}
