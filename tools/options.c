@@ -16,6 +16,7 @@ enum name {
     NAME_ENTRYPOINT,
     NAME_URI,
     NAME_FILE,
+    NAME_FROM,
     NAME_OUTPUT,
     NAME_FORMAT,
     NAME_NULL,
@@ -39,6 +40,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_ENTRYPOINT] = "--entrypoint",
     [NAME_URI] = "--uri",
     [NAME_FILE] = "--file",
+    [NAME_FROM] = "--from",
     [NAME_OUTPUT] = "--output",
     [NAME_FORMAT] = "--format",
     [NAME_NULL] = "--null",
@@ -80,6 +82,7 @@ static enum name name_find(const char *arg, const char **value)
 static bool name_is_known(const struct uva__options *options, enum name name)
 {
     switch (name) {
+    case NAME_FROM:
     case NAME_OUTPUT:
     case NAME_FORMAT:
     case NAME_NULL:
@@ -171,6 +174,9 @@ static int value_set(struct uva__options *options, enum name name,
         return 0;
     case NAME_FILE:
         options->file = value;
+        return 0;
+    case NAME_FROM:
+        options->from = value;
         return 0;
     case NAME_OUTPUT:
         options->output = value;
@@ -304,6 +310,19 @@ static int options_read_sql(struct uva__options *options,
     return code;
 }
 
+/* A file with rows needs neither a driver nor a query. */
+static int options_check_from(const struct uva__options *options,
+                              struct uva_error *error)
+{
+    if (options->driver != NULL || options->sql != NULL ||
+        options->file != NULL || options->uri != NULL ||
+        options->n_settings > 0)
+        return uva_error_set(error, EINVAL,
+                             "--from reads rows from a file: it takes no "
+                             "driver, no database and no query");
+    return 0;
+}
+
 int uva__options_init(struct uva__options *options, char **args,
                       enum uva__options_set set, struct uva_error *error)
 {
@@ -314,12 +333,16 @@ int uva__options_init(struct uva__options *options, char **args,
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
+    code = options_check_csv(options, error);
+    if (code != 0)
+        return code;
+    if (options->from != NULL)
+        return options_check_from(options, error);
     if (options->driver == NULL && !options_have_scheme(options))
         return uva_error_set(error, EINVAL,
                              "no driver; name an ADBC driver with --driver, or "
                              "by the scheme of a URI");
-    code = options_check_csv(options, error);
-    return code == 0 ? options_read_sql(options, error) : code;
+    return options_read_sql(options, error);
 }
 
 void uva__options_fini(struct uva__options *options)

@@ -44,6 +44,7 @@ struct uva__options {
     const char *sql;           /* the query */
     char *sql_text;            /* owns: the query, if it was in a file */
     const char *file;       /* path of that; "-": standard input; NULL: none */
+    const char *from;       /* path of rows read instead; NULL: none */
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_write write; /* format, and how CSV is written */
     const char *trace;      /* path of the trace; NULL: none */

@@ -21,6 +21,7 @@
 
 #include "commands.h"
 #include "connect.h"
+#include "from.h"
 #include "heartbeat.h"
 #include "lines.h"
 #include "options.h"
@@ -32,6 +33,7 @@
 
 static const char HELP[] =
     "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
+    "       uvarrow query --from FILE [OPTION]...\n"
     "\n"
     "Runs SQL through an ADBC driver and writes the rows.\n"
     "\n"
@@ -43,6 +45,8 @@ static const char HELP[] =
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
     "  --file FILE                reads SQL from there, - from standard input\n"
+    "  --from FILE                reads Arrow IPC there instead; -: standard\n"
+    "                             input\n"
     "  --output FILE              writes there, not to standard output\n"
     "  --format FORMAT            arrow, csv or json (csv)\n"
     "  --no-header                CSV without the line of names\n"
@@ -297,7 +301,9 @@ static int query_start_stream(struct query *q)
 {
     struct uva_map map = {0};
 
-    q->stream = uva__connect(q->runtime, &q->options);
+    q->stream = q->options.from != NULL
+                    ? uva__from_stream(q->runtime, q->options.from)
+                    : uva__connect(q->runtime, &q->options);
     if (query_is_text(q) && uva__lines_map(&q->options.write, &map) != 0)
         return uva_error_set(&q->error, ENOMEM, "out of memory");
     if (query_is_text(q))

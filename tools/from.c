@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptor is the stream's own copy, so it is closed here at once. */
+#include "from.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "uvarrow/io.h"
+
+struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
+                                    const char *path)
+{
+    const bool is_input = strcmp(path, "-") == 0;
+    const int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    struct uva_error error = {0};
+    struct uva_stream *stream;
+
+    if (fd < 0) {
+        (void)uva_error_set(&error, errno, "cannot read %s: %s", path,
+                            strerror(errno));
+        return uva_stream_from_error(runtime, &error);
+    }
+    stream = uva_stream_from_file(runtime, fd, NULL);
+    if (!is_input)
+        (void)close(fd);
+    return stream;
+}
