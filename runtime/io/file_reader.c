@@ -47,7 +47,8 @@ static int file_no_memory(struct uva_error *error)
     return uva_error_set(error, ENOMEM, "out of memory");
 }
 
-/* Waits until there is something to read. ECANCELED after an interrupt. */
+/* Waits until there is something to read. Returns 0; ECANCELED after an
+ * interrupt; EINTR. */
 static int file_wait(const struct file_reader *r)
 {
     struct pollfd fds[] = {{.fd = r->fd, .events = POLLIN},
@@ -55,31 +56,31 @@ static int file_wait(const struct file_reader *r)
 
     if (r->is_seekable)
         return 0;
-    while (poll(fds, 2, -1) < 0)
-        if (errno != EINTR)
-            return errno;
+    if (poll(fds, 2, -1) < 0)
+        return errno;
     return fds[1].revents != 0 ? ECANCELED : 0;
 }
 
-/* Reads up to `size` bytes at the place of the framer. */
-static int file_read(const struct file_reader *r, uint8_t *to, size_t size,
-                     size_t *got, struct uva_error *error)
+/* Reads up to `size` bytes at `offset`, which is where the descriptor stands
+ * unless the format is that of files. */
+static int file_read(const struct file_reader *r, int64_t offset, uint8_t *to,
+                     size_t size, size_t *got, struct uva_error *error)
 {
-    ssize_t result;
+    const bool is_placed = r->framer.is_file && r->is_seekable;
+    ssize_t result = 0;
     int code;
 
     do {
         code = file_wait(r);
-        if (code != 0)
-            break;
-        result = r->footer == NULL
-                     ? read(r->fd, to, size)
-                     : pread(r->fd, to, size, r->base + r->framer.offset);
-        code = result < 0 ? errno : 0;
+        if (code == 0) {
+            result = is_placed ? pread(r->fd, to, size, r->base + offset)
+                               : read(r->fd, to, size);
+            code = result < 0 ? errno : 0;
+        }
     } while (code == EINTR || code == EAGAIN);
     if (code != 0)
         return uva_error_set(error, code, "cannot read at byte %" PRId64 ": %s",
-                             r->framer.offset, uv_strerror(-code));
+                             offset, uv_strerror(-code));
     *got = (size_t)result;
     return 0;
 }
@@ -94,7 +95,7 @@ static int file_read_message(struct file_reader *r, struct uva_error *error)
         size_t size, got = 0;
 
         uva__framer_want(&r->framer, &to, &size);
-        code = file_read(r, to, size, &got, error);
+        code = file_read(r, r->framer.offset, to, size, &got, error);
         if (code != 0)
             return code;
         if (got == 0) {
@@ -113,22 +114,39 @@ static int file_read_message(struct file_reader *r, struct uva_error *error)
 static int file_read_at(const struct file_reader *r, int64_t offset,
                         uint8_t *to, size_t size, struct uva_error *error)
 {
-    size_t done = 0;
+    int code = 0;
 
-    while (done < size) {
-        const ssize_t got = pread(r->fd, to + done, size - done,
-                                  r->base + offset + (int64_t)done);
+    while (size > 0 && code == 0) {
+        size_t got = 0;
 
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return uva_error_set(error, errno, "cannot read the footer: %s",
-                                 uv_strerror(-errno));
-        if (got == 0)
-            return uva_error_set(error, EPROTO,
+        code = file_read(r, offset, to, size, &got, error);
+        if (code == 0 && got == 0)
+            code = uva_error_set(error, EPROTO,
                                  "Arrow IPC: the file became shorter");
-        done += (size_t)got;
+        offset += (int64_t)got;
+        to += got;
+        size -= got;
     }
+    return code;
+}
+
+/* Whether the footer has a possible size. */
+static int file_check_footer(const struct file_reader *r,
+                             const uint8_t *trailer, int64_t *size,
+                             struct uva_error *error)
+{
+    if (memcmp(trailer + TRAILER - MAGIC, "ARROW1", MAGIC) != 0)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: the file does not end with ARROW1: it "
+                             "is cut off");
+    *size = (int32_t)uva__table_load(trailer, 4);
+    if (*size <= 0 || *size > r->size - FIRST_PLACE - TRAILER)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: a footer of %" PRId64 " bytes", *size);
+    if (*size > r->framer.max_bytes)
+        return uva_error_set(
+            error, EMSGSIZE,
+            "Arrow IPC: a footer of %" PRId64 " bytes (max_bytes)", *size);
     return 0;
 }
 
@@ -143,21 +161,7 @@ static int file_find_footer(const struct file_reader *r, int64_t *size,
         return uva_error_set(error, EPROTO,
                              "Arrow IPC: a file without a footer");
     code = file_read_at(r, r->size - TRAILER, trailer, TRAILER, error);
-    if (code != 0)
-        return code;
-    if (memcmp(trailer + TRAILER - MAGIC, "ARROW1", MAGIC) != 0)
-        return uva_error_set(error, EPROTO,
-                             "Arrow IPC: the file does not end with ARROW1: it "
-                             "is cut off");
-    *size = (int32_t)uva__table_load(trailer, 4);
-    if (*size <= 0 || *size > r->size - FIRST_PLACE - TRAILER)
-        return uva_error_set(error, EPROTO,
-                             "Arrow IPC: a footer of %" PRId64 " bytes", *size);
-    if (*size > r->framer.max_bytes)
-        return uva_error_set(
-            error, EMSGSIZE,
-            "Arrow IPC: a footer of %" PRId64 " bytes (max_bytes)", *size);
-    return 0;
+    return code == 0 ? file_check_footer(r, trailer, size, error) : code;
 }
 
 static int file_read_footer(struct file_reader *r, struct uva_error *error)
@@ -269,10 +273,11 @@ static int file_schema(void *ctx, struct ArrowSchema *out,
                        struct uva_error *error)
 {
     struct file_reader *r = ctx;
-    struct stat status;
+    struct stat status = {0};
     int code = 0;
 
-    if (fstat(r->fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    (void)fstat(r->fd, &status);
+    if (S_ISREG(status.st_mode)) {
         r->is_seekable = true;
         r->base = lseek(r->fd, 0, SEEK_CUR);
         r->size = status.st_size - r->base;
@@ -283,7 +288,7 @@ static int file_schema(void *ctx, struct ArrowSchema *out,
         size_t size, got = 0;
 
         uva__framer_want(&r->framer, &to, &size);
-        code = file_read(r, to, size, &got, error);
+        code = file_read(r, r->framer.offset, to, size, &got, error);
         if (code == 0)
             code = got == 0 ? uva__framer_end(&r->framer, r->any_end, error)
                             : uva__framer_add(&r->framer, got, error);

@@ -8,7 +8,10 @@
 #include "uvarrow/arrow.h"
 
 enum { VERSION_4 = 3, VERSION_5 = 4 };
-enum { PLACE_SIZE = 24, PAIR_MOST = 1 << 20 };
+enum { PLACE_SIZE = 24 };
+
+/* What the readers of metadata accept. */
+enum { MOST_PAIRS = 1 << 20, MOST_METADATA = 64 << 20 };
 
 static int head_malformed(const char *what, struct uva_error *error)
 {
@@ -149,6 +152,8 @@ static int head_pairs(const struct uva__table *table,
                       const struct uva__vector *vector, struct uva_pair *pairs,
                       int64_t *left, struct uva_error *error)
 {
+    const int64_t before = *left;
+
     *left -= 4;
     for (size_t i = 0; i < vector->count && *left >= 0; i++) {
         struct uva__table pair;
@@ -159,7 +164,7 @@ static int head_pairs(const struct uva__table *table,
             return head_malformed("metadata", error);
         *left -= (int64_t)(8 + pairs[i].key.size + pairs[i].value.size);
     }
-    if (*left < 0)
+    if (*left < 0 || before - *left > MOST_METADATA)
         return uva_error_set(error, EMSGSIZE, "too much metadata");
     return 0;
 }
@@ -175,7 +180,7 @@ int uva__ipc_metadata_read(const struct uva__table *table,
     *out = NULL;
     if (vector->count == 0)
         return 0;
-    if (vector->count > PAIR_MOST)
+    if (vector->count > MOST_PAIRS)
         return uva_error_set(error, EMSGSIZE, "too much metadata");
     pairs = malloc(vector->count * sizeof(*pairs));
     if (pairs == NULL)
@@ -184,12 +189,8 @@ int uva__ipc_metadata_read(const struct uva__table *table,
     *size = code == 0 ? (size_t)(before - *left) : 0;
     if (code == 0 && (*out = malloc(*size)) == NULL)
         code = uva_error_set(error, ENOMEM, "out of memory");
-    if (code == 0 &&
-        uva_metadata_encode(pairs, vector->count, *out, size) != 0) {
-        free(*out);
-        *out = NULL;
-        code = uva_error_set(error, EMSGSIZE, "too much metadata");
-    }
+    if (code == 0)
+        code = uva_metadata_encode(pairs, vector->count, *out, size);
     free(pairs);
     return code;
 }

@@ -487,6 +487,66 @@ START_TEST(a_zone_has_a_length)
 }
 END_TEST
 
+/* ---- metadata ----------------------------------------------------------- */
+
+/* Makes a stream without columns, and a batch with metadata: `pairs` times the
+ * same pair, with a value of `length` bytes. */
+static void tagged(size_t pairs, size_t length)
+{
+    struct uva__flatbuffer flat = {0};
+    struct uva_encoder *encoder = NULL;
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    char *text = calloc(length + 1, 1);
+    size_t pair, batch;
+
+    plain_schema(&schema, "+s", "", 0);
+    plain_array(&array, 0, 1, 0);
+    encode(&encoder, &schema, &array);
+    uva_encoder_free(encoder);
+    cut();
+    ck_assert_ptr_nonnull(text);
+    pair = uva__flatbuffer_string(&flat, text, (int64_t)length);
+    uva__flatbuffer_begin_table(&flat, 2);
+    uva__flatbuffer_set_place(&flat, 1, pair);
+    pair = uva__flatbuffer_end_table(&flat);
+    uva__flatbuffer_align(&flat, 4, 0);
+    for (size_t i = 0; i < pairs; i++)
+        uva__flatbuffer_put_place(&flat, pair);
+    pair = uva__flatbuffer_end_vector(&flat, pairs);
+    uva__flatbuffer_begin_table(&flat, 1);
+    batch = uva__flatbuffer_end_table(&flat);
+    uva__flatbuffer_begin_table(&flat, 5);
+    uva__flatbuffer_set_place(&flat, 2, batch);
+    uva__flatbuffer_set_place(&flat, 4, pair);
+    uva__flatbuffer_set(&flat, 0, 2, 4);
+    uva__flatbuffer_set(&flat, 1, 1, 3);
+    uva__flatbuffer_finish(&flat, uva__flatbuffer_end_table(&flat));
+    uva__blob_release(messages[1].head);
+    messages[1].head = uva__blob_new(flat.used);
+    ck_assert_ptr_nonnull(messages[1].head);
+    memcpy(messages[1].head->bytes, uva__flatbuffer_bytes(&flat), flat.used);
+    uva__flatbuffer_fini(&flat);
+    free(text);
+}
+
+START_TEST(metadata_has_a_limit)
+{
+    struct ArrowDeviceArray batch;
+
+    tagged(100, 100);
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_int_eq(take(1, &batch), 0);
+    uva_array_release(&batch);
+    ck_assert_int_eq(begin(8000), 0);
+    fails(take(1, &batch), EMSGSIZE, "too much metadata");
+    size = 0;
+    tagged((1 << 20) + 1, 0); /* more pairs than a block may have */
+    ck_assert_int_eq(begin(0), 0);
+    fails(take(1, &batch), EMSGSIZE, "too much metadata");
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* Decodes the stream in `messages`. */
@@ -517,10 +577,22 @@ START_TEST(memory_that_runs_out_is_reported)
     struct uva_encoder *encoder = NULL;
     bool failed = true;
 
-    nested(&encoder, 4, 2);
-    nested(&encoder, 4, 3); /* one delta, one replacement */
-    uva_encoder_free(encoder);
-    cut();
+    if (_i == 2) {
+        tagged(3, 3);
+    } else {
+        nested(&encoder, _i == 0 ? 4 : 0, 2);
+        nested(&encoder, _i == 0 ? 4 : 0, 3); /* a delta, a replacement */
+        uva_encoder_free(encoder);
+        cut();
+    }
+    if (_i == 1) { /* dictionaries that never came */
+        struct uva__message last = messages[count - 1];
+
+        messages[count - 1] = messages[1];
+        messages[1] = last;
+        while (count > 2)
+            uva__message_fini(&messages[--count]);
+    }
     for (long k = 1; failed; k++) {
         int code;
 
@@ -541,8 +613,9 @@ int main(void)
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
     suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
     suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
+    suite_add_loops(all, 0, 3, memory_that_runs_out_is_reported, NULL);
     suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
               runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
-              memory_that_runs_out_is_reported, NULL);
+              metadata_has_a_limit, NULL);
     return suite_run(suite);
 }

@@ -8,11 +8,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
 
+#include "io/flatbuffer_table.h"
 #include "io/ipc_message.h"
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
@@ -500,6 +503,8 @@ START_TEST(a_cut_is_reported)
     size = whole * (size_t)_i / 20;
     if (_i == 20)
         size = whole - 8; /* all but the marker of the end */
+    if (_i > 20)
+        size = (size_t)(_i - 21) * 6; /* in the schema */
     run(from_file());
     recording_ended(&f.got, UVA_END_FAILED, EPROTO, "the input ends at byte");
     recording_init(&f.got);
@@ -567,6 +572,16 @@ START_TEST(a_stream_that_ends_early_releases_the_socket)
 }
 END_TEST
 
+/* Whether all that is in the pipe was read. */
+static bool is_drained(void *ctx)
+{
+    int left = 0;
+
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return ioctl(ends[0], FIONREAD, &left) == 0 && left == 0;
+}
+
 /* A worker that waits for a pipe is woken: the fixture waits for its return,
  * and the other end stays open until then. */
 START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
@@ -579,7 +594,7 @@ START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
     stream = uva_stream_from_file(f.loop.runtime, ends[0], NULL);
     recording_init(&f.got);
     recording_start(&f.got, stream);
-    turn();
+    loop_until(&f.loop, is_drained, NULL);
     uva_stream_cancel(stream, 0, "enough");
     uva_stream_release(stream);
     close_peer();
@@ -747,6 +762,26 @@ START_TEST(a_changed_footer_is_harmless)
 }
 END_TEST
 
+/* The footer takes batches for dictionaries. */
+START_TEST(a_footer_may_not_swap_its_lists)
+{
+    struct uva__table footer;
+    uint8_t *slots, before[2];
+    size_t footer_size;
+
+    written = 0;
+    ck_assert(encode(UVA_FORMAT_ARROW_FILE, 0));
+    footer_size = (size_t)uva__table_load((uint8_t *)bytes + size - 10, 4);
+    ck_assert(uva__table_root((uint8_t *)bytes + size - 10 - footer_size,
+                              footer_size, &footer));
+    slots = (uint8_t *)(uintptr_t)footer.bytes + footer.slots_at;
+    memcpy(before, slots + 4, 2);
+    memcpy(slots + 4, slots + 6, 2);
+    memcpy(slots + 6, before, 2);
+    check_fails(EPROTO, "entry 0 of the footer is no dictionary");
+}
+END_TEST
+
 /* ---- limits and options ------------------------------------------------- */
 
 START_TEST(a_limit_is_kept)
@@ -809,6 +844,23 @@ START_TEST(options_are_checked)
     (void)uv_run(&other, UV_RUN_DEFAULT);
     ck_assert_int_eq(uv_loop_close(&other), 0);
     ck_assert_int_eq(released, 0);
+}
+END_TEST
+
+START_TEST(descriptors_that_run_out_are_reported)
+{
+    struct rlimit limit, small;
+    const int next = dup(0);
+
+    ck_assert_int_ge(next, 0);
+    (void)close(next);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    small = limit;
+    small.rlim_cur = (rlim_t)next + 1;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &small), 0);
+    check_refused(uva_stream_from_file(f.loop.runtime, 0, NULL), EMFILE,
+                  "eventfd");
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 END_TEST
 
@@ -921,13 +973,15 @@ int main(void)
     suite_add_loops(all, 0, 5, a_file_without_a_footer_is_refused, NULL);
     suite_add_loops(all, 0, 8, a_stream_without_memory_fails, NULL);
     suite_add_loops(all, 0, 8, a_changed_footer_is_harmless, NULL);
-    suite_add_loops(all, 1, 21, a_cut_is_reported, NULL);
+    suite_add_loops(all, 1, 25, a_cut_is_reported, NULL);
     suite_add(all, a_file_is_read_in_parallel, what_follows_stays_in_the_socket,
               options_may_be_left_out, an_end_without_a_marker_may_be_allowed,
               a_limit_releases_the_socket, a_closed_socket_fails_the_stream,
               a_broken_connection_fails_the_stream, something_else_is_refused,
               a_stream_has_a_schema, another_byte_order_is_refused,
               options_are_checked, a_socket_has_one_reader,
-              another_thread_is_refused, a_directory_cannot_be_read, NULL);
+              another_thread_is_refused, a_directory_cannot_be_read,
+              a_footer_may_not_swap_its_lists,
+              descriptors_that_run_out_are_reported, NULL);
     return suite_run(suite);
 }
