@@ -437,6 +437,136 @@ START_TEST(runs_that_cannot_be_joined_are_refused)
 }
 END_TEST
 
+/* ---- contents ----------------------------------------------------------- */
+
+static const int64_t wide_offsets[] = {0, 1, 2, 3};
+static const int32_t view_sizes[] = {1, 1, 1};
+static const int8_t codes[] = {0, 1, 0};
+static const int64_t data_sizes[] = {13};
+static const char long_text[] = "thirteen char";
+
+/* A column of three items, in a body with the buffers that matter first. */
+static void content(const char *format, struct ArrowSchema *schema,
+                    struct ArrowArray *array)
+{
+    const bool is_union = strncmp(format, "+u", 2) == 0;
+    const bool is_nested = format[0] == '+';
+    const int n_children = is_union ? 2 : is_nested ? 1 : 0;
+    const bool is_wide = strchr(format, 'L') != NULL || format[0] == 'U';
+    static const char views[3][16] = {
+        {13, 0, 0, 0, 't', 'h', 'i', 'r'}, {1, 0, 0, 0, 'x'}, {0}};
+
+    plain_schema(schema, format, "x", n_children);
+    plain_array(array, 3, 4, n_children); /* room for any of them */
+    array->n_buffers = format[0] == 'v'                 ? 4
+                       : strcmp(format, "+us:0,1") == 0 ? 1
+                       : is_nested && format[1] != 'v'  ? 2
+                                                        : 3;
+    for (int i = 0; i < n_children; i++) {
+        plain_schema(schema->children[i], "c", "", 0);
+        plain_array(array->children[i], 3, 2, 0);
+        array->children[i]->buffers[1] = low;
+    }
+    array->buffers[0] = is_union ? codes : NULL;
+    array->buffers[1] = is_wide ? (const void *)wide_offsets : offsets;
+    array->buffers[2] = is_nested ? (const void *)view_sizes : "abc";
+    if (format[0] == 'v') {
+        array->buffers[1] = views;
+        array->buffers[2] = long_text;
+        array->buffers[3] = data_sizes;
+    }
+}
+
+static const struct {
+    const char *format;
+    int at, width; /* of a number in the body */
+    int64_t value;
+    const char *text; /* NULL: it is right */
+} contents[] = {
+    {"u", 12, 4, 3, NULL},
+    {"u", 12, 4, 4, "offsets fall"},
+    {"u", 4, 4, 3, "offsets fall"},
+    {"u", 0, 4, -1, "offsets fall"},
+    {"U", 24, 8, 4, "offsets fall"},
+    {"U", 8, 8, 3, "offsets fall"},
+    {"U", 0, 8, -1, "offsets fall"},
+    {"+l", 12, 4, 4, "behind the child"},
+    {"+l", 12, 4, 2, NULL},
+    {"+L", 24, 8, 4, "behind the child"},
+    {"+L", 16, 8, 0, "behind the child"},
+    {"+vl", 0, 4, 2, NULL},
+    {"+vl", 0, 4, 3, "outside of the child"},
+    {"+vl", 0, 4, 4, "outside of the child"},
+    {"+vl", 0, 4, -1, "outside of the child"},
+    {"+vl", 16, 4, -1, "outside of the child"},
+    {"+vl", 16, 4, 4, "outside of the child"},
+    {"vu", 0, 4, 13, NULL},
+    {"vu", 0, 4, 14, "a view does not fit"},
+    {"vu", 0, 4, -1, "a view does not fit"},
+    {"vu", 8, 4, 1, "a view does not fit"},
+    {"vu", 8, 4, -1, "a view does not fit"},
+    {"vu", 12, 4, 1, "a view does not fit"},
+    {"vu", 12, 4, -1, "a view does not fit"},
+    {"vu", 4, 1, 'T', "a view does not fit"},
+    {"+ud:0,1", 8, 4, 2, NULL},
+    {"+ud:0,1", 8, 4, 3, "behind a child"},
+    {"+ud:0,1", 8, 4, -1, "behind a child"},
+    {"+ud:0,1", 1, 1, 2, "a code that no child has"},
+    {"+us:0,1", 1, 1, -1, "a code that no child has"},
+    {"+us:0,1", 1, 1, 0, NULL},
+};
+
+enum { CONTENTS = sizeof(contents) / sizeof(contents[0]) };
+
+START_TEST(contents_are_checked)
+{
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    struct ArrowDeviceArray out = {0};
+    int code;
+
+    content(contents[_i].format, &schema, &array);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    ck_assert_int_eq(begin(0), 0);
+    memcpy(messages[1].body->bytes + contents[_i].at, &contents[_i].value,
+           (size_t)contents[_i].width);
+    code = take(1, &out);
+    if (contents[_i].text != NULL)
+        fails(code, EPROTO, contents[_i].text);
+    else
+        ck_assert_msg(code == 0, "%s", error.message);
+    uva_array_release(&out);
+}
+END_TEST
+
+static const int16_t run_ends[][2] = {{2, 3}, {2, 2}, {0, 3}, {1, 2}};
+
+/* The encoder sends ends as they are, if the last one is right. */
+START_TEST(run_ends_are_checked)
+{
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    struct ArrowDeviceArray out = {0};
+    int code;
+
+    runs(&schema, &array);
+    array.length = 3;
+    array.children[0]->buffers[1] = run_ends[0];
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    ck_assert_int_eq(begin(0), 0);
+    memcpy(messages[1].body->bytes, run_ends[_i], 4);
+    code = take(1, &out);
+    if (_i > 0)
+        fails(code, EPROTO,
+              _i == 3 ? "the last run ends too early" : "run ends do not grow");
+    else
+        ck_assert_int_eq(code, 0);
+    uva_array_release(&out);
+}
+END_TEST
+
 /* ---- schemas ------------------------------------------------------------ */
 
 START_TEST(a_schema_has_a_depth)
@@ -611,6 +741,8 @@ int main(void)
 
     suite_add_loops(all, 0, 4, a_dictionary_has_one_type, NULL);
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
+    suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
+    suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
     suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
     suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
     suite_add_loops(all, 0, 3, memory_that_runs_out_is_reported, NULL);
