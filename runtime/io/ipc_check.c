@@ -191,13 +191,11 @@ static const char *check_runs(const struct uva__ipc_field *field,
     int64_t last = 0;
 
     (void)data_size;
-    if (ends->null_count != 0)
-        return "a run end is null";
     for (int64_t i = 0; i < ends->length; i++) {
         const int64_t end = uva__ipc_integer(ends->buffers[1], width, i);
 
-        if (end <= last)
-            return "run ends do not grow";
+        if (end <= last || ends->null_count != 0)
+            return "run ends do not grow, or are null";
         last = end;
     }
     if (last < array->length)
