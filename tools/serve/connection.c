@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Input is kept in one text, of which the loop in connection_work() reads one
+ * request after the other. It stops while a request is being answered or much
+ * waits to be written, and reading from the socket stops when the text is long.
+ */
+#include "connection.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "http.h"
+
+/* Input that waits while a request is answered. */
+#define INPUT_MOST 65536
+
+/* Bytes to be written above which nothing more is taken. */
+#define QUEUE_MOST 262144
+
+static void connection_work(struct uva__connection *c);
+
+static struct uva__connection *connection_of(struct uva__transport *transport)
+{
+    return (struct uva__connection *)transport;
+}
+
+/* ---- waits --------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer);
+
+static void wait_at_most(struct uva__connection *c, int64_t ms)
+{
+    c->queued = 0;
+    (void)uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+}
+
+/* Sets the limit of what the connection waits for now. */
+static void connection_wait(struct uva__connection *c)
+{
+    const struct uva__limits *limits = c->http->limits;
+    const size_t queued = uva__transport_queued(&c->transport);
+
+    if (queued > 0)
+        wait_at_most(c, limits->write_ms);
+    else if (c->phase == UVA__CONNECTION_LINGERING)
+        wait_at_most(c, limits->linger_ms);
+    else if (c->phase == UVA__CONNECTION_ANSWERING)
+        (void)uv_timer_stop(&c->timer); /* a query takes its time */
+    else
+        wait_at_most(c, c->answered == 0 ? limits->head_ms : limits->idle_ms);
+    c->queued = queued;
+}
+
+/* A write has got somewhere, or the client has not taken a byte. */
+static bool connection_has_progress(const struct uva__connection *c)
+{
+    return c->queued > 0 && uva__transport_queued(&c->transport) < c->queued;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct uva__connection *c = timer->data;
+
+    if (connection_has_progress(c)) {
+        connection_wait(c);
+        return;
+    }
+    if (c->phase != UVA__CONNECTION_LINGERING)
+        c->http->stats.timed_out++;
+    if (c->phase == UVA__CONNECTION_READING && c->queued == 0 &&
+        c->request.phase != UVA__REQUEST_IDLE) {
+        uva__connection_fail(c, 408, NULL, NULL, "the request took too long",
+                             NULL);
+        return;
+    }
+    uva__connection_close(c);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void connection_free(struct uva__connection *c)
+{
+    struct uva__http *http = c->http;
+
+    uva__request_fini(&c->request);
+    uva__bytes_clear(&c->input, 0);
+    free(c);
+    uva__http_forget(http);
+}
+
+static void on_handle_closed(struct uva__connection *c)
+{
+    if (--c->handles == 0)
+        connection_free(c);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_handle_closed(handle->data);
+}
+
+static void on_closed(struct uva__transport *transport)
+{
+    on_handle_closed(connection_of(transport));
+}
+
+/* Reports what was answered, once for each request. */
+static void connection_log(struct uva__connection *c, bool is_whole)
+{
+    const struct uva__http_handler *handler = &c->http->handler;
+
+    if (c->status != 0 && handler->on_answered != NULL)
+        handler->on_answered(
+            handler->ctx,
+            &(struct uva__http_entry){.connection = c,
+                                      .status = c->status,
+                                      .bytes = c->bytes,
+                                      .ns = (int64_t)(uv_hrtime() - c->begun),
+                                      .is_whole = is_whole});
+    c->status = 0;
+}
+
+/* Ends the answer under way, if there is one. */
+static void connection_leave(struct uva__connection *c)
+{
+    const struct uva__answer_events events = c->events;
+
+    memset(&c->events, 0, sizeof(c->events));
+    if (events.on_gone == NULL)
+        return;
+    if (c->status == 0)
+        c->status = 499; /* the client left before the answer: in logs only */
+    connection_log(c, false);
+    events.on_gone(events.ctx);
+}
+
+static void connection_close(struct uva__connection *c, bool reset)
+{
+    if (c->phase == UVA__CONNECTION_CLOSED)
+        return;
+    c->phase = UVA__CONNECTION_CLOSED;
+    *c->previous = c->next;
+    if (c->next != NULL)
+        c->next->previous = c->previous;
+    uva__transport_close(&c->transport, reset);
+    uv_close((uv_handle_t *)&c->timer, on_timer_closed);
+    connection_leave(c);
+}
+
+void uva__connection_close(struct uva__connection *connection)
+{
+    connection_close(connection, false);
+}
+
+/* Ends our side, and reads on until the client ends its side. */
+static void connection_linger(struct uva__connection *c, bool cut)
+{
+    c->phase = UVA__CONNECTION_LINGERING;
+    uva__bytes_clear(&c->input, 0);
+    c->looked_at = 0;
+    uva__transport_shutdown(&c->transport, cut);
+    if (c->phase == UVA__CONNECTION_CLOSED)
+        return;
+    if (c->has_ended && uva__transport_queued(&c->transport) == 0) {
+        connection_close(c, false);
+        return;
+    }
+    uva__transport_read(&c->transport, !c->has_ended);
+    connection_wait(c);
+}
+
+void uva__connection_drain(struct uva__connection *connection)
+{
+    connection->keeps_alive = false;
+    connection->request.keeps_alive = false;
+    if (connection->phase == UVA__CONNECTION_READING)
+        connection_linger(connection, false);
+}
+
+/* ---- answers ------------------------------------------------------------- */
+
+/* The answer is complete. The next request is looked at, here or by the loop
+ * over the input that called the handler. */
+static void connection_next(struct uva__connection *c, bool is_whole, bool cut)
+{
+    memset(&c->events, 0, sizeof(c->events));
+    connection_log(c, is_whole);
+    c->answered++;
+    if (!c->keeps_alive || c->http->is_draining) {
+        connection_linger(c, cut);
+        return;
+    }
+    c->phase = UVA__CONNECTION_READING;
+    uva__request_reset(&c->request);
+    connection_wait(c);
+    if (!c->is_working)
+        connection_work(c);
+}
+
+static int connection_write(struct uva__connection *c,
+                            const struct uva__bytes *head,
+                            const struct uva__transport_part *part,
+                            const char *tail)
+{
+    const int code = uva__transport_write(&c->transport, uva__bytes_text(head),
+                                          head->size, part, tail, strlen(tail));
+
+    if (code != 0)
+        connection_close(c, true);
+    else if (c->phase != UVA__CONNECTION_READING)
+        connection_wait(c);
+    return code;
+}
+
+/* Settles how the answer is framed, and appends its head. */
+static int connection_head(struct uva__connection *c,
+                           struct uva__response *response,
+                           struct uva__bytes *out)
+{
+    c->phase = UVA__CONNECTION_ANSWERING;
+    c->status = response->status;
+    c->bytes = 0;
+    c->is_headless = c->request.method == UVA__METHOD_HEAD;
+    c->is_chunked = response->length < 0 && !c->request.is_old;
+    c->keeps_alive = c->request.keeps_alive &&
+                     c->request.phase == UVA__REQUEST_COMPLETE &&
+                     !c->http->is_draining;
+    response->is_chunked = c->is_chunked;
+    response->keeps_alive = c->keeps_alive;
+    return uva__response_head(response, out);
+}
+
+void uva__connection_answer(struct uva__connection *connection, int status,
+                            const char *type, const char *origin,
+                            const char *more, const char *body, size_t size)
+{
+    struct uva__response response = {.status = status,
+                                     .type = type,
+                                     .length = (int64_t)size,
+                                     .origin = origin,
+                                     .more = more};
+    struct uva__bytes text = {0};
+    int code = connection_head(connection, &response, &text);
+
+    if (code == 0 && !connection->is_headless && body != NULL) {
+        code = uva__bytes_add(&text, body, size);
+        connection->bytes = (int64_t)size;
+    }
+    memset(&connection->events, 0, sizeof(connection->events));
+    if (code != 0)
+        connection_close(connection, true);
+    else if (connection_write(connection, &text, NULL, "") == 0)
+        connection_next(connection, true, false);
+    uva__bytes_clear(&text, 0);
+}
+
+void uva__connection_fail(struct uva__connection *connection, int status,
+                          const char *origin, const char *more,
+                          const char *message, const char *const *members)
+{
+    struct uva__bytes text = {0};
+
+    if (uva__response_error(status, message, members, &text) != 0)
+        connection_close(connection, true);
+    else
+        uva__connection_answer(connection, status, "application/json", origin,
+                               more, text.data, text.size);
+    uva__bytes_clear(&text, 0);
+}
+
+void uva__connection_defer(struct uva__connection *connection,
+                           const struct uva__answer_events *events)
+{
+    connection->phase = UVA__CONNECTION_ANSWERING;
+    connection->events = *events;
+    connection->was_full = false;
+    connection_wait(connection);
+}
+
+int uva__connection_begin(struct uva__connection *connection, int status,
+                          const char *type, const char *origin,
+                          const char *more)
+{
+    struct uva__response response = {.status = status,
+                                     .type = type,
+                                     .length = -1,
+                                     .origin = origin,
+                                     .more = more};
+    struct uva__bytes text = {0};
+    int code = connection_head(connection, &response, &text);
+
+    if (code == 0)
+        code = connection_write(connection, &text, NULL, "");
+    else
+        connection_close(connection, true);
+    uva__bytes_clear(&text, 0);
+    return code;
+}
+
+int uva__connection_send(struct uva__connection *connection,
+                         const struct uva__transport_part *part, int64_t bytes)
+{
+    struct uva__bytes head = {0};
+    char size[24] = "";
+    int code;
+
+    assert(connection->status != 0 && bytes > 0);
+    if (connection->is_headless) {
+        if (part->release != NULL)
+            part->release(part->owner);
+        return 0;
+    }
+    if (connection->is_chunked)
+        (void)snprintf(size, sizeof(size), "%" PRIx64 "\r\n", (uint64_t)bytes);
+    head.data = size;
+    head.size = strlen(size);
+    connection->bytes += bytes;
+    code = connection_write(connection, &head, part,
+                            connection->is_chunked ? "\r\n" : "");
+    return code;
+}
+
+bool uva__connection_is_full(struct uva__connection *connection)
+{
+    const bool full =
+        uva__transport_queued(&connection->transport) >= QUEUE_MOST;
+
+    connection->was_full |= full;
+    return full;
+}
+
+void uva__connection_end(struct uva__connection *connection)
+{
+    const struct uva__bytes none = {0};
+
+    assert(connection->status != 0);
+    memset(&connection->events, 0, sizeof(connection->events));
+    if (connection->is_chunked && !connection->is_headless &&
+        connection_write(connection, &none, NULL, "0\r\n\r\n") != 0)
+        return;
+    connection_next(connection, true, false);
+}
+
+/* Only chunks have an end that can be missing. In HTTP/1.0 the close is the
+ * end, unless it is a reset. */
+void uva__connection_cut(struct uva__connection *connection)
+{
+    memset(&connection->events, 0, sizeof(connection->events));
+    connection->keeps_alive = false;
+    if (connection->is_chunked) {
+        connection_next(connection, false, true);
+        return;
+    }
+    connection_log(connection, false);
+    connection_close(connection, true);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Takes the input that the request was read from out of the text. */
+static void input_compact(struct uva__connection *c)
+{
+    if (c->phase == UVA__CONNECTION_CLOSED)
+        return;
+    uva__bytes_skip(&c->input, c->looked_at);
+    c->looked_at = 0;
+    if (c->input.size == 0)
+        uva__bytes_clear(&c->input, 4096);
+    uva__transport_read(&c->transport,
+                        !c->has_ended && c->input.size < INPUT_MOST);
+}
+
+/* The head is complete: it may be refused, or its client wants to be asked for
+ * the body. */
+static void connection_on_head(struct uva__connection *c)
+{
+    const struct uva__http_handler *handler = &c->http->handler;
+    const char *go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    const struct uva__bytes none = {0};
+
+    if (!c->request.has_body)
+        return; /* on_request follows at once */
+    if (handler->on_head != NULL)
+        handler->on_head(handler->ctx, c);
+    if (c->phase != UVA__CONNECTION_READING)
+        return;
+    wait_at_most(c, c->http->limits->body_ms);
+    if (c->request.expects_continue && c->looked_at == c->input.size)
+        (void)connection_write(c, &none, NULL, go_on);
+}
+
+static void connection_on_request(struct uva__connection *c)
+{
+    const struct uva__http_handler *handler = &c->http->handler;
+
+    c->http->stats.requests++;
+    c->phase = UVA__CONNECTION_ANSWERING;
+    handler->on_request(handler->ctx, c);
+    assert(c->phase != UVA__CONNECTION_ANSWERING || c->events.on_gone != NULL);
+}
+
+static void connection_on_refused(struct uva__connection *c)
+{
+    c->http->stats.malformed++;
+    c->request.keeps_alive = false;
+    uva__connection_fail(c, c->request.status, NULL, NULL, c->request.why,
+                         NULL);
+}
+
+/* Reads what there is of the present request. */
+static void request_step(struct uva__connection *c)
+{
+    const bool is_new = c->request.phase == UVA__REQUEST_IDLE;
+
+    if (is_new)
+        c->begun = uv_hrtime();
+    c->looked_at += uva__request_feed(&c->request,
+                                      uva__bytes_text(&c->input) + c->looked_at,
+                                      c->input.size - c->looked_at);
+    if (is_new && c->request.phase == UVA__REQUEST_HEAD)
+        wait_at_most(c, c->http->limits->head_ms);
+    switch (c->request.phase) {
+    case UVA__REQUEST_READY:
+        connection_on_head(c);
+        break;
+    case UVA__REQUEST_COMPLETE:
+        connection_on_request(c);
+        break;
+    case UVA__REQUEST_FAILED:
+        connection_on_refused(c);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Whether a step would read something. Behind its head a request may
+ * have no body. */
+static bool connection_can_step(const struct uva__connection *c)
+{
+    return c->phase == UVA__CONNECTION_READING &&
+           (c->looked_at < c->input.size ||
+            c->request.phase == UVA__REQUEST_READY) &&
+           uva__transport_queued(&c->transport) < QUEUE_MOST;
+}
+
+static void connection_work(struct uva__connection *c)
+{
+    assert(!c->is_working);
+    c->is_working = true;
+    while (connection_can_step(c))
+        request_step(c);
+    c->is_working = false;
+    input_compact(c);
+    if (c->phase == UVA__CONNECTION_READING && c->has_ended &&
+        c->input.size == 0)
+        connection_linger(c, false);
+}
+
+/* ---- the transport ------------------------------------------------------- */
+
+static void on_data(struct uva__transport *transport, const char *data,
+                    size_t size)
+{
+    struct uva__connection *c = connection_of(transport);
+
+    if (c->phase == UVA__CONNECTION_LINGERING)
+        return;
+    if (uva__bytes_add(&c->input, data, size) != 0) {
+        connection_close(c, true);
+        return;
+    }
+    if (c->phase != UVA__CONNECTION_READING)
+        uva__transport_read(&c->transport, c->input.size < INPUT_MOST);
+    else
+        connection_work(c);
+}
+
+/* A client that has ended its side during an answer is taken for gone: a close
+ * looks no different. Requests that were sent before are answered. */
+static void on_end(struct uva__transport *transport, int code)
+{
+    struct uva__connection *c = connection_of(transport);
+
+    c->has_ended = true;
+    if (code != 0 || c->events.on_gone != NULL)
+        connection_close(c, false);
+    else if (c->phase == UVA__CONNECTION_READING)
+        connection_work(c);
+    else if (uva__transport_queued(transport) == 0)
+        connection_close(c, false);
+}
+
+static void on_written(struct uva__transport *transport, int code)
+{
+    struct uva__connection *c = connection_of(transport);
+    const size_t queued = uva__transport_queued(transport);
+
+    if (code != 0) {
+        connection_close(c, false);
+        return;
+    }
+    if (c->phase == UVA__CONNECTION_LINGERING && c->has_ended && queued == 0) {
+        connection_close(c, false);
+        return;
+    }
+    if (c->phase != UVA__CONNECTION_READING ||
+        (c->request.phase == UVA__REQUEST_IDLE && queued == 0))
+        connection_wait(c);
+    if (c->phase == UVA__CONNECTION_READING && queued < QUEUE_MOST / 2)
+        connection_work(c);
+    if (c->was_full && queued < QUEUE_MOST / 2 &&
+        c->events.on_writable != NULL) {
+        c->was_full = false;
+        c->events.on_writable(c->events.ctx);
+    }
+}
+
+static const struct uva__transport_events EVENTS = {
+    .on_data = on_data,
+    .on_end = on_end,
+    .on_written = on_written,
+    .on_closed = on_closed,
+};
+
+/* ---- begin --------------------------------------------------------------- */
+
+static void connection_name_peer(struct uva__connection *c)
+{
+    struct sockaddr_storage address;
+    int size = sizeof(address);
+
+    (void)snprintf(c->peer, sizeof(c->peer), "-");
+    if (uv_tcp_getpeername(&c->transport.tcp, (struct sockaddr *)&address,
+                           &size) == 0)
+        (void)uv_ip_name((struct sockaddr *)&address, c->peer, sizeof(c->peer));
+}
+
+int uva__connection_open(struct uva__http *http, uv_stream_t *listener)
+{
+    struct uva__connection *c = calloc(1, sizeof(*c));
+    int code;
+
+    if (c == NULL)
+        return ENOMEM;
+    c->http = http;
+    c->next = http->first;
+    c->previous = &http->first;
+    if (c->next != NULL)
+        c->next->previous = &c->next;
+    http->first = c;
+    uva__request_init(&c->request, http->limits);
+    (void)uv_timer_init(listener->loop, &c->timer);
+    c->timer.data = c;
+    c->handles = 2;
+    code = uva__transport_accept(&c->transport, listener, http->tls, &EVENTS);
+    if (code != 0) {
+        connection_close(c, true);
+        return 0;
+    }
+    connection_name_peer(c);
+    connection_wait(c);
+    uva__transport_read(&c->transport, true);
+    return 0;
+}
+
+static void on_refused(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void uva__connection_refuse(uv_stream_t *listener)
+{
+    static char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                         "Retry-After: 1\r\nContent-Length: 0\r\n"
+                         "Connection: close\r\n\r\n";
+    uv_buf_t buffer = uv_buf_init(text, sizeof(text) - 1);
+    uv_tcp_t *tcp = calloc(1, sizeof(*tcp));
+
+    if (tcp == NULL)
+        return;
+    (void)uv_tcp_init(listener->loop, tcp);
+    if (uv_accept(listener, (uv_stream_t *)tcp) == 0)
+        (void)uv_try_write((uv_stream_t *)tcp, &buffer, 1);
+    uv_close((uv_handle_t *)tcp, on_refused);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection of a client: requests are read one after the other, each is
+ * answered before the next is looked at, and every wait has a limit.
+ *
+ * Happy path:  open -> (head -> on_head -> body -> on_request -> answer)* ->
+ *              the client closes -> closed.
+ * What fails:  a malformed request and one above a limit get an error and a
+ *              close; a client that leaves during an answer, or takes nothing
+ *              of it, is closed at once, and the answer's on_gone is called.
+ * At the end:  a connection that we close ends our side first, and reads on
+ *              for a moment: a close with unread bytes would be a reset, which
+ *              can destroy the last answer. */
+#ifndef UVA_SERVE_CONNECTION_H
+#define UVA_SERVE_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "request.h"
+#include "response.h"
+#include "transport.h"
+
+struct uva__http;
+
+/* What an answer that is not given at once is called for. Neither is called
+ * after uva__connection_end() or uva__connection_cut(). */
+struct uva__answer_events {
+    /* more can be sent */
+    void (*on_writable)(void *ctx);
+    /* the connection has ended: nothing can be sent. The last call. */
+    void (*on_gone)(void *ctx);
+    void *ctx; /* borrows, until the end, the cut or on_gone */
+};
+
+enum uva__connection_phase {
+    UVA__CONNECTION_READING = 0, /* a request, or waits for one */
+    UVA__CONNECTION_ANSWERING,   /* it; more input waits */
+    UVA__CONNECTION_LINGERING,   /* our side has ended; input is dropped */
+    UVA__CONNECTION_CLOSED       /* on_closed is due */
+};
+
+/* A connection. */
+struct uva__connection {
+    struct uva__transport transport;   /* first */
+    struct uva__http *http;            /* borrows: the server */
+    struct uva__connection *next;      /* in its list */
+    struct uva__connection **previous; /* what points to this one */
+    uv_timer_t timer;                  /* limits the present wait */
+    int handles;                       /* timer and socket, until closed */
+    enum uva__connection_phase phase;  /* as above */
+    struct uva__request request;       /* the present one */
+    struct uva__bytes input;           /* bytes that were not looked at */
+    size_t looked_at;                  /* bytes of it that were */
+    struct uva__answer_events events;  /* of an answer under way; or NULLs */
+    size_t queued;    /* bytes to write when the timer was set; or 0 */
+    uint64_t begun;   /* time of the request's first byte */
+    int64_t answered; /* requests so far */
+    int64_t bytes;    /* of the present answer's body */
+    int status;       /* of the present answer; 0: none */
+    bool is_chunked;  /* the present answer */
+    bool is_headless; /* its request was HEAD: no body is sent */
+    bool keeps_alive; /* behind the present answer */
+    bool is_working;  /* inside the loop over the input */
+    bool was_full;    /* on_writable is due */
+    bool has_ended;   /* the client sends nothing more */
+    char peer[64];    /* its address */
+};
+
+/* Accepts the connection that waits. Returns 0 or an errno. Thread: loop, as
+ * all here. */
+UVA_MUST_CHECK int uva__connection_open(struct uva__http *http,
+                                        uv_stream_t *listener);
+
+/* Accepts a connection, answers 503 before it was asked, and closes it. */
+void uva__connection_refuse(uv_stream_t *listener);
+
+/* Answers the request with all of a body (copied; NULL: none). `more` are
+ * further lines of the head, or NULL; `origin` is a site that may read it, or
+ * NULL. */
+void uva__connection_answer(struct uva__connection *connection, int status,
+                            const char *type, const char *origin,
+                            const char *more, const char *body, size_t size);
+
+/* Answers with an error as JSON. `members` as in uva__response_error(). */
+void uva__connection_fail(struct uva__connection *connection, int status,
+                          const char *origin, const char *more,
+                          const char *message, const char *const *members);
+
+/* States that the answer comes later. */
+void uva__connection_defer(struct uva__connection *connection,
+                           const struct uva__answer_events *events);
+
+/* Begins a body of unknown length, after a deferral. Returns 0, or an errno:
+ * on_gone was called. */
+UVA_MUST_CHECK int uva__connection_begin(struct uva__connection *connection,
+                                         int status, const char *type,
+                                         const char *origin, const char *more);
+
+/* Sends a part of it, of `bytes` in all, which are more than 0. Takes `part`.
+ * Returns 0, or an errno: on_gone was called. */
+UVA_MUST_CHECK int uva__connection_send(struct uva__connection *connection,
+                                        const struct uva__transport_part *part,
+                                        int64_t bytes);
+
+/* Returns whether enough waits to be written; if so, on_writable follows. */
+bool uva__connection_is_full(struct uva__connection *connection);
+
+/* Ends the body. */
+void uva__connection_end(struct uva__connection *connection);
+
+/* Ends it before it is complete: the client sees that something is missing. */
+void uva__connection_cut(struct uva__connection *connection);
+
+/* Closes it behind the present answer; at once if there is none. */
+void uva__connection_drain(struct uva__connection *connection);
+
+/* Closes it at once. */
+void uva__connection_close(struct uva__connection *connection);
+
+#endif

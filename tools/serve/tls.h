@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TLS by OpenSSL, which reads and writes memory alone: bytes of the socket go
+ * in and out of a session as the transport moves them. */
+#ifndef UVA_SERVE_TLS_H
+#define UVA_SERVE_TLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bytes.h"
+#include "uvarrow/base.h"
+
+struct uva__tls;         /* a certificate and its key */
+struct uva__tls_session; /* of one connection */
+
+/* Loads a chain of certificates and a key, both PEM. TLS 1.2 and later.
+ * Returns 0 and gives `out`, freed by uva__tls_free(); EINVAL with a text.
+ * Thread: loop, as all here. */
+UVA_MUST_CHECK int uva__tls_new(const char *certificate, const char *key,
+                                struct uva__tls **out, struct uva_error *error);
+
+/* NULL is allowed. */
+void uva__tls_free(struct uva__tls *tls);
+
+/* Returns NULL without memory. */
+struct uva__tls_session *uva__tls_session_new(struct uva__tls *tls);
+
+/* NULL is allowed. */
+void uva__tls_session_free(struct uva__tls_session *session);
+
+/* Takes bytes that the socket has received. Returns 0 or ENOMEM. */
+UVA_MUST_CHECK int uva__tls_session_put(struct uva__tls_session *session,
+                                        const void *data, size_t size);
+
+/* Reads decrypted bytes. Returns their number; 0: no more for now; -1: the
+ * session has failed or its peer has closed it. */
+int uva__tls_session_read(struct uva__tls_session *session, void *data,
+                          size_t size);
+
+/* Encrypts. Returns 0; EPROTO if the session cannot write; ENOMEM. */
+UVA_MUST_CHECK int uva__tls_session_write(struct uva__tls_session *session,
+                                          const void *data, size_t size);
+
+/* Announces the end of what is written: a reader knows that it was not cut. */
+void uva__tls_session_end(struct uva__tls_session *session);
+
+/* Appends what the socket has to send: records, replies of the handshake.
+ * Returns 0 or ENOMEM. */
+UVA_MUST_CHECK int uva__tls_session_take(struct uva__tls_session *session,
+                                         struct uva__bytes *out);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plain buffers go to libuv as they are, and are released when it has written
+ * them. Under TLS they are encrypted into a text of our own, and released at
+ * once. */
+#include "transport.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define READ_SIZE 65536
+
+/* What one callback reads into: it is empty again when the callback returns. */
+static char read_room[READ_SIZE];
+static char plain_room[READ_SIZE];
+
+/* A write under way. */
+struct write {
+    uv_write_t request;
+    struct uva__transport *transport; /* borrows */
+    struct uva__transport_part part;  /* owns; without a release under TLS */
+    struct uva__bytes text;           /* owns: records of TLS */
+    char *tail;                       /* borrows from `head` */
+    char head[];                      /* copies of head and tail */
+};
+
+/* ---- writing ------------------------------------------------------------- */
+
+static void part_release(const struct uva__transport_part *part)
+{
+    if (part != NULL && part->release != NULL)
+        part->release(part->owner);
+}
+
+static void write_free(struct write *w)
+{
+    part_release(&w->part);
+    uva__bytes_clear(&w->text, 0);
+    free(w);
+}
+
+static void on_written(uv_write_t *request, int status)
+{
+    struct write *w = request->data;
+    struct uva__transport *transport = w->transport;
+
+    write_free(w);
+    if (!transport->is_closing)
+        transport->events->on_written(transport, -status);
+}
+
+static struct write *write_new(struct uva__transport *transport,
+                               const char *head, size_t head_size,
+                               const char *tail, size_t tail_size)
+{
+    struct write *w = malloc(sizeof(*w) + head_size + tail_size);
+
+    if (w == NULL)
+        return NULL;
+    memset(w, 0, sizeof(*w));
+    w->transport = transport;
+    w->request.data = w;
+    w->tail = w->head + head_size;
+    if (head_size > 0)
+        memcpy(w->head, head, head_size);
+    if (tail_size > 0)
+        memcpy(w->tail, tail, tail_size);
+    return w;
+}
+
+static int write_start(struct write *w, const uv_buf_t *buffers, unsigned count)
+{
+    const int code = uv_write(&w->request, (uv_stream_t *)&w->transport->tcp,
+                              buffers, count, on_written);
+
+    if (code != 0)
+        write_free(w);
+    return -code;
+}
+
+/* Sends what the session has to send. */
+static int tls_flush(struct uva__transport *transport)
+{
+    struct write *w = write_new(transport, NULL, 0, NULL, 0);
+    uv_buf_t buffer;
+
+    if (w == NULL)
+        return ENOMEM;
+    if (uva__tls_session_take(transport->tls, &w->text) != 0) {
+        write_free(w);
+        return ENOMEM;
+    }
+    if (w->text.size == 0) {
+        write_free(w);
+        return 0;
+    }
+    buffer = uv_buf_init(w->text.data, (unsigned)w->text.size);
+    return write_start(w, &buffer, 1);
+}
+
+static int tls_write(struct uva__transport *transport, const char *head,
+                     size_t head_size, const struct uva__transport_part *part,
+                     const char *tail, size_t tail_size)
+{
+    int code = uva__tls_session_write(transport->tls, head, head_size);
+    size_t i;
+
+    for (i = 0; part != NULL && code == 0 && i < part->count; i++)
+        code = uva__tls_session_write(transport->tls, part->buffers[i].base,
+                                      part->buffers[i].len);
+    part_release(part);
+    if (code == 0)
+        code = uva__tls_session_write(transport->tls, tail, tail_size);
+    return code == 0 ? tls_flush(transport) : code;
+}
+
+static int plain_write(struct write *w, size_t head_size, size_t tail_size)
+{
+    const size_t count = w->part.count + 2;
+    uv_buf_t few[8], *buffers = few;
+    unsigned n = 0;
+    size_t i;
+    int code;
+
+    if (count > sizeof(few) / sizeof(*few))
+        buffers = calloc(count, sizeof(*buffers));
+    if (buffers == NULL) {
+        write_free(w);
+        return ENOMEM;
+    }
+    if (head_size > 0)
+        buffers[n++] = uv_buf_init(w->head, (unsigned)head_size);
+    for (i = 0; i < w->part.count; i++)
+        buffers[n++] = w->part.buffers[i];
+    if (tail_size > 0)
+        buffers[n++] = uv_buf_init(w->tail, (unsigned)tail_size);
+    code = write_start(w, buffers, n);
+    if (buffers != few)
+        free(buffers);
+    return code;
+}
+
+int uva__transport_write(struct uva__transport *transport, const char *head,
+                         size_t head_size,
+                         const struct uva__transport_part *part,
+                         const char *tail, size_t tail_size)
+{
+    struct write *w;
+
+    assert(!transport->is_shut && !transport->is_closing);
+    if (transport->tls != NULL)
+        return tls_write(transport, head, head_size, part, tail, tail_size);
+    w = write_new(transport, head, head_size, tail, tail_size);
+    if (w == NULL) {
+        part_release(part);
+        return ENOMEM;
+    }
+    if (part != NULL)
+        w->part = *part;
+    return plain_write(w, head_size, tail_size);
+}
+
+size_t uva__transport_queued(const struct uva__transport *transport)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&transport->tcp);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *out)
+{
+    (void)handle;
+    (void)size;
+    *out = uv_buf_init(read_room, sizeof(read_room));
+}
+
+/* Decrypts all that has come. The callbacks may stop reading: what is already
+ * decrypted is delivered nevertheless, which is at most what one read gives. */
+static void tls_receive(struct uva__transport *transport, const char *data,
+                        size_t size)
+{
+    int code = uva__tls_session_put(transport->tls, data, size), got = 0;
+
+    while (code == 0 && !transport->is_closing) {
+        got = uva__tls_session_read(transport->tls, plain_room,
+                                    sizeof(plain_room));
+        if (got <= 0)
+            break;
+        transport->events->on_data(transport, plain_room, (size_t)got);
+    }
+    if (transport->is_closing)
+        return;
+    if (code == 0 && !transport->is_shut)
+        code = tls_flush(transport);
+    if (code != 0 || got < 0)
+        transport->events->on_end(transport, code);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
+{
+    struct uva__transport *transport = (struct uva__transport *)stream;
+
+    if (size < 0) {
+        transport->is_reading = false;
+        (void)uv_read_stop(stream);
+        transport->events->on_end(transport, size == UV_EOF ? 0 : (int)-size);
+    } else if (size > 0 && transport->tls != NULL) {
+        tls_receive(transport, buffer->base, (size_t)size);
+    } else if (size > 0) {
+        transport->events->on_data(transport, buffer->base, (size_t)size);
+    }
+}
+
+void uva__transport_read(struct uva__transport *transport, bool wanted)
+{
+    uv_stream_t *stream = (uv_stream_t *)&transport->tcp;
+
+    if (transport->is_closing || wanted == transport->is_reading)
+        return;
+    transport->is_reading = wanted;
+    if (wanted)
+        (void)uv_read_start(stream, on_alloc, on_read);
+    else
+        (void)uv_read_stop(stream);
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+int uva__transport_accept(struct uva__transport *transport,
+                          uv_stream_t *listener, struct uva__tls *tls,
+                          const struct uva__transport_events *events)
+{
+    int code;
+
+    transport->events = events;
+    (void)uv_tcp_init(listener->loop, &transport->tcp); /* cannot fail */
+    code = uv_accept(listener, (uv_stream_t *)&transport->tcp);
+    if (code == 0)
+        code = uv_tcp_nodelay(&transport->tcp, 1);
+    if (code != 0)
+        return -code;
+    if (tls != NULL) {
+        transport->tls = uva__tls_session_new(tls);
+        if (transport->tls == NULL)
+            return ENOMEM;
+    }
+    return 0;
+}
+
+static void on_shutdown(uv_shutdown_t *request, int status)
+{
+    struct uva__transport *transport = request->data;
+
+    if (!transport->is_closing && status != 0)
+        transport->events->on_written(transport, -status);
+}
+
+void uva__transport_shutdown(struct uva__transport *transport, bool cut)
+{
+    int code = 0;
+
+    if (transport->is_shut || transport->is_closing)
+        return;
+    if (transport->tls != NULL && !cut)
+        uva__tls_session_end(transport->tls);
+    if (transport->tls != NULL)
+        code = tls_flush(transport);
+    transport->is_shut = true;
+    transport->shutdown.data = transport;
+    if (code == 0)
+        code = -uv_shutdown(&transport->shutdown,
+                            (uv_stream_t *)&transport->tcp, on_shutdown);
+    if (code != 0)
+        transport->events->on_written(transport, code);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct uva__transport *transport = (struct uva__transport *)handle;
+
+    uva__tls_session_free(transport->tls);
+    transport->tls = NULL;
+    transport->events->on_closed(transport);
+}
+
+void uva__transport_close(struct uva__transport *transport, bool reset)
+{
+    if (transport->is_closing)
+        return;
+    transport->is_closing = true;
+    if (reset && !transport->is_shut &&
+        uv_tcp_close_reset(&transport->tcp, on_closed) == 0)
+        return;
+    uv_close((uv_handle_t *)&transport->tcp, on_closed);
+}

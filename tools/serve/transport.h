@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A TCP connection of a client, with TLS or without: bytes in, buffers out. */
+#ifndef UVA_SERVE_TRANSPORT_H
+#define UVA_SERVE_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "tls.h"
+
+struct uva__transport;
+
+/* Callbacks, on the loop thread. Each may close the transport. */
+struct uva__transport_events {
+    /* bytes have come; they are valid during the call */
+    void (*on_data)(struct uva__transport *transport, const char *data,
+                    size_t size);
+    /* no more will come: the peer has closed its side, or `code` */
+    void (*on_end)(struct uva__transport *transport, int code);
+    /* buffers were taken by the system; after an error, the last call but
+     * on_closed */
+    void (*on_written)(struct uva__transport *transport, int code);
+    /* the last call, after uva__transport_close() */
+    void (*on_closed)(struct uva__transport *transport);
+};
+
+/* Zeroes, then uva__transport_accept(). */
+struct uva__transport {
+    uv_tcp_t tcp;                               /* first */
+    const struct uva__transport_events *events; /* static */
+    struct uva__tls_session *tls;               /* owns; NULL: plain */
+    uv_shutdown_t shutdown;                     /* of our side */
+    bool is_reading;                            /* the socket is read */
+    bool is_shut;                               /* our side has ended */
+    bool is_closing;                            /* or closed */
+};
+
+/* Buffers that are written together. */
+struct uva__transport_part {
+    const uv_buf_t *buffers;      /* borrows, until `release` */
+    size_t count;                 /* number of these */
+    void (*release)(void *owner); /* called once, when all is written or
+                                     cannot be; NULL: none */
+    void *owner;                  /* its argument */
+};
+
+/* Accepts the connection that waits at `listener`. Returns 0 or an errno; it
+ * must be closed in both cases. Thread: loop, as all here. */
+UVA_MUST_CHECK int
+uva__transport_accept(struct uva__transport *transport, uv_stream_t *listener,
+                      struct uva__tls *tls,
+                      const struct uva__transport_events *events);
+
+/* Starts or stops reading. While it does not read, the peer is held up, and
+ * its close is not seen. */
+void uva__transport_read(struct uva__transport *transport, bool wanted);
+
+/* Writes `head` (copied; may be empty), the buffers of `part` (NULL: none) and
+ * `tail` (copied). Takes `part` in every case. Returns 0, or an errno: the
+ * connection is of no use any more. */
+UVA_MUST_CHECK int uva__transport_write(struct uva__transport *transport,
+                                        const char *head, size_t head_size,
+                                        const struct uva__transport_part *part,
+                                        const char *tail, size_t tail_size);
+
+/* Returns how many bytes the system has not taken. */
+size_t uva__transport_queued(const struct uva__transport *transport);
+
+/* Ends our side behind what was written. If `cut`, the peer notices under TLS
+ * that something is missing. */
+void uva__transport_shutdown(struct uva__transport *transport, bool cut);
+
+/* Closes both sides; on_closed follows. With `reset` the peer sees an error. */
+void uva__transport_close(struct uva__transport *transport, bool reset);
+
+#endif
