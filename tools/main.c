@@ -22,6 +22,9 @@ static const struct command COMMANDS[] = {
      uva__devices_main},
     {"query", "run a query through an ADBC driver, write its rows",
      uva__query_main},
+#ifdef UVA_HAS_SERVE
+    {"serve", "answer queries over HTTP", uva__serve_main},
+#endif
     {"stall", "measure how long a query holds up a loop", uva__stall_main},
     {"tck", "test an implementation of Arrow's async streams", uva__tck_main},
     {"timeline", "show a trace of UVA_TRACE as a page", uva__timeline_main},

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`uvarrow serve` under attack: malformed and smuggled requests, slow clients,
+floods, requests of other sites. requests/ has the malformed ones, and what each
+is answered. Environment variables as for test_serve_query.py.
+"""
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from server import Server, folder, main  # noqa: E402
+
+REQUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requests")
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def malformed():
+    """Yields name, bytes and allowed statuses of each."""
+    with open(os.path.join(REQUESTS, "answers.txt"), encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("#"):
+                continue
+            name, statuses = line.split()
+            with open(os.path.join(REQUESTS, name + ".request"), "rb") as data:
+                yield name, data.read(), [int(s) for s in statuses.split("|")]
+
+
+class Malformed(unittest.TestCase):
+    def test_every_file_is_listed(self):
+        listed = {name + ".request" for name, _, _ in malformed()}
+        self.assertEqual(listed | {"answers.txt"}, set(os.listdir(REQUESTS)))
+
+    def test_each_is_refused_and_closed(self):
+        with Server(name="malformed") as server:
+            host = f"Host: localhost:{server.port}".encode()
+            for name, data, statuses in malformed():
+                with self.subTest(name), server.client() as client:
+                    client.send(data.replace(b"Host: localhost\r", host + b"\r"))
+                    answer = client.answer()
+                    self.assertIn(answer.status, statuses, answer.body)
+                    self.assertEqual(answer.headers["connection"], "close")
+                    self.assertIn("message", answer.json()["error"])
+                    self.assertTrue(client.has_ended(), "answered once more")
+
+    def test_each_is_refused_byte_by_byte(self):
+        with Server(name="bytes") as server:
+            host = f"Host: localhost:{server.port}".encode()
+            for name, data, statuses in malformed():
+                data = data.replace(b"Host: localhost\r", host + b"\r")
+                if len(data) > 400:
+                    continue
+                with self.subTest(name), server.client() as client:
+                    try:
+                        for i in range(len(data)):
+                            client.send(data[i:i + 1])
+                    except (BrokenPipeError, ConnectionResetError):
+                        pass  # it has answered before the end
+                    answer = client.answer()
+                    if answer is not None:
+                        self.assertIn(answer.status, statuses, answer.body)
+
+
+class Framing(unittest.TestCase):
+    def test_5000_pipelined_requests_are_answered_in_order(self):
+        with Server(name="pipeline") as server, server.client() as client:
+            host = f"Host: 127.0.0.1:{server.port}\r\n\r\n"
+            client.send("".join(
+                f"GET /{'health' if i % 2 else i} HTTP/1.1\r\n{host}"
+                for i in range(5000)))
+            for i in range(5000):
+                self.assertEqual(client.answer().status, 200 if i % 2 else 404)
+            self.assertEqual(server.stats()["http"]["requests"], 5001)
+
+    def test_a_pipeline_whose_answers_are_not_read_is_held_up(self):
+        with Server("--write-ms", "300", name="unread") as server:
+            with server.client() as client:
+                text = (f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{server.port}"
+                        "\r\n\r\n") * 1000
+                with self.assertRaises((BrokenPipeError, ConnectionResetError)):
+                    while True:  # until the server has had enough
+                        client.send(text)
+            server.wait(lambda stats: stats["http"]["connections"] == 1)
+            self.assertGreater(server.stats()["http"]["timed_out"], 0)
+
+    def test_half_closed_requests_are_answered(self):
+        with Server(name="half") as server, server.client() as client:
+            for _ in range(3):
+                client.request("/health")
+            client.socket.shutdown(1)
+            for _ in range(3):
+                self.assertEqual(client.answer().status, 200)
+            self.assertTrue(client.has_ended())
+
+    def test_requests_in_single_bytes(self):
+        with Server(name="single") as server, server.client() as client:
+            text = (f"\r\nPOST /query?format=csv HTTP/1.1\r\n"
+                    f"Host: 127.0.0.1:{server.port}\r\n"
+                    "Content-Type: text/plain; charset=utf-8\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n"
+                    "7;x=y\r\nSELECT \r\n1\r\n7\r\n0\r\nHost: evil\r\n\r\n")
+            for byte in text:
+                client.send(byte)
+            answer = client.answer()
+            self.assertEqual((answer.status, answer.body), (200, b"7\n7\n"))
+            self.assertEqual(client.ask("/health").status, 200)
+
+    def test_a_client_is_asked_for_its_body(self):
+        with Server(name="expect") as server, server.client() as client:
+            client.send(f"POST /query HTTP/1.1\r\nHost: 127.0.0.1:{server.port}"
+                        "\r\nContent-Type: text/plain\r\nExpect: 100-continue"
+                        "\r\nContent-Length: 8\r\n\r\n")
+            self.assertEqual(client.answer().status, 100)
+            client.send("SELECT 7")
+            self.assertEqual(client.answer().status, 200)
+
+    def test_old_clients_get_a_body_up_to_the_close(self):
+        with Server(name="old") as server, server.client() as client:
+            client.send("GET /query?format=csv&sql=SELECT+7 HTTP/1.0\r\n\r\n")
+            answer = client.answer()
+            self.assertNotIn("transfer-encoding", answer.headers)
+            self.assertEqual(answer.body, b"7\n7\n")
+
+
+class Slow(unittest.TestCase):
+    def drip(self, server, clients):
+        """Sends bytes of a head on each until the server has closed all."""
+        clients, text = list(clients), "GET /health HTTP/1.1\r\nX: "
+        sent = 0
+        while clients:
+            for client in list(clients):
+                try:
+                    client.send(text[sent] if sent < len(text) else "y")
+                    client.socket.setblocking(False)
+                    client.buffer += client.socket.recv(4096)
+                    if b"\r\n\r\n" in client.buffer:
+                        clients.remove(client)
+                except BlockingIOError:
+                    pass
+                except (BrokenPipeError, ConnectionResetError):
+                    clients.remove(client)
+                client.socket.setblocking(True)
+            sent += 1
+
+    def test_500_slow_heads_end_while_others_are_served(self):
+        with Server("--head-ms", "500", "--linger-ms", "100",
+                    name="drip") as server:
+            clients = [server.client() for _ in range(500)]
+            self.drip(server, clients)
+            self.assertEqual(server.ask("/health").status, 200)
+            stats = server.wait(lambda s: s["http"]["connections"] == 1)
+            self.assertGreaterEqual(stats["http"]["timed_out"], 500)
+            for client in clients:
+                client.socket.close()
+
+    def test_a_slow_body_ends(self):
+        with Server("--body-ms", "200", name="body") as server:
+            with server.client() as client:
+                client.send(
+                    f"POST /query HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                    "Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nSEL")
+                self.assertEqual(client.answer().status, 408)
+                self.assertTrue(client.has_ended())
+
+    def test_silent_and_idle_connections_end(self):
+        with Server("--head-ms", "200", "--idle-ms", "200",
+                    name="idle") as server:
+            with server.client() as silent, server.client() as idle:
+                self.assertEqual(idle.ask("/health").status, 200)
+                self.assertTrue(silent.has_ended())
+                self.assertTrue(idle.has_ended())
+
+    def test_a_connection_too_many_is_refused(self):
+        with Server("--max-connections", "3", name="many") as server:
+            clients = [server.client() for _ in range(3)]
+            for client in clients:
+                self.assertEqual(client.ask("/health").status, 200)
+            with server.client() as client:
+                answer = client.answer()
+                self.assertEqual(answer.status, 503)
+                self.assertEqual(answer.headers["retry-after"], "1")
+            clients.pop().socket.close()
+            answer = None
+            while answer is None or answer.status == 503:  # seen as closed
+                answer = server.ask("/health")
+            self.assertEqual(answer.status, 200)
+            for client in clients:
+                client.socket.close()
+
+
+class Access(unittest.TestCase):
+    def refused(self, server, status, path="/stats", **headers):
+        answer = server.ask(path, **headers)
+        self.assertEqual(answer.status, status, answer.body)
+        self.assertNotIn("access-control-allow-origin", answer.headers)
+
+    def test_hosts(self):
+        with Server("--host", "db.example", "--host", "other.example:444",
+                    name="hosts") as server:
+            port = server.port
+            for host in (f"127.0.0.1:{port}", f"localhost:{port}",
+                         f"LOCALHOST:{port}", "db.example", "DB.example:99",
+                         "other.example:444"):
+                self.assertEqual(server.ask("/stats", host=host).status, 200,
+                                 host)
+            for host in ("127.0.0.1", "localhost:1", f"127.0.0.2:{port}",
+                         "db.example.evil", "evil.example", "other.example",
+                         "other.example:445", f"[::1]:{port}", "a:b:c",
+                         f"localhost:{port}@evil", f"localhost:0{port}"):
+                self.refused(server, 421, host=host)
+
+    def test_sites(self):
+        with Server("--allow-origin", "https://app.example",
+                    name="sites") as server:
+            own = f"http://127.0.0.1:{server.port}"
+            self.assertEqual(server.ask("/stats", Origin=own).status, 200)
+            for origin in ("http://evil.example", "null", own + "0", "",
+                           "https" + own[4:], own + ".evil",
+                           "https://app.example.evil", "http://app.example"):
+                self.refused(server, 403, Origin=origin)
+                self.refused(server, 403, method="OPTIONS", Origin=origin)
+            answer = server.ask("/stats", Origin="https://app.example")
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.headers["access-control-allow-origin"],
+                             "https://app.example")
+            answer = server.ask("/query", method="OPTIONS",
+                                Origin="https://app.example")
+            self.assertEqual(answer.status, 204)
+            self.assertIn("authorization",
+                          answer.headers["access-control-allow-headers"])
+
+    def test_images_and_links_of_other_sites(self):
+        with Server(name="images") as server:
+            for site in ("cross-site", "same-site"):
+                self.refused(server, 403, Sec_Fetch_Site=site)
+                self.refused(server, 403, path="/query?sql=SELECT+1",
+                             Sec_Fetch_Site=site, Sec_Fetch_Mode="navigate")
+            for site in ("same-origin", "none"):
+                self.assertEqual(server.ask("/stats",
+                                            Sec_Fetch_Site=site).status, 200)
+
+    def test_a_token(self):
+        path = os.path.join(folder(), f"token-{os.getpid()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN + "\nsecond line\n")
+        with Server("--token-file", path, name="token") as server:
+            for given in (None, "Bearer", "Bearer ", "Bearer wrong", TOKEN,
+                          "Basic " + TOKEN, f"Bearer {TOKEN}x",
+                          f"Bearer {TOKEN[:-1]}", f"Bearer {TOKEN}{TOKEN}"):
+                headers = {} if given is None else {"Authorization": given}
+                for target in ("/stats", "/query?sql=SELECT+1", "/nowhere"):
+                    answer = server.ask(target, **headers)
+                    self.assertEqual(answer.status, 401, given)
+                    self.assertEqual(answer.headers["www-authenticate"],
+                                     "Bearer")
+            self.assertEqual(server.ask("/health").status, 200)
+            self.assertEqual(server.ask(
+                "/stats", Authorization="Bearer " + TOKEN).status, 200)
+        os.remove(path)
+
+    def test_a_large_body_is_refused_before_it_comes(self):
+        with Server(name="early") as server, server.client() as client:
+            client.send(f"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:"
+                        f"{server.port}\r\nContent-Length: 1000000\r\n\r\n")
+            self.assertEqual(client.answer().status, 404)
+            self.assertTrue(client.has_ended())
+
+
+if __name__ == "__main__":
+    main()

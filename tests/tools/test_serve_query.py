@@ -1,0 +1,441 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`uvarrow serve` with SQLite: what each path answers, in which format, what a
+query that fails or stands still does, and the end of the server.
+
+Environment variables give the paths: UVA_TEST_TOOL that of the command,
+UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import unittest
+from urllib.parse import quote
+
+sys.dont_write_bytecode = True
+from server import FOREVER, PATIENCE, ROWS, Server, folder, main  # noqa: E402
+
+ARROW = "application/vnd.apache.arrow.stream"
+END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow IPC
+ENDLESS = "/query?format=csv&sql=" + quote(FOREVER)
+
+
+def query(sql, format="csv", parameters=None):
+    path = f"/query?format={format}&sql={quote(sql)}"
+    if parameters is not None:
+        path += "&parameters=" + quote(json.dumps(parameters))
+    return path
+
+
+def running(stats):
+    return stats["queries"]["running"]
+
+
+def is_quiet(stats):
+    """Whether no query runs, and no stream is left of one."""
+    return not running(stats) and stats["runtime"]["streams"] == 0
+
+
+class Paths(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(name="paths")
+
+    @classmethod
+    def tearDownClass(cls):
+        assert cls.server.stop() == 0, cls.server.errors
+
+    def fails(self, status, path, **options):
+        answer = self.server.ask(path, **options)
+        self.assertEqual(answer.status, status, answer.body)
+        self.assertEqual(answer.json()["error"]["status"], status)
+        return answer
+
+    def test_health(self):
+        answer = self.server.ask("/health")
+        self.assertEqual(answer.json(), {"status": "ok"})
+        self.assertEqual(answer.headers["cache-control"], "no-store")
+        self.assertEqual(answer.headers["x-content-type-options"], "nosniff")
+        head = self.server.ask("/health", method="HEAD")
+        self.assertEqual(head.headers["content-length"], str(len(answer.body)))
+
+    def test_paths_and_methods(self):
+        self.fails(404, "/nowhere")
+        self.fails(404, "/health/")
+        self.assertEqual(self.server.ask("/he%61lth").status, 200)
+        self.fails(405, "/health", method="POST", body=b"")
+        for method in ("PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+            answer = self.fails(405, "/query", method=method)
+            self.assertEqual(answer.headers["allow"], "GET, HEAD, POST")
+        for path in ("/query?sql=%", "/query?sql=%0", "/query?sql=%zz",
+                     "/query?sql=%00", "/query?sql=1&sql=2", "/%00",
+                     "/query?" + "&".join(f"a{i}=1" for i in range(17))):
+            self.fails(400, path)
+
+    def test_csv(self):
+        answer = self.server.ask(query("SELECT i, text FROM numbers WHERE i < 2"))
+        self.assertEqual(answer.headers["content-type"], "text/csv")
+        self.assertEqual(answer.body, b"i,text\n0,row 0\n1,row 1\n")
+        self.assertGreater(int(answer.headers["x-query-id"]), 0)
+
+    def test_arrow(self):
+        for headers in ({}, {"Accept": "*/*"}, {"Accept": ARROW}):
+            answer = self.server.ask("/query?sql=SELECT+*+FROM+numbers",
+                                     **headers)
+            self.assertEqual(answer.headers["content-type"], ARROW)
+            self.assertTrue(answer.is_whole)
+            self.assertTrue(answer.body.startswith(END[:4]))
+            self.assertTrue(answer.body.endswith(END))
+            self.assertIn(b"row 999", answer.body)
+
+    def test_pyarrow_reads_it(self):
+        python = os.environ.get("UVA_TEST_PYTHON", "")
+        if not os.path.exists(python):
+            self.skipTest("no pyarrow")
+        answer = self.server.ask("/query?sql=SELECT+*+FROM+numbers")
+        result = subprocess.run(
+            [python, "-c", "import pyarrow, sys\n"
+             "table = pyarrow.ipc.open_stream(sys.stdin.buffer).read_all()\n"
+             "table.validate(full=True)\n"
+             "print(table.num_rows, table['text'][999])"],
+            input=answer.body, capture_output=True, timeout=PATIENCE)
+        self.assertEqual(result.stdout, b"1000 row 999\n", result.stderr)
+
+    def test_accept(self):
+        for accept, kind in (("text/csv", "text/csv"),
+                             ("text/csv;q=0.5, " + ARROW, ARROW),
+                             (f"{ARROW};q=0.5,text/csv;q=0.6", "text/csv"),
+                             ("text/*", "text/csv"),
+                             ("text/html, */*;q=0.1", ARROW),
+                             (f"*/*, {ARROW};q=0", "text/csv")):
+            answer = self.server.ask("/query?sql=SELECT+1", Accept=accept)
+            self.assertEqual(answer.headers["content-type"], kind, accept)
+        for accept in ("text/html", "image/*", ARROW + ";q=0", "text/csv;q=0"):
+            self.fails(406, "/query?sql=SELECT+1", Accept=accept)
+        self.fails(400, "/query?sql=SELECT+1&format=xml")
+
+    def test_head(self):
+        with self.server.client() as client:
+            answer = client.ask(query("SELECT 7"), method="HEAD")
+            self.assertEqual(answer.headers["content-type"], "text/csv")
+            self.assertEqual(client.ask(query("SELECT 7")).body, b"7\n7\n")
+
+    def test_bodies(self):
+        def post(body, kind="application/json", path="/query", **headers):
+            if not isinstance(body, bytes):
+                body = json.dumps(body).encode()
+            return self.server.ask(path, method="POST", body=body,
+                                   Content_Type=kind, **headers)
+
+        ask = {"sql": "SELECT ? AS a, ? AS b", "parameters": [1, "two"],
+               "format": "csv"}
+        self.assertEqual(post(ask).body, b"a,b\n1,two\n")
+        self.assertEqual(post(ask, Content_Encoding="identity").status, 200)
+        self.assertEqual(post(b"SELECT 7", "application/sql; x=y",
+                              "/query?format=csv").body, b"7\n7\n")
+        for status, body, kind in (
+                (400, b"", "application/json"), (400, b"{", "application/json"),
+                (400, [], "application/json"), (400, {}, "application/json"),
+                (400, {"sql": 1}, "application/json"),
+                (400, {"sql": ""}, "application/json"),
+                (400, {"sql": "SELECT 1", "format": 1}, "application/json"),
+                (400, {"sql": "SELECT 1", "SQL": 1}, "application/json"),
+                (400, b'{"sql": "SELECT 1", "sql": "SELECT 2"}',
+                 "application/json"),
+                (400, b'{"sql": "SELECT\\u0000"}', "application/json"),
+                (400, b'{"sql": "\xff"}', "application/json"),
+                (400, b"[" * 100000, "application/json"),
+                (400, b"SELECT\0 1", "text/plain"), (400, b"", "text/plain"),
+                (415, b"sql=SELECT+1", "application/x-www-form-urlencoded"),
+                (415, b"SELECT 1", "application/sqlx")):
+            answer = post(body, kind)
+            self.assertEqual(answer.status, status, (str(body)[:40], answer.body))
+        self.assertEqual(post(ask, Content_Encoding="gzip").status, 415)
+        self.assertEqual(post(ask, path="/query?sql=SELECT+2").status, 400)
+        self.fails(400, "/query?sql=SELECT+1", body=b"x")
+
+    def test_parameters(self):
+        values = [1, -2**63, 2**63 - 1, 2.5, "tëxt,\"x\"", None, True, ""]
+        marks = ", ".join(f"typeof(?{i})" for i in range(1, len(values) + 1))
+        answer = self.server.ask(query("SELECT " + marks, parameters=values))
+        self.assertEqual(answer.body.splitlines()[1].decode(),
+                         "integer,integer,integer,real,text,null,integer,text")
+        answer = self.server.ask(query("SELECT ?1 AS a, ?2 AS b",
+                                       parameters=values[3:5]))
+        self.assertEqual(answer.body.decode(), 'a,b\n2.5,"tëxt,""x"""\n')
+        self.assertEqual(self.server.ask(
+            query("SELECT 1 AS a", parameters=[])).body, b"a\n1\n")
+        for bad in ({}, "x", 1, [[1]], [{}], [1] * 1001):
+            self.fails(400, query("SELECT ?", parameters=bad))
+        self.fails(400, "/query?sql=SELECT+1&parameters=[1e999]")
+        self.fails(400, "/query?sql=SELECT+1&parameters=[99999999999999999999]")
+        self.fails(400, "/query?sql=SELECT+1&parameters=")
+
+    def test_errors(self):
+        error = self.fails(400, query("SELEKT <b>")).json()["error"]
+        self.assertIn("SELEKT <b>", error["message"])
+        self.assertEqual(error["status_name"], "INVALID_ARGUMENT")
+        self.assertNotIn(b"<", self.fails(400, query("SELEKT <b>")).body)
+        self.fails(400, "/query")
+        self.fails(400, "/query?sql=")
+
+    def test_an_error_after_rows_cuts_the_body(self):
+        # 2 batches' worth of rows, then an overflow
+        sql = (FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)")
+               + " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
+        for format in ("csv", "arrow"):
+            answer = self.server.ask(query(sql, format))
+            self.assertEqual(answer.status, 200)
+            self.assertFalse(answer.is_whole)
+            self.assertIn(b"some text", answer.body)
+            self.assertFalse(answer.body.endswith(END))
+
+    def test_an_error_after_rows_resets_old_clients(self):
+        sql = (FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)")
+               + " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
+        with self.server.client() as client:
+            client.send(f"GET {query(sql)} HTTP/1.0\r\n\r\n")
+            with self.assertRaises(ConnectionResetError):
+                while client.socket.recv(1 << 16):
+                    pass
+
+    def test_nothing_is_changed(self):
+        self.fails(500, query("INSERT INTO numbers VALUES (1, 'x')"))
+        self.fails(500, query("DROP TABLE numbers"))
+        answer = self.server.ask(query("SELECT count(*) AS n FROM numbers"))
+        self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
+
+
+class Life(unittest.TestCase):
+    def test_a_writable_database(self):
+        with Server("--writable", name="writable") as server:
+            sql = "INSERT INTO numbers VALUES (?, 'new')"
+            answer = server.ask(query(sql, parameters=[7777]))
+            self.assertEqual(answer.status, 200, answer.body)
+            answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
+            self.assertEqual(answer.body, b"i\n7777\n")
+
+    def test_a_client_that_leaves_cancels_its_query(self):
+        with Server(name="leaves") as server:
+            for sql in (FOREVER, FOREVER.replace("SELECT i,", "SELECT sum(i),")
+                        .replace("'some text to fill the buffers with'", "1")):
+                with server.client() as client:
+                    client.request(query(sql))
+                    server.wait(lambda stats: len(running(stats)) == 1)
+                server.wait(is_quiet)
+            self.assertEqual(server.stats()["queries"]["cancelled"], 2)
+            self.assertEqual(server.ask(query("SELECT 1 AS a")).body, b"a\n1\n")
+
+    def test_a_client_that_does_not_read_holds_its_query(self):
+        with Server(name="holds") as server, server.client() as client:
+            client.request(ENDLESS)
+            stats = server.wait(
+                lambda stats: any(q["paused"] for q in running(stats)))
+            rows = running(stats)[0]["rows"]
+            self.assertTrue(client.receive())
+            self.assertEqual(server.ask("/health").status, 200)
+            self.assertEqual(running(server.stats())[0]["id"], 1)
+            while len(client.buffer) < 20 << 20:  # it goes on
+                self.assertTrue(client.receive())
+            self.assertGreater(running(server.stats())[0]["rows"], rows)
+
+    def test_a_client_that_takes_nothing_is_closed(self):
+        with Server("--write-ms", "200", name="nothing") as server:
+            with server.client() as client:
+                client.request(ENDLESS)
+                stats = server.wait(lambda s: s["http"]["timed_out"] == 1)
+                server.wait(is_quiet)
+                self.assertEqual(stats["queries"]["complete"], 0)
+                while client.receive():
+                    pass
+                self.assertNotIn(b"\r\n0\r\n\r\n", client.buffer)
+
+    def test_too_many_queries(self):
+        with Server("--max-queries", "2", "--max-waiting", "1",
+                    name="waiting") as server:
+            clients = [server.client() for _ in range(3)]
+            for client in clients:
+                client.request(ENDLESS)
+            server.wait(lambda stats: len(running(stats)) == 3)
+            answer = server.ask(query("SELECT 1"))
+            self.assertEqual(answer.status, 503)
+            self.assertEqual(answer.headers["retry-after"], "1")
+            self.assertEqual(server.stats()["queries"]["refused"], 1)
+            for client in clients:
+                client.socket.close()
+            server.wait(is_quiet)
+            self.assertEqual(server.ask(query("SELECT 1")).status, 200)
+
+    def test_a_wait_that_is_too_long(self):
+        with Server("--max-queries", "1", "--wait-ms", "100",
+                    name="wait") as server, server.client() as client:
+            client.request(ENDLESS)
+            server.wait(lambda s: running(s) and running(s)[0]["begun"])
+            answer = server.ask(query("SELECT 1"))
+            self.assertEqual(answer.status, 503, answer.body)
+            self.assertEqual(answer.headers["retry-after"], "1")
+
+    def test_queries_behind_each_other_on_one_connection(self):
+        with Server(name="behind") as server, server.client() as client:
+            for i in range(50):
+                client.request(query(f"SELECT {i} AS i"))
+            for i in range(50):
+                self.assertEqual(client.answer().body, f"i\n{i}\n".encode())
+
+    def test_1000_clients(self):
+        with Server("--max-waiting", "1000", name="clients") as server:
+            clients = [server.client() for _ in range(1000)]
+            for client in clients:
+                client.request(query("SELECT * FROM numbers", "arrow"))
+            for client in clients:
+                answer = client.answer()
+                self.assertEqual(answer.status, 200, answer.body)
+                self.assertTrue(answer.body.endswith(END))
+            self.assertEqual(server.stats()["http"]["connections"], 1001)
+            for client in clients:
+                client.socket.close()
+
+    def test_200_slow_readers_that_abort(self):
+        with Server("--max-waiting", "200", name="abort") as server:
+            clients = [server.client() for _ in range(200)]
+            for client in clients:
+                client.request(ENDLESS)
+            server.wait(lambda stats: len(running(stats)) == 200 and
+                        sum(q["paused"] for q in running(stats)) == 8)
+            for client in clients:  # a reset
+                client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                         b"\1\0\0\0\0\0\0\0")
+                client.socket.close()
+            stats = server.wait(is_quiet)
+            self.assertEqual(stats["queries"]["cancelled"], 200)
+            server.wait(lambda stats: stats["runtime"]["streams_held"] == 0)
+            self.assertEqual(server.ask(query("SELECT 1")).status, 200)
+
+
+class End(unittest.TestCase):
+    def test_running_answers_are_finished(self):
+        sql = FOREVER.replace("FROM n)", "FROM n WHERE i < 500000)")
+        server = Server(name="drain")
+        with server.client() as client, server.client() as idle:
+            self.assertEqual(idle.ask("/health").status, 200)
+            client.request(query(sql))
+            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
+            server.terminate()
+            self.assertTrue(idle.has_ended())
+            with self.assertRaises(ConnectionRefusedError):
+                server.client()
+            answer = client.answer()
+            self.assertTrue(answer.is_whole)
+            self.assertEqual(answer.body.count(b"\n"), 500001)
+            self.assertTrue(client.has_ended())
+        self.assertEqual(server.stop(), 0, server.errors)
+
+    def test_a_deadline_ends_it(self):
+        server = Server("--drain-ms", "100", name="deadline")
+        with server.client() as client:
+            client.request(ENDLESS)
+            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
+            server.terminate()
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+            self.assertFalse(client.answer().is_whole)
+        self.assertEqual(server.stop(), 0, server.errors)
+
+    def test_a_second_signal_ends_it(self):
+        server = Server(name="second")
+        with server.client() as client, server.client() as idle:
+            self.assertEqual(idle.ask("/health").status, 200)
+            client.request(ENDLESS)
+            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
+            server.terminate()
+            self.assertTrue(idle.has_ended())  # the first one has arrived
+            server.terminate()
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+        self.assertEqual(server.stop(), 0, server.errors)
+
+    def test_the_access_log(self):
+        with Server(name="log") as server:
+            server.ask("/health")
+            server.ask("/a%0ab\"\\?secret=1")
+            server.ask(query("SELECT 1 AS a"))
+        one, two, three = server.lines()
+        self.assertRegex(one, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1 "
+                              r"GET /health 200 16 \d+\.\d{3} whole$")
+        self.assertIn(' GET /a%0ab\\x22\\x5c 404 ', two)
+        self.assertIn(" GET /query 200 4 ", three)
+
+
+class CommandLine(unittest.TestCase):
+    def run_with(self, *options):
+        return subprocess.run(
+            [os.environ["UVA_TEST_TOOL"], "serve", *options],
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def refused(self, text, *options):
+        result = self.run_with(*options)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertIn(text, result.stderr)
+
+    def test_help_names_every_limit_with_its_default(self):
+        result = self.run_with("--help")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        for text in ("--max-head 16384", "--max-url 8192", "--max-body 1048576",
+                     "--max-connections 1024", "--head-ms 10000",
+                     "--idle-ms 30000", "--write-ms 60000"):
+            self.assertIn(text, result.stdout)
+
+    def test_wrong_options(self):
+        some = ("--driver", "sqlite", "x.db")
+        self.refused("no database", "--listen", "127.0.0.1:0")
+        self.refused("there is no option '--nothing'", "--nothing", *some)
+        self.refused("there is no option '-x'", "-x", *some)
+        self.refused("--driver needs a value", "--driver")
+        self.refused("--head-ms needs a value", "--head-ms")
+        self.refused("more than one database", *some, "y.db")
+        for value in ("", "0", "-1", "x", "1x", "99999999999999999999"):
+            self.refused("--head-ms takes a number from 1 to",
+                         "--head-ms=" + value, *some)
+        for address in ("", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
+                        "127.0.0.1:-1", "127.0.0.1:1x", "localhost:1", "[::1]",
+                        "[::1:1", "::1:1", ":80", "1" * 100 + ":1"):
+            self.refused("no address and port", "--listen", address, *some)
+        for address in ("0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"):
+            self.refused("needs --token-file", "--listen", address, *some)
+        self.refused("go together", "--tls-cert", "x", *some)
+        self.refused("is no option; write it as", "--option", "x", *some)
+        self.refused("is no option; write it as", "--connection-option", "=x",
+                     *some)
+        self.refused("is no NAME or NAME:PORT", "--host", "http://x", *some)
+        self.refused("is no origin", "--allow-origin", "*", *some)
+        self.refused("is no origin", "--allow-origin", "http://a/b", *some)
+        self.refused("contradict", "--quiet", "--log", "x", *some)
+
+    def test_tokens_that_are_none(self):
+        path = os.path.join(folder(), f"bad-token-{os.getpid()}")
+        for text in ("", "\n0123456789abcdef", "short", "0123456789 abcdef",
+                     "x" * 5000):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(text)
+            self.refused("is no token", "--token-file", path, "--driver",
+                         "sqlite", "x.db")
+        os.remove(path)
+        self.refused("cannot open", "--token-file", path, "--driver", "sqlite",
+                     "x.db")
+
+    def test_an_address_that_is_taken(self):
+        with Server(name="taken") as server:
+            self.refused("cannot listen", "--listen", f"127.0.0.1:{server.port}",
+                         "--driver", "sqlite", "x.db")
+        self.refused("cannot write to", "--listen", "127.0.0.1:0", "--log",
+                     "/nowhere/x", "--driver", "sqlite", "x.db")
+
+    def test_a_database_that_is_not_there(self):
+        with Server(name="missing", path="/nowhere/x.db") as server:
+            answer = server.ask(query("SELECT 1"))
+            self.assertGreaterEqual(answer.status, 400)
+            self.assertIn("/nowhere/x.db", answer.message())
+
+
+if __name__ == "__main__":
+    main()

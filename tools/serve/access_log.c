@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client has sent is escaped: a line is a line, and no terminal is
+ * controlled by it. */
+#include "access_log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Longest path that is written, with its escapes. */
+#define PATH_MOST 512
+
+int uva__access_log_open(struct uva__access_log *log, uv_loop_t *loop,
+                         const char *path,
+                         const struct uva__output_events *events,
+                         struct uva_error *error)
+{
+    return uva__output_open(&log->output, loop, path, events, error);
+}
+
+/* Writes the path of a target, up to its parameters. */
+static void path_write(const char *target, char *out, size_t room)
+{
+    static const char HEX[] = "0123456789abcdef";
+    size_t n = 0;
+
+    for (; *target != '\0' && *target != '?' && n + 5 < room; target++) {
+        const unsigned char c = (unsigned char)*target;
+
+        if (c > ' ' && c < 0x7f && c != '"' && c != '\\') {
+            out[n++] = (char)c;
+            continue;
+        }
+        out[n++] = '\\';
+        out[n++] = 'x';
+        out[n++] = HEX[c >> 4];
+        out[n++] = HEX[c & 15];
+    }
+    if (n == 0)
+        out[n++] = '-';
+    out[n] = '\0';
+}
+
+void uva__access_log_add(struct uva__access_log *log,
+                         const struct uva__http_entry *entry)
+{
+    const struct uva__request *request = &entry->connection->request;
+    const bool has_method = request->phase >= UVA__REQUEST_READY &&
+                            request->phase <= UVA__REQUEST_COMPLETE;
+    char line[PATH_MOST + 256], path[PATH_MOST], date[32];
+    const time_t now = time(NULL);
+    struct tm parts;
+
+    if (uva__output_is_full(&log->output)) {
+        log->lost++;
+        return;
+    }
+    (void)gmtime_r(&now, &parts);
+    (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    path_write(uva__bytes_text(&request->target), path, sizeof(path));
+    (void)snprintf(line, sizeof(line), "%s %s %s %s %d %" PRId64 " %.3f %s\n",
+                   date, entry->connection->peer,
+                   has_method ? llhttp_method_name(llhttp_get_method(
+                                    (llhttp_t *)&request->parser))
+                              : "-",
+                   path, entry->status, entry->bytes, (double)entry->ns / 1e6,
+                   entry->is_whole ? "whole" : "cut");
+    if (uva__output_write(&log->output, line, strlen(line)) != 0)
+        log->lost++;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One line for each answer, on standard output or in a file:
+ *
+ *     2026-01-31T12:00:00Z 127.0.0.1 GET /query 200 170321 12.345 whole
+ *
+ * time, client, method, path, status, bytes of the body, milliseconds, and
+ * whether it was cut. Parameters are left out, as they may hold secrets. */
+#ifndef UVA_SERVE_ACCESS_LOG_H
+#define UVA_SERVE_ACCESS_LOG_H
+
+#include <stdint.h>
+
+#include "http.h"
+#include "output.h"
+
+/* A log. Zeroes, then uva__access_log_open(). */
+struct uva__access_log {
+    struct uva__output output; /* never blocks the loop */
+    int64_t lost;              /* lines that the reader was too slow for */
+};
+
+/* Opens the file at `path`, or standard output if it is NULL. `events` as in
+ * uva__output_open(). Returns as that does. Thread: loop, as all here. */
+UVA_MUST_CHECK int uva__access_log_open(struct uva__access_log *log,
+                                        uv_loop_t *loop, const char *path,
+                                        const struct uva__output_events *events,
+                                        struct uva_error *error);
+
+/* Writes a line, or counts it as lost. */
+void uva__access_log_add(struct uva__access_log *log,
+                         const struct uva__http_entry *entry);
+
+#endif

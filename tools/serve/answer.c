@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The consumer of a query's stream. Arrow's buffers are written as they are;
+ * lines of CSV are made by workers. */
+#include "answer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "lines.h"
+#include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
+
+/* Read ahead of the client, of each query. */
+#define WINDOW_BATCHES 4
+
+/* What a part of the body borrows from. */
+struct owner {
+    struct uva_encoder_part part; /* owns; of Arrow */
+    struct ArrowDeviceArray data; /* owns; of CSV */
+    uv_buf_t buffer;              /* of CSV, or of its header */
+    char *text;                   /* owns: that header */
+};
+
+/* ---- parts --------------------------------------------------------------- */
+
+static void owner_free(void *ptr)
+{
+    struct owner *owner = ptr;
+
+    uva_encoder_part_release(&owner->part);
+    uva_array_release(&owner->data);
+    free(owner->text);
+    free(owner);
+}
+
+/* Sends what `owner` holds, and takes it. Returns 0, or an errno: the answer is
+ * gone. */
+static int answer_send(struct uva__answer *answer, struct owner *owner)
+{
+    const bool is_part = owner->part.count > 0;
+    const struct uva__transport_part part = {
+        .buffers = is_part ? owner->part.buffers : &owner->buffer,
+        .count = is_part ? owner->part.count : 1,
+        .release = owner_free,
+        .owner = owner};
+    const int64_t bytes =
+        is_part ? owner->part.bytes : (int64_t)owner->buffer.len;
+
+    if (bytes == 0) {
+        owner_free(owner);
+        return 0;
+    }
+    answer->bytes += bytes;
+    return uva__connection_send(answer->connection, &part, bytes);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void answer_free(struct uva__answer *answer)
+{
+    *answer->previous = answer->next;
+    if (answer->next != NULL)
+        answer->next->previous = answer->previous;
+    answer->answers->count--;
+    uva_encoder_free(answer->encoder);
+    free(answer->header);
+    free(answer);
+}
+
+/* The client has left: so does the query. */
+static void answer_on_gone(void *ctx)
+{
+    struct uva__answer *answer = ctx;
+
+    answer->answers->cancelled++;
+    uva_stream_drop(answer->stream);
+    answer_free(answer);
+}
+
+static void answer_on_writable(void *ctx)
+{
+    struct uva__answer *answer = ctx;
+
+    answer->is_paused = false;
+    if (answer->stream != NULL)
+        uva_stream_resume(answer->stream);
+}
+
+/* The status of an answer to a query that failed before its first row. */
+static int status_of(const struct uva_outcome *outcome, bool by_driver)
+{
+    switch (outcome->error.code) {
+    case ENOMEM:
+    case ESHUTDOWN:
+        return 503;
+    case ETIMEDOUT:
+        return by_driver ? 504 : 503;
+    case EACCES:
+        return 403;
+    case ENOTSUP:
+        return 501;
+    case EIO:
+        return 500;
+    default:
+        return by_driver ? 400 : 500;
+    }
+}
+
+/* What the driver states of an error, for its members. */
+struct details {
+    char values[3][64];
+    const char *members[7]; /* key, value, ..., NULL */
+};
+
+static bool details_read(const char *metadata, struct details *out)
+{
+    static const char *const KEYS[][2] = {{"adbc.status", "status_name"},
+                                          {"adbc.sqlstate", "sqlstate"},
+                                          {"adbc.vendor_code", "vendor_code"}};
+    struct uva_bytes value;
+    int i, n = 0;
+
+    memset(out, 0, sizeof(*out));
+    for (i = 0; i < 3; i++) {
+        if (uva_metadata_get(metadata, KEYS[i][0], &value) != 0)
+            continue;
+        (void)snprintf(out->values[i], sizeof(out->values[i]), "%.*s",
+                       (int)value.size, value.data);
+        out->members[n++] = KEYS[i][1];
+        out->members[n++] = out->values[i];
+    }
+    return out->values[0][0] != '\0';
+}
+
+static void answer_fail(struct uva__answer *answer,
+                        const struct uva_outcome *outcome)
+{
+    struct details details;
+    const bool by_driver = details_read(outcome->metadata, &details);
+    const int status = status_of(outcome, by_driver);
+
+    uva__connection_fail(answer->connection, status, answer->origin,
+                         status == 503 ? "Retry-After: 1\r\n" : NULL,
+                         answer->why.code != 0 ? answer->why.message
+                                               : outcome->error.message,
+                         details.members);
+}
+
+/* ---- the stream ---------------------------------------------------------- */
+
+static int answer_on_schema(void *ctx, const struct uva_stream_info *info)
+{
+    struct uva__answer *answer = ctx;
+    const struct uva_write options = {.format = UVA_FORMAT_ARROW};
+
+    if (answer->format == UVA__ROWS_ARROW)
+        return uva_encoder_new(info->schema, &options, &answer->encoder,
+                               &answer->why);
+    answer->header = strdup(uva__lines_header(info->schema));
+    return answer->header != NULL ? 0 : ENOMEM;
+}
+
+/* Sends the head, and what comes before the rows. Returns 0; ENOMEM; ECANCELED:
+ * the answer is gone. */
+static int answer_begin(struct uva__answer *answer)
+{
+    struct owner *owner;
+    char more[48];
+    int code = 0;
+
+    if (answer->has_begun)
+        return 0;
+    owner = calloc(1, sizeof(*owner));
+    if (owner == NULL)
+        return ENOMEM;
+    if (answer->format == UVA__ROWS_ARROW) {
+        code = uva_encoder_begin(answer->encoder, &owner->part);
+    } else {
+        owner->text = answer->header;
+        owner->buffer = uv_buf_init(owner->text, (unsigned)strlen(owner->text));
+        answer->header = NULL;
+    }
+    if (code != 0) {
+        owner_free(owner);
+        return code;
+    }
+    answer->has_begun = true;
+    (void)snprintf(more, sizeof(more), "X-Query-Id: %" PRId64 "\r\n",
+                   answer->id);
+    if (uva__connection_begin(answer->connection, 200,
+                              uva__format_type(answer->format), answer->origin,
+                              more) != 0) {
+        owner_free(owner);
+        return ECANCELED;
+    }
+    return answer_send(answer, owner) == 0 ? 0 : ECANCELED;
+}
+
+/* Turns a batch into what is written. Returns 0, or an errno of the encoder. */
+static int owner_fill(struct uva__answer *answer, struct uva_batch *batch,
+                      struct owner *owner)
+{
+    struct uva__lines lines;
+
+    if (answer->format == UVA__ROWS_ARROW) {
+        answer->rows += batch->data.array.length;
+        return uva_encoder_batch(answer->encoder, &batch->data, &owner->part,
+                                 &answer->why);
+    }
+    lines = uva__lines_read(&batch->data.array);
+    answer->rows += lines.rows;
+    owner->buffer = uv_buf_init((char *)lines.data, (unsigned)lines.size);
+    uva_array_move(&batch->data, &owner->data);
+    return 0;
+}
+
+static int answer_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct uva__answer *answer = ctx;
+    struct owner *owner;
+    int code = answer_begin(answer);
+
+    if (code != 0)
+        return code;
+    owner = calloc(1, sizeof(*owner));
+    if (owner == NULL)
+        return ENOMEM;
+    code = owner_fill(answer, batch, owner);
+    if (code != 0) {
+        owner_free(owner);
+        return code;
+    }
+    if (answer_send(answer, owner) != 0)
+        return ECANCELED;
+    answer->is_paused = uva__connection_is_full(answer->connection);
+    return answer->is_paused ? EAGAIN : 0;
+}
+
+/* Sends what comes behind the rows. Returns 0; ENOMEM; ECANCELED: the answer is
+ * gone. */
+static int answer_finish(struct uva__answer *answer)
+{
+    struct owner *owner;
+    int code = answer_begin(answer);
+
+    if (code != 0 || answer->format != UVA__ROWS_ARROW)
+        return code;
+    owner = calloc(1, sizeof(*owner));
+    if (owner == NULL)
+        return ENOMEM;
+    code = uva_encoder_end(answer->encoder, &owner->part);
+    if (code != 0) {
+        owner_free(owner);
+        return code;
+    }
+    return answer_send(answer, owner) == 0 ? 0 : ECANCELED;
+}
+
+static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
+{
+    struct uva__answer *answer = ctx;
+    struct uva__connection *connection = answer->connection;
+    int code = 0;
+
+    uva_stream_release(answer->stream);
+    answer->stream = NULL;
+    if (outcome->end == UVA_END_COMPLETE)
+        code = answer_finish(answer);
+    if (code == ECANCELED)
+        return; /* on_gone has freed it */
+    if (outcome->end == UVA_END_COMPLETE && code == 0) {
+        answer->answers->complete++;
+        uva__connection_end(connection);
+    } else {
+        answer->answers->failed++;
+        if (answer->has_begun)
+            uva__connection_cut(connection);
+        else
+            answer_fail(answer, outcome);
+    }
+    answer_free(answer);
+}
+
+/* ---- the start ----------------------------------------------------------- */
+
+static struct uva__answer *answer_new(struct uva__answers *answers,
+                                      struct uva__connection *connection,
+                                      enum uva__rows format, const char *origin)
+{
+    struct uva__answer *answer = calloc(1, sizeof(*answer));
+
+    if (answer == NULL)
+        return NULL;
+    answer->answers = answers;
+    answer->next = answers->first;
+    answer->previous = &answers->first;
+    if (answer->next != NULL)
+        answer->next->previous = &answer->next;
+    answers->first = answer;
+    answers->count++;
+    answer->connection = connection;
+    answer->format = format;
+    answer->origin = origin;
+    answer->id = ++answers->begun;
+    answer->begun = uv_hrtime();
+    return answer;
+}
+
+static int answer_open(struct uva__answer *answer, const char *sql,
+                       struct ArrowArrayStream *parameters,
+                       struct uva_error *error)
+{
+    struct uva_map map = {0};
+
+    answer->stream = uva_stream_from_query(
+        answer->answers->pool,
+        &(struct uva_adbc_query){.sql = sql,
+                                 .parameters = parameters,
+                                 .window = {.batches = WINDOW_BATCHES}});
+    if (answer->format == UVA__ROWS_CSV) {
+        if (uva__lines_map(&(struct uva_write){.format = UVA_FORMAT_CSV},
+                           &map) != 0)
+            return uva_error_set(error, ENOMEM, "out of memory");
+        (void)uva_stream_map(answer->stream, &map);
+    }
+    return uva_stream_for_each(
+        answer->stream,
+        &(struct uva_consumer){.on_schema = answer_on_schema,
+                               .on_batch = answer_on_batch,
+                               .on_done = answer_on_done,
+                               .ctx = answer},
+        error);
+}
+
+static void parameters_release(struct ArrowArrayStream *parameters)
+{
+    if (parameters != NULL && parameters->release != NULL)
+        parameters->release(parameters);
+}
+
+void uva__answer_start(struct uva__answers *answers,
+                       struct uva__connection *connection, const char *sql,
+                       struct ArrowArrayStream *parameters,
+                       enum uva__rows format, const char *origin)
+{
+    struct uva_outcome outcome = {.end = UVA_END_FAILED};
+    struct uva__answer *answer;
+
+    if (answers->count >= answers->most_running + answers->most_waiting) {
+        answers->refused++;
+        parameters_release(parameters);
+        uva__connection_fail(connection, 503, origin, "Retry-After: 1\r\n",
+                             "too many queries are waiting", NULL);
+        return;
+    }
+    answer = answer_new(answers, connection, format, origin);
+    if (answer == NULL) {
+        parameters_release(parameters);
+        uva__connection_fail(connection, 503, origin, NULL, "out of memory",
+                             NULL);
+        return;
+    }
+    if (answer_open(answer, sql, parameters, &outcome.error) != 0) {
+        uva_stream_release(answer->stream);
+        answers->failed++;
+        answer_fail(answer, &outcome);
+        answer_free(answer);
+        return;
+    }
+    uva__connection_defer(connection, &(struct uva__answer_events){
+                                          .on_writable = answer_on_writable,
+                                          .on_gone = answer_on_gone,
+                                          .ctx = answer});
+}

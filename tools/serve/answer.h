@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The answer to a query: a stream on one side, a connection on the other.
+ *
+ * Happy path:  stream starts -> schema -> first batch: head and schema sent ->
+ *              (batch sent)* -> done -> end sent.
+ * What fails:  the query, before its first batch: an error with a status;
+ * later: the body is cut. The client leaves: the stream is dropped, which
+ *              cancels the query.
+ * Limits:      no batch is taken while much waits to be written, so the query
+ *              stands still with its client. */
+#ifndef UVA_SERVE_ANSWER_H
+#define UVA_SERVE_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "connection.h"
+#include "format.h"
+#include "uvarrow/adbc.h"
+#include "uvarrow/io.h"
+
+struct uva__answers;
+
+/* One that is under way. */
+struct uva__answer {
+    struct uva__answers *answers;       /* borrows: all of them */
+    struct uva__answer *next;           /* in their list */
+    struct uva__answer **previous;      /* what points to this one */
+    struct uva__connection *connection; /* borrows, until it is gone */
+    struct uva_stream *stream;          /* counts, until done */
+    enum uva__rows format;              /* of the rows */
+    struct uva_encoder *encoder;        /* owns; of Arrow */
+    char *header;                       /* owns; of CSV: the first line */
+    const char *origin;   /* a site that may read it, or NULL; static */
+    int64_t id;           /* number, from 1 */
+    int64_t rows;         /* sent so far */
+    int64_t bytes;        /* the same of the body */
+    uint64_t begun;       /* by uv_hrtime() */
+    struct uva_error why; /* of the encoder; code 0: none */
+    bool has_begun;       /* the head was sent */
+    bool is_paused;       /* the client takes nothing at the moment */
+};
+
+/* All answers. Zeroes, then the first three. */
+struct uva__answers {
+    struct uva_adbc_pool *pool;         /* borrows */
+    int64_t most_running, most_waiting; /* limits */
+    struct uva__answer *first;          /* list of those under way */
+    int64_t count;                      /* its length */
+    int64_t begun;                      /* in all; the last id */
+    int64_t complete;                   /* to their last row */
+    int64_t failed;                     /* by the query */
+    int64_t cancelled;                  /* because the client left */
+    int64_t refused;                    /* because too many waited */
+};
+
+/* Answers a request with the rows of a query. Takes `parameters`, also on
+ * failure; it may be NULL. Thread: loop. */
+void uva__answer_start(struct uva__answers *answers,
+                       struct uva__connection *connection, const char *sql,
+                       struct ArrowArrayStream *parameters,
+                       enum uva__rows format, const char *origin);
+
+#endif

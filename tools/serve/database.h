@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which database the server asks: a driver and its options, as the command line
+ * names them, and how it is opened so that nothing can be changed in it. */
+#ifndef UVA_SERVE_DATABASE_H
+#define UVA_SERVE_DATABASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "uvarrow/adbc.h"
+
+/* Most options of one object. */
+#define UVA__DATABASE_OPTIONS 32
+
+/* A list of key, value, ..., NULL. */
+struct uva__database_list {
+    char *texts[2 * UVA__DATABASE_OPTIONS + 1]; /* owns */
+    size_t count;                               /* of options */
+};
+
+/* What is configured. */
+struct uva__database {
+    const char *driver;                    /* borrows; NULL: by the URI */
+    const char *entrypoint;                /* borrows; NULL: guessed */
+    const char *name;                      /* borrows: file, URI; or NULL */
+    bool is_writable;                      /* changes are allowed */
+    struct uva__database_list options;     /* of the database */
+    struct uva__database_list connections; /* of each connection */
+};
+
+/* Adds a "KEY=VALUE". Returns 0; EINVAL or ENOMEM with an error. Thread: loop,
+ * as all here. */
+UVA_MUST_CHECK int uva__database_add(struct uva__database_list *list,
+                                     const char *text, struct uva_error *error);
+
+/* Makes a pool of it. Adds the options that `name` and `is_writable` mean.
+ * Returns as uva_adbc_pool_new(). */
+UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
+                                      struct uva_runtime *runtime,
+                                      int64_t connections, int64_t wait_ms,
+                                      struct uva_adbc_pool **out,
+                                      struct uva_error *error);
+
+/* Frees what it owns. */
+void uva__database_fini(struct uva__database *database);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uvarrow serve: queries in, rows out, over HTTP.
+ *
+ * Start:       settings -> runtime -> pool -> access log -> listens.
+ * End:         a signal -> no new connection, running answers go on -> all
+ *              connections closed, at the latest after drain_ms or a second
+ *              signal -> log written -> pool released -> runtime closed.
+ * What fails:  at the start, anything, with a text. Later only single answers
+ *              do; a failed access log is reported, and the server goes on. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "report.h"
+#include "settings.h"
+#include "site.h"
+#include "uvarrow/uvarrow.h"
+
+/* One run of the command. */
+struct serve {
+    struct uva__settings settings;  /* owns */
+    uv_loop_t loop;                 /* of all the members below */
+    struct uva_runtime *runtime;    /* owns, until closed */
+    struct uva_adbc_pool *pool;     /* counts */
+    struct uva__tls *tls;           /* owns; NULL: plain */
+    struct uva__access_log log;     /* of `has_log` */
+    struct uva__site site;          /* the server */
+    uv_signal_t interrupt;          /* Ctrl-C */
+    uv_signal_t terminate;          /* SIGTERM */
+    uv_timer_t deadline;            /* of running answers, at the end */
+    struct uva_runtime_stats stats; /* of the runtime, once it is closed */
+    struct uva_error error;         /* code 0: none */
+    bool has_log;                   /* it is open */
+    bool is_ending;                 /* a signal has come */
+};
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void serve_on_detached(void *ctx)
+{
+    struct serve *s = ctx;
+
+    uva_runtime_get_stats(s->runtime, &s->stats);
+}
+
+/* Nothing is answered any more: closes what keeps the loop alive. */
+static void serve_release(struct serve *s)
+{
+    uva_adbc_pool_release(s->pool);
+    s->pool = NULL;
+    uv_close((uv_handle_t *)&s->interrupt, NULL);
+    uv_close((uv_handle_t *)&s->terminate, NULL);
+    uv_close((uv_handle_t *)&s->deadline, NULL);
+    (void)uva_runtime_close(s->runtime, 0, serve_on_detached, s);
+}
+
+static void serve_on_log_failed(void *ctx, int code)
+{
+    (void)ctx;
+    (void)fprintf(stderr, "uvarrow: cannot write the access log: %s\n",
+                  strerror(code));
+}
+
+static void serve_on_log_closed(void *ctx)
+{
+    serve_release(ctx);
+}
+
+/* A log that is full loses lines, so nothing waits for it. */
+static void serve_on_log_writable(void *ctx)
+{
+    (void)ctx;
+}
+
+static void serve_on_closed(void *ctx)
+{
+    struct serve *s = ctx;
+
+    if (s->has_log)
+        uva__output_close(&s->log.output);
+    else
+        serve_release(s);
+}
+
+static void serve_on_deadline(uv_timer_t *timer)
+{
+    struct serve *s = timer->data;
+
+    uva__http_close(&s->site.http);
+}
+
+static void serve_on_signal(uv_signal_t *handle, int number)
+{
+    struct serve *s = handle->data;
+
+    (void)number;
+    if (s->is_ending) {
+        uva__http_close(&s->site.http);
+        return;
+    }
+    s->is_ending = true;
+    (void)uv_timer_start(&s->deadline, serve_on_deadline,
+                         (uint64_t)s->settings.limits.drain_ms, 0);
+    uva__http_drain(&s->site.http);
+}
+
+/* ---- the start ----------------------------------------------------------- */
+
+/* Each connection needs a descriptor, and so do files of databases. */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void serve_watch(struct serve *s)
+{
+    (void)uv_signal_init(&s->loop, &s->interrupt);
+    (void)uv_signal_init(&s->loop, &s->terminate);
+    (void)uv_timer_init(&s->loop, &s->deadline);
+    s->interrupt.data = s->terminate.data = s->deadline.data = s;
+    (void)uv_signal_start(&s->interrupt, serve_on_signal, SIGINT);
+    (void)uv_signal_start(&s->terminate, serve_on_signal, SIGTERM);
+}
+
+static int serve_open_log(struct serve *s)
+{
+    const struct uva__output_events events = {.on_writable =
+                                                  serve_on_log_writable,
+                                              .on_failed = serve_on_log_failed,
+                                              .on_closed = serve_on_log_closed,
+                                              .ctx = s};
+    int code;
+
+    if (s->settings.is_quiet)
+        return 0;
+    code = uva__access_log_open(&s->log, &s->loop, s->settings.log, &events,
+                                &s->error);
+    s->has_log = code == 0;
+    return code;
+}
+
+static int serve_listen(struct serve *s)
+{
+    const struct uva__limits *limits = &s->settings.limits;
+    const struct uva__http_handler handler = uva__site_handler(&s->site);
+
+    s->site.access = s->settings.access; /* which keeps what it owns */
+    s->site.answers.pool = s->pool;
+    s->site.answers.most_running = limits->queries;
+    s->site.answers.most_waiting = limits->waiting;
+    s->site.log = s->has_log ? &s->log : NULL;
+    s->site.runtime = s->runtime;
+    s->site.on_closed = serve_on_closed;
+    s->site.ctx = s;
+    return uva__http_open(&s->site.http, &s->loop,
+                          (const struct sockaddr *)&s->settings.address, s->tls,
+                          limits, &handler, &s->error);
+}
+
+static int serve_start(struct serve *s)
+{
+    const struct uva__limits *limits = &s->settings.limits;
+    const struct uva_runtime_options options = {
+        .name = "serve", .memory_bytes = limits->memory_bytes};
+    int code = 0;
+
+    if (s->settings.certificate != NULL)
+        code = uva__tls_new(s->settings.certificate, s->settings.key, &s->tls,
+                            &s->error);
+    if (code == 0)
+        code = uva_runtime_open(&s->loop, &options, &s->runtime, &s->error);
+    if (code != 0)
+        return code;
+    serve_watch(s);
+    code =
+        uva__database_open(&s->settings.database, s->runtime, limits->queries,
+                           limits->wait_ms, &s->pool, &s->error);
+    if (code == 0)
+        code = serve_open_log(s);
+    if (code == 0)
+        code = serve_listen(s);
+    if (code != 0 && s->has_log)
+        uva__output_close(&s->log.output);
+    else if (code != 0)
+        serve_release(s);
+    return code;
+}
+
+static void serve_announce(const struct serve *s)
+{
+    const char *listen = s->settings.listen;
+
+    (void)fprintf(stderr, "uvarrow: listening at %s://%.*s:%d\n",
+                  s->tls != NULL ? "https" : "http",
+                  (int)(strrchr(listen, ':') - listen), listen,
+                  uva__http_port(&s->site.http));
+}
+
+static int serve_run(struct serve *s)
+{
+    int code = uv_loop_init(&s->loop);
+
+    if (code != 0) {
+        uva_error_set(&s->error, -code, "no event loop: %s", uv_strerror(code));
+        return uva__report_error(&s->error, UVA__EXIT_FAILED);
+    }
+    raise_descriptors();
+    code = serve_start(s);
+    if (code == 0)
+        serve_announce(s);
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    uva__tls_free(s->tls);
+    if (uv_loop_close(&s->loop) != 0 && s->error.code == 0)
+        code = uva_error_set(&s->error, EBUSY, "the loop does not close");
+    if (s->log.lost > 0)
+        (void)fprintf(stderr, "uvarrow: %lld lines of the access log lost\n",
+                      (long long)s->log.lost);
+    code = code == 0 ? UVA__EXIT_OK
+                     : uva__report_error(&s->error, UVA__EXIT_USAGE);
+    if (s->stats.calls_stuck > 0)
+        _exit(code); /* skip cleanup: a driver call is still running */
+    return code;
+}
+
+int uva__serve_main(char **args)
+{
+    struct serve s = {0};
+    int code = UVA__EXIT_OK;
+
+    if (uva__settings_init(&s.settings, args, &s.error) != 0)
+        code = uva__report_error(&s.error, UVA__EXIT_USAGE);
+    else if (s.settings.help)
+        uva__settings_help();
+    else
+        code = serve_run(&s);
+    uva__settings_fini(&s.settings);
+    return code;
+}

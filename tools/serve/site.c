@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each path has a function. Access is checked when the head of a request is
+ * there, before a byte of its body is kept. */
+#include "site.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "parameters.h"
+#include "url.h"
+
+/* A request on its path. */
+struct call {
+    struct uva__site *site;
+    struct uva__connection *connection;
+    const struct uva__request *request;
+    const struct uva__url *url;
+    const char *origin; /* another site that may read the answer, or NULL */
+};
+
+static void call_fail(const struct call *call, int status, const char *why)
+{
+    uva__connection_fail(call->connection, status, call->origin, NULL, why,
+                         NULL);
+}
+
+/* Refuses a request of a client that is not trusted with another one. */
+static void call_refuse(const struct call *call, int status, const char *why)
+{
+    call->connection->request.keeps_alive = false;
+    call_fail(call, status, why);
+}
+
+/* ---- /query -------------------------------------------------------------- */
+
+/* What a request asks for. Zeroes: nothing so far. */
+struct ask {
+    json_t *body;         /* owns: of POST with JSON */
+    json_t *parsed;       /* owns: the parameters of a URL */
+    const char *sql;      /* borrows, as the next ones */
+    const char *format;   /* a name; NULL: by Accept */
+    const json_t *values; /* parameters; NULL: none */
+};
+
+static void ask_fini(struct ask *ask)
+{
+    json_decref(ask->body);
+    json_decref(ask->parsed);
+}
+
+static bool has_known_members(json_t *body)
+{
+    const char *key;
+    json_t *value;
+    size_t known = 0;
+
+    json_object_foreach(body, key, value)
+    {
+        known += strcmp(key, "sql") == 0 || strcmp(key, "parameters") == 0 ||
+                 strcmp(key, "format") == 0;
+    }
+    return known == json_object_size(body);
+}
+
+/* Returns the static text of what is wrong, or NULL, as the next ones. */
+static const char *ask_json(struct ask *ask, const struct uva__bytes *body)
+{
+    const json_t *sql, *format;
+
+    ask->body = json_loadb(uva__bytes_text(body), body->size,
+                           JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(ask->body))
+        return "the body is no object of JSON";
+    if (!has_known_members(ask->body))
+        return "the body has a member that is none of sql, parameters, format";
+    sql = json_object_get(ask->body, "sql");
+    format = json_object_get(ask->body, "format");
+    if ((sql != NULL && !json_is_string(sql)) ||
+        (format != NULL && !json_is_string(format)))
+        return "sql and format are texts";
+    ask->sql = json_string_value(sql);
+    ask->format = json_string_value(format);
+    ask->values = json_object_get(ask->body, "parameters");
+    return NULL;
+}
+
+static const char *ask_url(struct ask *ask, const struct uva__url *url)
+{
+    const char *sql = uva__url_get(url, "sql");
+    const char *format = uva__url_get(url, "format");
+    const char *values = uva__url_get(url, "parameters");
+
+    if (sql != NULL && ask->sql != NULL)
+        return "sql is given twice";
+    if (sql != NULL)
+        ask->sql = sql;
+    if (format != NULL)
+        ask->format = format;
+    if (values == NULL)
+        return NULL;
+    ask->parsed = json_loads(values, JSON_REJECT_DUPLICATES, NULL);
+    ask->values = ask->parsed;
+    return ask->parsed != NULL ? NULL : "parameters are an array of JSON";
+}
+
+/* Whether a header names a media type, whatever follows it. */
+static bool is_type(const char *header, const char *type)
+{
+    const size_t size = strlen(type);
+
+    return header != NULL && strncasecmp(header, type, size) == 0 &&
+           strchr("; \t", header[size]) != NULL;
+}
+
+/* Reads the body of a POST. Returns a status, or 0. */
+static int ask_body(struct ask *ask, const struct call *call, const char **why)
+{
+    const struct uva__bytes *body = &call->request->body;
+    const char *type =
+        uva__request_field(call->request, UVA__FIELD_CONTENT_TYPE);
+    const char *coding =
+        uva__request_field(call->request, UVA__FIELD_CONTENT_ENCODING);
+
+    if (coding != NULL && strcasecmp(coding, "identity") != 0) {
+        *why = "no Content-Encoding is understood";
+        return 415;
+    }
+    if (is_type(type, "application/json")) {
+        *why = ask_json(ask, body);
+        return *why != NULL ? 400 : 0;
+    }
+    if (!is_type(type, "application/sql") && !is_type(type, "text/plain")) {
+        *why = "a body is application/json, application/sql or text/plain";
+        return 415;
+    }
+    if (body->size != strlen(uva__bytes_text(body))) {
+        *why = "the body has a NUL";
+        return 400;
+    }
+    ask->sql = uva__bytes_text(body);
+    return 0;
+}
+
+static int ask_read(struct ask *ask, const struct call *call, const char **why)
+{
+    int status = 0;
+
+    if (call->request->method == UVA__METHOD_POST)
+        status = ask_body(ask, call, why);
+    else if (call->request->body.size > 0)
+        return *why = "a body needs POST", 400;
+    if (status != 0)
+        return status;
+    *why = ask_url(ask, call->url);
+    if (*why == NULL && (ask->sql == NULL || *ask->sql == '\0'))
+        *why = "there is no sql";
+    return *why != NULL ? 400 : 0;
+}
+
+static int ask_format(const struct ask *ask, const struct call *call,
+                      enum uva__rows *out, const char **why)
+{
+    const char *accept = uva__request_field(call->request, UVA__FIELD_ACCEPT);
+
+    if (ask->format != NULL) {
+        *why = "there is no such format";
+        return uva__format_find(ask->format, out) == 0 ? 0 : 400;
+    }
+    *why = "none of the accepted types is a format of rows";
+    return uva__format_accepted(accept, out) == 0 ? 0 : 406;
+}
+
+static void query(const struct call *call)
+{
+    struct ask ask = {0};
+    struct ArrowArrayStream parameters = {0};
+    struct uva_error error;
+    enum uva__rows format = UVA__ROWS_ARROW;
+    const char *why = NULL;
+    int status = ask_read(&ask, call, &why);
+
+    if (status == 0)
+        status = ask_format(&ask, call, &format, &why);
+    if (status == 0 && ask.values != NULL && json_array_size(ask.values) == 0 &&
+        json_is_array(ask.values))
+        ask.values = NULL;
+    if (status == 0 && ask.values != NULL &&
+        uva__parameters_new(ask.values, &parameters, &error) != 0) {
+        status = error.code == ENOMEM ? 503 : 400;
+        why = error.message;
+    }
+    if (status != 0)
+        call_fail(call, status, why);
+    else
+        uva__answer_start(&call->site->answers, call->connection, ask.sql,
+                          ask.values != NULL ? &parameters : NULL, format,
+                          call->origin);
+    ask_fini(&ask);
+}
+
+/* ---- /health, /stats -------------------------------------------------- */
+
+static void answer_json(const struct call *call, json_t *value)
+{
+    char *text = value != NULL ? json_dumps(value, JSON_COMPACT) : NULL;
+    struct uva__bytes line = {0};
+
+    if (text == NULL || uva__bytes_add(&line, text, strlen(text)) != 0 ||
+        uva__bytes_add(&line, "\n", 1) != 0)
+        call_fail(call, 503, "out of memory");
+    else
+        uva__connection_answer(call->connection, 200, "application/json",
+                               call->origin, NULL, line.data, line.size);
+    uva__bytes_clear(&line, 0);
+    free(text);
+    json_decref(value);
+}
+
+static void health(const struct call *call)
+{
+    answer_json(call, json_pack("{s:s}", "status", "ok"));
+}
+
+static json_t *stats_queries(const struct uva__answers *answers)
+{
+    const struct uva__answer *answer;
+    json_t *list = json_array();
+
+    for (answer = answers->first; answer != NULL; answer = answer->next)
+        (void)json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "id",
+                      (json_int_t)answer->id, "rows", (json_int_t)answer->rows,
+                      "bytes", (json_int_t)answer->bytes, "ms",
+                      (json_int_t)((uv_hrtime() - answer->begun) / 1000000),
+                      "begun", answer->has_begun, "paused", answer->is_paused));
+    return list;
+}
+
+static void stats(const struct call *call)
+{
+    const struct uva__site *site = call->site;
+    const struct uva__http_stats *http = &site->http.stats;
+    const struct uva__answers *answers = &site->answers;
+    struct uva_runtime_stats runtime;
+
+    uva_runtime_get_stats(site->runtime, &runtime);
+    answer_json(
+        call,
+        json_pack(
+            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:o}, "
+            "s:{s:I,s:I,s:I,s:I,s:I}}",
+            "http", "connections", (json_int_t)http->connections, "accepted",
+            (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
+            "requests", (json_int_t)http->requests, "malformed",
+            (json_int_t)http->malformed, "timed_out",
+            (json_int_t)http->timed_out, "queries", "complete",
+            (json_int_t)answers->complete, "failed",
+            (json_int_t)answers->failed, "cancelled",
+            (json_int_t)answers->cancelled, "refused",
+            (json_int_t)answers->refused, "running", stats_queries(answers),
+            "runtime", "streams", (json_int_t)runtime.streams_open,
+            "streams_held", (json_int_t)runtime.streams_held, "threads",
+            (json_int_t)(runtime.threads_blocking + runtime.threads_compute),
+            "memory_held", (json_int_t)runtime.memory_held, "hold_max_us",
+            (json_int_t)(runtime.hold_max_ns / 1000)));
+}
+
+/* ---- paths --------------------------------------------------------------- */
+
+struct route {
+    const char *path;
+    void (*answer)(const struct call *call);
+    bool posts;   /* POST is allowed, too */
+    bool is_open; /* no token is needed: nothing of the database is shown */
+};
+
+static const struct route ROUTES[] = {
+    {"/health", health, false, true},
+    {"/query", query, true, false},
+    {"/stats", stats, false, false},
+};
+
+static const struct route *route_find(const char *path)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(ROUTES) / sizeof(*ROUTES); i++)
+        if (strcmp(path, ROUTES[i].path) == 0)
+            return &ROUTES[i];
+    return NULL;
+}
+
+/* A browser asks whether a page of an allowed site may send what it wants to:
+ * the answer names what may be sent. */
+static void preflight(const struct call *call)
+{
+    uva__connection_answer(
+        call->connection, 204, NULL, call->origin,
+        "Access-Control-Allow-Methods: GET, POST\r\n"
+        "Access-Control-Allow-Headers: authorization, content-type\r\n"
+        "Access-Control-Max-Age: 600\r\n",
+        NULL, 0);
+}
+
+static void route_take(const struct route *route, const struct call *call)
+{
+    const enum uva__method method = call->request->method;
+    const bool has_token =
+        uva__access_has_token(&call->site->access, call->request);
+
+    if (method == UVA__METHOD_OPTIONS && call->origin != NULL)
+        preflight(call);
+    else if (!has_token && (route == NULL || !route->is_open))
+        uva__connection_fail(call->connection, 401, call->origin,
+                             "WWW-Authenticate: Bearer\r\n",
+                             "the token is missing or wrong", NULL);
+    else if (route == NULL)
+        call_fail(call, 404, "there is no such path");
+    else if (method > UVA__METHOD_POST ||
+             (method == UVA__METHOD_POST && !route->posts))
+        uva__connection_fail(call->connection, 405, call->origin,
+                             route->posts ? "Allow: GET, HEAD, POST\r\n"
+                                          : "Allow: GET, HEAD\r\n",
+                             "the method is not possible here", NULL);
+    else if (call->request->phase == UVA__REQUEST_COMPLETE)
+        route->answer(call);
+}
+
+/* Refuses the request, or does nothing if its body is still to come. */
+static void on_any(void *ctx, struct uva__connection *connection)
+{
+    struct uva__site *site = ctx;
+    struct uva__url url;
+    struct call call = {.site = site,
+                        .connection = connection,
+                        .request = &connection->request,
+                        .url = &url};
+    const char *why;
+    int code = uva__access_check(&site->access, connection, &call.origin, &why);
+
+    if (code != 0) {
+        call_refuse(&call, code, why);
+        return;
+    }
+    code = uva__url_init(&url, uva__bytes_text(&connection->request.target));
+    if (code != 0) {
+        call_refuse(&call, code == ENOMEM ? 503 : 400,
+                    code == ENOMEM ? "out of memory" : "the URL is malformed");
+        return;
+    }
+    route_take(route_find(url.path), &call);
+    uva__url_fini(&url);
+}
+
+static void on_answered(void *ctx, const struct uva__http_entry *entry)
+{
+    const struct uva__site *site = ctx;
+
+    if (site->log != NULL)
+        uva__access_log_add(site->log, entry);
+}
+
+static void on_closed(void *ctx)
+{
+    const struct uva__site *site = ctx;
+
+    site->on_closed(site->ctx);
+}
+
+struct uva__http_handler uva__site_handler(struct uva__site *site)
+{
+    return (struct uva__http_handler){.on_head = on_any,
+                                      .on_request = on_any,
+                                      .on_answered = on_answered,
+                                      .on_closed = on_closed,
+                                      .ctx = site};
+}
