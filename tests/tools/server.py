@@ -180,7 +180,11 @@ class Server:
             stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
         line = self.process.stderr.readline().decode()
         if "listening at" not in line:
-            raise RuntimeError(line + self.process.stderr.read().decode())
+            with self.process:
+                line += self.process.stderr.read().decode()
+            if self.own:
+                os.remove(self.path)
+            raise RuntimeError(line)
         self.port = int(line.rsplit(":", 1)[1])
         self.errors = []
         self.reader = threading.Thread(target=self._read, daemon=True)
