@@ -1,5 +1,8 @@
 # Puts page.html, page.css and page.js of FOLDER into the C file OUT:
-#   cmake -DFOLDER=tools/timeline -DOUT=timeline_page.c -P embed_page.cmake
+#   cmake -DFOLDER=tools/timeline -DOUT=timeline_page.c -DHEADER=timeline_page.h
+#     -DNAME=uva__timeline -P embed_page.cmake
+# They become the array NAME; NAME_head and NAME_tail, if the page has @EVENTS@.
+# NAME_policy is the content security policy, as a header of HTTP can have it.
 # The page may run that script and use that style alone, because its content
 # security policy names the hash of each.
 
@@ -43,11 +46,20 @@ string(REPLACE "@STYLE_HASH@" "${css_hash}" html "${html}")
 string(REPLACE "@SCRIPT_HASH@" "${js_hash}" html "${html}")
 string(REPLACE "@STYLE@" "${css}" html "${html}")
 string(REPLACE "@SCRIPT@" "${js}" html "${html}")
+set(begin "/* Made by cmake/embed_page.cmake. */\n#include \"${HEADER}\"\n")
 string(FIND "${html}" "@EVENTS@" at)
+if(at EQUAL -1)
+    as_array("${html}" ${NAME} page)
+    string(REGEX MATCH "Content-Security-Policy\" content=\"([^\"]*)\"" policy
+        "${html}")
+    set(policy "${CMAKE_MATCH_1}")
+    file(WRITE "${OUT}"
+        "${begin}${page}const char ${NAME}_policy[] = \"${policy}\";\n")
+    return()
+endif()
 string(SUBSTRING "${html}" 0 ${at} head)
 math(EXPR at "${at} + 8")
 string(SUBSTRING "${html}" ${at} -1 tail)
-as_array("${head}" uva__timeline_head head)
-as_array("${tail}" uva__timeline_tail tail)
-file(WRITE "${OUT}" "/* Made by cmake/embed_page.cmake. */\n\
-#include \"timeline_page.h\"\n${head}${tail}")
+as_array("${head}" ${NAME}_head head)
+as_array("${tail}" ${NAME}_tail tail)
+file(WRITE "${OUT}" "${begin}${head}${tail}")

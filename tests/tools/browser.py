@@ -75,9 +75,11 @@ class Browser:
                 return message["result"]
 
     def open(self, path):
-        """Opens a page from the disk; returns when it has been loaded."""
+        """Opens a page, from the disk or by its URL; returns when it has been
+        loaded."""
         self.events = []
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=path if "://" in path
+                  else "file://" + os.path.abspath(path))
         while not self.seen("Page.loadEventFired"):
             self.events.append(self.receive())
 

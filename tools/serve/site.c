@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "page.h"
 #include "parameters.h"
 #include "url.h"
 
@@ -201,7 +203,7 @@ static void query(const struct call *call)
     ask_fini(&ask);
 }
 
-/* ---- /health, /stats -------------------------------------------------- */
+/* ---- /health, /stats, / -------------------------------------------------- */
 
 static void answer_json(const struct call *call, json_t *value)
 {
@@ -269,6 +271,20 @@ static void stats(const struct call *call)
             (json_int_t)(runtime.hold_max_ns / 1000)));
 }
 
+/* A frame of another site around the page could steal clicks: the header
+ * forbids it, which the page itself cannot. */
+static void page(const struct call *call)
+{
+    char more[512];
+
+    (void)snprintf(more, sizeof(more),
+                   "Content-Security-Policy: %s; frame-ancestors 'none'\r\n"
+                   "Referrer-Policy: no-referrer\r\n",
+                   uva__page_policy);
+    uva__connection_answer(call->connection, 200, "text/html; charset=utf-8",
+                           NULL, more, (const char *)uva__page, uva__page_size);
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
 struct route {
@@ -279,6 +295,7 @@ struct route {
 };
 
 static const struct route ROUTES[] = {
+    {"/", page, false, true},
     {"/health", health, false, true},
     {"/query", query, true, false},
     {"/stats", stats, false, false},

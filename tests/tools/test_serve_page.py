@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `uvarrow serve` in a headless Chromium: buttons are pressed, and
+both sides are looked at. UVA_TEST_IMAGE names a file for a screenshot. Other
+environment variables as for test_serve_query.py. Skips where no Chromium is
+installed.
+"""
+import base64
+import json
+import os
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+import browser  # noqa: E402
+from server import FOREVER, PATIENCE, Server, folder, main  # noqa: E402
+
+EVIL = "</td><img src=x onerror='window.broken = 1'><script>broken = 1</script>"
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def running(stats):
+    return stats["queries"]["running"]
+
+
+class Page(unittest.TestCase):
+    browser = server = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server(name="page")
+        cls.browser = browser.Browser(browser.find())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        assert cls.server.stop() == 0, cls.server.errors
+
+    def setUp(self):
+        self.browser.open(f"http://127.0.0.1:{self.server.port}/")
+
+    def evaluate(self, expression):
+        return self.browser.evaluate(expression)
+
+    def text(self, selector):
+        return self.evaluate(
+            f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def press(self, button):
+        self.assertFalse(self.evaluate(
+            f"document.getElementById('{button}').disabled"), button)
+        self.evaluate(f"document.getElementById('{button}').click()")
+
+    def run_query(self, sql, parameters=""):
+        for name, value in (("sql", sql), ("parameters", parameters)):
+            self.evaluate(f"document.getElementById('{name}').value = "
+                          + json.dumps(value))
+        self.press("run")
+
+    def wait(self, selector, text):
+        """Waits until an element has a text; returns all of it."""
+        end = time.monotonic() + PATIENCE
+        while text not in (found := self.text(selector)):
+            if time.monotonic() > end:
+                self.fail(f"{selector} is still {found!r}")
+            time.sleep(0.02)
+        return found
+
+    def drawn(self):
+        """Waits until the page is drawn as it is now."""
+        self.evaluate("new Promise((done) => { draw(); requestAnimationFrame("
+                      "() => requestAnimationFrame(done)); })")
+
+    def table(self):
+        self.drawn()
+        return self.evaluate("[...document.querySelectorAll('#table tr')].map("
+                             "(row) => [...row.cells].map((c) => c.textContent))")
+
+
+class Rows(Page):
+    def test_rows_nulls_and_quotes(self):
+        self.run_query("SELECT ? AS a, ? AS \"b,\"\"c\", NULL AS c, '' AS d, "
+                       "'x' || char(10) || '\"y\"' AS e",
+                       '[1.5, "tëxt"]')
+        self.wait("#state", "Complete: 1 rows.")
+        self.assertEqual(self.table(), [
+            ["#", "a", 'b,"c', "c", "d", "e"],
+            ["1", "1.5", "tëxt", "null", "", 'x\n"y"']])
+
+    def test_what_comes_is_text(self):
+        for sql, parameters in ((f'SELECT ? AS "{EVIL}"', json.dumps([EVIL])),
+                                (f"SELECT '{EVIL.replace(chr(39), '')}' FROM "
+                                 f"nowhere", "")):
+            self.run_query(sql, parameters)
+            self.wait("#state", "Complete" if parameters else "no such table")
+            self.drawn()
+        self.assertIsNone(self.evaluate("window.broken"))
+        self.assertEqual(self.evaluate("document.images.length"), 0)
+
+    def test_a_million_rows_stay_light(self):
+        self.run_query(FOREVER.replace("FROM n)", "FROM n WHERE i < 1000000)"))
+        self.wait("#state", "Complete: 1,000,000 rows.")
+        self.drawn()
+        self.assertLess(self.evaluate("document.querySelectorAll('*').length"),
+                        400)
+        self.evaluate("document.getElementById('scroller').scrollTop = 1e9")
+        self.drawn()
+        self.assertEqual(self.table()[-1][:2], ["1,000,000", "1000000"])
+        self.evaluate("document.getElementById('scroller').scrollTop /= 2")
+        middle = int(self.table()[1][1])
+        self.assertTrue(480000 < middle < 520000, middle)
+        self.assertEqual(self.evaluate("[plot.rows, plot.low[0], Math.max("
+                                       "...plot.high)]"), [1000000, 1, 1000000])
+
+    def test_a_column_is_plotted(self):
+        self.run_query("SELECT text, i, -i AS minus, NULL AS n FROM numbers")
+        self.wait("#state", "Complete: 1,000 rows.")
+        self.assertEqual(self.evaluate("[...document.getElementById('column')"
+                                       ".options].map((o) => o.text)"),
+                         ["i", "minus"])
+        self.evaluate("(() => { const column = document.getElementById('column'"
+                      "); column.value = '2'; column.dispatchEvent("
+                      "new Event('change')); })()")
+        self.drawn()
+        self.assertEqual(self.evaluate("[Math.min(...plot.low), plot.rows]"),
+                         [-999, 1000])
+        for name in ("plot", "timeline"):
+            self.assertTrue(self.evaluate(
+                f"[...document.getElementById('{name}').getContext('2d')"
+                ".getImageData(0, 0, 300, 90).data].some((byte) => byte > 0)"))
+
+    def test_errors_are_shown(self):
+        self.run_query("SELEKT 1")
+        self.assertIn("syntax error", self.wait("#state", "SELEKT"))
+        self.run_query("SELECT 1", "[")
+        self.wait("#state", "no array of JSON")
+        self.run_query("SELECT ?", '[{}]')
+        self.wait("#state", "a parameter is")
+
+    def test_a_cut_answer_is_called_incomplete(self):
+        self.run_query(FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)") +
+                       " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
+        text = self.wait("#state", "cut after")
+        self.assertIn("incomplete", text)
+
+
+class Buttons(Page):
+    def test_pause_holds_the_query_and_continue_goes_on(self):
+        self.run_query(FOREVER.replace("FROM n)", "FROM n WHERE i < 2000000)"))
+        self.wait("#state", "Running")
+        self.press("pause")
+        self.wait("#state", "stands still on the server")
+        rows = running(self.server.wait(
+            lambda stats: running(stats)[0]["paused"]))[0]["rows"]
+        self.drawn()
+        self.assertLess(rows, 2000000)
+        self.assertEqual(self.text("#pause"), "Continue")
+        image = os.environ.get("UVA_TEST_IMAGE")
+        if image:
+            with open(image, "wb") as file:
+                file.write(base64.b64decode(self.browser.screenshot()))
+        self.assertEqual(self.evaluate("timeline.pauses.length"), 1)
+        self.press("pause")
+        self.wait("#state", "Complete: 2,000,000 rows.")
+
+    def test_stop_cancels_the_query(self):
+        before = self.server.stats()["queries"]["cancelled"]
+        for paused in (False, True):
+            self.run_query(FOREVER)
+            self.wait("#state", "Running")
+            self.server.wait(lambda stats: running(stats) and
+                             running(stats)[0]["begun"])
+            if paused:
+                self.press("pause")
+                self.wait("#state", "Paused")
+            self.press("stop")
+            self.wait("#state", "Stopped after")
+            self.server.wait(lambda stats: not running(stats) and
+                             stats["runtime"]["streams"] == 0)
+        self.assertEqual(self.server.stats()["queries"]["cancelled"],
+                         before + 2)
+        self.run_query("SELECT 1 AS a")
+        self.wait("#state", "Complete: 1 rows.")
+
+    def test_a_closed_page_cancels_its_query(self):
+        self.run_query(FOREVER)
+        self.server.wait(lambda stats: len(running(stats)) == 1)
+        self.browser.open("about:blank")
+        self.server.wait(lambda stats: not running(stats))
+
+    def test_keys_run_it(self):
+        self.evaluate("document.getElementById('sql').value = 'SELECT 7 AS a';"
+                      "document.getElementById('sql').dispatchEvent("
+                      "new KeyboardEvent('keydown', {key: 'Enter', ctrlKey: "
+                      "true}))")
+        self.wait("#state", "Complete: 1 rows.")
+
+
+class Safety(Page):
+    def test_the_policy(self):
+        self.evaluate("(() => { const script = document.createElement('script')"
+                      "; script.textContent = 'window.broken = 1';"
+                      "document.body.append(script); })()")
+        self.assertIsNone(self.evaluate("window.broken"))
+        self.assertEqual(self.evaluate(
+            f"fetch('http://localhost:{self.server.port}/health')"
+            ".catch(() => 'refused')"), "refused")
+        policy = self.server.ask("/").headers["content-security-policy"]
+        self.assertIn("frame-ancestors 'none'", policy)
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+
+    def test_it_loads_nothing_else_and_reports_nothing(self):
+        self.run_query("SELECT 1 AS a")
+        self.wait("#state", "Complete")
+        urls = {event["request"]["url"].split("/", 3)[3] for event in
+                self.browser.seen("Network.requestWillBeSent")}
+        self.assertLessEqual(urls, {"", "query", "stats"})
+        self.assertEqual(self.browser.seen("Runtime.exceptionThrown"), [])
+        self.assertEqual(self.browser.seen("Log.entryAdded"), [])
+
+    def test_a_page_of_another_site_gets_nothing(self):
+        before = self.server.stats()["queries"]["complete"]
+        self.browser.open("data:text/html,<title>other</title>")
+        for path in ("/query?sql=SELECT+1", "/stats"):
+            url = f"http://127.0.0.1:{self.server.port}{path}"
+            self.assertEqual(self.evaluate(
+                f"fetch('{url}').then((r) => r.text()).catch(() => 'refused')"),
+                "refused")
+            self.assertEqual(self.evaluate(
+                "new Promise((done) => { const image = new Image();"
+                "image.onload = () => done('loaded');"
+                f"image.onerror = () => done('refused'); image.src = '{url}';"
+                "})"), "refused")
+        self.assertEqual(self.server.stats()["queries"]["complete"], before)
+
+    def test_a_token(self):
+        path = os.path.join(folder(), f"page-token-{os.getpid()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN)
+        with Server("--token-file", path, name="page-token") as server:
+            self.browser.open(f"http://127.0.0.1:{server.port}/")
+            self.run_query("SELECT 1 AS a")
+            self.wait("#state", "the token is missing or wrong")
+            self.evaluate(f"document.getElementById('token').value = '{TOKEN}'")
+            self.run_query("SELECT 1 AS a")
+            self.wait("#state", "Complete: 1 rows.")
+        os.remove(path)
+
+
+if __name__ == "__main__":
+    if browser.find() is None:
+        print("skipped: no Chromium is installed; scripts/bootstrap does that")
+        sys.exit(77)
+    main()
