@@ -103,6 +103,22 @@ class Paths(unittest.TestCase):
             input=answer.body, capture_output=True, timeout=PATIENCE)
         self.assertEqual(result.stdout, b"1000 row 999\n", result.stderr)
 
+    def test_tables(self):
+        answer = self.server.ask("/tables?format=csv")
+        self.assertEqual(answer.status, 200, answer.body)
+        self.assertTrue(answer.body.startswith(b"catalog_name,"))
+        self.assertIn(b"numbers", answer.body)
+        self.assertNotIn(b"column_name\"\":\"\"i", answer.body)
+        self.assertEqual(self.server.ask("/tables").headers["content-type"],
+                         ARROW)
+        columns = self.server.ask("/tables?format=csv&table=numb%25").body
+        self.assertRegex(columns, b'column_name"*: *"*text')
+        none = self.server.ask("/tables?format=csv&table=nothing").body
+        self.assertNotIn(b"numbers", none)
+        self.fails(400, "/tables?format=xml")
+        self.fails(406, "/tables", Accept="text/html")
+        self.fails(405, "/tables", method="POST", body=b"")
+
     def test_accept(self):
         for accept, kind in (("text/csv", "text/csv"),
                              ("text/csv;q=0.5, " + ARROW, ARROW),

@@ -15,9 +15,6 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-/* Read ahead of the client, of each query. */
-#define WINDOW_BATCHES 4
-
 /* What a part of the body borrows from. */
 struct owner {
     struct uva_encoder_part part; /* owns; of Arrow */
@@ -311,17 +308,10 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
     return answer;
 }
 
-static int answer_open(struct uva__answer *answer, const char *sql,
-                       struct ArrowArrayStream *parameters,
-                       struct uva_error *error)
+static int answer_open(struct uva__answer *answer, struct uva_error *error)
 {
     struct uva_map map = {0};
 
-    answer->stream = uva_stream_from_query(
-        answer->answers->pool,
-        &(struct uva_adbc_query){.sql = sql,
-                                 .parameters = parameters,
-                                 .window = {.batches = WINDOW_BATCHES}});
     if (answer->format == UVA__ROWS_CSV) {
         if (uva__lines_map(&(struct uva_write){.format = UVA_FORMAT_CSV},
                            &map) != 0)
@@ -337,35 +327,30 @@ static int answer_open(struct uva__answer *answer, const char *sql,
         error);
 }
 
-static void parameters_release(struct ArrowArrayStream *parameters)
-{
-    if (parameters != NULL && parameters->release != NULL)
-        parameters->release(parameters);
-}
-
 void uva__answer_start(struct uva__answers *answers,
-                       struct uva__connection *connection, const char *sql,
-                       struct ArrowArrayStream *parameters,
-                       enum uva__rows format, const char *origin)
+                       struct uva__connection *connection,
+                       struct uva_stream *stream, enum uva__rows format,
+                       const char *origin)
 {
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
     struct uva__answer *answer;
 
     if (answers->count >= answers->most_running + answers->most_waiting) {
         answers->refused++;
-        parameters_release(parameters);
+        uva_stream_release(stream);
         uva__connection_fail(connection, 503, origin, "Retry-After: 1\r\n",
                              "too many queries are waiting", NULL);
         return;
     }
     answer = answer_new(answers, connection, format, origin);
     if (answer == NULL) {
-        parameters_release(parameters);
+        uva_stream_release(stream);
         uva__connection_fail(connection, 503, origin, NULL, "out of memory",
                              NULL);
         return;
     }
-    if (answer_open(answer, sql, parameters, &outcome.error) != 0) {
+    answer->stream = stream;
+    if (answer_open(answer, &outcome.error) != 0) {
         uva_stream_release(answer->stream);
         answers->failed++;
         answer_fail(answer, &outcome);

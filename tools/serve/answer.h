@@ -19,6 +19,9 @@
 #include "uvarrow/adbc.h"
 #include "uvarrow/io.h"
 
+/* Batches that the stream of an answer reads ahead of its client. */
+#define UVA__ANSWER_WINDOW 4
+
 struct uva__answers;
 
 /* One that is under way. */
@@ -54,11 +57,11 @@ struct uva__answers {
     int64_t refused;                    /* because too many waited */
 };
 
-/* Answers a request with the rows of a query. Takes `parameters`, also on
- * failure; it may be NULL. Thread: loop. */
+/* Answers a request with the rows of a stream of the pool, which is not started
+ * and has one reference: takes it. Thread: loop. */
 void uva__answer_start(struct uva__answers *answers,
-                       struct uva__connection *connection, const char *sql,
-                       struct ArrowArrayStream *parameters,
-                       enum uva__rows format, const char *origin);
+                       struct uva__connection *connection,
+                       struct uva_stream *stream, enum uva__rows format,
+                       const char *origin);
 
 #endif

@@ -162,14 +162,15 @@ static int ask_read(struct ask *ask, const struct call *call, const char **why)
     return *why != NULL ? 400 : 0;
 }
 
-static int ask_format(const struct ask *ask, const struct call *call,
-                      enum uva__rows *out, const char **why)
+/* Picks the format that is named, or else by Accept. Returns a status, or 0. */
+static int pick_format(const struct call *call, const char *name,
+                       enum uva__rows *out, const char **why)
 {
     const char *accept = uva__request_field(call->request, UVA__FIELD_ACCEPT);
 
-    if (ask->format != NULL) {
+    if (name != NULL) {
         *why = "there is no such format";
-        return uva__format_find(ask->format, out) == 0 ? 0 : 400;
+        return uva__format_find(name, out) == 0 ? 0 : 400;
     }
     *why = "none of the accepted types is a format of rows";
     return uva__format_accepted(accept, out) == 0 ? 0 : 406;
@@ -185,7 +186,7 @@ static void query(const struct call *call)
     int status = ask_read(&ask, call, &why);
 
     if (status == 0)
-        status = ask_format(&ask, call, &format, &why);
+        status = pick_format(call, ask.format, &format, &why);
     if (status == 0 && ask.values != NULL && json_array_size(ask.values) == 0 &&
         json_is_array(ask.values))
         ask.values = NULL;
@@ -197,10 +198,41 @@ static void query(const struct call *call)
     if (status != 0)
         call_fail(call, status, why);
     else
-        uva__answer_start(&call->site->answers, call->connection, ask.sql,
-                          ask.values != NULL ? &parameters : NULL, format,
-                          call->origin);
+        uva__answer_start(
+            &call->site->answers, call->connection,
+            uva_stream_from_query(
+                call->site->answers.pool,
+                &(struct uva_adbc_query){
+                    .sql = ask.sql,
+                    .parameters = ask.values != NULL ? &parameters : NULL,
+                    .window = {.batches = UVA__ANSWER_WINDOW}}),
+            format, call->origin);
     ask_fini(&ask);
+}
+
+/* ---- /tables ------------------------------------------------------------- */
+
+/* Lists tables; with a pattern for their names, also their columns. */
+static void tables(const struct call *call)
+{
+    const char *table = uva__url_get(call->url, "table");
+    const char *name = uva__url_get(call->url, "format"), *why;
+    enum uva__rows format;
+    const int status = pick_format(call, name, &format, &why);
+
+    if (status != 0) {
+        call_fail(call, status, why);
+        return;
+    }
+    uva__answer_start(&call->site->answers, call->connection,
+                      uva_stream_from_objects(
+                          call->site->answers.pool,
+                          &(struct uva_adbc_objects){
+                              .depth = table == NULL ? ADBC_OBJECT_DEPTH_TABLES
+                                                     : ADBC_OBJECT_DEPTH_ALL,
+                              .table = table,
+                              .window = {.batches = UVA__ANSWER_WINDOW}}),
+                      format, call->origin);
 }
 
 /* ---- /health, /stats, / -------------------------------------------------- */
@@ -295,10 +327,9 @@ struct route {
 };
 
 static const struct route ROUTES[] = {
-    {"/", page, false, true},
-    {"/health", health, false, true},
-    {"/query", query, true, false},
-    {"/stats", stats, false, false},
+    {"/", page, false, true},          {"/health", health, false, true},
+    {"/query", query, true, false},    {"/stats", stats, false, false},
+    {"/tables", tables, false, false},
 };
 
 static const struct route *route_find(const char *path)
