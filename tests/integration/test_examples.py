@@ -10,6 +10,7 @@ Nothing here waits for a time to pass. PATIENCE only ends a test that hangs.
 """
 import collections
 import csv
+import http.client
 import os
 import re
 import signal
@@ -358,6 +359,53 @@ class Server(Examples):
         self.start(JANUARY)
         _, error = self.query("row_server", JANUARY, str(self.port), code=1)
         self.assertIn("address already in use", error)
+
+
+class HttpServer(Examples):
+    END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow IPC
+
+    def start(self, sql):
+        server = subprocess.Popen(
+            self.command("server", self.driver, "file:" + self.database, sql,
+                         "0"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+        self.addCleanup(server.stdout.close)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        return server, int(server.stdout.readline().split()[-1])
+
+    def test_each_request_gets_all_rows(self):
+        _, port = self.start(JANUARY)
+        for _ in range(2):
+            client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+            client.request("GET", "/")
+            answer = client.getresponse()
+            self.assertEqual(answer.headers["Content-Type"],
+                             "application/vnd.apache.arrow.stream")
+            data = answer.read()  # raises if the last chunk is missing
+            client.close()
+            self.assertGreater(len(data), JANUARY_ROWS * 8)
+            self.assertTrue(data.endswith(self.END))
+
+    def test_a_query_that_fails_has_no_last_chunk(self):
+        server, port = self.start("SELECT i FROM nowhere")
+        client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+        client.request("GET", "/")
+        with self.assertRaises(http.client.IncompleteRead):
+            client.getresponse().read()
+        client.close()
+        self.assertIn("no such table", server.stderr.readline())
+
+    def test_a_client_that_leaves_does_not_stop_it(self):
+        _, port = self.start(ENDLESS)
+        for _ in range(10):  # more than the pool has connections
+            with socket.create_connection(("127.0.0.1", port), PATIENCE) as one:
+                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                text = b""
+                while b"row 1" not in text:
+                    self.assertNotEqual(part := one.recv(1 << 16), b"")
+                    text += part
 
 
 class Metadata(Examples):
