@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define READ_SIZE 65536
+#define READ_SIZE   65536
+#define KEEPALIVE_S 60
 
 /* What one callback reads into: it is empty again when the callback returns. */
 static char read_room[READ_SIZE];
@@ -238,6 +239,8 @@ int uva__transport_accept(struct uva__transport *transport,
     code = uv_accept(listener, (uv_stream_t *)&transport->tcp);
     if (code == 0)
         code = uv_tcp_nodelay(&transport->tcp, 1);
+    if (code == 0) /* a peer may vanish while a query has no rows to send */
+        code = uv_tcp_keepalive(&transport->tcp, 1, KEEPALIVE_S);
     if (code != 0)
         return -code;
     if (tls != NULL) {
