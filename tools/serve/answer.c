@@ -216,6 +216,18 @@ static int owner_fill(struct uva__answer *answer, struct uva_batch *batch,
     return 0;
 }
 
+/* A HEAD request needs no rows: the query is over once it has some. */
+static int answer_stop(struct uva__answer *answer)
+{
+    struct uva__connection *connection = answer->connection;
+
+    answer->answers->complete++;
+    uva_stream_drop(answer->stream);
+    answer_free(answer);
+    uva__connection_end(connection);
+    return ECANCELED;
+}
+
 static int answer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__answer *answer = ctx;
@@ -224,6 +236,8 @@ static int answer_on_batch(void *ctx, struct uva_batch *batch)
 
     if (code != 0)
         return code;
+    if (answer->connection->is_headless)
+        return answer_stop(answer);
     owner = calloc(1, sizeof(*owner));
     if (owner == NULL)
         return ENOMEM;
