@@ -131,8 +131,8 @@ class Rows(Page):
                 ".getImageData(0, 0, 300, 90).data].some((byte) => byte > 0)"))
 
     def test_errors_are_shown(self):
-        self.run_query("SELEKT 1")
-        self.assertIn("syntax error", self.wait("#state", "SELEKT"))
+        self.run_query("SELECT 1 1")
+        self.assertIn("syntax error", self.wait("#state", "SELECT 1 1"))
         self.run_query("SELECT 1", "[")
         self.wait("#state", "no array of JSON")
         self.run_query("SELECT ?", '[{}]')

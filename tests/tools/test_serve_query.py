@@ -137,6 +137,9 @@ class Paths(unittest.TestCase):
             answer = client.ask(query("SELECT 7"), method="HEAD")
             self.assertEqual(answer.headers["content-type"], "text/csv")
             self.assertEqual(client.ask(query("SELECT 7")).body, b"7\n7\n")
+            answer = client.ask(ENDLESS, method="HEAD")  # needs no rows
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(client.ask(query("SELECT 7")).body, b"7\n7\n")
 
     def test_bodies(self):
         def post(body, kind="application/json", path="/query", **headers):
@@ -190,10 +193,10 @@ class Paths(unittest.TestCase):
         self.fails(400, "/query?sql=SELECT+1&parameters=")
 
     def test_errors(self):
-        error = self.fails(400, query("SELEKT <b>")).json()["error"]
-        self.assertIn("SELEKT <b>", error["message"])
+        error = self.fails(400, query("SELECT <b>")).json()["error"]
+        self.assertIn("SELECT <b>", error["message"])
         self.assertEqual(error["status_name"], "INVALID_ARGUMENT")
-        self.assertNotIn(b"<", self.fails(400, query("SELEKT <b>")).body)
+        self.assertNotIn(b"<", self.fails(400, query("SELECT <b>")).body)
         self.fails(400, "/query")
         self.fails(400, "/query?sql=")
 
@@ -218,8 +221,26 @@ class Paths(unittest.TestCase):
                     pass
 
     def test_nothing_is_changed(self):
-        self.fails(500, query("INSERT INTO numbers VALUES (1, 'x')"))
-        self.fails(500, query("DROP TABLE numbers"))
+        self.fails(500, query("WITH x AS (SELECT 1) "
+                              "INSERT INTO numbers SELECT 1, 'x' FROM x"))
+        other = os.path.join(folder(), f"other-{os.getpid()}.db")
+        attach = f"ATTACH '{other}' AS other"
+        for sql in ("INSERT INTO numbers VALUES (1, 'x')", "DROP TABLE numbers",
+                    attach, attach.lower(), f"/* a */ -- b\n\t{attach}",
+                    f"; {attach}", f"\ufeff{attach}", f"/* SELECT */{attach}",
+                    f"--\r SELECT\n{attach}", f"/*/ SELECT */ {attach}",
+                    f"VACUUM INTO '{other}'", "CREATE TEMP TABLE x (i INT)",
+                    "PRAGMA case_sensitive_like = 1", "SELECTED", "-- only"):
+            self.fails(403, query(sql))
+        self.fails(403, query("PRAGMA case_sensitive_like = ?", parameters=[1]))
+        answer = self.server.ask(query(f"SELECT 1 AS a; {attach}"))
+        self.assertEqual(answer.body, b"a\n1\n")
+        for sql in ("select 1 AS a", "-- x\n/* y */ SELECT 1 AS a",
+                    "WITH x AS (SELECT 1 AS a) SELECT a FROM x"):
+            self.assertEqual(self.server.ask(query(sql)).body, b"a\n1\n")
+        self.assertEqual(self.server.ask(query("VALUES (1)")).status, 200)
+        self.assertEqual(self.server.ask(query("EXPLAIN SELECT 1")).status, 200)
+        self.assertFalse(os.path.exists(other))
         answer = self.server.ask(query("SELECT count(*) AS n FROM numbers"))
         self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
 

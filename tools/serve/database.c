@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static int list_add(struct uva__database_list *list, const char *key,
                     size_t key_size, const char *value, struct uva_error *error)
@@ -84,13 +85,28 @@ static int sqlite_add(struct uva__database *database, struct uva_error *error)
     return code;
 }
 
+static bool has_option(const struct uva__database *database, const char *key)
+{
+    size_t i;
+
+    for (i = 0; i < database->options.count; i++)
+        if (strcmp(database->options.texts[2 * i], key) == 0)
+            return true;
+    return false;
+}
+
+/* Without the second option its queries read and write files of this machine.
+ */
 static int duckdb_add(struct uva__database *database, struct uva_error *error)
 {
     int code = add(database, "path", database->name, error);
 
-    if (code == 0 && !database->is_writable &&
-        strcmp(database->name, ":memory:") != 0)
+    if (database->is_writable)
+        return code;
+    if (code == 0 && strcmp(database->name, ":memory:") != 0)
         code = add(database, "access_mode", "READ_ONLY", error);
+    if (code == 0 && !has_option(database, "enable_external_access"))
+        code = add(database, "enable_external_access", "false", error);
     return code;
 }
 
@@ -163,6 +179,49 @@ int uva__database_open(struct uva__database *database,
             .connections = (int32_t)connections,
             .wait_ms = wait_ms},
         out, error);
+}
+
+/* ---- queries ------------------------------------------------------------- */
+
+/* Skips blanks and comments, as SQLite does. */
+static const char *blanks_skip(const char *at)
+{
+    for (;;) {
+        const char *end = NULL;
+
+        at += strspn(at, " \t\r\n\f");
+        if (strncmp(at, "--", 2) == 0)
+            end = strchr(at, '\n');
+        else if (strncmp(at, "/*", 2) == 0)
+            end = strstr(at + 2, "*/");
+        if (end == NULL)
+            return at;
+        at = end + (*end == '*' ? 2 : 1);
+    }
+}
+
+/* SQLite opens only the first file for reading: ATTACH and VACUUM INTO write
+ * other files, and PRAGMA changes what later queries on its connection get. The
+ * driver executes only the first statement of a text, of which the first word
+ * decides. */
+const char *uva__database_refusal(const struct uva__database *database,
+                                  const char *sql)
+{
+    static const char *const READING[] = {"SELECT", "WITH", "VALUES",
+                                          "EXPLAIN"};
+    const char *word = blanks_skip(sql);
+    const size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+    size_t i;
+
+    if (database->is_writable || !is_for(database, "sqlite"))
+        return NULL;
+    for (i = 0; i < sizeof(READING) / sizeof(*READING); i++)
+        if (size == strlen(READING[i]) &&
+            strncasecmp(word, READING[i], size) == 0)
+            return NULL;
+    return "the database is only read: a query begins with SELECT, WITH, "
+           "VALUES or EXPLAIN; see --writable";
 }
 
 static void list_fini(struct uva__database_list *list)

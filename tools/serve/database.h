@@ -41,6 +41,11 @@ UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
                                       struct uva_adbc_pool **out,
                                       struct uva_error *error);
 
+/* Returns why a query may not run on a database that is only read, as a static
+ * text; NULL if it may: then the driver and the database decide. */
+const char *uva__database_refusal(const struct uva__database *database,
+                                  const char *sql);
+
 /* Frees what it owns. */
 void uva__database_fini(struct uva__database *database);
 

@@ -155,6 +155,7 @@ static int serve_listen(struct serve *s)
 
     s->site.access = s->settings.access; /* which keeps what it owns */
     s->site.answers.pool = s->pool;
+    s->site.database = &s->settings.database;
     s->site.answers.most_running = limits->queries;
     s->site.answers.most_waiting = limits->waiting;
     s->site.log = s->has_log ? &s->log : NULL;

@@ -176,6 +176,23 @@ static int pick_format(const struct call *call, const char *name,
     return uva__format_accepted(accept, out) == 0 ? 0 : 406;
 }
 
+/* What can be refused before anything is made. Returns a status, or 0. */
+static int ask_check(struct ask *ask, const struct call *call,
+                     enum uva__rows *format, const char **why)
+{
+    int status = ask_read(ask, call, why);
+
+    if (status == 0)
+        status = pick_format(call, ask->format, format, why);
+    if (status != 0)
+        return status;
+    if (json_is_array(ask->values) && json_array_size(ask->values) == 0)
+        ask->values = NULL;
+    *why = uva__database_refusal(call->site->database, ask->sql);
+    return *why != NULL ? 403 : 0;
+}
+
+/* The stream takes the parameters, so nothing is refused once they are made. */
 static void query(const struct call *call)
 {
     struct ask ask = {0};
@@ -183,13 +200,8 @@ static void query(const struct call *call)
     struct uva_error error;
     enum uva__rows format = UVA__ROWS_ARROW;
     const char *why = NULL;
-    int status = ask_read(&ask, call, &why);
+    int status = ask_check(&ask, call, &format, &why);
 
-    if (status == 0)
-        status = pick_format(call, ask.format, &format, &why);
-    if (status == 0 && ask.values != NULL && json_array_size(ask.values) == 0 &&
-        json_is_array(ask.values))
-        ask.values = NULL;
     if (status == 0 && ask.values != NULL &&
         uva__parameters_new(ask.values, &parameters, &error) != 0) {
         status = error.code == ENOMEM ? 503 : 400;

@@ -6,18 +6,20 @@
 #include "access.h"
 #include "access_log.h"
 #include "answer.h"
+#include "database.h"
 #include "http.h"
 #include "uvarrow/runtime.h"
 
 /* The site. Zeroes, then all members. */
 struct uva__site {
-    struct uva__http http;        /* the server below */
-    struct uva__access access;    /* owns: which requests are answered */
-    struct uva__answers answers;  /* queries under way */
-    struct uva__access_log *log;  /* borrows; NULL: none */
-    struct uva_runtime *runtime;  /* borrows: of the streams */
-    void (*on_closed)(void *ctx); /* the last call, as of the server */
-    void *ctx;                    /* borrows, until then */
+    struct uva__http http;       /* the server below */
+    struct uva__access access;   /* owns: which requests are answered */
+    struct uva__answers answers; /* queries under way */
+    const struct uva__database *database; /* borrows: which queries may run */
+    struct uva__access_log *log;          /* borrows; NULL: none */
+    struct uva_runtime *runtime;          /* borrows: of the streams */
+    void (*on_closed)(void *ctx);         /* the last call, as of the server */
+    void *ctx;                            /* borrows, until then */
 };
 
 /* Returns the functions that answer requests to `site`. Thread: loop. */
