@@ -26,6 +26,10 @@ uva_limit(scripts/install 240
 
 uva_limit(scripts/test_timeline_page 180
     "starts a browser, and draws 200,000 events in it without a GPU")
+uva_limit(scripts/test_serve_page 180
+    "starts a browser, and shows a million rows in it")
+uva_limit(scripts/test_serve_query 180
+    "has a thousand clients, and 200 queries that fill the buffers of theirs")
 
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
 function(uva_test_limit variable test)
