@@ -80,6 +80,20 @@ class Paths(unittest.TestCase):
         self.assertEqual(answer.body, b"i,text\n0,row 0\n1,row 1\n")
         self.assertGreater(int(answer.headers["x-query-id"]), 0)
 
+    def test_json_lines(self):
+        for headers, name in (({}, "&format=json"),
+                              ({"Accept": "application/x-ndjson"}, "")):
+            answer = self.server.ask(
+                "/query?sql=SELECT+i,+text,+NULL+AS+n+FROM+numbers" + name,
+                **headers)
+            self.assertEqual(answer.headers["content-type"],
+                             "application/x-ndjson")
+            rows = [json.loads(line) for line in answer.body.splitlines()]
+            self.assertEqual(len(rows), ROWS)
+            self.assertEqual(rows[7], {"i": 7, "text": "row 7", "n": None})
+        empty = self.server.ask(query("SELECT 1 AS a WHERE 0", "json"))
+        self.assertEqual((empty.body, empty.is_whole), (b"", True))
+
     def test_arrow(self):
         for headers in ({}, {"Accept": "*/*"}, {"Accept": ARROW}):
             answer = self.server.ask("/query?sql=SELECT+*+FROM+numbers",
@@ -204,7 +218,7 @@ class Paths(unittest.TestCase):
         # 2 batches' worth of rows, then an overflow
         sql = (FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)")
                + " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
-        for format in ("csv", "arrow"):
+        for format in ("csv", "arrow", "json"):
             answer = self.server.ask(query(sql, format))
             self.assertEqual(answer.status, 200)
             self.assertFalse(answer.is_whole)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The consumer of a query's stream. Arrow's buffers are written as they are;
- * lines of CSV are made by workers. */
+ * lines of CSV and JSON are made by workers. */
 #include "answer.h"
 
 #include <assert.h>
@@ -18,8 +18,8 @@
 /* What a part of the body borrows from. */
 struct owner {
     struct uva_encoder_part part; /* owns; of Arrow */
-    struct ArrowDeviceArray data; /* owns; of CSV */
-    uv_buf_t buffer;              /* of CSV, or of its header */
+    struct ArrowDeviceArray data; /* owns; of lines */
+    uv_buf_t buffer;              /* of lines, or of the header */
     char *text;                   /* owns: that header */
 };
 
@@ -324,11 +324,13 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
 
 static int answer_open(struct uva__answer *answer, struct uva_error *error)
 {
+    const struct uva_write options = {.format = answer->format == UVA__ROWS_JSON
+                                                    ? UVA_FORMAT_JSON
+                                                    : UVA_FORMAT_CSV};
     struct uva_map map = {0};
 
-    if (answer->format == UVA__ROWS_CSV) {
-        if (uva__lines_map(&(struct uva_write){.format = UVA_FORMAT_CSV},
-                           &map) != 0)
+    if (answer->format != UVA__ROWS_ARROW) {
+        if (uva__lines_map(&options, &map) != 0)
             return uva_error_set(error, ENOMEM, "out of memory");
         (void)uva_stream_map(answer->stream, &map);
     }

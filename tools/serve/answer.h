@@ -33,7 +33,7 @@ struct uva__answer {
     struct uva_stream *stream;          /* counts, until done */
     enum uva__rows format;              /* of the rows */
     struct uva_encoder *encoder;        /* owns; of Arrow */
-    char *header;                       /* owns; of CSV: the first line */
+    char *header;                       /* owns; of lines: the first one */
     const char *origin;   /* a site that may read it, or NULL; static */
     int64_t id;           /* number, from 1 */
     int64_t rows;         /* sent so far */

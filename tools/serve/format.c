@@ -14,6 +14,7 @@ static const struct {
 } FORMATS[UVA__ROWS_FORMATS] = {
     [UVA__ROWS_ARROW] = {"arrow", "application/vnd.apache.arrow.stream"},
     [UVA__ROWS_CSV] = {"csv", "text/csv"},
+    [UVA__ROWS_JSON] = {"json", "application/x-ndjson"},
 };
 
 const char *uva__format_type(enum uva__rows format)

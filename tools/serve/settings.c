@@ -15,7 +15,8 @@
 static const char HELP[] =
     "Usage: uvarrow serve [--driver NAME] [OPTION]... [DATABASE]\n"
     "\n"
-    "Answers HTTP requests with the rows of queries, as Arrow IPC or CSV:\n"
+    "Answers HTTP requests with the rows of queries, as Arrow IPC, CSV\n"
+    "or JSON lines:\n"
     "\n"
     "    uvarrow serve --driver sqlite flights.db\n"
     "    curl 'http://127.0.0.1:8080/query?format=csv&sql=SELECT+1'\n"
