@@ -93,7 +93,7 @@ static const char *file_of(const char *text, size_t size)
 static int read_file(const char *path, struct uva__options *options,
                      struct uva_error *error)
 {
-    char line[500];
+    static char line[500]; /* the options point into it */
 
     (void)snprintf(line, sizeof(line), "--driver d a.db --file %s", path);
     return read_line(options, line, error);
