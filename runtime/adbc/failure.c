@@ -70,6 +70,7 @@ static void notes_add_details(struct notes *notes,
     int count;
 
     if (error->vendor_code != ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA ||
+        error->private_data == NULL || /* the driver has not filled it in */
         driver->ErrorGetDetailCount == NULL || driver->ErrorGetDetail == NULL)
         return;
     count = driver->ErrorGetDetailCount(error);

@@ -68,6 +68,8 @@ static AdbcStatusCode fault(struct AdbcError *error, AdbcStatusCode status,
 
 static int detail_count(const struct AdbcError *error)
 {
+    if (error->private_data == NULL) /* it was never filled in */
+        atomic_fetch_add(&fake_driver.wrong, 1);
     return error->private_data == has_details ? 3 : 0;
 }
 
@@ -90,6 +92,14 @@ static void pause_a_bit(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
 }
 
+static void stop(void)
+{
+    atomic_fetch_add(&fake_driver.blocked, 1);
+    while (!atomic_load(&fake_driver.goes))
+        pause_a_bit();
+    atomic_fetch_sub(&fake_driver.blocked, 1);
+}
+
 /* Does what the text states. */
 static AdbcStatusCode happen(struct fake_statement *s, const char *what,
                              struct AdbcError *error)
@@ -98,11 +108,18 @@ static AdbcStatusCode happen(struct fake_statement *s, const char *what,
         return fault(error, ADBC_STATUS_INVALID_DATA, "division by zero");
     if (strncmp(what, "plainly", 7) == 0)
         return ADBC_STATUS_IO;
-    atomic_fetch_add(&fake_driver.blocked, 1);
-    while (strncmp(what, "stops", 5) == 0 ? !atomic_load(&fake_driver.goes)
-                                          : !atomic_load(&s->cancelled))
-        pause_a_bit();
-    atomic_fetch_sub(&fake_driver.blocked, 1);
+    if (strncmp(what, "waits", 5) == 0) {
+        stop();
+        return ADBC_STATUS_OK;
+    }
+    if (strncmp(what, "stops", 5) == 0) {
+        stop();
+    } else {
+        atomic_fetch_add(&fake_driver.blocked, 1);
+        while (!atomic_load(&s->cancelled))
+            pause_a_bit();
+        atomic_fetch_sub(&fake_driver.blocked, 1);
+    }
     return fault(error, ADBC_STATUS_CANCELLED, "cancelled by its user");
 }
 
@@ -126,6 +143,8 @@ static int result_fail(struct fake_result *r, const char *what)
 {
     r->error = ADBC_ERROR_INIT;
     r->status = happen(r->statement, what, &r->error);
+    if (r->status == ADBC_STATUS_OK)
+        return 0;
     return r->status == ADBC_STATUS_CANCELLED ? ECANCELED : EIO;
 }
 
@@ -354,6 +373,13 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
     if (strncmp(s->sql, "execute ", 8) == 0)
         return happen(s, s->sql + 8, error);
+    if (strcmp(s->sql, "hollow") == 0) {
+        const AdbcStatusCode status = result_new(s, out, error);
+
+        if (status == ADBC_STATUS_OK)
+            out->get_next = NULL;
+        return status;
+    }
     if (s->is_ingest) {
         *rows = bound_rows(s);
         return ADBC_STATUS_OK;
@@ -537,6 +563,7 @@ connection_get_table_schema(struct AdbcConnection *connection,
 static AdbcStatusCode connection_new(struct AdbcConnection *connection,
                                      struct AdbcError *error)
 {
+    struct AdbcDriver *driver = connection->private_driver;
     const bool fails = fake_driver.no_connection;
     const long now = atomic_fetch_add(&fake_driver.connections, 1) + 1;
     long most = atomic_load(&fake_driver.most);
@@ -549,7 +576,9 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
            !atomic_compare_exchange_weak(&fake_driver.most, &most, now))
         continue;
     atomic_fetch_add(&fake_driver.connected, 1);
-    connection->private_data = &fake_driver;
+    *connection = (struct AdbcConnection){
+        .private_data = &fake_driver,
+        .private_driver = fake_driver.clears ? NULL : driver};
     return ADBC_STATUS_OK;
 }
 
@@ -569,6 +598,8 @@ static AdbcStatusCode connection_release(struct AdbcConnection *connection,
                                          struct AdbcError *error)
 {
     (void)error;
+    if (fake_driver.closes_late)
+        stop();
     connection->private_data = NULL;
     atomic_fetch_sub(&fake_driver.connections, 1);
     return ADBC_STATUS_OK;
@@ -631,6 +662,7 @@ static AdbcStatusCode driver_release(struct AdbcDriver *driver,
 {
     (void)error;
     driver->release = NULL;
+    atomic_fetch_sub(&fake_driver.drivers, 1);
     return ADBC_STATUS_OK;
 }
 
@@ -675,6 +707,7 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     if (fake_driver.is_old && version != ADBC_VERSION_1_0_0)
         return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "only 1.0");
     driver->release = driver_release;
+    atomic_fetch_add(&fake_driver.drivers, 1);
     driver->DatabaseNew = database_new;
     driver->DatabaseSetOption = database_set_option;
     driver->DatabaseInit = database_init;
@@ -753,5 +786,6 @@ void fake_driver_close(void *query)
         must(q->driver.StatementRelease(&q->statement, &error));
     must(q->driver.ConnectionRelease(&q->connection, &error));
     must(q->driver.DatabaseRelease(&q->database, &error));
+    must(q->driver.release(&q->driver, &error));
     atomic_fetch_add(&q->closed, 1);
 }

@@ -11,9 +11,12 @@
  *
  * A partition, or the table of objects, is the text of a query too.
  *
+ *     hollow       a result without functions
+ *
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
  * code alone; `blocks`, until it is cancelled; or `stops`, which ignores
- * cancels until fake_driver_go() is called. Objects and calls are counted. A
+ * cancels until fake_driver_go() is called, as does `waits`, which then ends
+ * without a failure. Objects and calls are counted. A
  * library of its own has entry points for it: unit/adbc/fake_library.c. */
 #ifndef UVA_SUPPORT_FAKE_DRIVER_H
 #define UVA_SUPPORT_FAKE_DRIVER_H
@@ -36,11 +39,13 @@ struct fake_driver {
     bool no_connection;       /* ConnectionNew fails */
     bool cancels_connections; /* only those can be cancelled */
     bool no_connect;          /* connections fail */
+    bool clears;              /* ConnectionNew clears what it fills in */
+    bool closes_late;         /* ConnectionRelease stops */
     /* what happened */
     char asked[120]; /* of the catalog, the last time */
-    atomic_long databases, connections, statements; /* live */
-    atomic_long results;                            /* live */
-    atomic_long connected;                          /* in all */
+    atomic_long drivers, databases, connections, statements; /* live */
+    atomic_long results;                                     /* live */
+    atomic_long connected;                                   /* in all */
     atomic_long most;              /* connections at one time */
     atomic_long executed, cancels; /* calls */
     atomic_long blocked;           /* calls that block now */

@@ -61,9 +61,10 @@ END_TEST
 
 START_TEST(details_need_both_functions)
 {
-    const struct AdbcError error = ADBC_ERROR_INIT;
+    struct AdbcError error = ADBC_ERROR_INIT;
 
     details = 100;
+    error.private_data = &details;
     driver.ErrorGetDetail = detail_get;
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     driver.ErrorGetDetail = NULL;
@@ -71,6 +72,8 @@ START_TEST(details_need_both_functions)
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     driver.ErrorGetDetail = detail_get;
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1 + 63);
+    error.private_data = NULL; /* never filled in */
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
 }
 END_TEST
 
