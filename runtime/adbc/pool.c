@@ -9,7 +9,10 @@
  *              is closed.
  *
  * On release:  idle connections are closed by a worker, others when they are
- *              put back; the last reference closes the database. */
+ *              put back; the last reference closes the database.
+ *
+ * A query that has its turn finds an idle connection or room for a new one, or
+ * waits until one was closed: connections that are being closed count, too. */
 #define _GNU_SOURCE
 #include "adbc/pool.h"
 
@@ -45,14 +48,31 @@ struct uva_adbc_pool {
     struct AdbcDatabase database; /* set while OPENING */
 
     uv_mutex_t lock;
-    uv_cond_t opened; /* `state` has changed */
+    uv_cond_t changed; /* a member below has */
     struct {
         enum state state;
         struct uva__connection *idle; /* owns: the last one used first */
+        int32_t open;                 /* connections, until they are closed */
     } locked;
 };
 
+/* Waits until something has changed, or was cancelled. */
+static void pool_wait_locked(struct uva_adbc_pool *pool)
+{
+    (void)uv_cond_timedwait(&pool->changed, &pool->lock,
+                            (uint64_t)100 * 1000000);
+}
+
 /* ---- connections -------------------------------------------------------- */
+
+/* The place of a connection is free again. */
+static void connection_uncount(struct uva_adbc_pool *pool)
+{
+    uv_mutex_lock(&pool->lock);
+    pool->locked.open--;
+    uv_cond_broadcast(&pool->changed);
+    uv_mutex_unlock(&pool->lock);
+}
 
 static void connection_close(struct uva_adbc_pool *pool,
                              struct uva__connection *c)
@@ -62,6 +82,7 @@ static void connection_close(struct uva_adbc_pool *pool,
     (void)pool->driver.ConnectionRelease(&c->adbc, &error); /* not reported */
     uva__adbc_error_drop(&error);
     free(c);
+    connection_uncount(pool);
 }
 
 static void connections_close(struct uva_adbc_pool *pool,
@@ -104,6 +125,7 @@ static int connection_open(struct uva_adbc_pool *pool,
         &pool->driver);
 }
 
+/* Makes a connection that was counted before. */
 static int connection_new(struct uva_adbc_pool *pool,
                           struct uva__connection **out,
                           struct uva__adbc_failure *failure)
@@ -112,15 +134,18 @@ static int connection_new(struct uva_adbc_pool *pool,
     struct AdbcError error = uva__adbc_error(&pool->driver);
     int code;
 
-    if (c == NULL)
+    if (c == NULL) {
+        connection_uncount(pool);
         return uva__adbc_failure_set(failure, ENOMEM,
                                      "no memory for a connection");
+    }
     c->adbc.private_driver = &pool->driver;
     code = uva__adbc_failure_take(failure, "the driver gives no connection",
                                   pool->driver.ConnectionNew(&c->adbc, &error),
                                   &error, &pool->driver);
     if (code != 0) {
         free(c);
+        connection_uncount(pool);
         return code;
     }
     code = connection_open(pool, c, failure);
@@ -204,8 +229,7 @@ static bool database_must_open(struct uva_adbc_pool *pool,
 
     uv_mutex_lock(&pool->lock);
     while (pool->locked.state == STATE_OPENING && !atomic_load(is_cancelled))
-        (void)uv_cond_timedwait(&pool->opened, &pool->lock,
-                                (uint64_t)100 * 1000000);
+        pool_wait_locked(pool);
     must = pool->locked.state == STATE_NEW;
     if (must)
         pool->locked.state = STATE_OPENING;
@@ -224,7 +248,7 @@ static int database_ensure(struct uva_adbc_pool *pool,
     code = database_open(pool, failure);
     uv_mutex_lock(&pool->lock);
     pool->locked.state = code == 0 ? STATE_OPEN : STATE_NEW;
-    uv_cond_broadcast(&pool->opened);
+    uv_cond_broadcast(&pool->changed);
     uv_mutex_unlock(&pool->lock);
     return code;
 }
@@ -246,25 +270,51 @@ static struct uva__connection *idle_expired_locked(struct uva_adbc_pool *pool)
     return expired;
 }
 
+static void idle_close_expired(struct uva_adbc_pool *pool)
+{
+    struct uva__connection *expired;
+
+    uv_mutex_lock(&pool->lock);
+    expired = idle_expired_locked(pool);
+    uv_mutex_unlock(&pool->lock);
+    connections_close(pool, expired);
+}
+
+/* Takes an idle connection, or counts a new one, for which it gives NULL. False
+ * if it was cancelled. */
+static bool connection_reserve(struct uva_adbc_pool *pool,
+                               const atomic_bool *is_cancelled,
+                               struct uva__connection **out)
+{
+    bool goes_on;
+
+    uv_mutex_lock(&pool->lock);
+    while (pool->locked.idle == NULL &&
+           pool->locked.open == pool->connections && !atomic_load(is_cancelled))
+        pool_wait_locked(pool);
+    goes_on = !atomic_load(is_cancelled);
+    *out = goes_on ? pool->locked.idle : NULL;
+    if (*out != NULL)
+        pool->locked.idle = (*out)->next;
+    else if (goes_on)
+        pool->locked.open++;
+    uv_mutex_unlock(&pool->lock);
+    return goes_on;
+}
+
 int uva__adbc_pool_take(struct uva_adbc_pool *pool,
                         const atomic_bool *is_cancelled,
                         struct uva__connection **out,
                         struct uva__adbc_failure *failure)
 {
-    struct uva__connection *expired, *c;
+    struct uva__connection *c;
     int code = database_ensure(pool, is_cancelled, failure);
 
     if (code != 0)
         return code;
-    if (atomic_load(is_cancelled))
+    idle_close_expired(pool);
+    if (!connection_reserve(pool, is_cancelled, &c))
         return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
-    uv_mutex_lock(&pool->lock);
-    expired = idle_expired_locked(pool);
-    c = pool->locked.idle;
-    if (c != NULL)
-        pool->locked.idle = c->next;
-    uv_mutex_unlock(&pool->lock);
-    connections_close(pool, expired);
     if (c == NULL)
         return connection_new(pool, out, failure);
     c->next = NULL;
@@ -283,6 +333,7 @@ void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection *c,
         c->idle_ns = uv_hrtime();
         c->next = pool->locked.idle;
         pool->locked.idle = c;
+        uv_cond_broadcast(&pool->changed);
     } else {
         c->next = leaving;
         leaving = c;
@@ -324,7 +375,7 @@ static void pool_unhold(struct uva_adbc_pool *pool)
 {
     if (atomic_fetch_sub(&pool->holds, 1) > 1)
         return;
-    uv_cond_destroy(&pool->opened);
+    uv_cond_destroy(&pool->changed);
     uv_mutex_destroy(&pool->lock);
     uva_turns_release(pool->turns);
     uva_runtime_release(pool->runtime);
@@ -442,7 +493,7 @@ static int pool_init_lock(struct uva_adbc_pool *pool)
 
     if (code != 0)
         return -code;
-    code = uv_cond_init(&pool->opened);
+    code = uv_cond_init(&pool->changed);
     if (code != 0)
         uv_mutex_destroy(&pool->lock);
     return -code;

@@ -508,6 +508,75 @@ START_TEST(idle_connections_are_closed)
 }
 END_TEST
 
+static bool has_passed(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return uv_hrtime() - *(uint64_t *)ctx > 20000000;
+}
+
+/* Turns the loop for a while. What must not happen has no event to wait for. */
+static void pass(void)
+{
+    uint64_t since = uv_hrtime();
+
+    loop_until(&f.loop, has_passed, &since);
+}
+
+static void make_two_connections(int32_t idle_ms)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 2, .idle_ms = idle_ms});
+    start(0, "execute waits");
+    start(1, "execute waits");
+    await_blocked(2);
+    fake_driver_go();
+    await_end(0);
+    await_end(1);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+    atomic_store(&fake_driver.goes, false);
+    fake_driver.closes_late = true;
+}
+
+/* One query closes those that are idle for too long; the next one waits until
+ * there is room. */
+START_TEST(connections_that_are_being_closed_count)
+{
+    make_two_connections(1);
+    pass();
+    start(0, "rows 1");
+    await_blocked(1);
+    start(1, "rows 1");
+    pass();
+    fake_driver_go();
+    await_end(0);
+    await_end(1);
+    ck_assert_int_eq(atomic_load(&fake_driver.most), 2);
+}
+END_TEST
+
+START_TEST(connections_of_a_released_pool_count)
+{
+    make_two_connections(0);
+    for (int i = 0; i < 3; i++)
+        streams[i] = ask("rows 1");
+    uva_adbc_pool_release(pool);
+    pool = NULL;
+    await_blocked(1);
+    for (int i = 0; i < 3; i++) {
+        recording_init(&got[i]);
+        recording_start(&got[i], streams[i]);
+    }
+    pass();
+    uva_stream_cancel(streams[1], 0, NULL); /* it waits for room */
+    await_end(1);
+    recording_ended(&got[1], UVA_END_CANCELLED, ECANCELED, "");
+    fake_driver_go();
+    await_end(0);
+    await_end(2);
+    ck_assert_int_eq(atomic_load(&fake_driver.most), 2);
+}
+END_TEST
+
 /* ---- without memory ----------------------------------------------------- */
 
 static const char *const swept[] = {"rows 2", "execute fails", NULL};
@@ -565,6 +634,8 @@ int main(void)
     tcase_add_test(tc, a_released_pool_lets_queries_end);
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);
     tcase_add_test(tc, idle_connections_are_closed);
+    tcase_add_test(tc, connections_that_are_being_closed_count);
+    tcase_add_test(tc, connections_of_a_released_pool_count);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
                     parameters_are_bound, NULL);
     tcase_add_test(tc, a_driver_may_give_nothing);
