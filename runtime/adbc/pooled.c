@@ -32,8 +32,11 @@ int uva__pooled_prepare(struct uva__execution *execution)
 
 void uva__pooled_fini(struct uva__pooled *p)
 {
+    /* a cancel may reach the database late, and end a later query */
     if (p->connection != NULL)
-        uva__adbc_pool_put(p->pool, p->connection, p->execution.is_complete);
+        uva__adbc_pool_put(p->pool, p->connection,
+                           p->execution.is_complete &&
+                               !atomic_load(&p->execution.is_cancelled));
     uva__adbc_pool_unref(p->pool);
 }
 

@@ -184,6 +184,29 @@ START_TEST(a_cancelled_query_ends_at_once)
 }
 END_TEST
 
+static bool was_cancelled(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.cancels) > 0;
+}
+
+/* The cancel may reach the database late, and end the next query. */
+START_TEST(a_connection_that_was_cancelled_at_the_end_is_closed)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    start(0, _i == 0 ? "batch 1 waits" : "execute waits");
+    await_blocked(1);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    loop_until(&f.loop, was_cancelled, NULL);
+    fake_driver_go();
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+}
+END_TEST
+
 START_TEST(a_query_that_waits_for_its_turn_can_be_cancelled)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
@@ -637,6 +660,7 @@ int main(void)
     tcase_add_test(tc, connections_that_are_being_closed_count);
     tcase_add_test(tc, connections_of_a_released_pool_count);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
+                    a_connection_that_was_cancelled_at_the_end_is_closed,
                     parameters_are_bound, NULL);
     tcase_add_test(tc, a_driver_may_give_nothing);
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
