@@ -113,6 +113,21 @@ static int statement_run(struct uva__execution *e, int64_t *rows)
                                   &error, driver);
 }
 
+/* A result that cannot be read is released at once. */
+static int result_check(struct uva__execution *e)
+{
+    if (e->result.release == NULL)
+        uva__fixed_nothing(&e->result);
+    if (e->result.get_schema != NULL && e->result.get_next != NULL &&
+        e->result.get_last_error != NULL)
+        return 0;
+    e->result.release(&e->result);
+    e->result.release = NULL;
+    return uva__adbc_failure_set(&e->failure, EPROTO,
+                                 "the driver gives a result that lacks "
+                                 "functions");
+}
+
 static int execution_run(struct uva__execution *e)
 {
     int64_t rows = -1;
@@ -126,8 +141,9 @@ static int execution_run(struct uva__execution *e)
         e->result.release = NULL;
         return code;
     }
-    if (e->result.release == NULL)
-        uva__fixed_nothing(&e->result);
+    code = result_check(e);
+    if (code != 0)
+        return code;
     execution_describe(e, rows);
     return 0;
 }

@@ -106,6 +106,16 @@ static bool driver_is_whole(const struct AdbcDriver *driver)
            driver->StatementRelease != NULL;
 }
 
+static void driver_drop(struct AdbcDriver *driver)
+{
+    struct AdbcError error = uva__adbc_error(NULL);
+
+    if (driver->release != NULL)
+        (void)driver->release(driver, &error);
+    uva__adbc_error_drop(&error);
+    memset(driver, 0, sizeof(*driver));
+}
+
 static int driver_init(AdbcDriverInitFunc init, const char *name,
                        struct AdbcDriver *out,
                        struct uva__adbc_failure *failure)
@@ -119,10 +129,13 @@ static int driver_init(AdbcDriverInitFunc init, const char *name,
         error = uva__adbc_error(NULL);
         status = init(ADBC_VERSION_1_0_0, out, &error);
     }
-    if (status == ADBC_STATUS_OK && !driver_is_whole(out))
+    if (status == ADBC_STATUS_OK && !driver_is_whole(out)) {
+        driver_drop(out);
+        uva__adbc_error_drop(&error);
         return uva__adbc_failure_set(
             failure, EPROTO,
             "the driver '%s' lacks functions that every ADBC driver has", name);
+    }
     return uva__adbc_failure_take(failure, "the driver does not start", status,
                                   &error, out);
 }

@@ -148,6 +148,7 @@ static int connection_new(struct uva_adbc_pool *pool,
         connection_uncount(pool);
         return code;
     }
+    c->adbc.private_driver = &pool->driver; /* the driver may have cleared it */
     code = connection_open(pool, c, failure);
     if (code != 0)
         connection_close(pool, c);

@@ -48,6 +48,7 @@ static void finish(void)
     ck_assert_int_eq(atomic_load(&fake_driver.results), 0);
     ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
     ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.drivers), 0);
     ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
 }
 
@@ -275,6 +276,26 @@ START_TEST(a_driver_may_give_nothing)
     fake_driver.no_connection = false;
     play("rows 1");
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+START_TEST(a_driver_may_clear_what_it_fills_in)
+{
+    fake_driver.clears = true;
+    make(&plain);
+    f.stream = uva_stream_from_objects(pool, NULL);
+    ck_assert_int_eq(fixture_run(&f), 0);
+}
+END_TEST
+
+START_TEST(a_driver_may_give_no_result_at_all)
+{
+    make(&plain);
+    play("hollow");
+    recording_ended(&got[0], UVA_END_FAILED, EPROTO, "lacks functions");
+    play("execute plainly");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "gives no reason");
+    ck_assert_str_eq(metadata, "adbc.status=IO ");
 }
 END_TEST
 
@@ -659,6 +680,8 @@ int main(void)
     tcase_add_test(tc, idle_connections_are_closed);
     tcase_add_test(tc, connections_that_are_being_closed_count);
     tcase_add_test(tc, connections_of_a_released_pool_count);
+    tcase_add_test(tc, a_driver_may_clear_what_it_fills_in);
+    tcase_add_test(tc, a_driver_may_give_no_result_at_all);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
                     a_connection_that_was_cancelled_at_the_end_is_closed,
                     parameters_are_bound, NULL);

@@ -151,6 +151,8 @@ START_TEST(a_driver_must_have_all_its_functions)
 {
     fake_driver.lacks = _i;
     fails(FAKE, NULL, EPROTO, "lacks functions");
+    ck_assert_int_eq(atomic_load(&fake_driver.drivers), 0);
+    ck_assert(driver.DatabaseNew == NULL && driver.ConnectionNew == NULL);
 }
 END_TEST
 
