@@ -121,7 +121,7 @@ static struct call *call_new(struct uva_adbc_pool *pool,
                              const struct uva__execution_ops *ops,
                              const char *const texts[TEXTS], size_t size)
 {
-    struct call *c = calloc(1, sizeof(*c) + size);
+    struct call *c = size <= SIZE_MAX / 2 ? calloc(1, sizeof(*c) + size) : NULL;
 
     if (c == NULL)
         return NULL;

@@ -9,28 +9,57 @@
 #include "uvarrow/adbc.h"
 #include "uvarrow/stages.h"
 
+/* Gives the first offset of the texts of a batch with a valid column. */
+static const int32_t *batch_offsets(const struct ArrowArray *batch)
+{
+    const struct ArrowArray *column = batch->children[0];
+
+    return (const int32_t *)column->buffers[1] + batch->offset + column->offset;
+}
+
+/* Whether it may be the column of the partitions. */
+static bool column_is_valid(const struct ArrowArray *column,
+                            const struct ArrowArray *batch)
+{
+    return column != NULL && column->release != NULL &&
+           column->n_buffers == 3 && column->dictionary == NULL &&
+           column->n_children == 0 && column->offset >= 0 &&
+           column->offset <= INT64_MAX - batch->offset &&
+           column->length >= batch->offset &&
+           column->length - batch->offset >= batch->length;
+}
+
+/* A batch may have come from anywhere: the texts must lie in order. */
+static bool texts_are_valid(const struct ArrowArray *batch)
+{
+    const void *const *buffers = batch->children[0]->buffers;
+    const int32_t *offsets;
+
+    if (batch->length == 0)
+        return true;
+    if (buffers[1] == NULL || buffers[2] == NULL)
+        return false;
+    offsets = batch_offsets(batch);
+    for (int64_t i = 0; i < batch->length; i++)
+        if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
+            return false;
+    return true;
+}
+
 /* Whether it may be a batch of partitions. */
 static bool batch_is_valid(const struct ArrowArray *batch)
 {
-    const struct ArrowArray *column;
-
-    if (batch == NULL || batch->release == NULL || batch->n_children != 1 ||
-        batch->length < 0 || batch->offset < 0)
-        return false;
-    column = batch->children[0];
-    return column->n_buffers == 3 && column->dictionary == NULL &&
-           column->n_children == 0 && column->offset >= 0 &&
-           column->length >= batch->offset + batch->length;
+    return batch != NULL && batch->release != NULL && batch->n_children == 1 &&
+           batch->length >= 0 && batch->offset >= 0 &&
+           column_is_valid(batch->children[0], batch) && texts_are_valid(batch);
 }
 
 static struct uva_stream *partition_stream(struct uva_adbc_pool *pool,
                                            const struct ArrowArray *batch,
                                            int64_t row)
 {
-    const struct ArrowArray *column = batch->children[0];
-    const int32_t *offsets = (const int32_t *)column->buffers[1] +
-                             batch->offset + column->offset + row;
-    const char *data = column->buffers[2];
+    const int32_t *offsets = batch_offsets(batch) + row;
+    const char *data = batch->children[0]->buffers[2];
 
     return uva_stream_from_partition(pool, data + offsets[0],
                                      (size_t)(offsets[1] - offsets[0]), NULL);

@@ -272,8 +272,12 @@ START_TEST(what_is_invalid_is_refused)
         refused(uva_stream_from_table_schema(pool, NULL, NULL, NULL),
                 "no table"),
         EINVAL);
+    ck_assert_int_eq(
+        refused(uva_stream_from_partition(pool, "", SIZE_MAX, NULL),
+                "no memory"),
+        ENOMEM);
     partition("partitions 2");
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < 12; i++) {
         struct ArrowArray column = *taken.array.children[0], *child = &column,
                           batch = taken.array;
 
@@ -282,13 +286,47 @@ START_TEST(what_is_invalid_is_refused)
         batch.length = i == 1 ? -1 : i == 5 ? 3 : 2;
         batch.offset = i == 2 ? -1 : 0;
         column.n_buffers = i == 3 ? 2 : 3;
-        column.offset = i == 4 ? -1 : 0;
+        batch.offset = i == 10 ? 1 : batch.offset;
+        column.offset = i == 4 ? -1 : i == 10 ? INT64_MAX : 0;
+        column.length = i == 11 ? INT64_MIN : column.length;
         column.n_children = i == 6;
         column.dictionary = i == 7 ? child : NULL;
+        child = i == 8 ? NULL : child;
+        column.release = i == 9 ? NULL : column.release;
         ck_assert_int_eq(
             refused(uva_stream_from_partitions(pool, &batch), "no batch"),
             EINVAL);
     }
+}
+END_TEST
+
+/* A batch with the texts between these offsets. */
+static int read_texts(const int32_t *offsets, const char *data)
+{
+    struct ArrowArray column = *taken.array.children[0], *child = &column,
+                      batch = taken.array;
+    const void *buffers[] = {NULL, offsets, data};
+
+    batch.children = &child;
+    column.buffers = buffers;
+    return play(uva_stream_from_partitions(pool, &batch));
+}
+
+/* They may have come from another process. */
+START_TEST(texts_of_partitions_must_lie_in_order)
+{
+    static const int32_t good[] = {0, 6, 12}, back[] = {0, 6, 5},
+                         before[] = {-1, 6, 12};
+    static const char data[] = "rows 1rows 2";
+
+    make(1);
+    partition("partitions 2");
+    ck_assert_int_eq(read_texts(good, data), 0);
+    ck_assert_int_eq(f.got.rows, 3);
+    ck_assert_int_eq(read_texts(back, data), EINVAL);
+    ck_assert_int_eq(read_texts(before, data), EINVAL);
+    ck_assert_int_eq(read_texts(NULL, data), EINVAL);
+    ck_assert_int_eq(read_texts(good, NULL), EINVAL);
 }
 END_TEST
 
@@ -361,6 +399,7 @@ int main(void)
               a_cancel_reaches_the_connection, objects_are_listed,
               a_table_has_a_schema, a_simple_driver_has_none_of_them,
               what_is_invalid_is_refused, a_pool_is_needed, NULL);
+    tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
     suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
     return suite_main("catalog", set_up, tear_down, tc, NULL);
 }
