@@ -155,9 +155,11 @@ static bool note_string(struct parser *p, const char *path, const char *value)
 {
     struct uva__adbc_manifest *out = p->out;
 
-    if (strcmp(path, "Driver.entrypoint") == 0)
-        (void)snprintf(out->entrypoint, sizeof(out->entrypoint), "%.*s",
-                       UVA__ADBC_NAME - 1, value);
+    if (strcmp(path, "Driver.entrypoint") == 0) {
+        if (strlen(value) >= sizeof(out->entrypoint))
+            return false;
+        memcpy(out->entrypoint, value, strlen(value) + 1);
+    }
     if (strncmp(path, "Driver.shared.", 14) == 0)
         p->is_table = true;
     if (strcmp(path, "Driver.shared") == 0 ||
@@ -314,10 +316,12 @@ int uva__adbc_manifest_read(const char *path, struct uva__adbc_manifest *out,
     (void)fclose(file);
     if (text == NULL)
         return uva__adbc_failure_set(failure, ENOMEM, "no memory for %s", path);
-    if (size == 0 || size == SIZE_MAX_BYTES) {
+    if (size == 0 || size == SIZE_MAX_BYTES || memchr(text, '\0', size)) {
         code = uva__adbc_failure_set(failure, EINVAL,
                                      "%s is no manifest: it is %s", path,
-                                     size == 0 ? "empty" : "too long");
+                                     size == 0                ? "empty"
+                                     : size == SIZE_MAX_BYTES ? "too long"
+                                                              : "no text");
     } else {
         text[size] = '\0';
         code = manifest_parse(path, text, out, failure);

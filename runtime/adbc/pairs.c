@@ -38,8 +38,10 @@ char *uva__pairs_text(const char *text, size_t size)
 {
     char *copy = malloc(size + 1);
 
-    if (copy != NULL)
-        (void)snprintf(copy, size + 1, "%s", text);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
     return copy;
 }
 

@@ -334,6 +334,10 @@ START_TEST(long_keys_and_texts_are_refused)
     memset(text, 'k', 255);
     (void)strcpy(text + 255, ".a = 1");
     fails(write_file("long.toml", text), NULL, EINVAL, "line 1");
+    (void)memcpy(text, "Driver.entrypoint = '", 21);
+    memset(text + 21, 'v', 256);
+    (void)strcpy(text + 277, "'");
+    fails(write_file("long.toml", text), NULL, EINVAL, "line 1");
     fails("/no/such.toml", NULL, ENOENT, "cannot read");
 }
 END_TEST
@@ -347,6 +351,20 @@ START_TEST(a_manifest_needs_memory)
     fails(path, NULL, ENOMEM, "good.toml");
     ck_assert(faulty_libc_stop());
     faulty_libc_only(0);
+}
+END_TEST
+
+START_TEST(a_manifest_has_no_zeroes)
+{
+    static char path[200];
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%s", write_file("zero.toml", ""));
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite("x = 1\0\n'", 1, 8, file), 8);
+    ck_assert_int_eq(fclose(file), 0);
+    fails(path, NULL, EINVAL, "no text");
 }
 END_TEST
 
@@ -374,6 +392,7 @@ int main(void)
     tcase_add_test(tc, a_manifest_is_found_in_the_users_folder);
     tcase_add_test(tc, long_keys_and_texts_are_refused);
     tcase_add_test(tc, a_manifest_may_not_be_endless);
+    tcase_add_test(tc, a_manifest_has_no_zeroes);
     tcase_add_test(tc, a_manifest_needs_memory);
     tcase_add_test(tc, a_library_may_have_any_name);
     suite_add_loops(tc, 1, 10, a_driver_must_have_all_its_functions, NULL);
