@@ -35,8 +35,21 @@ set_source_files_properties("${runtime_dir}/base/thread.c"
     TARGET_DIRECTORY sim_runtime PROPERTIES
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 
+# The library of databases, with the replacement of <stdatomic.h>. The fake driver
+# of adbc_peer.c replaces the code that loads libraries.
+file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
+list(FILTER sim_adbc EXCLUDE REGEX "/(find|library|manifest)\\.c$")
+add_library(sim_adbc OBJECT ${sim_adbc})
+target_include_directories(sim_adbc BEFORE PRIVATE
+    "${CMAKE_CURRENT_SOURCE_DIR}/std")
+target_link_libraries(sim_adbc PUBLIC sim_flags)
+target_include_directories(sim_adbc SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
+foreach(name IN ITEMS malloc calloc free)
+    target_compile_definitions(sim_adbc PRIVATE ${name}=sim_${name})
+endforeach()
+
 # The simulated environment of the library, and the peers.
-add_library(sim_world STATIC hosts.c expectation.c batches.c arena.c
+add_library(sim_world STATIC adbc_peer.c hosts.c expectation.c batches.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     squatter_peer.c callback_peer.c task_peer.c pusher_peer.c
     producer_peer.c awaiting_peer.c reader_peer.c handler_peer.c monitor.c executor.c device_peer.c
@@ -54,12 +67,13 @@ endforeach()
 # sim_program(NAME SOURCE...): a program in this environment
 function(sim_program name)
     add_executable(${name} ${ARGN})
-    target_link_libraries(${name} PRIVATE sim_runtime sim_world)
+    target_link_libraries(${name} PRIVATE sim_runtime sim_adbc sim_world)
     target_compile_options(${name} PRIVATE -UNDEBUG)
 endfunction()
 
 sim_program(uvarrow-sim main.c scenario.c chain.c)
 target_compile_options(sim_runtime PRIVATE ${sim_optimized} -UNDEBUG)
+target_compile_options(sim_adbc PRIVATE ${sim_optimized} -UNDEBUG)
 target_compile_options(sim_world PRIVATE -UNDEBUG)
 
 # ---- in CTest ---------------------------------------------------------------

@@ -28,6 +28,10 @@ struct fake_loop {
 
 static uint64_t clock_ns, clock_tick_ns;
 
+/* Mutexes that fibers hold. */
+enum { FIBERS = 512 };
+static int mutexes_held[FIBERS];
+
 /* How far the fine clock may be ahead of the engine's. A thread that always has
  * something to do would else keep those that wait for a time waiting for ever.
  */
@@ -37,6 +41,7 @@ void fake_uv_begin(uint64_t tick_ns)
 {
     clock_ns = 0;
     clock_tick_ns = tick_ns;
+    memset(mutexes_held, 0, sizeof(mutexes_held));
 }
 
 bool fake_uv_ticks(void)
@@ -54,6 +59,11 @@ uint64_t fake_uv_hrtime(void)
     if (clock_ns > AHEAD_NS)
         sim_pass_time(clock_ns - AHEAD_NS);
     return clock_ns;
+}
+
+uint64_t uv_hrtime(void)
+{
+    return fake_uv_hrtime();
 }
 
 static struct fake_loop *fake_of(const uv_loop_t *loop)
@@ -273,6 +283,113 @@ int uv_check_stop(uv_check_t *check)
     (void)handle_use((uv_handle_t *)check);
     check->flags &= ~(unsigned)ACTIVE;
     return 0;
+}
+
+/* ---- mutexes and conditions ---------------------------------------------- */
+
+/* In the memory of a mutex. */
+struct fake_mutex {
+    int fiber; /* that holds it, plus one; 0: none */
+};
+
+/* In the memory of a condition. */
+struct fake_cond {
+    uint64_t rung; /* broadcasts */
+};
+
+/* What a fiber waits for. */
+struct fake_wait {
+    const struct fake_cond *cond;
+    uint64_t seen; /* broadcasts before the wait */
+};
+
+static int *mutex_held(void)
+{
+    if (sim_self() < 0 || sim_self() >= FIBERS)
+        sim_fail("a mutex is used by fiber %d", sim_self());
+    return &mutexes_held[sim_self()];
+}
+
+bool fake_uv_holds_mutex(void)
+{
+    return *mutex_held() != 0;
+}
+
+int uv_mutex_init(uv_mutex_t *mutex)
+{
+    ((struct fake_mutex *)(void *)mutex)->fiber = 0;
+    return 0;
+}
+
+void uv_mutex_destroy(uv_mutex_t *mutex)
+{
+    if (((struct fake_mutex *)(void *)mutex)->fiber != 0)
+        sim_fail("a mutex is destroyed that is held");
+}
+
+static bool mutex_is_free(void *ctx)
+{
+    return ((const struct fake_mutex *)ctx)->fiber == 0;
+}
+
+void uv_mutex_lock(uv_mutex_t *mutex)
+{
+    struct fake_mutex *fake = (void *)mutex;
+
+    if (fake->fiber == sim_self() + 1)
+        sim_fail("a mutex is locked twice");
+    sim_point();
+    sim_flush();
+    sim_wait(mutex_is_free, fake);
+    fake->fiber = sim_self() + 1;
+    ++*mutex_held();
+}
+
+void uv_mutex_unlock(uv_mutex_t *mutex)
+{
+    struct fake_mutex *fake = (void *)mutex;
+
+    if (fake->fiber != sim_self() + 1)
+        sim_fail("a mutex is unlocked that the thread does not hold");
+    sim_flush();
+    fake->fiber = 0;
+    --*mutex_held();
+    sim_point();
+}
+
+int uv_cond_init(uv_cond_t *cond)
+{
+    ((struct fake_cond *)(void *)cond)->rung = 0;
+    return 0;
+}
+
+void uv_cond_destroy(uv_cond_t *cond)
+{
+    (void)cond;
+}
+
+void uv_cond_broadcast(uv_cond_t *cond)
+{
+    ((struct fake_cond *)(void *)cond)->rung++;
+}
+
+static bool cond_has_rung(void *ctx)
+{
+    const struct fake_wait *wait = ctx;
+
+    return wait->cond->rung != wait->seen;
+}
+
+int uv_cond_timedwait(uv_cond_t *cond, uv_mutex_t *mutex, uint64_t timeout_ns)
+{
+    struct fake_wait wait = {.cond = (const void *)cond};
+    bool rung;
+
+    wait.seen = wait.cond->rung;
+    uv_mutex_unlock(mutex);
+    rung = sim_wait_until(cond_has_rung, &wait, sim_now_ns() + timeout_ns);
+    uv_mutex_lock(mutex);
+    return rung ? 0 : UV_ETIMEDOUT;
 }
 
 /* ---- an iteration ------------------------------------------------------- */

@@ -16,4 +16,7 @@ bool fake_uv_ticks(void);
 /* Returns the nanoseconds of the fine clock. */
 uint64_t fake_uv_hrtime(void);
 
+/* Returns whether the fiber holds a mutex of libuv. */
+bool fake_uv_holds_mutex(void);
+
 #endif

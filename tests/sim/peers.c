@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "sim/adbc_peer.h"
 #include "sim/arena.h"
 #include "sim/batches.h"
 #include "sim/device_stages.h"
@@ -138,6 +139,16 @@ static struct uva_stream *array_stream(struct uva_runtime *runtime,
                                   (size_t)expectation->total);
 }
 
+/* A query, on the host; or a blocking source. */
+static struct uva_stream *query_source(struct uva_runtime *runtime,
+                                       struct expectation *expectation)
+{
+    struct uva_stream *stream =
+        expectation->device ? NULL : adbc_peer_stream(runtime, expectation);
+
+    return stream != NULL ? stream : blocking_peer_stream(runtime, expectation);
+}
+
 struct uva_stream *peers_source(struct uva_runtime *runtime,
                                 struct expectation *expectation)
 {
@@ -151,6 +162,8 @@ struct uva_stream *peers_source(struct uva_runtime *runtime,
         return pusher_peer_stream(runtime, expectation);
     case 4:
         return producer_peer_stream(runtime, expectation);
+    case 5:
+        return query_source(runtime, expectation);
     default:
         return blocking_peer_stream(runtime, expectation);
     }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sim/adbc_peer.h"
 #include "sim/arena.h"
 #include "sim/chain.h"
 #include "sim/device_peer.h"
@@ -61,6 +62,7 @@ static void draw_mishaps(void)
     arena_begin();
     fake_files_begin();
     hosts_begin(true);
+    adbc_begin();
     memset(&scenario, 0, sizeof(scenario));
     scenario.slow = peers_chance(1, 3);
     scenario.closes = peers_chance(1, 8);
@@ -335,6 +337,7 @@ static void chains_build(void)
         chain_build(chain, scenario.runtimes, scenario.runtimes_used,
                     scenario.devices);
     }
+    adbc_release_pools();
 }
 
 static void chains_build_alone(struct uva_runtime *runtime)
@@ -443,6 +446,7 @@ static void chains_await(void)
     sim_wait(meddlers_are_done, &scenario);
     for (int i = 0; i < scenario.chains_used; i++)
         chain_release(&scenario.chains[i]);
+    adbc_await(chains_may_hang());
     late_calls_await();
 }
 
@@ -488,6 +492,7 @@ static void scenario_body(void *arg)
         device_close();
     hosts_end(!chains_may_hang());
     scenario.ended = true;
+    adbc_end();
     if (scenario.posted != 0)
         sim_fail("a call that was accepted for the loop never came");
     for (int i = 0; i < scenario.chains_used; i++)
@@ -527,6 +532,7 @@ static void check_books(void *arg)
     if (scenario.devices)
         device_check();
     device_stages_check();
+    adbc_check();
     hosts_check();
     fake_files_check();
     fake_threads_check();

@@ -1,0 +1,771 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of a query is its number. A query fails, gets stuck until it is
+ * cancelled, or for good; a pool may have a database that refuses some
+ * connections, or where the first ones get stuck. */
+#include "sim/adbc_peer.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adbc/library.h"
+#include "sim/arena.h"
+#include "sim/batches.h"
+#include "sim/engine.h"
+#include "sim/fake_threads.h"
+#include "sim/fake_uv.h"
+#include "sim/hosts.h"
+#include "sim/peers.h"
+#include "uvarrow/adbc.h"
+
+enum { POOLS = 4, QUERIES = 32, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
+
+#define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
+
+/* Where a query fails that gives no batch. */
+enum place { AT_TEXT, AT_EXECUTE, AT_SCHEMA, AT_BATCH, PLACES };
+
+struct pool {
+    struct uva_runtime *runtime; /* borrows */
+    struct uva_adbc_pool *pool;  /* owns; NULL: released */
+    int32_t most;                /* connections */
+    bool refuses;                /* some connections */
+    bool sticks;                 /* connections wait until unblocked */
+    bool is_late;                /* it is released after its runtime's close */
+    int inside;                  /* calls of the database */
+    int drivers, databases, connections; /* live */
+};
+
+struct connection {
+    struct pool *pool;
+    struct query *query; /* the last one */
+    int inside;          /* calls */
+    int cancelling;      /* calls of a cancel */
+    int parts;           /* statements and results, live */
+    bool is_spent;       /* the last query did not end well, so far */
+    bool was_cancelled;  /* a cancel may have an effect later */
+};
+
+struct query {
+    struct expectation *expectation;
+    int64_t next;     /* batch */
+    int64_t stuck_at; /* batch it gets stuck at; OPEN; or NOWHERE */
+    enum place fails; /* where, if it gives no batch */
+    bool is_deaf;     /* cancels have no effect */
+    bool is_cancelled;
+};
+
+/* One of the queries that compete with the chains. */
+struct rival {
+    struct expectation expectation;
+    struct expectation *beside; /* borrows: the chain that it may hold up */
+    struct uva_stream *stream;  /* counts: until it is consumed */
+    struct uva_stream *meddled; /* counts: until it is cancelled; or NULL */
+};
+
+static struct {
+    struct pool pools[POOLS];
+    struct query queries[QUERIES];
+    struct rival rivals[RIVALS];
+    int pools_used, queries_used, rivals_used;
+    int fibers; /* that release pools, or start or cancel rivals */
+} adbc;
+
+void adbc_begin(void)
+{
+    memset(&adbc, 0, sizeof(adbc));
+}
+
+/* ---- rules -------------------------------------------------------------- */
+
+/* Begins a call of the driver on what has the count `inside`. */
+static void call_begin(const char *what, int *inside)
+{
+    expectation_note("driver: %s", what);
+    if (fake_uv_holds_mutex())
+        sim_fail("%s is called under a lock", what);
+    if (hosts_on_loop() && !arena_has_failed() && !fake_threads_have_failed())
+        sim_fail("%s is called on a loop", what);
+    if ((*inside)++ != 0)
+        sim_fail("%s: a connection is used by two threads at once", what);
+    peers_dawdle();
+    for (uint64_t steps = peers_chance(1, 8) ? sim_choose(100) : 1; steps > 0;
+         steps--)
+        sim_point();
+}
+
+static AdbcStatusCode call_end(int *inside, AdbcStatusCode status,
+                               struct AdbcError *error)
+{
+    --*inside;
+    if (status != ADBC_STATUS_OK && error->message != NULL)
+        sim_fail("an error is filled in twice");
+    return status;
+}
+
+static bool are_unblocked(void *arg)
+{
+    (void)arg;
+    return peers_are_unblocked();
+}
+
+static bool query_may_go_on(void *arg)
+{
+    const struct query *query = arg;
+
+    return query->is_cancelled || peers_are_unblocked();
+}
+
+/* Returns false if it was cancelled. */
+static bool query_wait(struct query *query, int64_t at)
+{
+    if (query->stuck_at != at)
+        return true;
+    sim_wait(query_may_go_on, query);
+    return !query->is_cancelled;
+}
+
+static bool query_fails(const struct query *query, enum place place)
+{
+    return query->expectation->fails_at == 0 && query->fails == place;
+}
+
+static void error_release(struct AdbcError *error)
+{
+    arena_free(error->message);
+    error->message = NULL;
+    error->release = NULL;
+}
+
+/* Fails, with or without a text. */
+static AdbcStatusCode fault(struct AdbcError *error)
+{
+    if (peers_chance(1, 2)) {
+        error->message = arena_new(16, "a text of the driver");
+        (void)snprintf(error->message, 16, "no such luck");
+        error->release = error_release;
+    }
+    return ADBC_STATUS_IO;
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static struct query *connection_begin(struct connection *c, const char *what)
+{
+    call_begin(what, &c->inside);
+    return c->query;
+}
+
+static int connection_end(struct connection *c, int code)
+{
+    c->inside--;
+    c->is_spent = c->is_spent || code != 0;
+    return code;
+}
+
+static int result_get_schema(struct ArrowArrayStream *stream,
+                             struct ArrowSchema *out)
+{
+    struct connection *c = stream->private_data;
+    const struct query *query = connection_begin(c, "get_schema");
+
+    if (query_fails(query, AT_SCHEMA))
+        return connection_end(c, EIO);
+    batches_schema(out);
+    return connection_end(c, 0);
+}
+
+static int result_get_next(struct ArrowArrayStream *stream,
+                           struct ArrowArray *out)
+{
+    struct connection *c = stream->private_data;
+    struct query *query = connection_begin(c, "get_next");
+    const struct expectation *expectation = query->expectation;
+
+    if (!query_wait(query, query->next) && peers_chance(1, 2))
+        return connection_end(c, ECANCELED); /* or too late for the cancel */
+    if (query->next >= expectation->fails_at)
+        return connection_end(c, EIO);
+    out->release = NULL;
+    if (query->next < expectation->total)
+        batches_batch(query->next++, 0, out);
+    else
+        c->is_spent = false;
+    return connection_end(c, 0);
+}
+
+static const char *result_get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct connection *c = stream->private_data;
+
+    return c->query->next % 2 == 0 ? NULL : "connection lost";
+}
+
+static void result_release(struct ArrowArrayStream *stream)
+{
+    struct connection *c = stream->private_data;
+
+    (void)connection_begin(c, "release of a result");
+    c->parts--;
+    (void)connection_end(c, 0);
+    stream->release = NULL;
+}
+
+/* Until its end was read, the connection must not be used otherwise. */
+static void result_make(struct connection *c, struct ArrowArrayStream *out)
+{
+    c->parts++;
+    c->is_spent = true;
+    *out = (struct ArrowArrayStream){result_get_schema, result_get_next,
+                                     result_get_last_error, result_release, c};
+}
+
+/* Executes the query of the connection. */
+static AdbcStatusCode execute(struct connection *c,
+                              struct ArrowArrayStream *out,
+                              struct AdbcError *error)
+{
+    if (!query_wait(c->query, OPEN))
+        return ADBC_STATUS_CANCELLED;
+    if (query_fails(c->query, AT_EXECUTE))
+        return fault(error);
+    result_make(c, out);
+    return ADBC_STATUS_OK;
+}
+
+/* ---- connections -------------------------------------------------------- */
+
+static AdbcStatusCode connection_leave(struct connection *c,
+                                       AdbcStatusCode status,
+                                       struct AdbcError *error)
+{
+    (void)error;
+    (void)connection_end(c, status != ADBC_STATUS_OK);
+    return status;
+}
+
+/* A query begins on the connection. */
+static void connection_use(struct connection *c)
+{
+    if (c->is_spent)
+        sim_fail("a connection is used again after a query that did not end "
+                 "well");
+    if (c->was_cancelled)
+        sim_fail("a connection is used again after a cancel");
+    if (c->parts != 0)
+        sim_fail("a connection is used with a query on it");
+}
+
+static void query_begin(struct connection *c, const char *text)
+{
+    const long number = strtol(text, NULL, 10);
+
+    if (number < 0 || number >= adbc.queries_used)
+        sim_fail("there is no query %s", text);
+    c->query = &adbc.queries[number];
+}
+
+static AdbcStatusCode connection_new(struct AdbcConnection *connection,
+                                     struct AdbcError *error)
+{
+    struct AdbcDriver *driver = connection->private_driver;
+    struct pool *pool = driver->private_data;
+    struct connection *c;
+
+    (void)error;
+    if (++pool->connections > pool->most)
+        sim_fail("%d connections instead of %d", pool->connections,
+                 (int)pool->most);
+    c = arena_new(sizeof(*c), "a connection");
+    c->pool = pool;
+    call_begin("ConnectionNew", &c->inside);
+    connection->private_data = c;
+    return call_end(&c->inside, ADBC_STATUS_OK, error);
+}
+
+static AdbcStatusCode connection_init(struct AdbcConnection *connection,
+                                      struct AdbcDatabase *database,
+                                      struct AdbcError *error)
+{
+    struct connection *c = connection->private_data;
+
+    if (database->private_data != c->pool)
+        sim_fail("a connection to another database");
+    call_begin("ConnectionInit", &c->inside);
+    if (c->pool->sticks)
+        sim_wait(are_unblocked, NULL);
+    return connection_leave(
+        c,
+        c->pool->refuses && peers_chance(1, 3) ? fault(error) : ADBC_STATUS_OK,
+        error);
+}
+
+static AdbcStatusCode connection_release(struct AdbcConnection *connection,
+                                         struct AdbcError *error)
+{
+    struct connection *c = connection->private_data;
+    struct pool *pool = c->pool;
+
+    (void)error;
+    call_begin("ConnectionRelease", &c->inside);
+    if (c->parts != 0)
+        sim_fail("a connection is released before its statement or result");
+    if (c->cancelling != 0)
+        sim_fail("a connection is released during a cancel");
+    arena_free(c);
+    pool->connections--;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode connection_stop(struct connection *c)
+{
+    expectation_note("driver: cancel");
+    if (fake_uv_holds_mutex())
+        sim_fail("a cancel under a lock");
+    if (c->cancelling++ != 0)
+        sim_fail("two cancels at once");
+    c->was_cancelled = true;
+    peers_dawdle();
+    if (!c->query->is_deaf)
+        c->query->is_cancelled = true;
+    sim_point();
+    c->cancelling--;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode connection_cancel(struct AdbcConnection *connection,
+                                        struct AdbcError *error)
+{
+    struct connection *c = connection->private_data;
+
+    (void)error;
+    return c->query != NULL ? connection_stop(c) : ADBC_STATUS_INVALID_STATE;
+}
+
+static AdbcStatusCode
+connection_read_partition(struct AdbcConnection *connection,
+                          const uint8_t *partition, size_t size,
+                          struct ArrowArrayStream *out, struct AdbcError *error)
+{
+    struct connection *c = connection->private_data;
+
+    connection_use(c);
+    call_begin("ConnectionReadPartition", &c->inside);
+    if (size == 0 || partition[size - 1] != '\0')
+        sim_fail("a partition is not whole");
+    query_begin(c, (const char *)partition);
+    return connection_leave(c, execute(c, out, error), error);
+}
+
+/* ---- statements --------------------------------------------------------- */
+
+static AdbcStatusCode statement_new(struct AdbcConnection *connection,
+                                    struct AdbcStatement *statement,
+                                    struct AdbcError *error)
+{
+    struct connection *c = connection->private_data;
+
+    connection_use(c);
+    call_begin("StatementNew", &c->inside);
+    c->query = NULL;
+    c->parts++;
+    statement->private_data = c;
+    return connection_leave(c, ADBC_STATUS_OK, error);
+}
+
+static AdbcStatusCode statement_set_sql(struct AdbcStatement *statement,
+                                        const char *sql,
+                                        struct AdbcError *error)
+{
+    struct connection *c = statement->private_data;
+
+    call_begin("StatementSetSqlQuery", &c->inside);
+    query_begin(c, sql);
+    return connection_leave(
+        c, query_fails(c->query, AT_TEXT) ? fault(error) : ADBC_STATUS_OK,
+        error);
+}
+
+static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
+                                        struct ArrowArrayStream *out,
+                                        int64_t *rows, struct AdbcError *error)
+{
+    struct connection *c = statement->private_data;
+
+    call_begin("StatementExecuteQuery", &c->inside);
+    *rows = -1;
+    return connection_leave(c, execute(c, out, error), error);
+}
+
+static AdbcStatusCode statement_cancel(struct AdbcStatement *statement,
+                                       struct AdbcError *error)
+{
+    struct connection *c = statement->private_data;
+
+    (void)error;
+    return c->query != NULL ? connection_stop(c) : ADBC_STATUS_INVALID_STATE;
+}
+
+static AdbcStatusCode statement_release(struct AdbcStatement *statement,
+                                        struct AdbcError *error)
+{
+    struct connection *c = statement->private_data;
+
+    call_begin("StatementRelease", &c->inside);
+    if (c->cancelling != 0)
+        sim_fail("a statement is released during a cancel");
+    if (--c->parts != 0)
+        sim_fail("a statement is released before its result");
+    statement->private_data = NULL;
+    return connection_leave(c, ADBC_STATUS_OK, error);
+}
+
+/* ---- the database ------------------------------------------------------- */
+
+static AdbcStatusCode database_new(struct AdbcDatabase *database,
+                                   struct AdbcError *error)
+{
+    (void)database;
+    (void)error;
+    sim_point();
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode database_init(struct AdbcDatabase *database,
+                                    struct AdbcError *error)
+{
+    struct AdbcDriver *driver = database->private_driver;
+    struct pool *pool = driver->private_data;
+    AdbcStatusCode status = ADBC_STATUS_OK;
+
+    call_begin("DatabaseInit", &pool->inside);
+    if (++pool->databases != 1)
+        sim_fail("a database is opened twice");
+    database->private_data = pool;
+    if (pool->refuses && peers_chance(1, 3))
+        status = fault(error);
+    pool->inside--;
+    return status;
+}
+
+static AdbcStatusCode database_release(struct AdbcDatabase *database,
+                                       struct AdbcError *error)
+{
+    struct pool *pool = database->private_data;
+
+    (void)error;
+    call_begin("DatabaseRelease", &pool->inside);
+    if (pool->connections != 0)
+        sim_fail("a database is released before its connections");
+    pool->databases--;
+    pool->inside--;
+    return ADBC_STATUS_OK;
+}
+
+static AdbcStatusCode driver_release(struct AdbcDriver *driver,
+                                     struct AdbcError *error)
+{
+    struct pool *pool = driver->private_data;
+
+    (void)error;
+    if (pool->databases != 0)
+        sim_fail("a driver is released before its database");
+    pool->drivers--;
+    return ADBC_STATUS_OK;
+}
+
+/* Replaces the library's: the name of the driver is the number of its pool. */
+int uva__adbc_driver_load(const char *driver, const char *entrypoint,
+                          struct AdbcDriver *out,
+                          struct uva__adbc_failure *failure)
+{
+    struct pool *pool = &adbc.pools[strtol(driver, NULL, 10)];
+
+    (void)entrypoint;
+    memset(out, 0, sizeof(*out));
+    sim_point();
+    if (pool->refuses && peers_chance(1, 4))
+        return uva__adbc_failure_set(failure, ENOENT, "no such driver");
+    pool->drivers++;
+    out->private_data = pool;
+    out->release = driver_release;
+    out->DatabaseNew = database_new;
+    out->DatabaseInit = database_init;
+    out->DatabaseRelease = database_release;
+    out->ConnectionNew = connection_new;
+    out->ConnectionInit = connection_init;
+    out->ConnectionRelease = connection_release;
+    out->ConnectionCancel = connection_cancel;
+    out->ConnectionReadPartition = connection_read_partition;
+    out->StatementNew = statement_new;
+    out->StatementSetSqlQuery = statement_set_sql;
+    out->StatementExecuteQuery = statement_execute;
+    out->StatementCancel = statement_cancel;
+    out->StatementRelease = statement_release;
+    return 0;
+}
+
+/* ---- queries ------------------------------------------------------------ */
+
+static struct query *query_draw(const struct pool *pool,
+                                struct expectation *expectation)
+{
+    struct query *query = &adbc.queries[adbc.queries_used++];
+
+    query->expectation = expectation;
+    query->stuck_at = NOWHERE;
+    query->fails = (enum place)sim_choose(PLACES);
+    expectation->excuses |= EXCUSE_TIMEOUT;
+    if (pool->refuses)
+        expectation->excuses |= EXCUSE_ODD_END;
+    expectation->stalls = expectation->stalls || pool->sticks;
+    if (!peers_chance(1, expectation->meddled ? 2 : 8))
+        return query;
+    query->stuck_at = (int64_t)sim_choose((uint64_t)expectation->total + 2) - 1;
+    if (peers_chance(1, 3)) /* where its rows are complete */
+        query->stuck_at = expectation->total;
+    query->is_deaf = peers_chance(1, 4);
+    expectation->stalls = true;
+    return query;
+}
+
+static struct uva_stream *query_stream(const struct pool *pool,
+                                       struct expectation *expectation)
+{
+    struct query *query = query_draw(pool, expectation);
+    const struct uva_window window = peers_window();
+    char text[16];
+    int size;
+
+    size = snprintf(text, sizeof(text), "%d", (int)(query - adbc.queries));
+    expectation_note("chain %d: query %s, stuck at %lld%s", expectation->number,
+                     text, (long long)query->stuck_at,
+                     query->is_deaf ? ", and deaf" : "");
+    if (peers_chance(1, 4) && query->fails != AT_TEXT)
+        return uva_stream_from_partition(pool->pool, text, (size_t)size + 1,
+                                         &window);
+    return uva_stream_from_query(
+        pool->pool, &(struct uva_adbc_query){.sql = text, .window = window});
+}
+
+/* ---- rivals ------------------------------------------------------------- */
+
+static void rival_canceller(void *arg)
+{
+    struct rival *rival = arg;
+
+    for (uint64_t steps = sim_choose(2) == 0 ? sim_choose(200)
+                                             : sim_choose(2000);
+         steps > 0; steps--)
+        sim_point();
+    peers_dawdle();
+    expectation_note("query of chain %d is given up",
+                     rival->expectation.number);
+    if (!rival->expectation.over)
+        uva_stream_cancel(rival->meddled, 0, NULL);
+    uva_stream_release(rival->meddled);
+    adbc.fibers--;
+}
+
+static void rival_draw(struct rival *rival, const struct pool *pool,
+                       const struct expectation *beside)
+{
+    struct expectation *e = &rival->expectation;
+
+    e->number = 10 + (int)(rival - adbc.rivals);
+    e->total = (int64_t)sim_choose(4);
+    e->fails_at = e->limit = INT64_MAX;
+    e->runtime = pool->runtime;
+    e->made_ns = sim_now_ns();
+    e->excuses = EXCUSE_MEMORY | (beside->excuses & EXCUSE_CLOSE);
+    if (peers_chance(1, 5)) {
+        e->fails_at = (int64_t)sim_choose((uint64_t)e->total + 1);
+        e->fail_code = EIO;
+        e->excuses |= EXCUSE_SOURCE;
+    }
+}
+
+/* Some are never started. */
+static void rival_consume(struct rival *rival)
+{
+    struct expectation *e = &rival->expectation;
+
+    if (peers_chance(1, 6)) {
+        e->over = true;
+        uva_stream_release(rival->stream);
+    } else {
+        peers_consume(rival->stream, e);
+    }
+    rival->beside->stalls = rival->beside->stalls || e->stalls;
+}
+
+static void rival_starter(void *arg)
+{
+    for (uint64_t steps = sim_choose(2000); steps > 0; steps--)
+        sim_point();
+    peers_dawdle();
+    rival_consume(arg);
+    adbc.fibers--;
+}
+
+/* Makes a query, and starts it at once or later. Some are cancelled. */
+static void rival_start(const struct pool *pool, struct expectation *beside)
+{
+    struct rival *rival = &adbc.rivals[adbc.rivals_used++];
+    struct expectation *e = &rival->expectation;
+
+    rival_draw(rival, pool, beside);
+    e->meddled = peers_chance(1, 3);
+    rival->beside = beside;
+    rival->stream = query_stream(pool, e);
+    beside->stalls = beside->stalls || e->stalls;
+    if (e->meddled) {
+        e->excuses |= EXCUSE_CANCEL;
+        rival->meddled = uva_stream_acquire(rival->stream);
+        adbc.fibers++;
+        peers_spawn("canceller of a query", rival_canceller, rival);
+    }
+    if (peers_chance(1, 2)) {
+        adbc.fibers++;
+        peers_spawn("starter of a query", rival_starter, rival);
+    } else {
+        rival_consume(rival);
+    }
+}
+
+/* ---- pools -------------------------------------------------------------- */
+
+static void pool_draw(struct pool *pool, struct uva_runtime *runtime)
+{
+    pool->runtime = runtime;
+    pool->most = 1 + (int32_t)sim_choose(2);
+    pool->refuses = peers_chance(1, 4);
+    pool->sticks = peers_chance(1, 10);
+    pool->is_late = peers_chance(1, 4);
+}
+
+static int pool_new(struct pool *pool)
+{
+    char name[16];
+    struct uva_adbc_pool_options options = {
+        .driver = name,
+        .connections = pool->most,
+        .idle_ms = (int32_t)sim_choose(2),
+        .wait_ms = peers_chance(1, 2) ? 1 + (int64_t)sim_choose(20) : 0};
+
+    (void)snprintf(name, sizeof(name), "%d", (int)(pool - adbc.pools));
+    return uva_adbc_pool_new(pool->runtime, &options, &pool->pool, NULL);
+}
+
+/* Gives the pool of a runtime, which is made with rivals at first; NULL if that
+ * failed. In a loop that ends by itself nothing may keep a query waiting. */
+static struct pool *pool_get(struct uva_runtime *runtime,
+                             struct expectation *expectation)
+{
+    struct pool *pool = adbc.pools;
+    int code;
+
+    for (; pool < &adbc.pools[adbc.pools_used]; pool++)
+        if (pool->runtime == runtime)
+            return pool;
+    if (adbc.pools_used == POOLS)
+        return NULL;
+    pool_draw(pool, runtime);
+    code = pool_new(pool);
+    if (code != 0 && !arena_has_failed() && !fake_threads_have_failed())
+        sim_fail("a pool cannot be made: %s", uva_error_name(code));
+    if (code != 0)
+        return NULL;
+    adbc.pools_used++;
+    expectation_note("a pool of %d connections", (int)pool->most);
+    for (uint64_t n = peers_are_alone() ? 0 : sim_choose(7); n > 0; n--)
+        if (adbc.rivals_used < RIVALS)
+            rival_start(pool, expectation);
+    return pool;
+}
+
+struct uva_stream *adbc_peer_stream(struct uva_runtime *runtime,
+                                    struct expectation *expectation)
+{
+    const struct pool *pool = pool_get(runtime, expectation);
+
+    if (pool == NULL || adbc.queries_used == QUERIES)
+        return NULL;
+    return query_stream(pool, expectation);
+}
+
+static void pool_releaser(void *arg)
+{
+    struct pool *pool = arg;
+
+    for (uint64_t steps = sim_choose(2000); steps > 0; steps--)
+        sim_point();
+    peers_dawdle();
+    expectation_note("a pool is released");
+    uva_adbc_pool_release(pool->pool);
+    pool->pool = NULL;
+    adbc.fibers--;
+}
+
+void adbc_release_pools(void)
+{
+    for (int i = 0; i < adbc.pools_used; i++)
+        if (!adbc.pools[i].is_late) {
+            adbc.fibers++;
+            peers_spawn("releaser of a pool", pool_releaser, &adbc.pools[i]);
+        }
+}
+
+/* ---- the end ------------------------------------------------------------ */
+
+static bool fibers_are_over(void *arg)
+{
+    (void)arg;
+    return adbc.fibers == 0;
+}
+
+static bool rivals_are_over(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < adbc.rivals_used; i++)
+        if (!adbc.rivals[i].expectation.over)
+            return false;
+    return true;
+}
+
+void adbc_await(bool may_hang)
+{
+    sim_wait(fibers_are_over, NULL);
+    if (!may_hang &&
+        !sim_wait_until(rivals_are_over, NULL, sim_now_ns() + AN_HOUR_NS)) {
+        peers_unblock();
+        sim_wait(rivals_are_over, NULL);
+    }
+    for (int i = 0; i < adbc.rivals_used; i++)
+        adbc.rivals[i].expectation.excuses |= EXCUSE_CLOSE;
+}
+
+void adbc_end(void)
+{
+    for (int i = 0; i < adbc.pools_used; i++) {
+        uva_adbc_pool_release(adbc.pools[i].pool);
+        adbc.pools[i].pool = NULL;
+    }
+}
+
+void adbc_check(void)
+{
+    for (int i = 0; i < adbc.pools_used; i++)
+        if (adbc.pools[i].drivers != 0 || adbc.pools[i].databases != 0 ||
+            adbc.pools[i].connections != 0)
+            sim_fail("a pool is gone, and %d connections, %d databases and "
+                     "%d drivers are left",
+                     adbc.pools[i].connections, adbc.pools[i].databases,
+                     adbc.pools[i].drivers);
+    for (int i = 0; i < adbc.rivals_used; i++)
+        if (!adbc.rivals[i].expectation.over)
+            sim_fail("query of chain %d never ended",
+                     adbc.rivals[i].expectation.number);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replaces <stdatomic.h> when libraries beside the runtime are compiled for the
+ * simulation: what they use of it, as points of the schedule (sim/engine.h).
+ * All accesses are sequentially consistent. */
+#ifndef SIM_STD_STDATOMIC_H
+#define SIM_STD_STDATOMIC_H
+
+#include <stdbool.h>
+
+#include "sim/engine.h"
+
+typedef bool atomic_bool;
+typedef long atomic_long;
+
+/* The type of a value that was read. */
+#define SIM_ATOMIC_TYPE(word) __typeof__(*(word) + 0)
+
+#define atomic_init(word, value) ((void)(*(word) = (value)))
+
+#define atomic_load(word)                                                      \
+    ((SIM_ATOMIC_TYPE(word))sim_load((word), sizeof(*(word))))
+
+#define atomic_store(word, value)                                              \
+    ((void)sim_exchange((word), sizeof(*(word)), (uint64_t)(value)))
+
+#define atomic_fetch_add(word, n)                                              \
+    ((SIM_ATOMIC_TYPE(word))sim_add((word), sizeof(*(word)), (uint64_t)(n)))
+
+#define atomic_fetch_sub(word, n)                                              \
+    ((SIM_ATOMIC_TYPE(word))sim_add((word), sizeof(*(word)), 0 - (uint64_t)(n)))
+
+#endif
