@@ -53,6 +53,7 @@ struct uva_adbc_pool {
         enum state state;
         struct uva__connection *idle; /* owns: the last one used first */
         int32_t open;                 /* connections, until they are closed */
+        bool is_connecting;           /* a call uses the database */
     } locked;
 };
 
@@ -107,9 +108,34 @@ static AdbcStatusCode connection_set(void *object, const char *key,
                : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
+/* Waits until no other call uses the database: ADBC does not allow two at one
+ * time. False if it was cancelled. */
+static bool database_enter(struct uva_adbc_pool *pool,
+                           const atomic_bool *is_cancelled)
+{
+    bool enters;
+
+    uv_mutex_lock(&pool->lock);
+    while (pool->locked.is_connecting && !atomic_load(is_cancelled))
+        pool_wait_locked(pool);
+    enters = !pool->locked.is_connecting;
+    pool->locked.is_connecting = true;
+    uv_mutex_unlock(&pool->lock);
+    return enters;
+}
+
+static void database_leave(struct uva_adbc_pool *pool)
+{
+    uv_mutex_lock(&pool->lock);
+    pool->locked.is_connecting = false;
+    uv_cond_broadcast(&pool->changed);
+    uv_mutex_unlock(&pool->lock);
+}
+
 /* Makes the steps of a connection that exists. */
 static int connection_open(struct uva_adbc_pool *pool,
                            struct uva__connection *c,
+                           const atomic_bool *is_cancelled,
                            struct uva__adbc_failure *failure)
 {
     struct AdbcError error;
@@ -118,15 +144,20 @@ static int connection_open(struct uva_adbc_pool *pool,
 
     if (code != 0)
         return code;
+    if (!database_enter(pool, is_cancelled))
+        return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
     error = uva__adbc_error(&pool->driver);
-    return uva__adbc_failure_take(
+    code = uva__adbc_failure_take(
         failure, "cannot connect",
         pool->driver.ConnectionInit(&c->adbc, &pool->database, &error), &error,
         &pool->driver);
+    database_leave(pool);
+    return code;
 }
 
 /* Makes a connection that was counted before. */
 static int connection_new(struct uva_adbc_pool *pool,
+                          const atomic_bool *is_cancelled,
                           struct uva__connection **out,
                           struct uva__adbc_failure *failure)
 {
@@ -149,7 +180,7 @@ static int connection_new(struct uva_adbc_pool *pool,
         return code;
     }
     c->adbc.private_driver = &pool->driver; /* the driver may have cleared it */
-    code = connection_open(pool, c, failure);
+    code = connection_open(pool, c, is_cancelled, failure);
     if (code != 0)
         connection_close(pool, c);
     else
@@ -317,7 +348,7 @@ int uva__adbc_pool_take(struct uva_adbc_pool *pool,
     if (!connection_reserve(pool, is_cancelled, &c))
         return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
     if (c == NULL)
-        return connection_new(pool, out, failure);
+        return connection_new(pool, is_cancelled, out, failure);
     c->next = NULL;
     *out = c;
     return 0;

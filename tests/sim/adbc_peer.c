@@ -294,8 +294,12 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     if (database->private_data != c->pool)
         sim_fail("a connection to another database");
     call_begin("ConnectionInit", &c->inside);
+    if (c->pool->inside++ != 0)
+        sim_fail("a database is used by two threads at once");
+    sim_point();
     if (c->pool->sticks)
         sim_wait(are_unblocked, NULL);
+    c->pool->inside--;
     return connection_leave(
         c,
         c->pool->refuses && peers_chance(1, 3) ? fault(error) : ADBC_STATUS_OK,

@@ -589,6 +589,11 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     (void)connection;
     if (database->private_data == NULL)
         atomic_fetch_add(&fake_driver.wrong, 1);
+    if (atomic_fetch_add(&fake_driver.connecting, 1) > 0)
+        atomic_fetch_add(&fake_driver.wrong, 1);
+    if (fake_driver.connects_late)
+        stop();
+    atomic_fetch_sub(&fake_driver.connecting, 1);
     return fake_driver.no_connect
                ? fault(error, ADBC_STATUS_UNAUTHENTICATED, "wrong password")
                : ADBC_STATUS_OK;

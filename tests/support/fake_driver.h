@@ -41,6 +41,7 @@ struct fake_driver {
     bool no_connect;          /* connections fail */
     bool clears;              /* ConnectionNew clears what it fills in */
     bool closes_late;         /* ConnectionRelease stops */
+    bool connects_late;       /* ConnectionInit stops */
     /* what happened */
     char asked[120]; /* of the catalog, the last time */
     atomic_long drivers, databases, connections, statements; /* live */
@@ -49,6 +50,7 @@ struct fake_driver {
     atomic_long most;              /* connections at one time */
     atomic_long executed, cancels; /* calls */
     atomic_long blocked;           /* calls that block now */
+    atomic_long connecting;        /* calls of ConnectionInit now */
     atomic_long wrong;             /* calls that break a rule of ADBC */
     atomic_bool goes;              /* `stops` goes on */
 };

@@ -621,6 +621,27 @@ START_TEST(connections_of_a_released_pool_count)
 }
 END_TEST
 
+/* ADBC allows one call of a database at a time. */
+START_TEST(connections_are_opened_one_after_the_other)
+{
+    fake_driver.connects_late = true;
+    make(&plain);
+    for (int i = 0; i < 3; i++)
+        start(i, "rows 1");
+    await_blocked(1);
+    pass();
+    ck_assert_int_eq(atomic_load(&fake_driver.blocked), 1);
+    uva_stream_cancel(streams[1], 0, NULL);
+    await_end(1);
+    pass();
+    fake_driver_go();
+    await_end(0);
+    await_end(2);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    recording_ended(&got[2], UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
 /* ---- without memory ----------------------------------------------------- */
 
 static const char *const swept[] = {"rows 2", "execute fails", NULL};
@@ -679,6 +700,7 @@ int main(void)
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);
     tcase_add_test(tc, idle_connections_are_closed);
     tcase_add_test(tc, connections_that_are_being_closed_count);
+    tcase_add_test(tc, connections_are_opened_one_after_the_other);
     tcase_add_test(tc, connections_of_a_released_pool_count);
     tcase_add_test(tc, a_driver_may_clear_what_it_fills_in);
     tcase_add_test(tc, a_driver_may_give_no_result_at_all);
