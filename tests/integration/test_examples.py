@@ -388,6 +388,30 @@ class HttpServer(Examples):
             self.assertGreater(len(data), JANUARY_ROWS * 8)
             self.assertTrue(data.endswith(self.END))
 
+    def test_csv(self):
+        _, port = self.start("SELECT 7 AS a, 'x,y' AS b")
+        client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+        client.request("GET", "/csv")
+        answer = client.getresponse()
+        self.assertEqual(answer.headers["Content-Type"], "text/csv")
+        self.assertEqual(answer.read(), b'a,b\n7,"x,y"\n')
+        client.close()
+
+    def test_clients_above_the_limit_wait_for_others_to_leave(self):
+        _, port = self.start("SELECT 7 AS a")
+        silent = [socket.create_connection(("127.0.0.1", port), PATIENCE)
+                  for _ in range(256)]
+        waiting = [http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+                   for _ in range(3)]
+        for client in waiting:
+            client.request("GET", "/csv")
+        silent.pop().close()
+        for client in waiting:  # the end of each makes room for the next one
+            self.assertEqual(client.getresponse().read(), b"a\n7\n")
+            client.close()
+        for client in silent:
+            client.close()
+
     def test_a_query_that_fails_has_no_last_chunk(self):
         server, port = self.start("SELECT i FROM nowhere")
         client = http.client.HTTPConnection("127.0.0.1", port, PATIENCE)

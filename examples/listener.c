@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One listener for the program, and a block of memory for each client. libuv
+ * reports no further connection until the one that it has reported is accepted,
+ * so one above the limit waits until a client is closed. */
+#include "listener.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CLIENTS = 256 }; /* at one time */
+
+static const struct listener *events;
+static uv_tcp_t server;
+static int clients;  /* that are not closed */
+static bool is_full; /* a connection waits for the end of one of these */
+
+static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
+{
+    if (size > 0)
+        events->on_bytes((uv_tcp_t *)tcp, buffer->base, (size_t)size);
+    else if (size < 0)
+        events->on_left((uv_tcp_t *)tcp);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
+{
+    static char room[4096];
+
+    (void)handle;
+    (void)hint;
+    *buffer = uv_buf_init(room, sizeof(room));
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    uv_tcp_t *client;
+
+    is_full = status == 0 && clients == CLIENTS;
+    if (status != 0 || is_full)
+        return;
+    client = calloc(1, events->client_size);
+    if (client == NULL)
+        abort(); /* there is no way to accept anything more */
+    clients++;
+    uv_tcp_init(listener->loop, client);
+    if (uv_accept(listener, (uv_stream_t *)client) != 0 ||
+        uv_read_start((uv_stream_t *)client, on_alloc, on_read) != 0)
+        listener_close(client);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle);
+    clients--;
+    if (is_full)
+        on_connection((uv_stream_t *)&server, 0);
+}
+
+void listener_close(uv_tcp_t *client)
+{
+    uv_close((uv_handle_t *)client, on_closed);
+}
+
+int listener_open(const struct listener *listener, uv_loop_t *loop, int port)
+{
+    struct sockaddr_in address;
+    int size = sizeof(address), code;
+
+    events = listener;
+    uv_ip4_addr("127.0.0.1", port, &address);
+    uv_tcp_init(loop, &server);
+    code = uv_tcp_bind(&server, (struct sockaddr *)&address, 0);
+    if (code == 0)
+        code = uv_listen((uv_stream_t *)&server, 128, on_connection);
+    if (code != 0)
+        return code;
+    uv_tcp_getsockname(&server, (struct sockaddr *)&address, &size);
+    printf("port %d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return 0;
+}
