@@ -30,6 +30,8 @@ uva_limit(scripts/test_serve_page 180
     "starts a browser, and shows a million rows in it")
 uva_limit(scripts/test_serve_query 180
     "has a thousand clients, and 200 queries that fill the buffers of theirs")
+uva_limit(unit/serve/test_serve_memory 180
+    "asks for several thousand answers, in each of which an allocation fails")
 
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
 function(uva_test_limit variable test)

@@ -106,6 +106,8 @@ MAY = {
                           "<check.h>"],
     "tests/unit/protocol/": ["uvarrow/", "base/", "protocol/", "support/",
                              "<check.h>"],
+    "tests/unit/serve/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",
+                          "<openssl/crypto.h>", "<openssl/ssl.h>"],
     "tests/unit/tools/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",
                           "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h"],
 }
@@ -128,7 +130,8 @@ def rule(path):
 def beside(path, name):
     """Whether a tool (or its test), an example or a bench includes a header of
     its own folder by the bare name"""
-    own = ("tools/", "examples/", "bench/", "tests/unit/tools/")
+    own = ("tools/", "examples/", "bench/", "tests/unit/tools/",
+           "tests/unit/serve/")
     return path.startswith(own) and "/" not in name
 
 

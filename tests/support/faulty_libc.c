@@ -12,7 +12,7 @@
 static atomic_long left; /* allocations until one fails; 0: none */
 static atomic_size_t only;
 static _Atomic(const char *) only_thread;
-static atomic_bool failed, no_threads;
+static atomic_bool failed, always, no_threads;
 
 static bool thread_counts(void)
 {
@@ -31,6 +31,10 @@ static bool fails(size_t size)
         return false;
     if (atomic_load(&only) != 0 && size != atomic_load(&only))
         return false;
+    if (atomic_load(&always) && atomic_load(&left) == 1) {
+        atomic_store(&failed, true);
+        return true;
+    }
     if (atomic_fetch_sub(&left, 1) != 1)
         return false;
     atomic_store(&failed, true);
@@ -106,6 +110,11 @@ long faulty_libc_left(void)
 void faulty_libc_resume(long n)
 {
     atomic_store(&left, n);
+}
+
+void faulty_libc_always(bool all)
+{
+    atomic_store(&always, all);
 }
 
 void faulty_libc_only(size_t size)

@@ -18,6 +18,9 @@ long faulty_libc_left(void);
 /* Continues with `n` allocations left, and resets nothing else. */
 void faulty_libc_resume(long n);
 
+/* Sets whether later allocations fail, too, not only the one. */
+void faulty_libc_always(bool all);
+
 /* Counts only allocations of this size; 0: all. */
 void faulty_libc_only(size_t size);
 

@@ -89,9 +89,9 @@ static void answer_on_writable(void *ctx)
 }
 
 /* The status of an answer to a query that failed before its first row. */
-static int status_of(const struct uva_outcome *outcome, bool by_driver)
+static int status_of(int code, bool by_driver)
 {
-    switch (outcome->error.code) {
+    switch (code) {
     case ENOMEM:
     case ESHUTDOWN:
         return 503;
@@ -139,13 +139,13 @@ static void answer_fail(struct uva__answer *answer,
 {
     struct details details;
     const bool by_driver = details_read(outcome->metadata, &details);
-    const int status = status_of(outcome, by_driver);
+    const struct uva_error *error =
+        answer->why.code != 0 ? &answer->why : &outcome->error;
+    const int status = status_of(error->code, by_driver);
 
     uva__connection_fail(answer->connection, status, answer->origin,
                          status == 503 ? "Retry-After: 1\r\n" : NULL,
-                         answer->why.code != 0 ? answer->why.message
-                                               : outcome->error.message,
-                         details.members);
+                         error->message, details.members);
 }
 
 /* ---- the stream ---------------------------------------------------------- */
@@ -284,6 +284,8 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
         code = answer_finish(answer);
     if (code == ECANCELED)
         return; /* on_gone has freed it */
+    if (code != 0)
+        (void)uva_error_set(&answer->why, code, "out of memory");
     if (outcome->end == UVA_END_COMPLETE && code == 0) {
         answer->answers->complete++;
         uva__connection_end(connection);

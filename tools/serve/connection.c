@@ -129,12 +129,11 @@ static void connection_leave(struct uva__connection *c)
     const struct uva__answer_events events = c->events;
 
     memset(&c->events, 0, sizeof(c->events));
-    if (events.on_gone == NULL)
-        return;
-    if (c->status == 0)
+    if (events.on_gone != NULL && c->status == 0)
         c->status = 499; /* the client left before the answer: in logs only */
     connection_log(c, false);
-    events.on_gone(events.ctx);
+    if (events.on_gone != NULL)
+        events.on_gone(events.ctx);
 }
 
 static void connection_close(struct uva__connection *c, bool reset)
@@ -263,6 +262,9 @@ void uva__connection_fail(struct uva__connection *connection, int status,
 {
     struct uva__bytes text = {0};
 
+    /* the caller answers, so it is not called back */
+    memset(&connection->events, 0, sizeof(connection->events));
+    connection->status = status;
     if (uva__response_error(status, message, members, &text) != 0)
         connection_close(connection, true);
     else
@@ -565,25 +567,4 @@ int uva__connection_open(struct uva__http *http, uv_stream_t *listener)
     connection_wait(c);
     uva__transport_read(&c->transport, true);
     return 0;
-}
-
-static void on_refused(uv_handle_t *handle)
-{
-    free(handle);
-}
-
-void uva__connection_refuse(uv_stream_t *listener)
-{
-    static char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                         "Retry-After: 1\r\nContent-Length: 0\r\n"
-                         "Connection: close\r\n\r\n";
-    uv_buf_t buffer = uv_buf_init(text, sizeof(text) - 1);
-    uv_tcp_t *tcp = calloc(1, sizeof(*tcp));
-
-    if (tcp == NULL)
-        return;
-    (void)uv_tcp_init(listener->loop, tcp);
-    if (uv_accept(listener, (uv_stream_t *)tcp) == 0)
-        (void)uv_try_write((uv_stream_t *)tcp, &buffer, 1);
-    uv_close((uv_handle_t *)tcp, on_refused);
 }

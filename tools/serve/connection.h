@@ -71,9 +71,6 @@ struct uva__connection {
 UVA_MUST_CHECK int uva__connection_open(struct uva__http *http,
                                         uv_stream_t *listener);
 
-/* Accepts a connection, answers 503 before it was asked, and closes it. */
-void uva__connection_refuse(uv_stream_t *listener);
-
 /* Answers the request with all of a body (copied; NULL: none). `more` are
  * further lines of the head, or NULL; `origin` is a site that may read it, or
  * NULL. */

@@ -11,7 +11,7 @@
 
 static void http_check_closed(struct uva__http *http)
 {
-    if (http->is_closed && http->stats.connections == 0)
+    if (http->is_closed && http->stats.connections == 0 && !http->is_refusing)
         http->handler.on_closed(http->handler.ctx);
 }
 
@@ -23,29 +23,65 @@ static void on_listener_closed(uv_handle_t *handle)
     http_check_closed(http);
 }
 
-/* Too many connections: accepts one more only to close it. */
-static void http_refuse(struct uva__http *http, uv_stream_t *listener)
+static void http_accept(struct uva__http *http);
+
+static void on_refused(uv_handle_t *handle)
 {
+    struct uva__http *http = handle->data;
+    const bool has_next = http->has_next;
+
+    http->is_refusing = http->has_next = false;
+    if (has_next && !http->is_draining)
+        http_accept(http);
+    http_check_closed(http);
+}
+
+/* Too many connections, or no memory for this one: answers 503 before it was
+ * asked. What is reported must be accepted, or nothing more is; so it takes no
+ * memory, and one at a time. */
+static void http_refuse(struct uva__http *http)
+{
+    static char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                         "Retry-After: 1\r\nContent-Length: 0\r\n"
+                         "Connection: close\r\n\r\n";
+    uv_stream_t *stream = (uv_stream_t *)&http->refused;
+    uv_buf_t buffer = uv_buf_init(text, sizeof(text) - 1);
+
+    if (http->is_refusing) {
+        http->has_next = true;
+        return;
+    }
+    http->is_refusing = true;
+    http->stats.accepted++;
     http->stats.refused++;
-    uva__connection_refuse(listener);
+    (void)uv_tcp_init(http->listener.loop, &http->refused);
+    http->refused.data = http;
+    if (uv_accept((uv_stream_t *)&http->listener, stream) == 0 &&
+        http->tls == NULL)
+        (void)uv_try_write(stream, &buffer, 1);
+    uv_close((uv_handle_t *)stream, on_refused);
+}
+
+/* Accepts the connection that waits. */
+static void http_accept(struct uva__http *http)
+{
+    if (http->stats.connections >= http->limits->connections) {
+        http_refuse(http);
+        return;
+    }
+    http->stats.connections++;
+    if (uva__connection_open(http, (uv_stream_t *)&http->listener) == 0) {
+        http->stats.accepted++;
+        return;
+    }
+    http->stats.connections--;
+    http_refuse(http);
 }
 
 static void on_connection(uv_stream_t *listener, int status)
 {
-    struct uva__http *http = listener->data;
-
-    if (status != 0)
-        return; /* the client has left, or the system lacks something */
-    http->stats.accepted++;
-    if (http->stats.connections >= http->limits->connections) {
-        http_refuse(http, listener);
-        return;
-    }
-    http->stats.connections++;
-    if (uva__connection_open(http, listener) != 0) {
-        http->stats.connections--;
-        http_refuse(http, listener);
-    }
+    if (status == 0) /* or the client has left, or the system lacks something */
+        http_accept(listener->data);
 }
 
 int uva__http_open(struct uva__http *http, uv_loop_t *loop,

@@ -54,6 +54,9 @@ struct uva__http {
     struct uva__tls *tls;             /* borrows; NULL: plain */
     struct uva__connection *first;    /* list of open connections */
     struct uva__http_stats stats;     /* as above */
+    uv_tcp_t refused;                 /* a connection too many */
+    bool is_refusing;                 /* that one is not closed */
+    bool has_next;                    /* the next one waits for its close */
     bool is_draining;                 /* no new connection, no next request */
     bool is_closed;                   /* the listener is */
 };

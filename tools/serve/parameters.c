@@ -30,6 +30,7 @@ struct row {
     bool was_read;                     /* get_next has given the batch */
     size_t count;                      /* number of values */
     struct ArrowSchema schema;         /* owns nothing but what is here */
+    struct ArrowSchema first_schema;   /* owns; for get_schema */
     struct ArrowSchema *fields;        /* owns, `count` */
     struct ArrowSchema **field_places; /* owns, `count` */
     struct ArrowArray *columns;        /* owns, `count` */
@@ -44,6 +45,7 @@ static void row_drop(struct row *row)
 
     if (atomic_fetch_sub_explicit(&row->users, 1, memory_order_acq_rel) != 1)
         return;
+    uva_schema_release(&row->first_schema);
     for (i = 0; i < row->count; i++)
         free(row->values[i].text);
     free(row->fields);
@@ -79,12 +81,17 @@ static void on_batch_release(struct ArrowArray *array)
 
 /* ---- the stream ---------------------------------------------------------- */
 
+/* Drivers ask once, and call any failure a mistake in the query: so that one
+ * must not fail. */
 static int on_get_schema(struct ArrowArrayStream *stream,
                          struct ArrowSchema *out)
 {
-    const struct row *row = stream->private_data;
+    struct row *row = stream->private_data;
 
-    return uva_schema_copy(&row->schema, out);
+    if (row->first_schema.release == NULL)
+        return uva_schema_copy(&row->schema, out);
+    uva_schema_move(&row->first_schema, out);
+    return 0;
 }
 
 static int on_get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
@@ -216,6 +223,8 @@ int uva__parameters_new(const json_t *values, struct ArrowArrayStream *out,
         return uva_error_set(error, ENOMEM, "out of memory");
     for (i = 0; i < count && code == 0; i++)
         code = row_set(row, i, json_array_get(values, i));
+    if (code == 0)
+        code = uva_schema_copy(&row->schema, &row->first_schema);
     if (code != 0) {
         row_drop(row);
         return uva_error_set(error, code,

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "json_memory.h"
 #include "report.h"
 #include "settings.h"
 #include "site.h"
@@ -210,6 +211,7 @@ static int serve_run(struct serve *s)
 {
     int code = uv_loop_init(&s->loop);
 
+    uva__json_memory_init();
     if (code != 0) {
         uva_error_set(&s->error, -code, "no event loop: %s", uv_strerror(code));
         return uva__report_error(&s->error, UVA__EXIT_FAILED);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "json_memory.h"
 #include "page.h"
 #include "parameters.h"
 #include "url.h"
@@ -200,8 +201,14 @@ static void query(const struct call *call)
     struct uva_error error;
     enum uva__rows format = UVA__ROWS_ARROW;
     const char *why = NULL;
-    int status = ask_check(&ask, call, &format, &why);
+    int status;
 
+    uva__json_memory_reset();
+    status = ask_check(&ask, call, &format, &why);
+    if (uva__json_memory_has_failed()) {
+        status = 503;
+        why = "out of memory";
+    }
     if (status == 0 && ask.values != NULL &&
         uva__parameters_new(ask.values, &parameters, &error) != 0) {
         status = error.code == ENOMEM ? 503 : 400;
@@ -274,16 +281,20 @@ static json_t *stats_queries(const struct uva__answers *answers)
 {
     const struct uva__answer *answer;
     json_t *list = json_array();
+    int code = 0;
 
     for (answer = answers->first; answer != NULL; answer = answer->next)
-        (void)json_array_append_new(
+        code |= json_array_append_new(
             list,
             json_pack("{s:I, s:I, s:I, s:I, s:b, s:b}", "id",
                       (json_int_t)answer->id, "rows", (json_int_t)answer->rows,
                       "bytes", (json_int_t)answer->bytes, "ms",
                       (json_int_t)((uv_hrtime() - answer->begun) / 1000000),
                       "begun", answer->has_begun, "paused", answer->is_paused));
-    return list;
+    if (code == 0)
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 static void stats(const struct call *call)
