@@ -73,8 +73,8 @@ class Answer:
 class Client:
     """A connection."""
 
-    def __init__(self, port, tls=None):
-        self.socket = socket.create_connection(("127.0.0.1", port), PATIENCE)
+    def __init__(self, port, tls=None, address="127.0.0.1"):
+        self.socket = socket.create_connection((address, port), PATIENCE)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket,
                                           server_hostname="localhost")
@@ -168,16 +168,17 @@ class Client:
 
 
 class Server:
-    def __init__(self, *options, name="numbers", path=None, env=None):
-        self.path = path or database(name)
-        self.own = path is None
+    def __init__(self, *options, name="numbers", path=None, own=None, env=None,
+                 listen="127.0.0.1:0"):
+        self.own = path is None if own is None else own
+        self.path = database(name) if self.own else path
         self.log = os.path.join(folder(), f"{name}-{os.getpid()}.log")
         if os.path.exists(self.log):
             os.remove(self.log)
         self.process = subprocess.Popen(
             [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
-             os.environ["UVA_TEST_DRIVER"], "--listen", "127.0.0.1:0", "--log",
-             self.log, *options, self.path],
+             os.environ["UVA_TEST_DRIVER"], "--listen", listen, "--log",
+             self.log, *options, *([self.path] if self.path else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
         line = self.process.stderr.readline().decode()

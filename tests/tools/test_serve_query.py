@@ -15,7 +15,8 @@ import unittest
 from urllib.parse import quote
 
 sys.dont_write_bytecode = True
-from server import FOREVER, PATIENCE, ROWS, Server, folder, main  # noqa: E402
+from server import (FOREVER, PATIENCE, ROWS, Server, database,  # noqa: E402
+                    folder, main)
 
 ARROW = "application/vnd.apache.arrow.stream"
 END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow IPC
@@ -267,6 +268,19 @@ class Life(unittest.TestCase):
             self.assertEqual(answer.status, 200, answer.body)
             answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
             self.assertEqual(answer.body, b"i\n7777\n")
+
+    def test_a_database_that_is_named_otherwise_is_only_read(self):
+        path = database("uri")
+        insert = query("WITH x AS (SELECT 1) "
+                       "INSERT INTO numbers SELECT 1, 'x' FROM x")
+        for options, name in (((), f"file:{path}"),
+                              ((), f"file:{path}?mode=rwc"),
+                              (("--option", f"uri={path}"), None)):
+            with Server(*options, path=name, own=False, name="uri") as server:
+                self.assertEqual(server.ask(insert).status, 500, name)
+                answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
+                self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
+        os.remove(path)
 
     def test_a_client_that_leaves_cancels_its_query(self):
         with Server(name="leaves") as server:

@@ -49,10 +49,86 @@ static bool is_for(const struct uva__database *database, const char *name)
     return strstr(file != NULL ? file : driver, name) != NULL;
 }
 
-static int add(struct uva__database *database, const char *key,
-               const char *value, struct uva_error *error)
+/* Returns the place of an option: key and value. NULL: it is not set. */
+static char **option_find(struct uva__database *database, const char *key)
 {
-    return list_add(&database->options, key, strlen(key), value, error);
+    size_t i;
+
+    for (i = 0; i < database->options.count; i++)
+        if (strcmp(database->options.texts[2 * i], key) == 0)
+            return &database->options.texts[2 * i];
+    return NULL;
+}
+
+/* Sets an option, whatever it was before. */
+static int option_set(struct uva__database *database, const char *key,
+                      const char *value, struct uva_error *error)
+{
+    char **place = option_find(database, key), *copy;
+
+    if (place == NULL)
+        return list_add(&database->options, key, strlen(key), value, error);
+    copy = strdup(value);
+    if (copy == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    free(place[1]);
+    place[1] = copy;
+    return 0;
+}
+
+/* As option_set(), with a value that is made of texts, one behind the other. */
+static int option_join(struct uva__database *database, const char *key,
+                       const char *const texts[4], struct uva_error *error)
+{
+    size_t size = 1;
+    char *value;
+    int code, i;
+
+    for (i = 0; i < 4; i++)
+        size += strlen(texts[i]);
+    value = malloc(size);
+    if (value == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    (void)snprintf(value, size, "%s%s%s%s", texts[0], texts[1], texts[2],
+                   texts[3]);
+    code = option_set(database, key, value, error);
+    free(value);
+    return code;
+}
+
+/* Whether a URI of SQLite names a database in memory, which ends with its
+ * connection. */
+static bool sqlite_is_memory(const char *uri)
+{
+    const char *end = uri + strcspn(uri, "#"), *at = strchr(uri, '?');
+
+    if (strcmp(uri, ":memory:") == 0)
+        return true;
+    for (; at != NULL && at < end; at = strchr(at + 1, '&'))
+        if (strncmp(at + 1, "mode=memory", 11) == 0 &&
+            strchr("&#", at[12]) != NULL)
+            return true;
+    return false;
+}
+
+/* SQLite obeys the last mode of a URI, and ignores what follows a "#". */
+static int sqlite_uri_add(struct uva__database *database,
+                          struct uva_error *error)
+{
+    const char *rest = strchr(database->name, '#');
+    char *uri = strdup(database->name);
+    int code;
+
+    if (uri == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    uri[strcspn(uri, "#")] = '\0';
+    code = option_join(
+        database, "uri",
+        (const char *const[]){uri, strchr(uri, '?') != NULL ? "&" : "?",
+                              "mode=ro", rest != NULL ? rest : ""},
+        error);
+    free(uri);
+    return code;
 }
 
 /* SQLite opens a file only for reading if its name is a URI with mode=ro. */
@@ -60,17 +136,19 @@ static int sqlite_add(struct uva__database *database, struct uva_error *error)
 {
     static const char HEX[] = "0123456789ABCDEF";
     const char *name = database->name;
-    char *uri, *out;
+    char *path, *out;
     int code;
 
-    if (database->is_writable || strncmp(name, "file:", 5) == 0 ||
-        strcmp(name, ":memory:") == 0)
-        return add(database, "uri", name, error);
-    uri = calloc(3 * strlen(name) + 16, 1);
-    if (uri == NULL)
+    if (name == NULL)
+        return 0;
+    if (database->is_writable || sqlite_is_memory(name))
+        return option_set(database, "uri", name, error);
+    if (strncmp(name, "file:", 5) == 0)
+        return sqlite_uri_add(database, error);
+    path = calloc(3 * strlen(name) + 1, 1);
+    if (path == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
-    out = uri + sprintf(uri, "file:");
-    for (; *name != '\0'; name++) {
+    for (out = path; *name != '\0'; name++) {
         if (strchr("%?#", *name) == NULL) {
             *out++ = *name;
             continue;
@@ -79,56 +157,54 @@ static int sqlite_add(struct uva__database *database, struct uva_error *error)
         *out++ = HEX[(unsigned char)*name >> 4];
         *out++ = HEX[(unsigned char)*name & 15];
     }
-    (void)strcpy(out, "?mode=ro");
-    code = add(database, "uri", uri, error);
-    free(uri);
+    code = option_join(database, "uri",
+                       (const char *const[]){"file:", path, "?mode=ro", ""},
+                       error);
+    free(path);
     return code;
 }
 
-static bool has_option(const struct uva__database *database, const char *key)
-{
-    size_t i;
-
-    for (i = 0; i < database->options.count; i++)
-        if (strcmp(database->options.texts[2 * i], key) == 0)
-            return true;
-    return false;
-}
-
-/* Without the second option its queries read and write files of this machine.
+/* Without the last option its queries read and write files of this machine.
  */
-static int duckdb_add(struct uva__database *database, struct uva_error *error)
+static int duckdb_add(struct uva__database *database, const char *key,
+                      struct uva_error *error)
 {
-    int code = add(database, "path", database->name, error);
+    const char *name = database->name;
+    int code = name != NULL ? option_set(database, key, name, error) : 0;
 
     if (database->is_writable)
         return code;
-    if (code == 0 && strcmp(database->name, ":memory:") != 0)
-        code = add(database, "access_mode", "READ_ONLY", error);
-    if (code == 0 && !has_option(database, "enable_external_access"))
-        code = add(database, "enable_external_access", "false", error);
+    if (code == 0 && name != NULL && *name != '\0' &&
+        strncmp(name, ":memory:", 8) != 0)
+        code = option_set(database, "access_mode", "READ_ONLY", error);
+    if (code == 0 && option_find(database, "enable_external_access") == NULL)
+        code = option_set(database, "enable_external_access", "false", error);
     return code;
 }
 
-/* A session begins as one that reads; a query can set it otherwise. */
+/* A session begins as one that reads; a query can set it otherwise. The name is
+ * a URI, or parameters as libpq reads them. */
 static int postgresql_add(struct uva__database *database,
                           struct uva_error *error)
 {
-    const char *option = "options=-c%20default_transaction_read_only%3Don";
-    const size_t size = strlen(database->name) + strlen(option) + 2;
-    char *uri;
-    int code;
+    const char *name = database->name;
 
+    if (name == NULL)
+        return 0;
     if (database->is_writable)
-        return add(database, "uri", database->name, error);
-    uri = calloc(size, 1);
-    if (uri == NULL)
-        return uva_error_set(error, ENOMEM, "out of memory");
-    (void)snprintf(uri, size, "%s%c%s", database->name,
-                   strchr(database->name, '?') != NULL ? '&' : '?', option);
-    code = add(database, "uri", uri, error);
-    free(uri);
-    return code;
+        return option_set(database, "uri", name, error);
+    if (strstr(name, "://") == NULL)
+        return option_join(
+            database, "uri",
+            (const char *const[]){
+                name, " ", "options='-c default_transaction_read_only=on'", ""},
+            error);
+    return option_join(
+        database, "uri",
+        (const char *const[]){name, strchr(name, '?') != NULL ? "&" : "?",
+                              "options=-c%20default_transaction_read_only%3Don",
+                              ""},
+        error);
 }
 
 /* "sqlite:flights.db" names the driver, which must not get that part. */
@@ -142,21 +218,51 @@ static void name_split(struct uva__database *database, const char *driver)
     database->name += size + 1;
 }
 
-static int name_add(struct uva__database *database, struct uva_error *error)
+/* An option can name the database, too: `key` is its key. */
+static int name_find(struct uva__database *database, const char **key,
+                     struct uva_error *error)
 {
-    if (database->name == NULL)
+    char **option = option_find(database, "uri");
+
+    *key = "uri";
+    if (is_for(database, "duckdb") && option == NULL) {
+        *key = "path";
+        option = option_find(database, "path");
+    }
+    if (option == NULL)
         return 0;
-    if (is_for(database, "sqlite"))
+    if (database->name != NULL)
+        return uva_error_set(error, EINVAL,
+                             "'%s' is a database, and so is --option %s=%s",
+                             database->name, *key, option[1]);
+    database->own_name = strdup(option[1]);
+    database->name = database->own_name;
+    return database->name != NULL
+               ? 0
+               : uva_error_set(error, ENOMEM, "out of memory");
+}
+
+int uva__database_settle(struct uva__database *database,
+                         struct uva_error *error)
+{
+    const char *key;
+    const int code = name_find(database, &key, error);
+
+    if (code != 0)
+        return code;
+    if (is_for(database, "sqlite") && database->name != NULL)
         name_split(database, "sqlite");
-    if (is_for(database, "duckdb"))
+    if (is_for(database, "duckdb") && database->name != NULL)
         name_split(database, "duckdb");
     if (is_for(database, "sqlite"))
         return sqlite_add(database, error);
     if (is_for(database, "duckdb"))
-        return duckdb_add(database, error);
+        return duckdb_add(database, key, error);
     if (is_for(database, "postgres"))
         return postgresql_add(database, error);
-    return add(database, "uri", database->name, error);
+    return database->name != NULL
+               ? option_set(database, "uri", database->name, error)
+               : 0;
 }
 
 int uva__database_open(struct uva__database *database,
@@ -164,7 +270,7 @@ int uva__database_open(struct uva__database *database,
                        int64_t wait_ms, struct uva_adbc_pool **out,
                        struct uva_error *error)
 {
-    const int code = name_add(database, error);
+    const int code = uva__database_settle(database, error);
 
     if (code != 0)
         return code;
@@ -236,4 +342,5 @@ void uva__database_fini(struct uva__database *database)
 {
     list_fini(&database->options);
     list_fini(&database->connections);
+    free(database->own_name);
 }

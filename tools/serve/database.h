@@ -23,6 +23,7 @@ struct uva__database {
     const char *driver;                    /* borrows; NULL: by the URI */
     const char *entrypoint;                /* borrows; NULL: guessed */
     const char *name;                      /* borrows: file, URI; or NULL */
+    char *own_name;                        /* owns; of an option, or NULL */
     bool is_writable;                      /* changes are allowed */
     struct uva__database_list options;     /* of the database */
     struct uva__database_list connections; /* of each connection */
@@ -33,8 +34,13 @@ struct uva__database {
 UVA_MUST_CHECK int uva__database_add(struct uva__database_list *list,
                                      const char *text, struct uva_error *error);
 
-/* Makes a pool of it. Adds the options that `name` and `is_writable` mean.
- * Returns as uva_adbc_pool_new(). */
+/* Sets the options that `name`, or the option instead of it, and `is_writable`
+ * mean. Returns 0; EINVAL or ENOMEM with an error. */
+UVA_MUST_CHECK int uva__database_settle(struct uva__database *database,
+                                        struct uva_error *error);
+
+/* Settles the options, and makes a pool of them. Returns as
+ * uva__database_settle() or uva_adbc_pool_new(). */
 UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
                                       struct uva_runtime *runtime,
                                       int64_t connections, int64_t wait_ms,

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is set on a database that is only read, however it is named: without
+ * that, a query could change it. */
+#include "database.h"
+
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+
+/* The options of a database, "key=value" with a blank behind each. */
+static const char *settled(struct uva__database *database)
+{
+    static char text[512];
+    struct uva_error error;
+    size_t i, size = 0;
+
+    ck_assert_int_eq(uva__database_settle(database, &error), 0);
+    text[0] = '\0';
+    for (i = 0; i < database->options.count; i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, "%s=%s ",
+                                 database->options.texts[2 * i],
+                                 database->options.texts[2 * i + 1]);
+    uva__database_fini(database);
+    return text;
+}
+
+static const char *named(const char *driver, const char *name)
+{
+    return settled(&(struct uva__database){.driver = driver, .name = name});
+}
+
+/* The database is named by an option instead. */
+static const char *set(const char *driver, const char *option)
+{
+    struct uva__database database = {.driver = driver};
+    struct uva_error error;
+
+    ck_assert_int_eq(uva__database_add(&database.options, option, &error), 0);
+    return settled(&database);
+}
+
+START_TEST(sqlite_only_reads)
+{
+    ck_assert_str_eq(named("sqlite", "a%b?#.db"),
+                     "uri=file:a%25b%3F%23.db?mode=ro ");
+    ck_assert_str_eq(named(NULL, "sqlite:a.db"), "uri=file:a.db?mode=ro ");
+    ck_assert_str_eq(named("/x/libadbc_driver_sqlite.so", "file:a.db"),
+                     "uri=file:a.db?mode=ro ");
+    ck_assert_str_eq(named("sqlite", "file:a.db?mode=rwc"),
+                     "uri=file:a.db?mode=rwc&mode=ro ");
+    ck_assert_str_eq(named("sqlite", "file:a.db?x=mode=memory#x"),
+                     "uri=file:a.db?x=mode=memory&mode=ro#x ");
+    ck_assert_str_eq(named("sqlite", "file:a.db?amode=memory"),
+                     "uri=file:a.db?amode=memory&mode=ro ");
+    ck_assert_str_eq(named("sqlite", "file:a.db#?mode=memory"),
+                     "uri=file:a.db?mode=ro#?mode=memory ");
+    ck_assert_str_eq(named("sqlite", ":memory:"), "uri=:memory: ");
+    ck_assert_str_eq(named("sqlite", "file:a?mode=memory&cache=shared"),
+                     "uri=file:a?mode=memory&cache=shared ");
+    ck_assert_str_eq(set("sqlite", "uri=a.db"), "uri=file:a.db?mode=ro ");
+    ck_assert_str_eq(set(NULL, "uri=sqlite:a.db"), "uri=file:a.db?mode=ro ");
+    ck_assert_str_eq(named("sqlite", NULL), "");
+    ck_assert_str_eq(settled(&(struct uva__database){.driver = "sqlite",
+                                                     .name = "file:a.db",
+                                                     .is_writable = true}),
+                     "uri=file:a.db ");
+}
+END_TEST
+
+START_TEST(duckdb_only_reads_and_only_its_file)
+{
+    const char *safe = "access_mode=READ_ONLY enable_external_access=false ";
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "path=a.db %s", safe);
+    ck_assert_str_eq(named("duckdb", "a.db"), text);
+    ck_assert_str_eq(named(NULL, "duckdb:a.db"), text);
+    ck_assert_str_eq(set("duckdb", "path=a.db"), text);
+    (void)snprintf(text, sizeof(text), "uri=a.db %s", safe);
+    ck_assert_str_eq(set("duckdb", "uri=a.db"), text);
+    ck_assert_str_eq(named("duckdb", NULL), "enable_external_access=false ");
+    ck_assert_str_eq(named("duckdb", ":memory:"),
+                     "path=:memory: enable_external_access=false ");
+    ck_assert_str_eq(set("duckdb", "access_mode=READ_WRITE"),
+                     "access_mode=READ_WRITE enable_external_access=false ");
+    ck_assert_str_eq(set("duckdb", "enable_external_access=true"),
+                     "enable_external_access=true ");
+}
+END_TEST
+
+START_TEST(postgresql_begins_sessions_that_read)
+{
+    const char *option = "options=-c%20default_transaction_read_only%3Don ";
+    char text[256];
+
+    (void)snprintf(text, sizeof(text), "uri=postgresql://h/d?%s", option);
+    ck_assert_str_eq(named("postgresql", "postgresql://h/d"), text);
+    ck_assert_str_eq(named(NULL, "postgresql://h/d"), text);
+    ck_assert_str_eq(set("postgresql", "uri=postgresql://h/d"), text);
+    (void)snprintf(text, sizeof(text), "uri=postgresql:///d?host=/x&%s",
+                   option);
+    ck_assert_str_eq(named(NULL, "postgresql:///d?host=/x"), text);
+    ck_assert_str_eq(named("postgresql", "host=/x dbname=d"),
+                     "uri=host=/x dbname=d options='-c "
+                     "default_transaction_read_only=on' ");
+}
+END_TEST
+
+START_TEST(other_databases_are_as_they_were_named)
+{
+    ck_assert_str_eq(named("other", "x"), "uri=x ");
+    ck_assert_str_eq(named("other", NULL), "");
+    ck_assert_str_eq(set("other", "uri=x"), "uri=x ");
+}
+END_TEST
+
+START_TEST(two_names_are_refused)
+{
+    struct uva__database database = {.driver = "sqlite", .name = "a.db"};
+    struct uva_error error;
+
+    ck_assert_int_eq(uva__database_add(&database.options, "uri=b.db", &error),
+                     0);
+    ck_assert_int_eq(uva__database_settle(&database, &error), EINVAL);
+    ck_assert_str_eq(error.message,
+                     "'a.db' is a database, and so is --option uri=b.db");
+    uva__database_fini(&database);
+}
+END_TEST
+
+int main(void)
+{
+    return suite_main("serve_database", NULL, NULL,
+                      suite_tests("read only", sqlite_only_reads,
+                                  duckdb_only_reads_and_only_its_file,
+                                  postgresql_begins_sessions_that_read,
+                                  other_databases_are_as_they_were_named,
+                                  two_names_are_refused, NULL),
+                      NULL);
+}
