@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from server import Server, folder, main  # noqa: E402
+from server import Client, Server, folder, main  # noqa: E402
 
 REQUESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "requests")
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -208,6 +208,33 @@ class Access(unittest.TestCase):
                          "other.example:445", f"[::1]:{port}", "a:b:c",
                          f"localhost:{port}@evil", f"localhost:0{port}"):
                 self.refused(server, 421, host=host)
+
+    def test_hosts_of_both_families(self):
+        path = os.path.join(folder(), f"hosts-token-{os.getpid()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN)
+        try:
+            server = Server("--token-file", path, listen="[::]:0",
+                            name="families")
+        except RuntimeError:
+            self.skipTest("no IPv6")
+        with server:
+            port = server.port
+            for host in (f"127.0.0.1:{port}", f"[::ffff:127.0.0.1]:{port}",
+                         f"[::FFFF:7f00:1]:{port}", f"localhost:{port}"):
+                self.assertEqual(server.ask("/health", host=host).status, 200,
+                                 host)
+            for host in (f"127.1:{port}", f"127.0.0.01:{port}", f"[]:{port}",
+                         f"2130706433:{port}", f"[127.0.0.1]:{port}",
+                         f"::ffff:127.0.0.1:{port}", f"[::1]:{port}", "[",
+                         f"[::ffff:127.0.0.1:{port}", f"127.0.0.2:{port}",
+                         f"[{'0' * 80}]:{port}", "]", f"[:{port}"):
+                self.refused(server, 421, path="/health", host=host)
+            with Client(port, address="::1") as client:
+                for host in ("[::1]", "[0:0:0:0:0:0:0:1]", "localhost"):
+                    self.assertEqual(client.ask(
+                        "/health", host=f"{host}:{port}").status, 200, host)
+        os.remove(path)
 
     def test_sites(self):
         with Server("--allow-origin", "https://app.example",

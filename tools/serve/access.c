@@ -103,24 +103,43 @@ static bool is_host(const char *host, const char *name)
     return port == NULL || (given != NULL && strcmp(port, given) == 0);
 }
 
-/* The address of our side of a connection as a browser writes it: the name, and
- * the port. */
-static void own_name(const struct uva__connection *connection, char *name,
-                     size_t room, int *port)
+/* An address of either family as one of IPv6. Returns the port. */
+static int address_read(const struct sockaddr_storage *address,
+                        struct in6_addr *out)
 {
-    struct sockaddr_storage address;
-    int size = sizeof(address);
-    char text[64] = "";
+    const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
 
-    memset(&address, 0, sizeof(address));
-    (void)uv_tcp_getsockname(&connection->transport.tcp,
-                             (struct sockaddr *)&address, &size);
-    (void)uv_ip_name((struct sockaddr *)&address, text, sizeof(text));
-    *port = ntohs(address.ss_family == AF_INET6
-                      ? ((struct sockaddr_in6 *)&address)->sin6_port
-                      : ((struct sockaddr_in *)&address)->sin_port);
-    (void)snprintf(name, room, address.ss_family == AF_INET6 ? "[%s]" : "%s",
-                   text);
+    if (address->ss_family == AF_INET6) {
+        *out = six->sin6_addr;
+        return ntohs(six->sin6_port);
+    }
+    *out = (struct in6_addr){.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    memcpy(out->s6_addr + 12, &four->sin_addr, 4);
+    return ntohs(four->sin_port);
+}
+
+/* Whether the first `size` bytes of `host` are an address, and which. There are
+ * many ways to write one of IPv6, and a socket of IPv6 may have clients of the
+ * other family. */
+static bool address_parse(const char *host, size_t size, struct in6_addr *out)
+{
+    const bool is_6 = host[0] == '[' && host[size - 1] == ']';
+    struct sockaddr_storage address = {.ss_family = AF_INET};
+    char text[64];
+
+    if (size >= sizeof(text))
+        return false;
+    if (is_6) {
+        (void)snprintf(text, sizeof(text), "%.*s", (int)size - 2, host + 1);
+        return uv_inet_pton(AF_INET6, text, out) == 0;
+    }
+    (void)snprintf(text, sizeof(text), "%.*s", (int)size, host);
+    if (uv_inet_pton(AF_INET, text,
+                     &((struct sockaddr_in *)&address)->sin_addr) != 0)
+        return false;
+    (void)address_read(&address, out);
+    return true;
 }
 
 /* Whether `host` is the address that the client has connected to, or
@@ -128,19 +147,25 @@ static void own_name(const struct uva__connection *connection, char *name,
 static bool is_own(const struct uva__access *access,
                    const struct uva__connection *connection, const char *host)
 {
-    char name[72], expected[16];
+    struct sockaddr_storage address;
+    struct in6_addr own, named;
+    int size = sizeof(address);
+    char expected[16];
     const char *given;
     const size_t length = split(host, &given);
-    int port;
 
-    own_name(connection, name, sizeof(name), &port);
-    (void)snprintf(expected, sizeof(expected), "%d", port);
+    memset(&address, 0, sizeof(address));
+    (void)uv_tcp_getsockname(&connection->transport.tcp,
+                             (struct sockaddr *)&address, &size);
+    (void)snprintf(expected, sizeof(expected), "%d",
+                   address_read(&address, &own));
     if (given == NULL)
         given = access->has_tls ? "443" : "80";
     if (length == 0 || strcmp(given, expected) != 0)
         return false;
-    return (length == strlen(name) && strncasecmp(host, name, length) == 0) ||
-           (length == 9 && strncasecmp(host, "localhost", length) == 0);
+    return (length == 9 && strncasecmp(host, "localhost", length) == 0) ||
+           (address_parse(host, length, &named) &&
+            memcmp(&own, &named, sizeof(own)) == 0);
 }
 
 static bool host_is_allowed(const struct uva__access *access,
