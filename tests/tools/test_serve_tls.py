@@ -54,6 +54,28 @@ class Tls(unittest.TestCase):
             self.assertEqual(client.ask("/stats", Origin=own.replace(
                 "https", "http")).status, 403)
 
+    def test_an_idle_connection_holds_nothing_of_its_last_answer(self):
+        path = "/query?format=csv&sql=" + quote(
+            "SELECT hex(zeroblob(20000000)) AS text")  # a batch of 40 MB
+        with self.server("--idle-ms", "600000", name="tls-idle") as server:
+            clients = [server.client() for _ in range(10)]
+            for client in clients:
+                client.request(path)
+                size, end = 0, b""
+                while end != b"\r\n0\r\n\r\n":
+                    part = client.socket.recv(1 << 20)
+                    self.assertNotEqual(part, b"")
+                    size, end = size + len(part), (end + part)[-7:]
+                self.assertGreater(size, 40000000)
+            server.wait(lambda s: s["runtime"]["streams"] == 0)
+            with open(f"/proc/{server.process.pid}/statm",
+                      encoding="ascii") as file:
+                pages = int(file.read().split()[1])
+            if not os.environ.get("UVA_TEST_SANITIZE"):  # they keep memory
+                self.assertLess(pages * os.sysconf("SC_PAGE_SIZE"), 250 << 20)
+            for client in clients:
+                client.socket.close()
+
     def test_requests_behind_each_other_and_in_pieces(self):
         with self.server(name="tls-many") as server, server.client() as client:
             for _ in range(500):

@@ -8,6 +8,10 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 
+/* Bytes that are encrypted at once. A memory BIO never shrinks, and is cleared
+ * wholly whenever it is emptied. */
+#define PIECE 65536
+
 struct uva__tls {
     SSL_CTX *context; /* owns */
 };
@@ -129,23 +133,25 @@ int uva__tls_session_read(struct uva__tls_session *session, void *data,
 }
 
 int uva__tls_session_write(struct uva__tls_session *session, const void *data,
-                           size_t size)
+                           size_t size, struct uva__bytes *out)
 {
     const char *at = data;
+    int code = 0;
 
     ERR_clear_error();
-    while (size > 0) {
-        const int part = size < 1 << 20 ? (int)size : 1 << 20;
+    while (size > 0 && code == 0) {
+        const int part = size < PIECE ? (int)size : PIECE;
 
         if (session->has_failed || SSL_write(session->ssl, at, part) != part) {
             session->has_failed = true;
             ERR_clear_error();
             return EPROTO;
         }
+        code = uva__tls_session_take(session, out);
         at += part;
         size -= (size_t)part;
     }
-    return 0;
+    return code;
 }
 
 void uva__tls_session_end(struct uva__tls_session *session)

@@ -37,9 +37,11 @@ UVA_MUST_CHECK int uva__tls_session_put(struct uva__tls_session *session,
 int uva__tls_session_read(struct uva__tls_session *session, void *data,
                           size_t size);
 
-/* Encrypts. Returns 0; EPROTO if the session cannot write; ENOMEM. */
+/* Encrypts, and appends the records. Returns 0; EPROTO if the session cannot
+ * write; ENOMEM. */
 UVA_MUST_CHECK int uva__tls_session_write(struct uva__tls_session *session,
-                                          const void *data, size_t size);
+                                          const void *data, size_t size,
+                                          struct uva__bytes *out);
 
 /* Announces the end of what is written: a reader knows that it was not cut. */
 void uva__tls_session_end(struct uva__tls_session *session);

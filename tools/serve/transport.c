@@ -80,40 +80,51 @@ static int write_start(struct write *w, const uv_buf_t *buffers, unsigned count)
     return -code;
 }
 
+/* Sends the records of a write, or frees it if that is not possible or there
+ * are none. */
+static int tls_send(struct write *w, int code)
+{
+    uv_buf_t buffer;
+
+    if (code != 0 || w->text.size == 0) {
+        write_free(w);
+        return code;
+    }
+    buffer = (uv_buf_t){.base = w->text.data, .len = w->text.size};
+    return write_start(w, &buffer, 1);
+}
+
 /* Sends what the session has to send. */
 static int tls_flush(struct uva__transport *transport)
 {
     struct write *w = write_new(transport, NULL, 0, NULL, 0);
-    uv_buf_t buffer;
 
     if (w == NULL)
         return ENOMEM;
-    if (uva__tls_session_take(transport->tls, &w->text) != 0) {
-        write_free(w);
-        return ENOMEM;
-    }
-    if (w->text.size == 0) {
-        write_free(w);
-        return 0;
-    }
-    buffer = uv_buf_init(w->text.data, (unsigned)w->text.size);
-    return write_start(w, &buffer, 1);
+    return tls_send(w, uva__tls_session_take(transport->tls, &w->text));
 }
 
 static int tls_write(struct uva__transport *transport, const char *head,
                      size_t head_size, const struct uva__transport_part *part,
                      const char *tail, size_t tail_size)
 {
-    int code = uva__tls_session_write(transport->tls, head, head_size);
+    struct uva__tls_session *session = transport->tls;
+    struct write *w = write_new(transport, NULL, 0, NULL, 0);
+    int code = 0;
     size_t i;
 
+    if (w == NULL) {
+        part_release(part);
+        return ENOMEM;
+    }
+    code = uva__tls_session_write(session, head, head_size, &w->text);
     for (i = 0; part != NULL && code == 0 && i < part->count; i++)
-        code = uva__tls_session_write(transport->tls, part->buffers[i].base,
-                                      part->buffers[i].len);
+        code = uva__tls_session_write(session, part->buffers[i].base,
+                                      part->buffers[i].len, &w->text);
     part_release(part);
     if (code == 0)
-        code = uva__tls_session_write(transport->tls, tail, tail_size);
-    return code == 0 ? tls_flush(transport) : code;
+        code = uva__tls_session_write(session, tail, tail_size, &w->text);
+    return tls_send(w, code);
 }
 
 static int plain_write(struct write *w, size_t head_size, size_t tail_size)
