@@ -164,6 +164,34 @@ class Buttons(Page):
         self.server.wait(lambda stats: running(stats)[0]["rows"] > rows)
         self.press("stop")
         self.wait("#state", "Stopped after")
+        states = self.states()
+        self.assertEqual(states[:2], ["waits", "runs"])
+        self.assertIn("still", states)
+        self.assertNotIn("over", states)  # it was stopped before
+
+    def states(self):
+        """What the timeline shows of the query, in order."""
+        return self.evaluate("timeline.states.map((state) => state[1])")
+
+    def test_the_timeline_shows_what_the_query_does(self):
+        self.run_query("SELECT 1 1")
+        self.wait("#state", "syntax error")
+        self.assertEqual(self.states(), ["waits"])
+        # it is over for the server, but the page has not read its rows
+        self.evaluate("document.getElementById('sql').value = "
+                      + json.dumps("SELECT 7 AS a"))
+        self.press("run")
+        self.press("pause")
+        end = time.monotonic() + PATIENCE
+        while "over" not in (states := self.states()):
+            self.assertLess(time.monotonic(), end, states)
+            time.sleep(0.02)
+        self.assertEqual(states, ["waits", "runs", "over"])
+        self.press("pause")
+        self.wait("#state", "Complete: 1 rows.")
+        times = self.evaluate("[timeline.begin, ...timeline.states.map((state) "
+                              "=> state[0]), timeline.end]")
+        self.assertEqual(times, sorted(times))
 
     def test_stop_cancels_the_query(self):
         before = self.server.stats()["queries"]["cancelled"]

@@ -294,10 +294,17 @@ function canvas(id) {
 // ---- the timeline ----------------------------------------------------------
 
 // Rows in each slice of time; slices become twice as long when there are many.
+// Above them what the query does on the server, which states it when it is
+// asked: a state lasts until the answer that has another one.
 const timeline = {
   clear(now) {
     Object.assign(this, { begin: now, end: 0, slice: 50, counts: [], pauses: [],
-                          first: 0 });
+                          first: 0, states: [[now, "waits"]] });
+  },
+
+  state(now, name) {
+    if (this.states[this.states.length - 1][1] !== name)
+      this.states.push([now, name]);
   },
 
   add(now, count) {
@@ -322,21 +329,32 @@ const timeline = {
     const span = Math.max(now - this.begin, this.slice);
     const x = (time) => (time - this.begin) / span * width;
     const most = Math.max(1, ...this.counts);
+    const top = 6;
     context.fillStyle = style("--pause");
     for (const [from, to] of this.pauses)
       context.fillRect(x(from), 0, Math.max(1, x(to || now) - x(from)), height);
+    this.states.forEach(([from, name], i) => {
+      const to = i + 1 < this.states.length ? this.states[i + 1][0] : now;
+      context.fillStyle = style(name === "over" ? "--line" : "--" + name);
+      context.fillRect(x(from), 0, Math.max(1, x(to) - x(from)), top);
+    });
     context.fillStyle = style("--bar");
     this.counts.forEach((count, i) => {
-      const tall = count / most * (height - 16);
+      const tall = count / most * (height - 16 - top);
       context.fillRect(i * this.slice / span * width, height - tall,
                        Math.max(1, this.slice / span * width - 0.5), tall);
     });
     context.fillStyle = style("--faint");
-    context.fillText(format(most * 1000 / this.slice), 3, 10);
-    if (this.first)
+    if (this.first) {
+      context.fillText(format(most * 1000 / this.slice) + " a second", 3,
+                       top + 10);
       context.fillText("first row " +
         ((this.first - this.begin) / 1000).toFixed(2) + " s",
-        Math.min(x(this.first) + 3, width - 90), 20);
+        Math.min(x(this.first) + 3, width - 90), top + 21);
+    }
+    const length = (span / 1000).toFixed(1) + " s";
+    context.fillText(length, width - context.measureText(length).width - 3,
+                     top + 10);
   },
 };
 
@@ -468,10 +486,13 @@ async function watch(controller) {
   while (query.controller === controller) {
     try {
       const stats = await (await fetch("/stats", { headers: headers() })).json();
+      if (query.controller !== controller) return;
       const own = stats.queries.running.find((q) => q.id === query.id);
       query.still = Boolean(own && own.paused);
       if (own) query.sent = own.rows;
-      if (query.controller === controller && query.paused)
+      timeline.state(performance.now(),
+                     !own ? "over" : own.paused ? "still" : "runs");
+      if (query.paused)
         report(query.still ? "Paused: the query stands still on the server."
                         : "Paused: buffers are filling.");
       draw();
@@ -489,6 +510,7 @@ async function ask(body) {
       headers: { "Content-Type": "application/json", ...headers() } });
     if (!response.ok) return await fail(response);
     query.id = Number(response.headers.get("X-Query-Id"));
+    timeline.state(performance.now(), "runs");
     watch(controller);
     await read(response);
     return report(`Complete: ${format(rows.count)} rows.`);
