@@ -244,6 +244,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     if (q == NULL)
         return NULL;
     uva__pooled_init(&q->pooled, pool, ops);
+    q->pooled.execution.is_update = query->update;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)
         q->sql = uva__pairs_text(query->sql, strlen(query->sql));

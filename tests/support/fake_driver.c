@@ -388,6 +388,10 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         *rows = count;
         return ADBC_STATUS_OK;
     }
+    if (sscanf(s->sql, "changes %ld", &count) == 1) {
+        *rows = out == NULL ? count : -1;
+        return ADBC_STATUS_OK;
+    }
     if (strcmp(s->sql, "parameters") == 0) {
         *out = s->bound;
         s->bound.release = NULL;

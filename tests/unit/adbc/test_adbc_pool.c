@@ -138,6 +138,21 @@ START_TEST(queries_use_one_connection_after_the_other)
 }
 END_TEST
 
+START_TEST(updates_are_executed_without_a_result)
+{
+    make(&plain);
+    play("changes 5");
+    ck_assert_str_eq(metadata, "");
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = "changes 5", .update = true});
+    f.got.on_done = on_done;
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, 0);
+    ck_assert_str_eq(metadata, "adbc.rows_affected=5 ");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
 START_TEST(many_queries_share_few_connections)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE,
@@ -686,6 +701,7 @@ int main(void)
     TCase *tc = tcase_create("pool");
 
     tcase_add_test(tc, queries_use_one_connection_after_the_other);
+    tcase_add_test(tc, updates_are_executed_without_a_result);
     tcase_add_test(tc, many_queries_share_few_connections);
     tcase_add_test(tc, a_connection_of_a_failed_query_is_closed);
     tcase_add_test(tc, a_query_that_waits_for_its_turn_can_be_cancelled);
