@@ -3,6 +3,8 @@
  * stream keeps. */
 #include "connect.h"
 
+#include "row.h"
+#include "sql.h"
 #include "uvarrow/adbc.h"
 
 /* Key, value, ..., NULL: all settings of one place, and the URI. */
@@ -35,6 +37,9 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
     const struct pairs database = pairs_of(options, UVA__SETTING_DATABASE),
                        connection = pairs_of(options, UVA__SETTING_CONNECTION),
                        statement = pairs_of(options, UVA__SETTING_STATEMENT);
+    struct uva_adbc_query query = {.sql = options->sql,
+                                   .options = statement.texts};
+    struct ArrowArrayStream params = {0};
     struct uva_adbc_pool *pool;
     struct uva_stream *stream;
     struct uva_error error = {0};
@@ -48,9 +53,16 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                               .connections = 1},
                           &pool, &error) != 0)
         return uva_stream_from_error(runtime, &error);
-    stream = uva_stream_from_query(
-        pool, &(struct uva_adbc_query){.sql = options->sql,
-                                       .options = statement.texts});
+    query.update = uva__sql_is_update(options->sql);
+    if (options->n_params > 0) {
+        if (uva__row_new(options->params, options->n_params, &params, &error) !=
+            0) {
+            uva_adbc_pool_release(pool);
+            return uva_stream_from_error(runtime, &error);
+        }
+        query.parameters = &params;
+    }
+    stream = uva_stream_from_query(pool, &query);
     uva_adbc_pool_release(pool);
     return stream;
 }

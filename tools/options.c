@@ -21,6 +21,7 @@ enum name {
     NAME_FORMAT,
     NAME_NULL,
     NAME_DELIMITER,
+    NAME_PARAM,
     NAME_TRACE,
     NAME_OPTION,
     NAME_CONNECTION_OPTION,
@@ -45,6 +46,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_FORMAT] = "--format",
     [NAME_NULL] = "--null",
     [NAME_DELIMITER] = "--delimiter",
+    [NAME_PARAM] = "--param",
     [NAME_TRACE] = "--trace",
     [NAME_OPTION] = "--option",
     [NAME_CONNECTION_OPTION] = "--connection-option",
@@ -88,6 +90,7 @@ static bool name_is_known(const struct uva__options *options, enum name name)
     case NAME_NULL:
     case NAME_DELIMITER:
     case NAME_NO_HEADER:
+    case NAME_PARAM:
     case NAME_TRACE:
     case NAME_QUIET:
     case NAME_VERBOSE:
@@ -122,6 +125,19 @@ static int setting_add(struct uva__options *options,
     setting->value = equals + 1;
     options->n_settings++;
     return 0;
+}
+
+static int param_add(struct uva__options *options, const char *text,
+                     struct uva_error *error)
+{
+    int code;
+
+    if (options->n_params == UVA__OPTIONS_PARAMS)
+        return uva_error_set(error, EINVAL, "more than %d parameters",
+                             UVA__OPTIONS_PARAMS);
+    code = uva__value_read(text, &options->params[options->n_params], error);
+    options->n_params += code == 0;
+    return code;
 }
 
 static int format_set(struct uva__options *options, const char *value,
@@ -188,6 +204,8 @@ static int value_set(struct uva__options *options, enum name name,
         return 0;
     case NAME_DELIMITER:
         return delimiter_set(options, value, error);
+    case NAME_PARAM:
+        return param_add(options, value, error);
     case NAME_TRACE:
         options->trace = value;
         return 0;
@@ -316,7 +334,7 @@ static int options_check_from(const struct uva__options *options,
 {
     if (options->driver != NULL || options->sql != NULL ||
         options->file != NULL || options->uri != NULL ||
-        options->n_settings > 0)
+        options->n_settings > 0 || options->n_params > 0)
         return uva_error_set(error, EINVAL,
                              "--from reads rows from a file: it takes no "
                              "driver, no database and no query");
@@ -352,6 +370,9 @@ void uva__options_fini(struct uva__options *options)
     for (i = 0; i < options->n_settings; i++)
         free(options->settings[i].key);
     options->n_settings = 0;
+    for (i = 0; i < options->n_params; i++)
+        uva__value_fini(&options->params[i]);
+    options->n_params = 0;
     free(options->sql_text);
     options->sql_text = NULL;
 }

@@ -8,14 +8,18 @@
 
 #include "uvarrow/base.h"
 #include "uvarrow/io.h"
+#include "value.h"
 
 /* Maximum number of driver settings on a command line. */
 #define UVA__OPTIONS_SETTINGS 32
 
+/* Maximum number of parameters on a command line. */
+#define UVA__OPTIONS_PARAMS 100
+
 /* Options that a sub-command has in addition to those of every query. */
 enum uva__options_set {
-    UVA__OPTIONS_OUTPUT = 1, /* --output, --format and its options, --trace,
-                                --quiet, --verbose */
+    UVA__OPTIONS_OUTPUT = 1, /* --output, --format and its options, --from,
+                                --param, --trace, --quiet, --verbose */
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
@@ -33,8 +37,8 @@ struct uva__setting {
     const char *value;             /* borrows, from the command line */
 };
 
-/* The parsed options. All strings except keys are borrowed from the command
- * line. */
+/* The parsed options. All strings except keys and parameters are borrowed
+ * from the command line. */
 struct uva__options {
     enum uva__options_set set; /* accepted options */
     const char *driver;        /* its library, name or manifest; NULL: that of
@@ -55,6 +59,8 @@ struct uva__options {
     bool async_only;        /* stall: only the run through uvarrow */
     size_t n_settings;      /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
+    size_t n_params;                                     /* and of these: */
+    struct uva__value params[UVA__OPTIONS_PARAMS];       /* owns, in order */
 };
 
 /* Parses the arguments after the name of a sub-command, which accepts the

@@ -27,6 +27,7 @@
 #include "options.h"
 #include "output.h"
 #include "report.h"
+#include "sql.h"
 #include "uvarrow/uvarrow.h"
 
 #define PROGRESS_MS 100
@@ -44,6 +45,10 @@ static const char HELP[] =
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
+    "  --param VALUE              for the next ? of the query: a number, "
+    "true,\n"
+    "                             false, null, a text; in quotes for a text\n"
+    "                             in any case: '\"1\"'\n"
     "  --file FILE                reads SQL from there, - from standard input\n"
     "  --from FILE                reads Arrow IPC there instead; -: standard\n"
     "                             input\n"
@@ -114,15 +119,19 @@ static int query_begin(struct query *q, const struct ArrowSchema *schema)
 /* Keeps how many rows the query has changed, if the driver reports that. */
 static void query_read_affected(struct query *q, const char *metadata)
 {
+    const char *sql = q->options.sql;
     struct uva_bytes value;
     char text[32];
+    int64_t affected;
 
     if (uva_metadata_get(metadata, "adbc.rows_affected", &value) != 0 ||
         value.size >= sizeof(text))
         return;
     memcpy(text, value.data, value.size);
     text[value.size] = '\0';
-    q->tally.affected = strtoll(text, NULL, 10);
+    affected = strtoll(text, NULL, 10);
+    if (affected > 0 || (sql != NULL && uva__sql_is_update(sql)))
+        q->tally.affected = affected; /* 0 is what some report of any query */
 }
 
 static int query_on_schema(void *ctx, const struct uva_stream_info *info)
@@ -408,7 +417,7 @@ static int query_run(struct query *q)
 
 int uva__query_main(char **args)
 {
-    struct query q = {0};
+    struct query q = {.tally.affected = -1};
     int exit_code = UVA__EXIT_OK;
 
     if (uva__options_init(&q.options, args, UVA__OPTIONS_OUTPUT, &q.error) != 0)

@@ -92,7 +92,7 @@ void uva__report_summary(const char *ending, const struct uva__tally *tally)
     const double seconds = seconds_of(tally);
     const int64_t rate = (int64_t)((double)tally->rows / seconds);
 
-    if (tally->rows == 0 && tally->affected > 0) {
+    if (tally->rows == 0 && tally->affected >= 0) {
         fprintf(stderr, "uvarrow: %s: %s %s changed in %.2f s\n", ending,
                 uva__report_figure(tally->affected).text,
                 plural(tally->affected, "row", "rows"), seconds);

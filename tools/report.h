@@ -19,7 +19,7 @@ enum uva__exit {
 /* What has been done so far. */
 struct uva__tally {
     int64_t rows;      /* rows read */
-    int64_t affected;  /* rows that the query changed; 0: unknown */
+    int64_t affected;  /* rows that the query changed; -1: unknown */
     int64_t batches;   /* batches read */
     int64_t bytes;     /* bytes written */
     uint64_t begin_ns; /* by uv_hrtime() */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { SQL_FIRST = 4096, SQL_MOST = 16 << 20 };
 
@@ -64,4 +65,44 @@ int uva__sql_read(const char *path, char **out, struct uva_error *error)
     else
         free(text);
     return code;
+}
+
+/* Skips what may stand in front of a statement. */
+static const char *sql_skip(const char *at)
+{
+    for (;;) {
+        const char *end;
+
+        at += strspn(at, " \t\r\n;");
+        if (strncmp(at, "--", 2) == 0)
+            end = strchr(at, '\n');
+        else if (strncmp(at, "/*", 2) == 0)
+            end = strstr(at + 2, "*/");
+        else
+            return at;
+        if (end == NULL)
+            return at;
+        at = end + (*end == '*' ? 2 : 1);
+    }
+}
+
+bool uva__sql_is_update(const char *sql)
+{
+    static const char *const WORDS[] = {"insert", "update", "delete", "replace",
+                                        "merge"};
+    static const char RETURNING[] = "returning";
+    const char *begin = sql_skip(sql), *at;
+    size_t i;
+
+    for (at = begin; *at != '\0'; at++)
+        if (strncasecmp(at, RETURNING, sizeof(RETURNING) - 1) == 0)
+            return false;
+    for (i = 0; i < sizeof(WORDS) / sizeof(*WORDS); i++) {
+        const size_t size = strlen(WORDS[i]);
+
+        if (strncasecmp(begin, WORDS[i], size) == 0 && begin[size] != '\0' &&
+            strchr(" \t\r\n/-", begin[size]) != NULL)
+            return true;
+    }
+    return false;
 }

@@ -3,6 +3,8 @@
 #ifndef UVA_TOOLS_SQL_H
 #define UVA_TOOLS_SQL_H
 
+#include <stdbool.h>
+
 #include "uvarrow/base.h"
 
 /* Reads a query from the file at `path`, or from standard input if that is "-".
@@ -11,5 +13,10 @@
  * Blocks. Thread: any. */
 UVA_MUST_CHECK int uva__sql_read(const char *path, char **out,
                                  struct uva_error *error);
+
+/* Returns whether a query changes rows and gives none: it begins with INSERT,
+ * UPDATE, DELETE, REPLACE or MERGE, perhaps behind comments, and RETURNING
+ * does not occur in it. Thread: any. */
+bool uva__sql_is_update(const char *sql);
 
 #endif

@@ -285,6 +285,43 @@ class WhatIsWritten(Query):
                                 "adbc.sqlite.query.batch_rows=100")
         self.assertIn("1,000 rows in 10 batches", result.stderr.decode())
 
+    def test_parameters_are_bound_with_their_types(self):
+        result = self.run_query(
+            "SELECT ? AS a, typeof(?1) AS ta, ? AS b, typeof(?2) AS tb, ? AS c,"
+            " typeof(?3) AS tc, ? AS d, typeof(?4) AS td, ? AS e, typeof(?5)"
+            " AS te", "--param", "-7", "--param=1.5", "--param", "9E",
+            "--param", "null", "--param", '"1\\u2603"', "--no-header")
+        self.assertEqual(result.stdout.decode(),
+                         "-7,integer,1.5,real,9E,text,,null,1\u2603,text\n")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_one_line(self.run_query("SELECT ?"), 2, "parameter")
+        self.assert_one_line(self.run_query("SELECT 1", "--param", "1"), 2,
+                             "parameter")
+        self.assert_one_line(self.run_query("SELECT ?", "--param", "1e999"), 2,
+                             "the number 1e999 is too large")
+
+    def test_rows_that_change_are_counted(self):
+        path = os.path.join(self.folder, f"changed.{os.getpid()}.db")
+        self.addCleanup(os.remove, path)
+        for sql, options, wanted in (
+                ("CREATE TABLE t (i INTEGER, s TEXT)", [], "complete: 0 rows in"),
+                ("INSERT INTO t VALUES (1, ?)", ["--param", "a"],
+                 "complete: 1 row changed in"),
+                ("INSERT INTO t SELECT i + 1, s FROM t UNION SELECT 5, 'b'",
+                 [], "complete: 2 rows changed in"),
+                ("/* all of them */ UPDATE t SET s = 'c'", [],
+                 "complete: 3 rows changed in"),
+                ("DELETE FROM t WHERE i > ?", ["--param", "9"],
+                 "complete: 0 rows changed in"),
+                ("SELECT i FROM t WHERE i > 9", [], "complete: 0 rows in"),
+                ("UPDATE t SET s = 'd' RETURNING s", [],
+                 "complete: 3 rows in")):
+            with self.subTest(sql=sql):
+                result = self.run_query(sql, *options, database=path)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn(wanted, result.stderr.decode())
+        result = self.run_query("SELECT * FROM t", database=path)
+        self.assertEqual(result.stdout, b"i,s\n1,d\n2,d\n5,d\n")
 
     def test_one_row_is_not_rows(self):
         result = self.run_query("SELECT 1 AS one")

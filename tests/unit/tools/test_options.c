@@ -131,6 +131,41 @@ START_TEST(a_query_is_read_from_a_file)
 }
 END_TEST
 
+START_TEST(parameters_keep_their_order)
+{
+    char line[] = "--driver d --param 1 S --param=a=b --param null";
+    char missing[] = "--driver d S --param",
+         large[] = "--driver d --param 1e999";
+    char *many[2 * (UVA__OPTIONS_PARAMS + 1) + 1] = {NULL};
+    char option[] = "--param", value[] = "\"x\"";
+    struct uva__options options;
+    struct uva_error error = {0};
+    size_t i;
+
+    ck_assert_int_eq(read_line(&options, line, NULL), 0);
+    ck_assert_uint_eq(options.n_params, 3);
+    ck_assert(options.params[0].kind == UVA__VALUE_INT &&
+              options.params[0].integer == 1);
+    ck_assert_str_eq(options.params[1].text, "a=b");
+    ck_assert_int_eq(options.params[2].kind, UVA__VALUE_NULL);
+    uva__options_fini(&options);
+    ck_assert_int_eq(read_line(&options, missing, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "--param needs"));
+    uva__options_fini(&options);
+    ck_assert_int_eq(read_line(&options, large, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "1e999"));
+    uva__options_fini(&options);
+    for (i = 0; i <= UVA__OPTIONS_PARAMS; i++) {
+        many[2 * i] = option;
+        many[2 * i + 1] = value;
+    }
+    ck_assert_int_eq(
+        uva__options_init(&options, many, UVA__OPTIONS_OUTPUT, &error), EINVAL);
+    ck_assert_ptr_nonnull(strstr(error.message, "more than 100 parameters"));
+    uva__options_fini(&options);
+}
+END_TEST
+
 START_TEST(settings_keep_their_place_and_order)
 {
     char line[] = "--driver d --option a=1 --statement-option b=c=2 "
@@ -228,6 +263,7 @@ int main(void)
     tcase_add_test(lines, the_database_stands_before_the_query);
     tcase_add_test(lines, formats_have_options);
     tcase_add_test(lines, a_query_is_read_from_a_file);
+    tcase_add_test(lines, parameters_keep_their_order);
     tcase_add_test(lines, settings_keep_their_place_and_order);
     tcase_add_test(lines, two_dashes_end_the_options);
     tcase_add_test(lines, help_needs_nothing_else);
