@@ -6,7 +6,10 @@
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
+#include <string.h>
+#include <uv.h>
 
 /* Bytes that are encrypted at once. A memory BIO never shrinks, and is cleared
  * wholly whenever it is emptied. */
@@ -16,10 +19,14 @@ struct uva__tls {
     SSL_CTX *context; /* owns */
 };
 
+/* Room for an address in binary. */
+enum { ADDRESS_ROOM = 16 };
+
 struct uva__tls_session {
-    SSL *ssl;        /* owns, with both BIOs */
-    BIO *in, *out;   /* borrow */
-    bool has_failed; /* and can only be freed */
+    SSL *ssl;          /* owns, with both BIOs */
+    BIO *in, *out;     /* borrow */
+    bool has_failed;   /* and can only be freed */
+    unsigned long why; /* of OpenSSL; 0: unknown */
 };
 
 static int tls_error(struct uva_error *error, const char *path)
@@ -68,6 +75,37 @@ int uva__tls_new(const char *certificate, const char *key,
     return 0;
 }
 
+int uva__tls_new_client(const char *authorities, struct uva__tls **out,
+                        struct uva_error *error)
+{
+    struct uva__tls *tls = calloc(1, sizeof(*tls));
+    int code = 0;
+
+    if (tls == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    ERR_clear_error();
+    tls->context = SSL_CTX_new(TLS_client_method());
+    if (tls->context == NULL ||
+        SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1)
+        code = tls_error(error, "TLS");
+    else if ((authorities != NULL
+                  ? SSL_CTX_load_verify_locations(tls->context, authorities,
+                                                  NULL)
+                  : SSL_CTX_set_default_verify_paths(tls->context)) != 1)
+        code = tls_error(error, authorities != NULL
+                                    ? authorities
+                                    : "the certificates of the system");
+    if (code != 0) {
+        uva__tls_free(tls);
+        return code;
+    }
+    SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
+    (void)SSL_CTX_set_options(tls->context,
+                              SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    *out = tls;
+    return 0;
+}
+
 void uva__tls_free(struct uva__tls *tls)
 {
     if (tls == NULL)
@@ -76,7 +114,7 @@ void uva__tls_free(struct uva__tls *tls)
     free(tls);
 }
 
-struct uva__tls_session *uva__tls_session_new(struct uva__tls *tls)
+static struct uva__tls_session *session_new(struct uva__tls *tls)
 {
     struct uva__tls_session *session = calloc(1, sizeof(*session));
 
@@ -93,8 +131,61 @@ struct uva__tls_session *uva__tls_session_new(struct uva__tls *tls)
         return NULL;
     }
     SSL_set_bio(session->ssl, session->in, session->out);
-    SSL_set_accept_state(session->ssl);
     return session;
+}
+
+struct uva__tls_session *uva__tls_session_new(struct uva__tls *tls)
+{
+    struct uva__tls_session *session = session_new(tls);
+
+    if (session != NULL)
+        SSL_set_accept_state(session->ssl);
+    return session;
+}
+
+/* An address is not sent to the peer, and is another kind of name in its
+ * certificate. */
+static bool session_expect(struct uva__tls_session *session, const char *host)
+{
+    unsigned char address[ADDRESS_ROOM];
+
+    if (uv_inet_pton(AF_INET, host, address) == 0 ||
+        uv_inet_pton(AF_INET6, host, address) == 0)
+        return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(session->ssl),
+                                             host) == 1;
+    SSL_set_hostflags(session->ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    return SSL_set1_host(session->ssl, host) == 1 &&
+           SSL_set_tlsext_host_name(session->ssl, host) == 1;
+}
+
+struct uva__tls_session *uva__tls_session_connect(struct uva__tls *tls,
+                                                  const char *host)
+{
+    struct uva__tls_session *session = session_new(tls);
+
+    if (session == NULL)
+        return NULL;
+    if (!session_expect(session, host)) {
+        uva__tls_session_free(session);
+        return NULL;
+    }
+    SSL_set_connect_state(session->ssl);
+    return session;
+}
+
+bool uva__tls_session_is_ready(const struct uva__tls_session *session)
+{
+    return SSL_is_init_finished(session->ssl) != 0;
+}
+
+const char *uva__tls_session_why(const struct uva__tls_session *session)
+{
+    const long verified = SSL_get_verify_result(session->ssl);
+    const char *text = ERR_reason_error_string(session->why);
+
+    if (verified != X509_V_OK)
+        return X509_verify_cert_error_string(verified);
+    return text != NULL ? text : "the peer has closed the connection";
 }
 
 void uva__tls_session_free(struct uva__tls_session *session)
@@ -128,6 +219,7 @@ int uva__tls_session_read(struct uva__tls_session *session, void *data,
     if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
         return 0;
     session->has_failed = why != SSL_ERROR_ZERO_RETURN;
+    session->why = ERR_peek_error();
     ERR_clear_error();
     return -1;
 }

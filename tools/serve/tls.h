@@ -10,7 +10,7 @@
 #include "bytes.h"
 #include "uvarrow/base.h"
 
-struct uva__tls;         /* a certificate and its key */
+struct uva__tls;         /* a certificate and its key, or those trusted */
 struct uva__tls_session; /* of one connection */
 
 /* Loads a chain of certificates and a key, both PEM. TLS 1.2 and later.
@@ -19,11 +19,29 @@ struct uva__tls_session; /* of one connection */
 UVA_MUST_CHECK int uva__tls_new(const char *certificate, const char *key,
                                 struct uva__tls **out, struct uva_error *error);
 
+/* Makes what a client needs: the certificates in the file `authorities`, PEM,
+ * are trusted, or with NULL those of the system. Otherwise as above. */
+UVA_MUST_CHECK int uva__tls_new_client(const char *authorities,
+                                       struct uva__tls **out,
+                                       struct uva_error *error);
+
 /* NULL is allowed. */
 void uva__tls_free(struct uva__tls *tls);
 
-/* Returns NULL without memory. */
+/* Returns the session of a server; NULL without memory. */
 struct uva__tls_session *uva__tls_session_new(struct uva__tls *tls);
+
+/* Returns the session of a client, which begins with its first read; NULL
+ * without memory. The certificate of the peer must be for `host`, a name or an
+ * address. */
+struct uva__tls_session *uva__tls_session_connect(struct uva__tls *tls,
+                                                  const char *host);
+
+/* Returns whether both sides have agreed, so that it can write. */
+bool uva__tls_session_is_ready(const struct uva__tls_session *session);
+
+/* Returns why the session has failed; static. */
+const char *uva__tls_session_why(const struct uva__tls_session *session);
 
 /* NULL is allowed. */
 void uva__tls_session_free(struct uva__tls_session *session);

@@ -187,6 +187,15 @@ static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *out)
     *out = uv_buf_init(read_room, sizeof(read_room));
 }
 
+/* Reports that a client may write. */
+static void tls_announce(struct uva__transport *transport)
+{
+    if (!transport->is_connecting || !uva__tls_session_is_ready(transport->tls))
+        return;
+    transport->is_connecting = false;
+    transport->events->on_connected(transport, 0);
+}
+
 /* Decrypts all that has come. The callbacks may stop reading: what is already
  * decrypted is delivered nevertheless, which is at most what one read gives. */
 static void tls_receive(struct uva__transport *transport, const char *data,
@@ -197,6 +206,8 @@ static void tls_receive(struct uva__transport *transport, const char *data,
     while (code == 0 && !transport->is_closing) {
         got = uva__tls_session_read(transport->tls, plain_room,
                                     sizeof(plain_room));
+        if (got >= 0)
+            tls_announce(transport);
         if (got <= 0)
             break;
         transport->events->on_data(transport, plain_room, (size_t)got);
@@ -259,6 +270,52 @@ int uva__transport_accept(struct uva__transport *transport,
         if (transport->tls == NULL)
             return ENOMEM;
     }
+    return 0;
+}
+
+/* Begins TLS, or reports that the connection is made. */
+static void on_connect(uv_connect_t *request, int status)
+{
+    struct uva__transport *transport = request->data;
+    int code = -status;
+
+    if (transport->is_closing)
+        return;
+    if (code == 0 && transport->tls != NULL) {
+        (void)uva__tls_session_read(transport->tls, plain_room,
+                                    sizeof(plain_room));
+        code = tls_flush(transport);
+        if (code == 0) {
+            uva__transport_read(transport, true);
+            return;
+        }
+    }
+    transport->is_connecting = false;
+    transport->events->on_connected(transport, code);
+}
+
+int uva__transport_connect(struct uva__transport *transport, uv_loop_t *loop,
+                           const struct sockaddr *address, struct uva__tls *tls,
+                           const char *host,
+                           const struct uva__transport_events *events)
+{
+    int code;
+
+    transport->events = events;
+    (void)uv_tcp_init(loop, &transport->tcp); /* cannot fail */
+    if (tls != NULL) {
+        transport->tls = uva__tls_session_connect(tls, host);
+        if (transport->tls == NULL)
+            return ENOMEM;
+    }
+    transport->connect.data = transport;
+    code = uv_tcp_connect(&transport->connect, &transport->tcp, address,
+                          on_connect);
+    if (code != 0)
+        return -code;
+    transport->is_connecting = true;
+    (void)uv_tcp_nodelay(&transport->tcp, 1);
+    (void)uv_tcp_keepalive(&transport->tcp, 1, KEEPALIVE_S);
     return 0;
 }
 

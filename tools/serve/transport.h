@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A TCP connection of a client, with TLS or without: bytes in, buffers out. */
+/* A TCP connection, with TLS or without: bytes in, buffers out. */
 #ifndef UVA_SERVE_TRANSPORT_H
 #define UVA_SERVE_TRANSPORT_H
 
@@ -14,6 +14,8 @@ struct uva__transport;
 
 /* Callbacks, on the loop thread. Each may close the transport. */
 struct uva__transport_events {
+    /* both sides are ready, or the errno; of uva__transport_connect() alone */
+    void (*on_connected)(struct uva__transport *transport, int code);
     /* bytes have come; they are valid during the call */
     void (*on_data)(struct uva__transport *transport, const char *data,
                     size_t size);
@@ -26,12 +28,14 @@ struct uva__transport_events {
     void (*on_closed)(struct uva__transport *transport);
 };
 
-/* Zeroes, then uva__transport_accept(). */
+/* Zeroes, then uva__transport_accept() or uva__transport_connect(). */
 struct uva__transport {
     uv_tcp_t tcp;                               /* first */
     const struct uva__transport_events *events; /* static */
     struct uva__tls_session *tls;               /* owns; NULL: plain */
     uv_shutdown_t shutdown;                     /* of our side */
+    uv_connect_t connect;                       /* to a server */
+    bool is_connecting;                         /* on_connected follows */
     bool is_reading;                            /* the socket is read */
     bool is_shut;                               /* our side has ended */
     bool is_closing;                            /* or closed */
@@ -52,6 +56,15 @@ UVA_MUST_CHECK int
 uva__transport_accept(struct uva__transport *transport, uv_stream_t *listener,
                       struct uva__tls *tls,
                       const struct uva__transport_events *events);
+
+/* Connects to the server at `address`; with `tls`, its certificate must be for
+ * `host`. While it connects, on_end means that TLS has failed. Returns 0, and
+ * on_connected follows; an errno. It must be closed in both cases. */
+UVA_MUST_CHECK int
+uva__transport_connect(struct uva__transport *transport, uv_loop_t *loop,
+                       const struct sockaddr *address, struct uva__tls *tls,
+                       const char *host,
+                       const struct uva__transport_events *events);
 
 /* Starts or stops reading. While it does not read, the peer is held up, and
  * its close is not seen. */
