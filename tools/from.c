@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include "uvarrow/io.h"
+#ifdef UVA_HAS_CLIENT
+#include "client/client.h"
+#endif
 
-struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
+static struct uva_stream *from_file(struct uva_runtime *runtime,
                                     const char *path)
 {
     const bool is_input = strcmp(path, "-") == 0;
@@ -26,4 +29,33 @@ struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
     if (!is_input)
         (void)close(fd);
     return stream;
+}
+
+#ifdef UVA_HAS_CLIENT
+static struct uva_stream *from_server(struct uva_runtime *runtime,
+                                      const struct uva__options *options,
+                                      struct uva_error *error)
+{
+    return uva__client_stream(runtime, options, error);
+}
+#else
+static struct uva_stream *from_server(struct uva_runtime *runtime,
+                                      const struct uva__options *options,
+                                      struct uva_error *error)
+{
+    (void)uva_error_set(error, ENOTSUP,
+                        "cannot read %s: HTTP needs llhttp, jansson and "
+                        "OpenSSL when uvarrow is built",
+                        options->from);
+    return uva_stream_from_error(runtime, error);
+}
+#endif
+
+struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
+                                    const struct uva__options *options,
+                                    struct uva_error *error)
+{
+    return uva__options_from_server(options)
+               ? from_server(runtime, options, error)
+               : from_file(runtime, options->from);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file with Arrow IPC in place of a query. */
+/* Arrow IPC in place of a query of a driver: a file, or what a server sends. */
 #ifndef UVA_TOOLS_FROM_H
 #define UVA_TOOLS_FROM_H
 
+#include "options.h"
 #include "uvarrow/stream.h"
 
-/* Makes a stream of the file at `path`; "-": standard input. Returns the
- * stream, never NULL; its start reports what failed. Thread: loop. */
-UVA_MUST_CHECK struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
-                                                   const char *path);
+/* Makes a stream of what `options->from` names: a path, "-" for standard input,
+ * or a URL. For a URL, `error` may be set later, too: see uva__client_stream().
+ * Returns the stream, never NULL; its start reports what failed. Thread:
+ * loop. */
+UVA_MUST_CHECK struct uva_stream *
+uva__from_stream(struct uva_runtime *runtime,
+                 const struct uva__options *options, struct uva_error *error);
 
 #endif

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "commands.h"
 #include "sql.h"
@@ -17,6 +18,8 @@ enum name {
     NAME_URI,
     NAME_FILE,
     NAME_FROM,
+    NAME_TOKEN_FILE,
+    NAME_TLS_CA,
     NAME_OUTPUT,
     NAME_FORMAT,
     NAME_NULL,
@@ -42,6 +45,8 @@ static const char *const TEXTS[NAMES] = {
     [NAME_URI] = "--uri",
     [NAME_FILE] = "--file",
     [NAME_FROM] = "--from",
+    [NAME_TOKEN_FILE] = "--token-file",
+    [NAME_TLS_CA] = "--tls-ca",
     [NAME_OUTPUT] = "--output",
     [NAME_FORMAT] = "--format",
     [NAME_NULL] = "--null",
@@ -85,6 +90,8 @@ static bool name_is_known(const struct uva__options *options, enum name name)
 {
     switch (name) {
     case NAME_FROM:
+    case NAME_TOKEN_FILE:
+    case NAME_TLS_CA:
     case NAME_OUTPUT:
     case NAME_FORMAT:
     case NAME_NULL:
@@ -174,41 +181,52 @@ static int delimiter_set(struct uva__options *options, const char *value,
     return 0;
 }
 
+/* Returns where the value of an option is kept as it stands, or NULL. */
+static const char **text_find(struct uva__options *options, enum name name)
+{
+    switch (name) {
+    case NAME_DRIVER:
+        return &options->driver;
+    case NAME_ENTRYPOINT:
+        return &options->entrypoint;
+    case NAME_URI:
+        return &options->uri;
+    case NAME_FILE:
+        return &options->file;
+    case NAME_FROM:
+        return &options->from;
+    case NAME_TOKEN_FILE:
+        return &options->token_file;
+    case NAME_TLS_CA:
+        return &options->tls_ca;
+    case NAME_OUTPUT:
+        return &options->output;
+    case NAME_NULL:
+        return &options->write.csv.null_text;
+    case NAME_TRACE:
+        return &options->trace;
+    default:
+        return NULL;
+    }
+}
+
 static int value_set(struct uva__options *options, enum name name,
                      const char *value, struct uva_error *error)
 {
+    const char **text = text_find(options, name);
+
     assert(value != NULL);
+    if (text != NULL) {
+        *text = value;
+        return 0;
+    }
     switch (name) {
-    case NAME_DRIVER:
-        options->driver = value;
-        return 0;
-    case NAME_ENTRYPOINT:
-        options->entrypoint = value;
-        return 0;
-    case NAME_URI:
-        options->uri = value;
-        return 0;
-    case NAME_FILE:
-        options->file = value;
-        return 0;
-    case NAME_FROM:
-        options->from = value;
-        return 0;
-    case NAME_OUTPUT:
-        options->output = value;
-        return 0;
     case NAME_FORMAT:
         return format_set(options, value, error);
-    case NAME_NULL:
-        options->write.csv.null_text = value;
-        return 0;
     case NAME_DELIMITER:
         return delimiter_set(options, value, error);
     case NAME_PARAM:
         return param_add(options, value, error);
-    case NAME_TRACE:
-        options->trace = value;
-        return 0;
     case NAME_OPTION:
         return setting_add(options, UVA__SETTING_DATABASE, value, error);
     case NAME_CONNECTION_OPTION:
@@ -328,10 +346,37 @@ static int options_read_sql(struct uva__options *options,
     return code;
 }
 
+bool uva__options_from_server(const struct uva__options *options)
+{
+    return options->from != NULL &&
+           (strncasecmp(options->from, "http://", 7) == 0 ||
+            strncasecmp(options->from, "https://", 8) == 0);
+}
+
+/* A server may have a query in its URL. */
+static int options_check_server(struct uva__options *options,
+                                struct uva_error *error)
+{
+    if (options->driver != NULL || options->uri != NULL ||
+        options->entrypoint != NULL || options->n_settings > 0)
+        return uva_error_set(error, EINVAL,
+                             "--from asks a server: it takes a query, but no "
+                             "driver and no database");
+    if (options->sql != NULL || options->file != NULL)
+        return options_read_sql(options, error);
+    if (options->n_params > 0)
+        return uva_error_set(error, EINVAL,
+                             "--param is for a query beside the URL; in a URL "
+                             "they are an array of JSON");
+    return 0;
+}
+
 /* A file with rows needs neither a driver nor a query. */
-static int options_check_from(const struct uva__options *options,
+static int options_check_from(struct uva__options *options,
                               struct uva_error *error)
 {
+    if (uva__options_from_server(options))
+        return options_check_server(options, error);
     if (options->driver != NULL || options->sql != NULL ||
         options->file != NULL || options->uri != NULL ||
         options->n_settings > 0 || options->n_params > 0)
@@ -339,6 +384,20 @@ static int options_check_from(const struct uva__options *options,
                              "--from reads rows from a file: it takes no "
                              "driver, no database and no query");
     return 0;
+}
+
+/* Checks that options of a server are for one. */
+static int options_check_access(const struct uva__options *options,
+                                struct uva_error *error)
+{
+    const enum name name = options->token_file != NULL ? NAME_TOKEN_FILE
+                           : options->tls_ca != NULL   ? NAME_TLS_CA
+                                                       : NAMES;
+
+    if (name == NAMES || uva__options_from_server(options))
+        return 0;
+    return uva_error_set(error, EINVAL, "%s is for --from with a URL",
+                         TEXTS[name]);
 }
 
 int uva__options_init(struct uva__options *options, char **args,
@@ -352,6 +411,8 @@ int uva__options_init(struct uva__options *options, char **args,
     if (code != 0 || options->help)
         return code;
     code = options_check_csv(options, error);
+    if (code == 0)
+        code = options_check_access(options, error);
     if (code != 0)
         return code;
     if (options->from != NULL)

@@ -48,7 +48,9 @@ struct uva__options {
     const char *sql;           /* the query */
     char *sql_text;            /* owns: the query, if it was in a file */
     const char *file;       /* path of that; "-": standard input; NULL: none */
-    const char *from;       /* path of rows read instead; NULL: none */
+    const char *from;       /* path or URL of rows read instead; NULL: none */
+    const char *token_file; /* for a server, as the next one; NULL: none */
+    const char *tls_ca;     /* its certificates; NULL: those of the system */
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_write write; /* format, and how CSV is written */
     const char *trace;      /* path of the trace; NULL: none */
@@ -70,6 +72,9 @@ struct uva__options {
 UVA_MUST_CHECK int uva__options_init(struct uva__options *options, char **args,
                                      enum uva__options_set set,
                                      struct uva_error *error);
+
+/* Returns whether `from` is a URL of a server. Thread: any. */
+bool uva__options_from_server(const struct uva__options *options);
 
 /* Frees what `options` owns. Thread: any. */
 void uva__options_fini(struct uva__options *options);

@@ -35,6 +35,7 @@
 static const char HELP[] =
     "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
     "       uvarrow query --from FILE [OPTION]...\n"
+    "       uvarrow query --from URL [OPTION]... [SQL]\n"
     "\n"
     "Runs SQL through an ADBC driver and writes the rows.\n"
     "\n"
@@ -52,6 +53,12 @@ static const char HELP[] =
     "  --file FILE                reads SQL from there, - from standard input\n"
     "  --from FILE                reads Arrow IPC there instead; -: standard\n"
     "                             input\n"
+    "  --from URL                 asks a server instead, such as uvarrow "
+    "serve,\n"
+    "                             by HTTP or HTTPS\n"
+    "  --token-file FILE          the token for the server is its first line\n"
+    "  --tls-ca FILE              trusts these certificates, PEM (the "
+    "system's)\n"
     "  --output FILE              writes there, not to standard output\n"
     "  --format FORMAT            arrow, csv or json (csv)\n"
     "  --no-header                CSV without the line of names\n"
@@ -311,7 +318,7 @@ static int query_start_stream(struct query *q)
     struct uva_map map = {0};
 
     q->stream = q->options.from != NULL
-                    ? uva__from_stream(q->runtime, q->options.from)
+                    ? uva__from_stream(q->runtime, &q->options, &q->error)
                     : uva__connect(q->runtime, &q->options);
     if (query_is_text(q) && uva__lines_map(&q->options.write, &map) != 0)
         return uva_error_set(&q->error, ENOMEM, "out of memory");
