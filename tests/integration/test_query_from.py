@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The command `uvarrow query --from` on what Arrow C++ writes: streams and
-files, from a file and from standard input. UVA_TEST_TOOL is the path of the
-command. PATIENCE only ends a test that hangs.
+files, from a file and from standard input; and on texts that are not UTF-8,
+which SQLite keeps. UVA_TEST_TOOL is the path of the command, UVA_TEST_DRIVER
+that of the driver. PATIENCE only ends a test that hangs.
 """
+import json
 import os
 import subprocess
 import tempfile
@@ -69,6 +71,49 @@ class From(unittest.TestCase):
         done = self.run_tool("--from", "x", "SELECT 1")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"--from reads rows from a file", done.stderr)
+
+
+class NotUtf8(unittest.TestCase):
+    """As in Arrow, texts are not checked where they are read; what is no text
+    in JSON is replaced there."""
+
+    BYTES = (b"a\xffb", b"\xc3", b"\xed\xa0\x80\n", b"\"\xf4\x90\x80\x80,",
+             b"\x80" * 100, "\u2603".encode())
+
+    def run_tool(self, *arguments, data=b""):
+        done = subprocess.run(
+            [os.environ["UVA_TEST_TOOL"], "query", "--quiet", *arguments],
+            input=data, capture_output=True, timeout=PATIENCE, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return done.stdout
+
+    def read(self, data, form):
+        return self.run_tool("--from", "-", "--format", form, data=data)
+
+    def encode(self, sql):
+        return self.run_tool("--driver", os.environ["UVA_TEST_DRIVER"], "--uri",
+                             ":memory:", "--format", "arrow", sql)
+
+    def test_values(self):
+        data = self.encode(" UNION ALL ".join(
+            f"SELECT {i} AS i, CAST(x'{text.hex()}' AS TEXT) AS t"
+            for i, text in enumerate(self.BYTES)))
+        lines = self.read(data, "json").split(b"\n")[:-1]
+        for i, text in enumerate(self.BYTES):
+            row = json.loads(lines[i].decode("utf-8"))  # strictly
+            self.assertEqual(row["i"], i)
+            self.assertEqual(row["t"].replace("\ufffd", ""),
+                             text.decode("utf-8", "ignore"))
+        self.assertEqual(self.read(data, "arrow"), data)
+        self.assertIn(b"\n0,a\xffb\n1,\xc3\n2,\"\xed\xa0\x80\n\"\n3,",
+                      self.read(data, "csv"))
+
+    def test_names_of_columns(self):
+        data = self.encode(b"SELECT 1 AS \"a\xffb\"")
+        self.assertEqual(json.loads(self.read(data, "json").decode("utf-8")),
+                         {"a\ufffdb": 1})
+        self.assertEqual(self.read(data, "csv"), b"a\xffb\n1\n")
+        self.assertEqual(self.read(data, "arrow"), data)
 
 
 if __name__ == "__main__":
