@@ -566,6 +566,21 @@ class stream
         return s;
     }
 
+#ifdef UVA_HAS_IO
+    /** uva_stream_from_socket(): Arrow IPC that arrives on a socket. */
+    static stream from_socket(uva_runtime *rt, uv_stream_s *socket,
+                              const uva_ipc_source &options = {}) noexcept
+    {
+        return stream(uva_stream_from_socket(rt, socket, &options));
+    }
+    /** uva_stream_from_file() */
+    static stream from_file(uva_runtime *rt, int fd,
+                            const uva_ipc_source &options = {}) noexcept
+    {
+        return stream(uva_stream_from_file(rt, fd, &options));
+    }
+#endif
+
     // ---- stages: the start returns their first error
 
     stream &map(const uva_map &options) noexcept

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of uvarrow.hpp for output: an encoder of JSON lines, parts of
-// which outlive it, and a stream that is written to a file as CSV.
+// The classes of uvarrow.hpp for output and input: an encoder of JSON lines,
+// parts of which outlive it, a stream that is written to a file as CSV, and
+// streams that read Arrow IPC again, from a file and from a socket.
 #include "uvarrow/uvarrow.hpp"
 
 #include <cassert>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <sys/socket.h>
 #include <uv.h>
 
 #include "support/world.h"
@@ -108,10 +110,109 @@ static void write_all()
     std::fclose(file);
 }
 
+// Counts the rows of a stream, and runs the loop until it has ended.
+static int64_t count(uva::stream s)
+{
+    int64_t rows_seen = 0;
+    bool complete = false;
+    uva_error error{};
+    const int code = s.for_each(
+        [&](uva_batch &batch) {
+            rows_seen += batch.data.array.length;
+            return 0;
+        },
+        [&](const uva_outcome &outcome) {
+            complete = outcome.end == UVA_END_COMPLETE;
+        },
+        &error);
+
+    assert(code == 0);
+    s.release();
+    while (!complete)
+        uv_run(uv_default_loop(), UV_RUN_ONCE);
+    return rows_seen;
+}
+
+static void read_file()
+{
+    std::FILE *file = std::tmpfile();
+    uva::blocking_cpu_stream source = rows();
+    uva::runtime rt;
+    int64_t bytes = 0;
+    uva_write options{};
+
+    options.format = UVA_FORMAT_ARROW_FILE;
+    options.on_done = on_done;
+    options.ctx = &bytes;
+    int code = rt.open(uv_default_loop());
+    assert(code == 0);
+    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    code = s.write_file(fileno(file), options);
+    assert(code == 0);
+    s.release();
+    while (bytes == 0)
+        uv_run(uv_default_loop(), UV_RUN_ONCE);
+    std::rewind(file);
+    assert(count(uva::stream::from_file(rt.get(), fileno(file))) ==
+           DB_BATCHES * DB_ROWS);
+    uva_error error{};
+    s = uva::stream::from_file(rt.get(), -1);
+    code = s.for_each([](uva_batch &) { return 0; }, [](const uva_outcome &) {},
+                      &error);
+    assert(code == EBADF);
+    std::fclose(file);
+}
+
+static void on_released(void *ctx, uv_stream_s *socket)
+{
+    ++*static_cast<int *>(ctx);
+    uv_close(reinterpret_cast<uv_handle_t *>(socket), nullptr);
+}
+
+static void read_socket()
+{
+    uva::blocking_cpu_stream source = rows();
+    uva::runtime rt;
+    uv_pipe_t ends[2];
+    int pair[2], released = 0;
+    int64_t bytes = 0;
+    uva_write written{};
+    uva_ipc_source read{};
+
+    int code = socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                          0, pair);
+    assert(code == 0);
+    for (int i = 0; i < 2; i++) {
+        uv_pipe_init(uv_default_loop(), &ends[i], 0);
+        code = uv_pipe_open(&ends[i], pair[i]);
+        assert(code == 0);
+    }
+    written.on_done = on_done;
+    written.ctx = &bytes;
+    read.on_released = on_released;
+    read.ctx = &released;
+    code = rt.open(uv_default_loop());
+    assert(code == 0);
+    uva::stream s = uva::stream::from_blocking_cpu(rt.get(), source.get());
+    code = s.write(reinterpret_cast<uv_stream_t *>(&ends[0]), written);
+    assert(code == 0);
+    s.release();
+    assert(count(uva::stream::from_socket(
+               rt.get(), reinterpret_cast<uv_stream_t *>(&ends[1]), read)) ==
+           DB_BATCHES * DB_ROWS);
+    assert(released == 1);
+    uv_close(reinterpret_cast<uv_handle_t *>(&ends[0]), nullptr);
+    rt.reset();
+    uv_run(uv_default_loop(), UV_RUN_DEFAULT);
+    assert(bytes > 0);
+}
+
 int main()
 {
     encode();
     write_all();
+    read_file();
+    read_socket();
     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
     return 0;
 }
