@@ -10,6 +10,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -72,6 +73,32 @@ START_TEST(rows_come_and_errors_are_mapped)
 }
 END_TEST
 
+/* Returns how many rows a query has changed. */
+static long update(const char *sql)
+{
+    long rows;
+
+    start(0, uva_stream_from_query(
+                 pool, &(struct uva_adbc_query){.sql = sql, .update = true}));
+    recording_await_done(&got[0], &f.loop);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got[0].rows, 0);
+    rows = rows_affected(streams[0]);
+    uva_stream_release(streams[0]);
+    return rows;
+}
+
+START_TEST(changed_rows_are_counted_without_a_result)
+{
+    ck_assert_int_eq(ask("CREATE TABLE c (n INTEGER)"), 0);
+    ck_assert_int_eq(update("INSERT INTO c VALUES (1), (2), (3)"), 3);
+    ck_assert_int_eq(update("UPDATE c SET n = 4 WHERE n > 1"), 2);
+    ck_assert_int_eq(update("DELETE FROM c WHERE n > 4"), 0);
+    ck_assert_int_eq(ask("SELECT n FROM c"), 0);
+    ck_assert_int_eq(got[0].rows, 3);
+}
+END_TEST
+
 START_TEST(the_catalog_is_listed)
 {
     ck_assert_int_eq(ask("CREATE TABLE u (n BIGINT)"), 0);
@@ -122,7 +149,8 @@ int main(void)
     if (access(UVA_TEST_DUCKDB, R_OK) != 0 ||
         dlopen(UVA_TEST_LIBPYTHON, RTLD_LAZY | RTLD_GLOBAL) == NULL)
         return SKIP;
-    suite_add(tc, rows_come_and_errors_are_mapped, the_catalog_is_listed,
+    suite_add(tc, rows_come_and_errors_are_mapped,
+              changed_rows_are_counted_without_a_result, the_catalog_is_listed,
               many_queries_share_the_connections,
               a_query_is_cancelled_between_its_rows, NULL);
     return suite_main("adbc_duckdb", set_up, tear_down, tc, NULL);

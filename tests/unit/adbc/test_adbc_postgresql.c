@@ -11,6 +11,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -144,6 +145,35 @@ START_TEST(rows_come_and_errors_have_a_sqlstate)
 }
 END_TEST
 
+/* Returns how many rows a query has changed. */
+static long update(const char *sql)
+{
+    long rows;
+
+    recording_init(&f.got);
+    stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = sql, .update = true});
+    recording_start(&f.got, stream);
+    recording_await_done(&f.got, &f.loop);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(f.got.rows, 0);
+    rows = rows_affected(stream);
+    uva_stream_release(stream);
+    return rows;
+}
+
+START_TEST(changed_rows_are_counted_without_a_result)
+{
+    ask("CREATE TABLE c (n INTEGER)");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(update("INSERT INTO c VALUES (1), (2), (3)"), 3);
+    ck_assert_int_eq(update("UPDATE c SET n = 4 WHERE n > 1"), 2);
+    ck_assert_int_eq(update("DELETE FROM c WHERE n > 4"), 0);
+    ask("SELECT n FROM c");
+    ck_assert_int_eq(f.got.rows, 3);
+}
+END_TEST
+
 #define OTHERS                                                                 \
     " FROM pg_stat_activity WHERE state = 'active' AND query LIKE "            \
     "'%sleep(1000)%' AND pid <> pg_backend_pid()"
@@ -256,6 +286,7 @@ int main(void)
         return SKIP;
     tcase_add_unchecked_fixture(tc, start_server, end_server);
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
+    tcase_add_test(tc, changed_rows_are_counted_without_a_result);
     tcase_add_test(tc, a_cancel_stops_the_backend);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_lost_connection_is_reported);

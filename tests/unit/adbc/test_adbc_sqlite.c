@@ -11,6 +11,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
 
 enum { SKIP = 77, MANY = 1000 };
@@ -92,6 +93,32 @@ START_TEST(rows_come_and_errors_are_mapped)
 }
 END_TEST
 
+/* Returns how many rows a query has changed. */
+static long update(const char *sql, bool states_it)
+{
+    long rows;
+
+    start(0, &(struct uva_adbc_query){.sql = sql, .update = states_it});
+    recording_await_done(&got[0], &f.loop);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(got[0].rows, 0);
+    rows = rows_affected(streams[0]);
+    uva_stream_release(streams[0]);
+    return rows;
+}
+
+START_TEST(changed_rows_are_counted_without_a_result)
+{
+    ck_assert_int_eq(ask("CREATE TABLE c (n INTEGER)", NULL), 0);
+    ck_assert_int_eq(update("INSERT INTO c VALUES (1), (2), (3)", true), 3);
+    ck_assert_int_eq(update("UPDATE c SET n = 4 WHERE n > 1", true), 2);
+    ck_assert_int_eq(update("DELETE FROM c WHERE n > 4", true), 0);
+    ck_assert_int_eq(update("DELETE FROM c WHERE n = 4", false), -1);
+    ck_assert_int_eq(ask("SELECT n FROM c", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
 START_TEST(many_queries_share_the_connections)
 {
     for (int i = 0; i < MANY; i++)
@@ -170,6 +197,7 @@ int main(void)
     if (access(UVA_TEST_DRIVER, R_OK) != 0)
         return SKIP;
     tcase_add_test(tc, rows_come_and_errors_are_mapped);
+    tcase_add_test(tc, changed_rows_are_counted_without_a_result);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
     tcase_add_test(tc, rows_are_ingested_and_bound);

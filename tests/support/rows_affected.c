@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks at what is known about the stream, which outlives its end. */
+#include "support/rows_affected.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "uvarrow/arrow.h"
+
+long rows_affected(const struct uva_stream *stream)
+{
+    const struct uva_stream_info *info = uva_stream_get_info(stream);
+    struct uva_bytes value;
+    char text[24];
+
+    if (info == NULL ||
+        uva_metadata_get(info->metadata, "adbc.rows_affected", &value) != 0)
+        return -1;
+    (void)snprintf(text, sizeof(text), "%.*s", (int)value.size,
+                   (const char *)value.data);
+    return atol(text);
+}
