@@ -34,8 +34,9 @@ struct parcel_stage {
 
 /* What carries a part; borrowed by the array's struct. */
 struct parcel {
-    struct uva_encoder_part part;   /* owns */
-    const void *buffers[1];         /* the parcel itself */
+    struct uva_encoder_part part; /* owns */
+    bool is_batch;                /* of a batch: not what comes first or last */
+    const void *buffers[1];       /* the parcel itself */
     const void *column_buffers[2];  /* of text: its bytes */
     struct ArrowArray column;       /* released with the root */
     struct ArrowArray *children[1]; /* the column */
@@ -72,6 +73,13 @@ uva__parcel_part(const struct ArrowDeviceArray *array)
     return &parcel->part;
 }
 
+bool uva__parcel_is_batch(const struct ArrowDeviceArray *array)
+{
+    const struct parcel *parcel = array->array.buffers[0];
+
+    return parcel->is_batch;
+}
+
 /* ---- making ------------------------------------------------------------- */
 
 static int parcel_no_memory(struct uva_error *error)
@@ -80,7 +88,7 @@ static int parcel_no_memory(struct uva_error *error)
 }
 
 /* Makes an array that carries `part`, which it takes in every case. */
-static struct parcel *parcel_make(struct uva_encoder_part *part,
+static struct parcel *parcel_make(struct uva_encoder_part *part, bool is_batch,
                                   struct ArrowDeviceArray *out)
 {
     struct parcel *parcel = calloc(1, sizeof(*parcel));
@@ -90,6 +98,7 @@ static struct parcel *parcel_make(struct uva_encoder_part *part,
         return NULL;
     }
     parcel->part = *part;
+    parcel->is_batch = is_batch;
     parcel->buffers[0] = parcel;
     uva_array_clear(out);
     out->device_type = ARROW_DEVICE_CPU;
@@ -119,13 +128,15 @@ static void parcel_add_column(struct parcel *parcel, struct ArrowArray *array)
 }
 
 /* Passes on a part, which it takes. Returns as the emitter does. */
-static int parcel_emit(struct uva_encoder_part *part, uva_emit_fn *emit,
-                       void *emitter, struct uva_error *error)
+static int parcel_emit(struct uva_encoder_part *part, bool is_batch,
+                       uva_emit_fn *emit, void *emitter,
+                       struct uva_error *error)
 {
     struct uva_batch out = {0};
 
-    return parcel_make(part, &out.data) == NULL ? parcel_no_memory(error)
-                                                : emit(emitter, &out);
+    return parcel_make(part, is_batch, &out.data) == NULL
+               ? parcel_no_memory(error)
+               : emit(emitter, &out);
 }
 
 /* ---- Arrow IPC ---------------------------------------------------------- */
@@ -141,7 +152,7 @@ static int parcel_begin(struct parcel_stage *stage, uva_emit_fn *emit,
     if (uva_encoder_begin(stage->encoder, &part) != 0)
         return parcel_no_memory(error);
     stage->has_begun = true;
-    return parcel_emit(&part, emit, emitter, error);
+    return parcel_emit(&part, false, emit, emitter, error);
 }
 
 static void parcel_release_schema(struct ArrowSchema *schema)
@@ -170,7 +181,7 @@ static int parcel_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         return code;
     code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
     if (code == 0)
-        code = parcel_emit(&part, emit, emitter, error);
+        code = parcel_emit(&part, true, emit, emitter, error);
     return code == EAGAIN ? 0 : code;
 }
 
@@ -185,7 +196,7 @@ static int parcel_finish(void *ctx, uva_emit_fn *emit, void *emitter,
         return code;
     if (uva_encoder_end(stage->encoder, &part) != 0)
         return parcel_no_memory(error);
-    code = parcel_emit(&part, emit, emitter, error);
+    code = parcel_emit(&part, false, emit, emitter, error);
     return code == EAGAIN ? 0 : code;
 }
 
@@ -247,7 +258,7 @@ static int parcel_text_batch(void *ctx, struct uva_batch *in,
 
     if (code != 0)
         return code;
-    parcel = parcel_make(&part, out);
+    parcel = parcel_make(&part, true, out);
     if (parcel == NULL)
         return parcel_no_memory(error);
     parcel_add_column(parcel, &out->array);
@@ -267,7 +278,7 @@ int uva__parcel_first(const struct ArrowSchema *schema,
         return 0;
     if (!uva__part_copy(&draft, schema->name, (int64_t)size) ||
         uva__part_finish(&draft, NULL, &part) != 0 ||
-        parcel_make(&part, out) == NULL)
+        parcel_make(&part, false, out) == NULL)
         code = ENOMEM;
     uva__part_fini(&draft);
     return code;

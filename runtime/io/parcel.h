@@ -25,4 +25,8 @@ UVA_MUST_CHECK int uva__parcel_first(const struct ArrowSchema *schema,
 const struct uva_encoder_part *
 uva__parcel_part(const struct ArrowDeviceArray *array);
 
+/* Returns whether such an array carries a batch: not what comes first or last.
+ * Thread: any. */
+bool uva__parcel_is_batch(const struct ArrowDeviceArray *array);
+
 #endif

@@ -198,8 +198,11 @@ static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
+    const bool is_batch = uva__parcel_is_batch(&batch->data);
     int code = writer_write(w, &batch->data);
 
+    if (code == 0 && is_batch)
+        w->batches++;
     if (code != 0 || w->why.code != 0)
         return code;
     w->is_paused = w->queued > w->options.high_bytes;
@@ -229,6 +232,7 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
     if (outcome->end != UVA_END_COMPLETE || w->why.code != 0) {
         struct uva_outcome final = *outcome;
 
+        final.batches = w->batches;
         if (w->why.code != 0) {
             final.end = UVA_END_CANCELLED;
             final.error = w->why;
@@ -239,7 +243,6 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
     code = writer_send_last(w);
     if (code != 0)
         writer_fail(w, code);
-    w->batches = outcome->batches;
     w->has_ended = true;
     if (w->in_flight == 0)
         writer_report_complete(w);

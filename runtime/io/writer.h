@@ -50,7 +50,7 @@ struct uva__writer {
     bool is_paused;       /* no batch is wanted */
     bool has_ended;       /* COMPLETE, and not reported */
     struct uva_error why; /* of a write that failed; code 0: none */
-    int64_t batches;      /* of the outcome */
+    int64_t batches;      /* taken to be written */
 };
 
 /* Checks `options`, which must not be NULL. 0; EINVAL or ENOTSUP, with a text.

@@ -216,6 +216,8 @@ START_TEST(a_stream_is_written)
     await_done();
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     ck_assert_int_eq(done.error.code, 0);
+    ck_assert_int_eq(done.batches,
+                     BATCHES); /* neither the schema nor the end */
     ck_assert_int_eq(done.bytes, (int64_t)size);
     if (write.http_chunked)
         ck_assert(unframe());
@@ -488,6 +490,25 @@ START_TEST(a_failed_write_cancels_the_stream)
 }
 END_TEST
 
+/* All batches were taken, and wait. */
+START_TEST(a_write_that_fails_after_the_source_is_reported)
+{
+    struct uva_write write = options();
+
+    write.http_chunked = _i == 1;
+    write.high_bytes = ROOM;
+    reads = false;
+    start(&write);
+    turn();
+    ck_assert_int_eq(done.count, 0);
+    close_peer();
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    ck_assert_int_eq(done.error.code, EPIPE);
+    ck_assert_int_le(done.batches, BATCHES);
+}
+END_TEST
+
 START_TEST(a_closing_socket_fails_the_first_write)
 {
     struct uva_write write = options();
@@ -514,6 +535,7 @@ START_TEST(a_failed_stream_has_no_last_chunk)
     ck_assert_int_eq(done.end, UVA_END_FAILED);
     ck_assert_int_eq(done.error.code, EIO);
     ck_assert_ptr_nonnull(strstr(done.error.message, "the disk is gone"));
+    ck_assert_int_eq(done.batches, 3);
     turn();
     peer_read();
     ck_assert(!unframe());
@@ -763,6 +785,8 @@ int main(void)
     suite_add_loops(all, 0, 8, text_is_written_in_order, NULL);
     suite_add_loops(all, 0, 2, batches_without_rows_are_no_chunks, NULL);
     suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
+    suite_add_loops(all, 0, 2, a_write_that_fails_after_the_source_is_reported,
+                    NULL);
     suite_add(all, a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
               a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
               a_closing_socket_fails_the_first_write,
