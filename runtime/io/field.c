@@ -168,7 +168,7 @@ static bool width_read(struct uva__field *field, const char *text)
     return end != text && *end == '\0' && width >= 0 && width <= INT32_MAX;
 }
 
-/* Reads the type ids of a union: "0,5". */
+/* Reads the type ids of a union: "0,5". No two children have the same one. */
 static bool ids_read(struct uva__field *field, const char *text)
 {
     const char *at = text;
@@ -179,7 +179,7 @@ static bool ids_read(struct uva__field *field, const char *text)
     while (*at != '\0') {
         const long id = strtol(at, &end, 10);
 
-        if (end == at || id < 0 || id > 127 || child > 127 ||
+        if (end == at || id < 0 || id > 127 || field->ids[id] >= 0 ||
             child >= field->n_children)
             return false;
         field->ids[id] = (int8_t)child++;
@@ -381,6 +381,8 @@ static bool buffers_fit(const struct uva__field *field,
         return true;
     if (array->buffers[0] == NULL &&
         (!has_bitmap(field) || array->null_count > 0))
+        return false;
+    if (field->kind == UVA__FIELD_LIST_VIEW && array->buffers[2] == NULL)
         return false;
     return count < 2 || array->buffers[1] != NULL ||
            (field->kind == UVA__FIELD_FIXED_BYTES && field->width == 0);

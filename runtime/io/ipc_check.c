@@ -50,14 +50,22 @@ static const char *check_binary(const struct uva__ipc_field *field,
                : "offsets fall, or point behind the data";
 }
 
+/* The entries of a map are never null, nor are their keys. */
+static bool check_entries(const struct ArrowArray *entries)
+{
+    return entries->null_count == 0 && entries->children[0]->null_count == 0;
+}
+
 static const char *check_list(const struct uva__ipc_field *field,
                               const struct ArrowArray *array, int64_t data_size)
 {
     (void)data_size;
-    return check_offsets(array->buffers[1], field->width, array->length,
-                         array->children[0]->length)
+    if (!check_offsets(array->buffers[1], field->width, array->length,
+                       array->children[0]->length))
+        return "offsets fall, or point behind the child";
+    return field->schema->format[1] != 'm' || check_entries(array->children[0])
                ? NULL
-               : "offsets fall, or point behind the child";
+               : "an entry or a key of a map is null";
 }
 
 static const char *check_list_view(const struct uva__ipc_field *field,
@@ -93,16 +101,19 @@ static const char *check_fixed_list(const struct uva__ipc_field *field,
 /* ---- views -------------------------------------------------------------- */
 
 /* Whether a view is right: the long ones refer to their data, of which they
- * have the first bytes. */
+ * have the first bytes; the short ones end with zeroes, since readers compare
+ * all 16 bytes. */
 static bool check_view(const struct ArrowArray *array, const char *view)
 {
+    static const char zeroes[VIEW_INLINE];
     const int64_t n_data = array->n_buffers - 3;
     const int64_t *sizes = array->buffers[array->n_buffers - 1];
     int32_t size, buffer, offset;
 
     memcpy(&size, view, sizeof(size));
     if (size <= VIEW_INLINE)
-        return size >= 0;
+        return size >= 0 && memcmp(view + 4 + size, zeroes,
+                                   (size_t)(VIEW_INLINE - size)) == 0;
     memcpy(&buffer, view + 8, sizeof(buffer));
     memcpy(&offset, view + 12, sizeof(offset));
     if (buffer < 0 || buffer >= n_data || offset < 0 ||
@@ -157,13 +168,14 @@ static void check_codes(const struct uva__ipc_field *field, int16_t *children)
         children[code] = child++;
 }
 
-static const char *check_union(const struct uva__ipc_field *field,
-                               const struct ArrowArray *array,
-                               int64_t data_size)
+/* The items of a child come in order. */
+static const char *check_dense_union(const struct uva__ipc_field *field,
+                                     const struct ArrowArray *array,
+                                     int64_t data_size)
 {
-    const bool is_dense = field->kind == UVA__IPC_DENSE_UNION;
     const int8_t *codes = array->buffers[0];
-    const int32_t *offsets = is_dense ? array->buffers[1] : NULL;
+    const int32_t *offsets = array->buffers[1];
+    int32_t last[UVA__IPC_MOST_CODES] = {0};
     int16_t children[UVA__IPC_MOST_CODES];
 
     (void)data_size;
@@ -173,11 +185,27 @@ static const char *check_union(const struct uva__ipc_field *field,
 
         if (child < 0)
             return "a code that no child has";
-        if (is_dense &&
-            (offsets[i] < 0 || offsets[i] >= array->children[child]->length))
+        if (offsets[i] < last[child])
+            return "the offsets of a child fall";
+        if (offsets[i] >= array->children[child]->length)
             return "an offset points behind a child";
+        last[child] = offsets[i];
     }
-    return is_dense ? NULL : check_struct(field, array, 0);
+    return NULL;
+}
+
+static const char *check_sparse_union(const struct uva__ipc_field *field,
+                                      const struct ArrowArray *array,
+                                      int64_t data_size)
+{
+    const int8_t *codes = array->buffers[0];
+    int16_t children[UVA__IPC_MOST_CODES];
+
+    check_codes(field, children);
+    for (int64_t i = 0; i < array->length; i++)
+        if (codes[i] < 0 || children[codes[i]] < 0)
+            return "a code that no child has";
+    return check_struct(field, array, data_size);
 }
 
 /* ---- run ends, indices -------------------------------------------------- */
@@ -255,8 +283,8 @@ const char *uva__ipc_check(const struct uva__ipc_field *field,
         [UVA__IPC_LIST_VIEW] = check_list_view,
         [UVA__IPC_FIXED_LIST] = check_fixed_list,
         [UVA__IPC_STRUCT] = check_struct,
-        [UVA__IPC_SPARSE_UNION] = check_union,
-        [UVA__IPC_DENSE_UNION] = check_union,
+        [UVA__IPC_SPARSE_UNION] = check_sparse_union,
+        [UVA__IPC_DENSE_UNION] = check_dense_union,
         [UVA__IPC_RUN_END] = check_runs,
     };
 

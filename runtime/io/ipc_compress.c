@@ -68,7 +68,7 @@ static int lz4_decompress(void *to, size_t room, const void *from, size_t size,
         read += taken;
     }
     (void)LZ4F_freeDecompressionContext(context);
-    if (left == 0 && done == room)
+    if (left == 0 && done == room && read == size)
         return 0;
     *why = LZ4F_isError(left) ? LZ4F_getErrorName(left) : "another size";
     return EPROTO;

@@ -150,17 +150,21 @@ bool uva__ipc_type_next_code(const char **text, int32_t *code)
     return ipc_type_mark(text, ',') || **text == '\0';
 }
 
-/* +us:CODE,CODE... and +ud:CODE,CODE... */
+/* +us:CODE,CODE... and +ud:CODE,CODE... No two children have one code: which of
+ * them is meant would be up to each reader. */
 static int ipc_type_read_codes(const char *text, struct uva__ipc_type *out)
 {
+    bool is_used[UVA__IPC_MOST_CODES] = {false};
     int32_t code;
 
     out->text = text;
     out->n_children = 0;
     while (*text != '\0') {
-        if (!uva__ipc_type_next_code(&text, &code) || code < 0 || code > 127 ||
-            ++out->n_children > UVA__IPC_MOST_CODES)
+        if (!uva__ipc_type_next_code(&text, &code) || code < 0 ||
+            code >= UVA__IPC_MOST_CODES || is_used[code])
             return EINVAL;
+        is_used[code] = true;
+        out->n_children++;
     }
     return 0;
 }

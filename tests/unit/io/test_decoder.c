@@ -4,6 +4,7 @@
  * limits, and memory that runs out. Messages are those of the encoder, in the
  * order that a test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries
  * the rest. */
+#define _GNU_SOURCE /* memmem() */
 #include "io/decoder.h"
 
 #include <check.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "io/ipc_compress.h"
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
 #include "support/plain_tree.h"
@@ -508,9 +510,17 @@ static const struct {
     {"vu", 12, 4, 1, "a view does not fit"},
     {"vu", 12, 4, -1, "a view does not fit"},
     {"vu", 4, 1, 'T', "a view does not fit"},
+    {"vu", 20, 1, 'y', NULL},
+    {"vu", 21, 1, 'y', "a view does not fit"},
+    {"vu", 31, 1, 'y', "a view does not fit"},
+    {"vu", 32, 1, 12, NULL},
+    {"vu", 47, 1, 'y', "a view does not fit"},
     {"+ud:0,1", 8, 4, 2, NULL},
     {"+ud:0,1", 8, 4, 3, "behind a child"},
-    {"+ud:0,1", 8, 4, -1, "behind a child"},
+    {"+ud:0,1", 8, 4, -1, "offsets of a child fall"},
+    {"+ud:0,1", 12, 4, 0, NULL},
+    {"+ud:0,1", 0, 1, 1, NULL},
+    {"+ud:0,1", 8, 1, 2, NULL},
     {"+ud:0,1", 1, 1, 2, "a code that no child has"},
     {"+us:0,1", 1, 1, -1, "a code that no child has"},
     {"+us:0,1", 1, 1, 0, NULL},
@@ -534,6 +544,53 @@ START_TEST(contents_are_checked)
     code = take(1, &out);
     if (contents[_i].text != NULL)
         fails(code, EPROTO, contents[_i].text);
+    else
+        ck_assert_msg(code == 0, "%s", error.message);
+    uva_array_release(&out);
+}
+END_TEST
+
+/* Encodes a map of three pairs of a key and a value, of which an entry (1) or a
+ * key (2) may be null. */
+static void encode_map(int null)
+{
+    static const uint8_t two = 3;
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+
+    plain_schema(&schema, "+m", "map", 1);
+    plain_array(&array, 3, 2, 1);
+    plain_schema(schema.children[0], "+s", "entries", 2);
+    plain_array(array.children[0], 3, 1, 2);
+    array.buffers[1] = offsets;
+    for (int i = 0; i < 2; i++) {
+        plain_schema(schema.children[0]->children[i], "c", "", 0);
+        plain_array(array.children[0]->children[i], 3, 2, 0);
+        array.children[0]->children[i]->buffers[1] = low;
+    }
+    if (null != 0) {
+        struct ArrowArray *with = array.children[0];
+
+        if (null > 1)
+            with = with->children[null - 2];
+        with->null_count = 1;
+        with->buffers[0] = &two;
+    }
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+}
+
+/* Values of a map may be null. */
+START_TEST(keys_of_a_map_are_never_null)
+{
+    struct ArrowDeviceArray out = {0};
+    int code;
+
+    encode_map(_i);
+    ck_assert_int_eq(begin(0), 0);
+    code = take(1, &out);
+    if (_i == 1 || _i == 2)
+        fails(code, EPROTO, "an entry or a key of a map is null");
     else
         ck_assert_msg(code == 0, "%s", error.message);
     uva_array_release(&out);
@@ -564,6 +621,39 @@ START_TEST(run_ends_are_checked)
     else
         ck_assert_int_eq(code, 0);
     uva_array_release(&out);
+}
+END_TEST
+
+/* ---- codecs ------------------------------------------------------------- */
+
+/* A compressed buffer is all that its size covers. */
+START_TEST(nothing_follows_compressed_bytes)
+{
+    static char raw[1000];
+    char packed[1100], again[sizeof(raw)];
+    struct uva__ipc_buffer buffer = {.data = raw, .size = sizeof(raw)};
+    struct uva__ipc_body body = {.buffers = &buffer, .n_buffers = 1};
+    size_t most;
+
+    if (uva__ipc_compress_check(_i, &error) != 0)
+        return; /* built without it */
+    ck_assert_int_eq(uva__ipc_compress_body(&body, _i, &error), 0);
+    ck_assert_int_lt(buffer.size, (int64_t)sizeof(raw));
+    most = (size_t)buffer.size - 8; /* without the size in front */
+    memset(packed, 0, sizeof(packed));
+    memcpy(packed, (const char *)buffer.data + 8, most);
+    ck_assert_int_eq(
+        uva__ipc_decompress(_i, again, sizeof(raw), packed, most, &error), 0);
+    ck_assert_int_eq(
+        uva__ipc_decompress(_i, again, sizeof(raw), packed, most + 1, &error),
+        EPROTO);
+    ck_assert_int_eq(
+        uva__ipc_decompress(_i, again, sizeof(raw), packed, most - 1, &error),
+        EPROTO);
+    ck_assert_int_eq(
+        uva__ipc_decompress(_i, again, sizeof(raw) - 1, packed, most, &error),
+        EPROTO);
+    uva__ipc_blocks_free(body.blocks);
 }
 END_TEST
 
@@ -599,6 +689,29 @@ START_TEST(a_schema_has_a_size)
     group(&schema, &array, 1, &root, &batch);
     encode_one(&root, &batch);
     fails(begin(limits[_i]), EMSGSIZE, "too large");
+}
+END_TEST
+
+/* Otherwise readers would disagree on the child, and so on its length. */
+START_TEST(a_code_belongs_to_one_child)
+{
+    static const int32_t listed[] = {2, 0, 1}; /* their number, and they */
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    uint8_t *head, *at;
+
+    content("+ud:0,1", &schema, &array);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    head = messages[0].head->bytes;
+    at = memmem(head, messages[0].head->size, listed, sizeof(listed));
+    ck_assert_ptr_nonnull(at);
+    if (_i == 1)
+        at[8] = 0;
+    if (_i == 0)
+        ck_assert_int_eq(begin(0), 0);
+    else
+        fails(begin(0), EPROTO, "parameters of its type");
 }
 END_TEST
 
@@ -743,6 +856,9 @@ int main(void)
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
+    suite_add_loops(all, 0, 4, keys_of_a_map_are_never_null, NULL);
+    suite_add_loops(all, 1, 3, nothing_follows_compressed_bytes, NULL);
+    suite_add_loops(all, 0, 2, a_code_belongs_to_one_child, NULL);
     suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
     suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
     suite_add_loops(all, 0, 3, memory_that_runs_out_is_reported, NULL);

@@ -278,6 +278,7 @@ static const struct {
     {"+ud:-1", "i", NULL, NULL, EINVAL},
     {"+ud:1", "i", "i", NULL, EINVAL},
     {"+ud:1,5", "i", "i", NULL, 0},
+    {"+ud:1,1", "i", "i", NULL, EINVAL},
     {"+l", NULL, NULL, NULL, EINVAL},
     {"+l", "?", NULL, NULL, ENOTSUP},
     {"+m", "i", NULL, NULL, EINVAL},

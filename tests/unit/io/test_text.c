@@ -489,7 +489,7 @@ static const struct {
     {"+us:0,1,2", 2, EINVAL}, {"+us:x", 1, EINVAL},
     {"+us:-1", 1, EINVAL},    {"+r", 2, EINVAL},
     {"+l", 0, EINVAL},        {"+w:3", 2, EINVAL},
-    {"i", 1, EINVAL},
+    {"i", 1, EINVAL},         {"+ud:0,0", 2, EINVAL},
 };
 
 START_TEST(schemas_are_checked)
@@ -583,7 +583,8 @@ static struct ArrowArray *fitting(const char *format, struct table *t)
     const bool is_run = strcmp(format, "+r") == 0;
     const bool is_union = strncmp(format, "+u", 2) == 0;
     const int children = is_run ? 2 : *format == '+' ? 1 : 0;
-    const bool is_text = strcmp(format, "u") == 0 || *format == 'v';
+    const bool is_text = strcmp(format, "u") == 0 || *format == 'v' ||
+                         strncmp(format, "+v", 2) == 0;
     const bool has_one =
         strncmp(format, "+us", 3) == 0 || strncmp(format, "+w", 2) == 0;
     const int buffers = is_run ? 0 : has_one ? 1 : is_text ? 3 : 2;
@@ -600,7 +601,7 @@ static struct ArrowArray *fitting(const char *format, struct table *t)
     if (buffers > 1)
         column->buffers[1] = *format == 'v' ? (const void *)empty_view : steps;
     if (buffers > 2)
-        column->buffers[2] = "x";
+        column->buffers[2] = children > 0 ? (const void *)steps : "x";
     for (int i = 0; i < children; i++) {
         plain_schema(schema->children[i], "i", "x", 0);
         plain_array(column->children[i], 3, 2, 0);
@@ -612,6 +613,13 @@ static struct ArrowArray *fitting(const char *format, struct table *t)
 static const int32_t down[] = {1, 0}, below[] = {-1, 1}, beyond[] = {0, 9};
 static struct ArrowArray *nothing[] = {NULL, NULL};
 static const void *no_buffers[] = {NULL, NULL, NULL};
+
+static const void *no_sizes[] = {NULL, steps, NULL};
+
+static void lacks_sizes(struct ArrowArray *column)
+{
+    column->buffers = no_sizes;
+}
 
 static void is_short(struct ArrowArray *column)
 {
@@ -741,6 +749,8 @@ static const struct {
     {"+l", has_no_children},
     {"+l", has_null_children},
     {"+l", has_wide_offsets},
+    {"+vl", lacks_sizes},
+    {"+vl", lacks_data},
     {"+w:3", is_longer_than_its_child},
     {"+w:3", has_too_many_items},
     {"w:3", lacks_data},
