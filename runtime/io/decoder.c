@@ -17,6 +17,9 @@
 
 #define DEFAULT_BYTES (INT64_C(256) << 20)
 
+/* What the structs of an array take, for each of its fields. */
+enum { FIELD_BYTES = 256 };
+
 /* A dictionary of the plan. */
 struct decoder_dictionary {
     int64_t id;
@@ -27,12 +30,17 @@ struct decoder_dictionary {
     int64_t bytes;                   /* of all of them */
 };
 
+/* Where a dictionary is in the plan. */
+struct decoder_id {
+    int64_t id;
+    int32_t at;
+};
+
 struct uva__decoder {
     int64_t max_bytes;
-    bool has_begun;
-    bool is_old;
     struct uva__ipc_plan plan;
     struct decoder_dictionary *dictionaries; /* owns: one each of the plan */
+    struct decoder_id *ids;                  /* owns: of each, in order */
     int64_t bytes;                           /* of all dictionaries */
 };
 
@@ -85,6 +93,7 @@ void uva__decoder_free(struct uva__decoder *decoder)
         free(decoder->dictionaries[i].arrays);
     }
     free(decoder->dictionaries);
+    free(decoder->ids);
     uva__ipc_plan_fini(&decoder->plan);
     free(decoder);
 }
@@ -117,16 +126,42 @@ static bool decoder_equal(const struct uva__decoder *decoder, int32_t a,
     return true;
 }
 
+static int decoder_compare_ids(const void *a, const void *b)
+{
+    const struct decoder_id *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Finds the first dictionary with an id; -1 if there is none. There may be
+ * hundreds of thousands. */
+static int32_t decoder_find(const struct uva__decoder *decoder, int64_t id)
+{
+    const struct decoder_id *ids = decoder->ids;
+    int32_t low = 0, high = decoder->plan.n_dictionaries;
+
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+
+        if (ids[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < decoder->plan.n_dictionaries && ids[low].id == id ? ids[low].at
+                                                                   : -1;
+}
+
 /* Finds dictionaries with one id. */
 static int decoder_match(struct uva__decoder *decoder, struct uva_error *error)
 {
     struct decoder_dictionary *dictionaries = decoder->dictionaries;
 
     for (int32_t i = 0; i < decoder->plan.n_dictionaries; i++) {
-        int32_t first = 0;
+        const int32_t first = decoder_find(decoder, dictionaries[i].id);
 
-        while (dictionaries[first].id != dictionaries[i].id)
-            first++;
         dictionaries[i].first = first;
         if (first < i && !decoder_equal(decoder, first, i))
             return uva_error_set(error, EPROTO,
@@ -134,6 +169,25 @@ static int decoder_match(struct uva__decoder *decoder, struct uva_error *error)
                                  dictionaries[i].id);
     }
     return 0;
+}
+
+/* Makes the dictionaries, with their ids. */
+static int decoder_make_dictionaries(struct uva__decoder *decoder,
+                                     const int64_t *ids,
+                                     struct uva_error *error)
+{
+    const size_t count = (size_t)decoder->plan.n_dictionaries;
+
+    decoder->dictionaries = calloc(count + 1, sizeof(*decoder->dictionaries));
+    decoder->ids = calloc(count + 1, sizeof(*decoder->ids));
+    if (decoder->dictionaries == NULL || decoder->ids == NULL)
+        return decoder_no_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        decoder->dictionaries[i].id = ids[i];
+        decoder->ids[i] = (struct decoder_id){ids[i], (int32_t)i};
+    }
+    qsort(decoder->ids, count, sizeof(*decoder->ids), decoder_compare_ids);
+    return decoder_match(decoder, error);
 }
 
 static int decoder_read_schema(struct uva__decoder *decoder,
@@ -144,17 +198,10 @@ static int decoder_read_schema(struct uva__decoder *decoder,
     int code = uva__ipc_schema_read(table, is_old, decoder->max_bytes,
                                     &decoder->plan, &ids, error);
 
-    if (code == 0) {
-        decoder->dictionaries = calloc((size_t)decoder->plan.n_dictionaries + 1,
-                                       sizeof(*decoder->dictionaries));
-        if (decoder->dictionaries == NULL)
-            code = decoder_no_memory(error);
-    }
-    for (int32_t i = 0; code == 0 && i < decoder->plan.n_dictionaries; i++)
-        decoder->dictionaries[i].id = ids[i];
+    if (code == 0)
+        code = decoder_make_dictionaries(decoder, ids, error);
     free(ids);
-    decoder->has_begun = true;
-    return code == 0 ? decoder_match(decoder, error) : code;
+    return code;
 }
 
 int uva__decoder_begin(struct uva__decoder *decoder,
@@ -199,6 +246,19 @@ static int decoder_grow(struct decoder_dictionary *dictionary,
                : decoder_no_memory(error);
 }
 
+/* What an array with values takes: its bytes, or those of the body that it
+ * borrows from, which may be more; and its structs, however empty it is. */
+static int64_t decoder_charge(const struct uva__decoder *decoder, int32_t at,
+                              int64_t bytes, const struct uva__blob *body)
+{
+    const struct uva__ipc_field *fields = decoder->plan.fields;
+    const int32_t field = decoder->plan.dictionaries[at].field;
+    const int64_t size = body == NULL ? 0 : (int64_t)body->size;
+
+    return (bytes > size ? bytes : size) +
+           (int64_t)(fields[field].next - field) * FIELD_BYTES;
+}
+
 /* Joins the arrays of a dictionary, or makes an empty one. */
 static int decoder_settle(struct uva__decoder *decoder, int32_t at,
                           struct uva_error *error)
@@ -206,8 +266,8 @@ static int decoder_settle(struct uva__decoder *decoder, int32_t at,
     struct decoder_dictionary *dictionary = &decoder->dictionaries[at];
     const int32_t field = decoder->plan.dictionaries[at].field;
     const struct uva__ipc_source source = {.plan = &decoder->plan};
-    const int64_t bytes = dictionary->bytes;
     struct ArrowDeviceArray joined;
+    int64_t bytes = 0;
     int code;
 
     if (dictionary->count == 1)
@@ -230,9 +290,11 @@ static int decoder_settle(struct uva__decoder *decoder, int32_t at,
     }
     if (code != 0)
         return code;
+    (void)!uva_array_size(decoder->plan.fields[field].schema, &joined,
+                          &bytes); /* it fits its schema */
     decoder_clear(decoder, dictionary);
-    decoder->bytes += bytes;
-    dictionary->bytes = bytes;
+    dictionary->bytes = decoder_charge(decoder, at, bytes, NULL);
+    decoder->bytes += dictionary->bytes;
     uva_array_move(&joined, &dictionary->arrays[0]);
     dictionary->count = 1;
     return 0;
@@ -263,10 +325,10 @@ static int decoder_share(struct uva__decoder *decoder, int32_t at,
     return code;
 }
 
-/* Keeps an array with values, which it takes. */
+/* Keeps an array with values, which it takes, made of `body`. */
 static int decoder_keep(struct uva__decoder *decoder, int32_t at, bool is_delta,
                         struct ArrowDeviceArray *values,
-                        struct uva_error *error)
+                        const struct uva__blob *body, struct uva_error *error)
 {
     struct decoder_dictionary *dictionary = &decoder->dictionaries[at];
     const int32_t field = decoder->plan.dictionaries[at].field;
@@ -276,6 +338,7 @@ static int decoder_keep(struct uva__decoder *decoder, int32_t at, bool is_delta,
     if (code == 0)
         code =
             uva_array_size(decoder->plan.fields[field].schema, values, &bytes);
+    bytes = decoder_charge(decoder, at, bytes, body);
     if (code == 0 && !is_delta)
         decoder_clear(decoder, dictionary);
     if (code == 0 && bytes > decoder->max_bytes - decoder->bytes)
@@ -388,22 +451,21 @@ static int decoder_take_values(struct uva__decoder *decoder,
     struct ArrowDeviceArray values;
     bool is_delta;
     int64_t id;
-    int32_t at = 0, field;
+    int32_t at, field;
     int code = uva__ipc_values_read(table, &id, &is_delta, &batch, error);
 
     if (code != 0)
         return code;
-    while (at < decoder->plan.n_dictionaries &&
-           decoder->dictionaries[at].id != id)
-        at++;
-    if (at == decoder->plan.n_dictionaries)
+    at = decoder_find(decoder, id);
+    if (at < 0)
         return uva_error_set(error, EPROTO,
                              "dictionary %" PRId64 " is not in the schema", id);
     field = decoder->plan.dictionaries[at].field;
     code = decoder_share(decoder, field, item->values, error);
     if (code == 0)
         code = item_read(item, &batch, field, &values, error);
-    return code == 0 ? decoder_keep(decoder, at, is_delta, &values, error)
+    return code == 0 ? decoder_keep(decoder, at, is_delta, &values,
+                                    item->message.body, error)
                      : code;
 }
 

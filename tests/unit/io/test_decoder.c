@@ -355,6 +355,60 @@ START_TEST(deltas_are_joined)
 }
 END_TEST
 
+/* Whatever values cost is counted, although they have no bytes. */
+START_TEST(empty_deltas_have_a_limit)
+{
+    struct uva_encoder *encoder = NULL;
+    struct ArrowDeviceArray batch = {0};
+    int taken = 0, code = 0;
+
+    nested(&encoder, 4, 3);
+    uva_encoder_free(encoder);
+    cut();
+    make_delta(2);
+    ck_assert_int_eq(begin(LIMIT), 0);
+    ck_assert_int_eq(take(1, NULL), 0);
+    for (; code == 0 && taken < LIMIT; taken++)
+        code = take(2, NULL);
+    fails(code, EMSGSIZE, "dictionaries are too large");
+    ck_assert_int_lt(taken, LIMIT / 128);
+    uva_array_release(&batch);
+}
+END_TEST
+
+/* So is what they borrow from: a few bytes may be part of many. */
+START_TEST(bodies_of_values_have_a_limit)
+{
+    struct uva_encoder *encoder = NULL;
+    struct ArrowDeviceArray batch = {0};
+    struct uva__blob *larger = uva__blob_new(LIMIT / 3), *body;
+
+    nested(&encoder, 4, 3);
+    uva_encoder_free(encoder);
+    cut();
+    make_delta(2);
+    body = messages[2].body;
+    ck_assert_ptr_nonnull(larger);
+    memset(larger->bytes, 0, larger->size);
+    memcpy(larger->bytes, body->bytes, body->size);
+    uva__blob_release(body);
+    messages[2].body = larger;
+    ck_assert_int_eq(begin(LIMIT), 0);
+    for (int i = 1; i < 3; i++)
+        ck_assert_int_eq(take(i, NULL), 0);
+    ck_assert_int_eq(take(2, NULL), 0);
+    fails(take(2, NULL), EMSGSIZE, "dictionaries are too large");
+    ck_assert_int_eq(begin(LIMIT), 0);
+    for (int i = 0; i < 9; i++) { /* joined, they take what they have */
+        ck_assert_int_eq(take(1 + i % 2, NULL), 0);
+        if (i == 0)
+            continue;
+        ck_assert_int_eq(take(3, &batch), 0);
+        uva_array_release(&batch);
+    }
+}
+END_TEST
+
 static int8_t some_indices[] = {0, 1, 2};
 static int16_t short_indices[] = {0, 1, 2};
 static int32_t int_indices[] = {0, 1, 2};
@@ -864,6 +918,7 @@ int main(void)
     suite_add_loops(all, 0, 3, memory_that_runs_out_is_reported, NULL);
     suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
               runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
-              metadata_has_a_limit, NULL);
+              metadata_has_a_limit, empty_deltas_have_a_limit,
+              bodies_of_values_have_a_limit, NULL);
     return suite_run(suite);
 }
