@@ -133,7 +133,11 @@ struct uva_task_source {
     void *ctx;                   /* owns, through free_ctx */
     ArrowDeviceType device_type; /* of the data; 0: CPU */
     struct uva_window window;    /* items found ahead of demand */
-    void *reserved[4];
+    /* returns how many bytes `item` holds until it is extracted, which windows
+     * count. NULL: that is not known, and only its batches limit a window.
+     * Called on the same worker as next, which it follows. */
+    int64_t (*size)(void *ctx, const void *item);
+    void *reserved[3];
 };
 
 /** Creates a stream of tasks, for parallel decoding in order (see

@@ -19,6 +19,9 @@
 #include "base/memory.h"
 #include "source/reader.h"
 #include "stream/stream_impl.h"
+#include "stream/window.h"
+
+enum { RESERVED = 3 };
 
 struct items {
     struct uva__reader reader;     /* first */
@@ -54,6 +57,15 @@ static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     return uva__error_positive(code);
 }
 
+/* What windows count for an item. */
+static int64_t items_size(const struct uva_task_source *source,
+                          const void *item)
+{
+    const int64_t size = source->size(source->ctx, item);
+
+    return size < 0 ? 0 : uva__window_size(size);
+}
+
 static int items_next(struct uva__reader *reader, struct uva__read *out,
                       struct uva_error *error)
 {
@@ -65,6 +77,8 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
     out->lazy.ctx = source;
     if (code != 0)
         out->lazy.item = NULL;
+    if (out->lazy.item != NULL && source->size != NULL)
+        out->bytes = items_size(source, out->lazy.item);
     return uva__error_positive(code);
 }
 
@@ -115,7 +129,7 @@ static int source_check(const struct uva_task_source *source,
         return uva_error_set(error, EINVAL,
                              "uva_task_source: schema, next and extract are "
                              "mandatory");
-    if (!uva__memory_is_clear(source->reserved, 4))
+    if (!uva__memory_is_clear(source->reserved, RESERVED))
         return uva_error_set(error, EINVAL,
                              "uva_task_source: reserved members must be NULL; "
                              "clear the struct before filling it in");
@@ -166,7 +180,7 @@ struct uva_stream *uva_stream_from_tasks(struct uva_runtime *runtime,
                                   "reserved members must be NULL"
                                 : strerror(code));
     }
-    if (source != NULL && uva__memory_is_clear(source->reserved, 4))
+    if (source != NULL && uva__memory_is_clear(source->reserved, RESERVED))
         source_free(source); /* otherwise its members cannot be trusted */
     return uva__stream_failed(runtime, &error);
 }

@@ -24,6 +24,7 @@ struct uva__reader;
 struct uva__read {
     struct ArrowDeviceArray *array; /* the slot for an array; cleared */
     struct uva__lazy lazy;          /* gives its item, if that is not NULL */
+    int64_t bytes;                  /* that the item holds; 0: not known */
     const char *metadata; /* of the item: borrows, until the next call; or
                              NULL */
 };

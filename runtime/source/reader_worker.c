@@ -266,8 +266,11 @@ static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
     if (uva_metadata_size(read->metadata, &size) != 0)
         uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "MD-05",
                        "a batch came with malformed metadata: left out");
-    return uva__task_fill_lazy(task, &r->source.rt->allocator, &read->lazy,
-                               read->metadata);
+    if (uva__task_fill_lazy(task, &r->source.rt->allocator, &read->lazy,
+                            read->metadata) != 0)
+        return ENOMEM;
+    task->info.bytes = read->bytes;
+    return 0;
 }
 
 /* Completes the slot and gives it to the loop; discards the batch if that

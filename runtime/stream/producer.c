@@ -565,15 +565,15 @@ static int producer_move_schema(struct uva__producer *p)
     return code;
 }
 
-/* Counts a batch that is about to be offered. Rows of one that is made at its
- * extraction are counted then, and its slot has none. */
+/* Counts a batch that is about to be offered. Rows and bytes of one that is
+ * made at its extraction are counted then, and its slot has no rows. */
 static void producer_count_task(struct uva__producer *p,
                                 const struct uva__task *task)
 {
     struct uva__meter_loop *meter = &p->meter->loop;
 
     uva__counter_add(&meter->batches, 1);
-    uva__counter_add(&meter->bytes, task->info.bytes);
+    uva__counter_add(&meter->bytes, task->is_lazy ? 0 : task->info.bytes);
     uva__counter_add(&meter->rows, task->array.array.length);
 }
 

@@ -303,6 +303,44 @@ START_TEST(a_window_of_bytes_pauses_the_reader_and_lets_it_go_on)
 }
 END_TEST
 
+/* Items count as what they hold, before they are extracted. */
+START_TEST(a_window_of_bytes_counts_items)
+{
+    struct uva_task_source source;
+
+    set_up_with(200, 7, EAGAIN);
+    f.fake.item_size = 24;
+    source = fake_source_tasks(&f.fake);
+    source.window = (struct uva_window){.batches = 64, .bytes = 50};
+    f.contexts++;
+    f.stream = uva_stream_from_tasks(f.loop.runtime, &source);
+    ck_assert_int_eq(uva_stream_parallel(
+                         f.stream, &(struct uva_parallel){.workers = 1,
+                                                          .window.batches = 1}),
+                     0);
+    fixture_start(&f);
+    await_plan();
+    loop_settle(&f.loop);
+    /* one more is extracted, and three of them are over the budget */
+    ck_assert_int_le(atomic_load(&f.fake.given), 8 + 1 + 3 + 1);
+    uva_stream_resume(f.stream);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.taken, 200);
+}
+END_TEST
+
+/* An impossible size counts as nothing, or as much. */
+START_TEST(an_odd_size_of_items_is_harmless)
+{
+    set_up_with(50, -1, 0);
+    f.fake.item_size = _i == 0 ? INT64_MIN : INT64_MAX;
+    f.stream = fixture_tasks(&f);
+    fixture_start(&f);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.taken, 50);
+}
+END_TEST
+
 START_TEST(a_quick_source_runs_on_the_loop_and_ends)
 {
     set_up_with(500, _i, EAGAIN);
@@ -480,7 +518,8 @@ int main(void)
               next_answers_once_a_call_and_repeats_the_end,
               next_repeats_a_failure_with_its_text,
               next_is_cancelled_with_its_last_holder_and_told_so,
-              next_that_is_dropped_is_not_answered, NULL);
+              next_that_is_dropped_is_not_answered,
+              a_window_of_bytes_counts_items, NULL);
     tcase_add_loop_test(tc, a_pause_at_any_batch_loses_nothing, 0,
                         5 * FIXTURE_SOURCES);
     tcase_add_loop_test(tc, a_pause_that_took_its_batch_goes_on_with_the_next,
@@ -492,6 +531,7 @@ int main(void)
     suite_add_loops(tc, 0, 2,
                     a_source_that_is_stuck_holds_up_neither_cancel_nor_close,
                     a_window_of_bytes_pauses_the_reader_and_lets_it_go_on,
+                    an_odd_size_of_items_is_harmless,
                     next_is_told_of_a_cancel_and_a_close, NULL);
     tcase_add_loop_test(tc, an_interrupt_reaches_a_source_that_is_stuck, 0, 4);
     tcase_add_loop_test(

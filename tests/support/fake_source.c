@@ -357,6 +357,14 @@ static int tasks_extract(void *ctx, void *given, struct ArrowDeviceArray *out,
     return 0;
 }
 
+static int64_t tasks_size(void *ctx, const void *item)
+{
+    const struct fake_source *fake = ctx;
+
+    (void)item;
+    return fake->item_size;
+}
+
 struct uva_task_source fake_source_tasks(struct fake_source *fake)
 {
     return (struct uva_task_source){.schema = tasks_schema,
@@ -364,6 +372,8 @@ struct uva_task_source fake_source_tasks(struct fake_source *fake)
                                     .extract = tasks_extract,
                                     .interrupt = source_interrupt,
                                     .free_ctx = source_free,
+                                    .size = fake->item_size == 0 ? NULL
+                                                                 : tasks_size,
                                     .ctx = fake};
 }
 

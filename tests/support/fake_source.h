@@ -24,6 +24,7 @@ struct fake_source {
     int64_t gate_at; /* get_next waits for the gate here; negative: never */
     const char *metadata; /* metadata of each batch; or NULL */
     bool wrong_shape;     /* batches do not fit the schema */
+    int64_t item_size;    /* bytes of each task's item; 0: not known */
     /* what happened; any thread */
     atomic_long live;           /* schemas, arrays and items not yet released */
     atomic_long given;          /* batches given */
