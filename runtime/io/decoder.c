@@ -389,6 +389,14 @@ static struct uva__item *item_new(const struct uva__decoder *decoder,
     return NULL;
 }
 
+int64_t uva__item_size(const struct uva__item *item)
+{
+    const struct uva__message *message = &item->message;
+
+    return (int64_t)message->head->size +
+           (message->body == NULL ? 0 : (int64_t)message->body->size);
+}
+
 char *uva__item_take_metadata(struct uva__item *item)
 {
     char *metadata = item->metadata;

@@ -41,6 +41,9 @@ UVA_MUST_CHECK int uva__decoder_take(struct uva__decoder *decoder,
                                      struct uva__item **item,
                                      struct uva_error *error);
 
+/* How many bytes the item holds, without dictionaries. Thread: any. */
+int64_t uva__item_size(const struct uva__item *item);
+
 /* Gives the metadata of the batch, for free(), or NULL. */
 char *uva__item_take_metadata(struct uva__item *item);
 

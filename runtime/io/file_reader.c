@@ -349,6 +349,12 @@ static int file_extract(void *ctx, void *data, struct ArrowDeviceArray *out,
     return code;
 }
 
+static int64_t file_size(void *ctx, const void *item)
+{
+    (void)ctx;
+    return uva__item_size(item);
+}
+
 static void file_interrupt(void *ctx)
 {
     const struct file_reader *r = ctx;
@@ -417,6 +423,7 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
                                      .next = file_next,
                                      .extract = file_extract,
                                      .interrupt = file_interrupt,
+                                     .size = file_size,
                                      .free_ctx = file_free};
     struct file_reader *r = NULL;
     struct uva_error error = {0};

@@ -493,6 +493,38 @@ START_TEST(a_full_window_stops_the_sender)
 }
 END_TEST
 
+/* Messages count with their bytes, although 64 of them were allowed. */
+START_TEST(a_window_of_bytes_stops_the_writer_of_a_pipe)
+{
+    struct uva_stream *stream;
+
+    written = 0;
+    f.fake.batches = 100;
+    f.fake.rows = 1000;
+    ck_assert(encode(UVA_FORMAT_ARROW, 0));
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    ck_assert_int_eq(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+    close_peer();
+    peer = ends[1];
+    ends[1] = -1;
+    options.window.bytes = 1;
+    stream = uva_stream_from_file(f.loop.runtime, ends[0], &options);
+    ck_assert_int_eq(
+        uva_stream_parallel(
+            stream, &(struct uva_parallel){.workers = 1, .window.batches = 1}),
+        0);
+    recording_init(&f.got);
+    f.got.appetite = 1;
+    recording_consume(&f.got, stream);
+    turn();
+    ck_assert_uint_lt(sent, size / 2); /* what the pipe holds, and a few */
+    recording_feed(&f.got, 1000);
+    loop_until(&f.loop, is_done, NULL);
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_eq(f.got.taken, 100);
+}
+END_TEST
+
 /* ---- ends --------------------------------------------------------------- */
 
 /* The connection or the file is cut after so many bytes. */
@@ -982,6 +1014,7 @@ int main(void)
               options_are_checked, a_socket_has_one_reader,
               another_thread_is_refused, a_directory_cannot_be_read,
               a_footer_may_not_swap_its_lists,
-              descriptors_that_run_out_are_reported, NULL);
+              descriptors_that_run_out_are_reported,
+              a_window_of_bytes_stops_the_writer_of_a_pipe, NULL);
     return suite_run(suite);
 }
