@@ -96,13 +96,18 @@ char *uva__calendar_put_date(char *at, int64_t days)
 
 /* ---- times -------------------------------------------------------------- */
 
+static char *put_minutes(char *at, int64_t seconds)
+{
+    *at++ = ':';
+    at = uva__number_put_digits(at, (uint64_t)(seconds / 60), 2);
+    *at++ = ':';
+    return uva__number_put_digits(at, (uint64_t)(seconds % 60), 2);
+}
+
 static char *put_clock(char *at, int64_t seconds)
 {
     at = uva__number_put_digits(at, (uint64_t)(seconds / 3600), 2);
-    *at++ = ':';
-    at = uva__number_put_digits(at, (uint64_t)(seconds / 60 % 60), 2);
-    *at++ = ':';
-    return uva__number_put_digits(at, (uint64_t)(seconds % 60), 2);
+    return put_minutes(at, seconds % 3600);
 }
 
 static char *put_fraction(char *at, int64_t fraction, int digits)
@@ -113,12 +118,22 @@ static char *put_fraction(char *at, int64_t fraction, int digits)
     return uva__number_put_digits(at, (uint64_t)fraction, digits);
 }
 
+/* Some databases have 24:00:00, and times that are spans. */
 char *uva__calendar_put_time(char *at, int64_t count, int digits)
 {
-    const struct split s = split(count, power_of_ten(digits));
+    const uint64_t unit = (uint64_t)power_of_ten(digits);
+    const uint64_t size = count < 0 ? 0 - (uint64_t)count : (uint64_t)count;
+    const uint64_t hours = size / unit / 3600;
 
-    at = put_clock(at, split(s.whole, DAY_SECONDS).rest);
-    return put_fraction(at, s.rest, digits);
+    if (count < 0)
+        *at++ = '-';
+    if (hours > 99) {
+        at = uva__number_put_uint(at, hours);
+        at = put_minutes(at, (int64_t)(size / unit % 3600));
+    } else {
+        at = put_clock(at, (int64_t)(size / unit));
+    }
+    return put_fraction(at, (int64_t)(size % unit), digits);
 }
 
 static char *put_zone(char *at, int32_t zone)

@@ -20,7 +20,8 @@
 /* Writes the date that is `days` after 1970-01-01. Thread: any. */
 char *uva__calendar_put_date(char *at, int64_t days);
 
-/* Writes a time of day. Thread: any. */
+/* Writes a time of day; what is no such time has more hours, or a minus.
+ * Thread: any. */
 char *uva__calendar_put_time(char *at, int64_t count, int digits);
 
 /* Writes the moment `count` after 1970-01-01T00:00:00, as shown by a clock

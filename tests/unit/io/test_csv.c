@@ -370,6 +370,20 @@ START_TEST(times_have_the_digits_of_their_unit)
 }
 END_TEST
 
+/* Nothing is written as another time. */
+START_TEST(times_may_be_beyond_a_day)
+{
+    const int32_t s[] = {86400, 359999, 360000, -1, INT32_MIN};
+    const int64_t ns[] = {-1, INT64_MIN, INT64_MAX};
+
+    expect(column_of("tts", COUNT(s), NULL, s, NULL),
+           "c\n24:00:00\n99:59:59\n100:00:00\n-00:00:01\n-596523:14:08\n");
+    expect(column_of("ttn", COUNT(ns), NULL, ns, NULL),
+           "c\n-00:00:00.000000001\n-2562047:47:16.854775808\n"
+           "2562047:47:16.854775807\n");
+}
+END_TEST
+
 START_TEST(timestamps_show_their_zone)
 {
     static const char *const odd[] = {
@@ -662,6 +676,7 @@ static Suite *csv_suite(void)
     tcase_add_test(numbers, decimals_of_all_widths_are_written);
     tcase_add_test(time, dates_are_right_in_all_centuries);
     tcase_add_test(time, times_have_the_digits_of_their_unit);
+    tcase_add_test(time, times_may_be_beyond_a_day);
     tcase_add_test(time, timestamps_show_their_zone);
     tcase_add_test(time, durations_and_intervals_are_iso);
     tcase_add_test(text, text_is_quoted_where_it_must_be);
