@@ -19,8 +19,8 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "io/decoder.h"
-#include "io/ipc_stream.h"
+#include "io/ipc_decoder.h"
+#include "io/ipc_source.h"
 #include "uvarrow/arrow.h"
 
 enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
@@ -32,10 +32,10 @@ struct file_reader {
     bool is_seekable; /* a regular file */
     int64_t base;     /* where it begins in that */
     int64_t size;     /* of that, from the base on */
-    struct uva__framer framer;
-    struct uva__decoder *decoder;  /* owns */
-    struct uva__blob *footer;      /* owns; NULL: the stream format */
-    struct uva__ipc_footer places; /* borrows from the footer */
+    struct uva__ipc_framer framer;
+    struct uva__ipc_decoder *decoder; /* owns */
+    struct uva__shared_bytes *footer; /* owns; NULL: the stream format */
+    struct uva__ipc_footer places;    /* borrows from the footer */
     size_t at;      /* the next place: dictionaries, then batches */
     char *metadata; /* owns: of the last batch, or NULL */
 };
@@ -90,19 +90,19 @@ static int file_read_message(struct file_reader *r, struct uva_error *error)
 {
     int code = 0;
 
-    while (code == 0 && r->framer.state < UVA__FRAMER_FULL) {
+    while (code == 0 && r->framer.state < UVA__IPC_FRAMER_FULL) {
         uint8_t *to;
         size_t size, got = 0;
 
-        uva__framer_want(&r->framer, &to, &size);
+        uva__ipc_framer_want(&r->framer, &to, &size);
         code = file_read(r, r->framer.offset, to, size, &got, error);
         if (code != 0)
             return code;
         if (got == 0) {
-            code = uva__framer_end(&r->framer, r->any_end, error);
-            r->framer.state = UVA__FRAMER_OVER;
+            code = uva__ipc_framer_end(&r->framer, r->any_end, error);
+            r->framer.state = UVA__IPC_FRAMER_OVER;
         } else {
-            code = uva__framer_add(&r->framer, got, error);
+            code = uva__ipc_framer_add(&r->framer, got, error);
         }
     }
     return code;
@@ -166,13 +166,13 @@ static int file_find_footer(const struct file_reader *r, int64_t *size,
 
 static int file_read_footer(struct file_reader *r, struct uva_error *error)
 {
-    struct uva__blob *footer;
+    struct uva__shared_bytes *footer;
     int64_t size = 0;
     int code = file_find_footer(r, &size, error);
 
     if (code != 0)
         return code;
-    footer = uva__blob_new((size_t)size);
+    footer = uva__shared_bytes_new((size_t)size);
     if (footer == NULL)
         return file_no_memory(error);
     r->footer = footer;
@@ -182,7 +182,7 @@ static int file_read_footer(struct file_reader *r, struct uva_error *error)
         code = uva__ipc_footer_read(footer->bytes, footer->size, &r->places,
                                     error);
         if (code == 0)
-            code = uva__decoder_begin_file(r->decoder, &r->places, error);
+            code = uva__ipc_decoder_begin_file(r->decoder, &r->places, error);
         if (code != 0) {
             r->framer.message.offset = r->size - TRAILER - size;
             code = uva__message_fail(&r->framer.message, error);
@@ -199,7 +199,7 @@ static int file_read_place(struct file_reader *r,
     const struct uva__message *message = &r->framer.message;
     int code;
 
-    uva__framer_seek(&r->framer, place->offset);
+    uva__ipc_framer_seek(&r->framer, place->offset);
     if (place->offset < FIRST_PLACE || place->head_size < 0 ||
         place->body_size < 0 || place->offset > r->size ||
         place->head_size > r->size - place->offset ||
@@ -211,7 +211,7 @@ static int file_read_place(struct file_reader *r,
     code = file_read_message(r, error);
     if (code != 0)
         return code;
-    if (r->framer.state != UVA__FRAMER_FULL ||
+    if (r->framer.state != UVA__IPC_FRAMER_FULL ||
         message->head_size != place->head_size ||
         (message->body == NULL ? 0 : (int64_t)message->body->size) !=
             place->body_size) {
@@ -222,7 +222,7 @@ static int file_read_place(struct file_reader *r,
 }
 
 /* Gives the next batch of a file. */
-static int file_next_place(struct file_reader *r, struct uva__item **item,
+static int file_next_place(struct file_reader *r, struct uva__ipc_item **item,
                            struct uva_error *error)
 {
     const size_t n_dictionaries = r->places.dictionaries.count;
@@ -239,8 +239,8 @@ static int file_next_place(struct file_reader *r, struct uva__item **item,
         code = file_read_place(r, &place, error);
         if (code != 0)
             break;
-        uva__framer_take(&r->framer, &message);
-        code = uva__decoder_take(r->decoder, &message, item, error);
+        uva__ipc_framer_take(&r->framer, &message);
+        code = uva__ipc_decoder_take(r->decoder, &message, item, error);
         uva__message_fini(&message);
         if (code == 0 && (*item != NULL) != is_batch)
             code = uva_error_set(error, EPROTO,
@@ -261,10 +261,10 @@ static int file_begin_stream(struct file_reader *r, struct uva_error *error)
 
     if (code != 0)
         return code;
-    if (r->framer.state == UVA__FRAMER_OVER)
+    if (r->framer.state == UVA__IPC_FRAMER_OVER)
         return uva_error_set(error, EPROTO, "Arrow IPC: there is no schema");
-    uva__framer_take(&r->framer, &message);
-    code = uva__decoder_begin(r->decoder, &message, error);
+    uva__ipc_framer_take(&r->framer, &message);
+    code = uva__ipc_decoder_begin(r->decoder, &message, error);
     uva__message_fini(&message);
     return code;
 }
@@ -282,26 +282,26 @@ static int file_schema(void *ctx, struct ArrowSchema *out,
         r->base = lseek(r->fd, 0, SEEK_CUR);
         r->size = status.st_size - r->base;
     }
-    while (code == 0 && r->framer.state == UVA__FRAMER_PREFIX &&
+    while (code == 0 && r->framer.state == UVA__IPC_FRAMER_PREFIX &&
            !r->framer.is_file) {
         uint8_t *to;
         size_t size, got = 0;
 
-        uva__framer_want(&r->framer, &to, &size);
+        uva__ipc_framer_want(&r->framer, &to, &size);
         code = file_read(r, r->framer.offset, to, size, &got, error);
         if (code == 0)
-            code = got == 0 ? uva__framer_end(&r->framer, r->any_end, error)
-                            : uva__framer_add(&r->framer, got, error);
+            code = got == 0 ? uva__ipc_framer_end(&r->framer, r->any_end, error)
+                            : uva__ipc_framer_add(&r->framer, got, error);
     }
     if (code == 0)
         code = r->framer.is_file && r->is_seekable
                    ? file_read_footer(r, error)
                    : file_begin_stream(r, error);
-    return code == 0 ? uva__decoder_schema(r->decoder, out, error) : code;
+    return code == 0 ? uva__ipc_decoder_schema(r->decoder, out, error) : code;
 }
 
 /* Gives the next batch of a stream. */
-static int file_next_message(struct file_reader *r, struct uva__item **item,
+static int file_next_message(struct file_reader *r, struct uva__ipc_item **item,
                              struct uva_error *error)
 {
     int code = 0;
@@ -310,10 +310,10 @@ static int file_next_message(struct file_reader *r, struct uva__item **item,
         struct uva__message message;
 
         code = file_read_message(r, error);
-        if (code != 0 || r->framer.state == UVA__FRAMER_OVER)
+        if (code != 0 || r->framer.state == UVA__IPC_FRAMER_OVER)
             break;
-        uva__framer_take(&r->framer, &message);
-        code = uva__decoder_take(r->decoder, &message, item, error);
+        uva__ipc_framer_take(&r->framer, &message);
+        code = uva__ipc_decoder_take(r->decoder, &message, item, error);
         uva__message_fini(&message);
     }
     return code;
@@ -323,16 +323,16 @@ static int file_next(void *ctx, void **out, const char **metadata,
                      struct uva_error *error)
 {
     struct file_reader *r = ctx;
-    struct uva__item *item = NULL;
+    struct uva__ipc_item *item = NULL;
     const int code = r->footer == NULL ? file_next_message(r, &item, error)
                                        : file_next_place(r, &item, error);
 
     if (code != 0) {
-        uva__item_free(item);
+        uva__ipc_item_free(item);
         return code;
     }
     free(r->metadata);
-    r->metadata = item == NULL ? NULL : uva__item_take_metadata(item);
+    r->metadata = item == NULL ? NULL : uva__ipc_item_take_metadata(item);
     *metadata = r->metadata;
     *out = item;
     return 0;
@@ -341,18 +341,18 @@ static int file_next(void *ctx, void **out, const char **metadata,
 static int file_extract(void *ctx, void *data, struct ArrowDeviceArray *out,
                         struct uva_error *error)
 {
-    struct uva__item *item = data;
-    const int code = out == NULL ? 0 : uva__item_decode(item, out, error);
+    struct uva__ipc_item *item = data;
+    const int code = out == NULL ? 0 : uva__ipc_item_decode(item, out, error);
 
     (void)ctx;
-    uva__item_free(item);
+    uva__ipc_item_free(item);
     return code;
 }
 
 static int64_t file_size(void *ctx, const void *item)
 {
     (void)ctx;
-    return uva__item_size(item);
+    return uva__ipc_item_size(item);
 }
 
 static void file_interrupt(void *ctx)
@@ -373,9 +373,9 @@ static void file_free(void *ctx)
     if (r->fd >= 0)
         (void)close(r->fd);
     free(r->metadata);
-    uva__framer_fini(&r->framer);
-    uva__decoder_free(r->decoder);
-    uva__blob_release(r->footer);
+    uva__ipc_framer_fini(&r->framer);
+    uva__ipc_decoder_free(r->decoder);
+    uva__shared_bytes_release(r->footer);
     free(r);
 }
 
@@ -404,13 +404,13 @@ static int file_new(int fd, const struct uva_ipc_source *options,
         return file_no_memory(error);
     r->fd = r->wake = -1;
     r->any_end = options->any_end;
-    r->decoder = uva__decoder_new(options->max_bytes);
+    r->decoder = uva__ipc_decoder_new(options->max_bytes);
     code = r->decoder == NULL ? file_no_memory(error) : file_open(r, fd, error);
     if (code != 0) {
         file_free(r);
         return code;
     }
-    uva__framer_init(&r->framer, uva__decoder_limit(r->decoder));
+    uva__ipc_framer_init(&r->framer, uva__ipc_decoder_limit(r->decoder));
     *out = r;
     return 0;
 }

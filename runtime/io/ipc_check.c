@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/ipc_body.h"
+#include "io/ipc_write_body.h"
 
 enum { VIEW_SIZE = 16, VIEW_INLINE = 12 };
 

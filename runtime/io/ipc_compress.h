@@ -4,7 +4,7 @@
 #ifndef UVA_IO_IPC_COMPRESS_H
 #define UVA_IO_IPC_COMPRESS_H
 
-#include "io/ipc_body.h"
+#include "io/ipc_write_body.h"
 
 /* Codecs, as struct uva_write counts them. */
 enum uva__ipc_codec {

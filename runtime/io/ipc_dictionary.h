@@ -4,7 +4,7 @@
 #ifndef UVA_IO_IPC_DICTIONARY_H
 #define UVA_IO_IPC_DICTIONARY_H
 
-#include "io/ipc_body.h"
+#include "io/ipc_write_body.h"
 
 /* Gives a copy of a body with its buffers, freed by free(). NULL without
  * memory. Thread: any. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/ipc_head.h"
+#include "io/ipc_read_header.h"
 #include "uvarrow/arrow.h"
 
 enum { MOST_DEPTH = 60, MOST_FORMAT = 1024, MOST_ZONE = 256 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table `Schema` as it is read: the opposite of ipc_schema.h. */
+/* The table `Schema` as it is read: the opposite of ipc_write_schema.h. */
 #ifndef UVA_IO_IPC_READ_SCHEMA_H
 #define UVA_IO_IPC_READ_SCHEMA_H
 
-#include "io/flatbuffer_table.h"
+#include "io/flatbuffer_reader.h"
 #include "io/ipc_plan.h"
 
 /* Reads the schema, and makes the plan of it. `*ids` has the id of each

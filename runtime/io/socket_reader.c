@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "io/decoder.h"
-#include "io/envelope.h"
-#include "io/ipc_stream.h"
+#include "io/ipc_decoder.h"
+#include "io/ipc_source.h"
+#include "io/message_batch.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/runtime.h"
@@ -38,25 +38,25 @@ struct socket_reader {
         uv_stream_t *socket;       /* borrows; NULL: released */
         void *data;                /* of the socket, before it was used */
         struct uva_pusher *pusher; /* owns; NULL: closed */
-        struct uva__framer framer;
+        struct uva__ipc_framer framer;
         bool has_schema; /* the pusher has one */
         bool any_end;    /* see struct uva_ipc_source, as for the rest */
         void (*on_released)(void *ctx, struct uv_stream_s *socket);
         void *ctx;
     } loop;
 
-    struct uva__message first;    /* owns: the schema; set before the pusher has
-                                     one */
-    struct uva__decoder *decoder; /* owns: the transform's */
+    struct uva__message first; /* owns: the schema; set before the pusher has
+                                  one */
+    struct uva__ipc_decoder *decoder; /* owns: the transform's */
 };
 
 static void reader_release(struct socket_reader *r)
 {
     if (atomic_fetch_sub_explicit(&r->users, 1, memory_order_acq_rel) != 1)
         return;
-    uva__framer_fini(&r->loop.framer);
+    uva__ipc_framer_fini(&r->loop.framer);
     uva__message_fini(&r->first);
-    uva__decoder_free(r->decoder);
+    uva__ipc_decoder_free(r->decoder);
     free(r);
 }
 
@@ -106,11 +106,11 @@ static void reader_on_closed(void *ctx, struct uva_pusher *pusher)
 static int reader_begin(struct socket_reader *r)
 {
     struct ArrowSchema schema;
-    int code = uva__envelope_schema(&schema);
+    int code = uva__message_batch_schema(&schema);
 
     if (code != 0)
         return code;
-    uva__framer_take(&r->loop.framer, &r->first);
+    uva__ipc_framer_take(&r->loop.framer, &r->first);
     r->loop.has_schema = true;
     code = uva_pusher_set_schema(r->loop.pusher, &schema);
     if (code != 0)
@@ -121,20 +121,20 @@ static int reader_begin(struct socket_reader *r)
 /* Pushes a message. EAGAIN: it is in the framer. */
 static int reader_push(struct socket_reader *r)
 {
-    struct uva__framer *framer = &r->loop.framer;
+    struct uva__ipc_framer *framer = &r->loop.framer;
     struct ArrowDeviceArray batch;
     struct uva__message message;
     int code;
 
-    uva__framer_take(framer, &message);
-    code = uva__envelope_new(&message, &batch);
+    uva__ipc_framer_take(framer, &message);
+    code = uva__message_batch_new(&message, &batch);
     if (code != 0) {
         uva__message_fini(&message);
         return code;
     }
     code = uva_pusher_push(r->loop.pusher, &batch, NULL, 0);
     if (code == EAGAIN)
-        uva__framer_give_back(framer, uva__envelope_message(&batch));
+        uva__ipc_framer_give_back(framer, uva__message_batch_message(&batch));
     if (code != 0)
         uva_array_release(&batch);
     return code;
@@ -162,7 +162,7 @@ static void reader_on_alloc(uv_handle_t *handle, size_t suggested,
     size_t size;
 
     (void)suggested;
-    uva__framer_want(&r->loop.framer, &to, &size);
+    uva__ipc_framer_want(&r->loop.framer, &to, &size);
     buffer->base = (char *)to;
     buffer->len = size;
 }
@@ -174,7 +174,7 @@ static void reader_on_end(struct socket_reader *r, int status)
     int code = -status;
 
     if (status == UV_EOF)
-        code = uva__framer_end(&r->loop.framer, r->loop.any_end, &error);
+        code = uva__ipc_framer_end(&r->loop.framer, r->loop.any_end, &error);
     else
         (void)uva_error_set(&error, code, "cannot read at byte %" PRId64 ": %s",
                             r->loop.framer.offset, uv_strerror(status));
@@ -185,7 +185,7 @@ static void reader_on_read(uv_stream_t *socket, ssize_t size,
                            const uv_buf_t *buffer)
 {
     struct socket_reader *r = socket->data;
-    struct uva__framer *framer = &r->loop.framer;
+    struct uva__ipc_framer *framer = &r->loop.framer;
     struct uva_error error = {0};
     int code;
 
@@ -196,14 +196,15 @@ static void reader_on_read(uv_stream_t *socket, ssize_t size,
         reader_on_end(r, (int)size);
         return;
     }
-    code = uva__framer_add(framer, (size_t)size, &error);
-    if (code == 0 && framer->state == UVA__FRAMER_FULL)
+    code = uva__ipc_framer_add(framer, (size_t)size, &error);
+    if (code == 0 && framer->state == UVA__IPC_FRAMER_FULL)
         code = reader_pass(r, &error);
-    if (code == 0 && framer->state == UVA__FRAMER_OVER && !r->loop.has_schema)
+    if (code == 0 && framer->state == UVA__IPC_FRAMER_OVER &&
+        !r->loop.has_schema)
         code = uva_error_set(&error, EPROTO, "Arrow IPC: there is no schema");
     if (code == EAGAIN)
         (void)uv_read_stop(socket);
-    else if (code != 0 || framer->state == UVA__FRAMER_OVER)
+    else if (code != 0 || framer->state == UVA__IPC_FRAMER_OVER)
         reader_finish(r, error.code == 0 ? NULL : &error);
 }
 
@@ -219,7 +220,7 @@ static void reader_on_writable(void *ctx, struct uva_pusher *pusher)
     struct uva_error error = {0};
     int code;
 
-    assert(r->loop.framer.state == UVA__FRAMER_FULL); /* after EAGAIN */
+    assert(r->loop.framer.state == UVA__IPC_FRAMER_FULL); /* after EAGAIN */
     (void)pusher;
     code = reader_pass(r, &error);
     if (code == 0) {
@@ -238,11 +239,11 @@ static int reader_schema(void *ctx, const struct ArrowSchema *in,
                          struct ArrowSchema *out, struct uva_error *error)
 {
     struct socket_reader *r = ctx;
-    const int code = uva__decoder_begin(r->decoder, &r->first, error);
+    const int code = uva__ipc_decoder_begin(r->decoder, &r->first, error);
 
     (void)in;
     uva__message_fini(&r->first);
-    return code == 0 ? uva__decoder_schema(r->decoder, out, error) : code;
+    return code == 0 ? uva__ipc_decoder_schema(r->decoder, out, error) : code;
 }
 
 static int reader_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
@@ -250,16 +251,16 @@ static int reader_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 {
     struct socket_reader *r = ctx;
     struct uva_batch out = {0};
-    struct uva__item *item = NULL;
+    struct uva__ipc_item *item = NULL;
     char *metadata = NULL;
-    int code = uva__decoder_take(r->decoder, uva__envelope_message(&in->data),
-                                 &item, error);
+    int code = uva__ipc_decoder_take(
+        r->decoder, uva__message_batch_message(&in->data), &item, error);
 
     if (item == NULL)
         return code;
-    metadata = uva__item_take_metadata(item);
-    code = uva__item_decode(item, &out.data, error);
-    uva__item_free(item);
+    metadata = uva__ipc_item_take_metadata(item);
+    code = uva__ipc_item_decode(item, &out.data, error);
+    uva__ipc_item_free(item);
     out.metadata = metadata;
     if (code == 0)
         code = emit(emitter, &out);
@@ -295,12 +296,12 @@ static struct socket_reader *reader_new(struct uv_stream_s *socket,
     if (r == NULL)
         return NULL;
     atomic_init(&r->users, 2);
-    r->decoder = uva__decoder_new(options->max_bytes);
+    r->decoder = uva__ipc_decoder_new(options->max_bytes);
     if (r->decoder == NULL) {
         free(r);
         return NULL;
     }
-    uva__framer_init(&r->loop.framer, uva__decoder_limit(r->decoder));
+    uva__ipc_framer_init(&r->loop.framer, uva__ipc_decoder_limit(r->decoder));
     r->loop.socket = socket;
     r->loop.any_end = options->any_end;
     r->loop.on_released = options->on_released;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text that grows at its end, and how CSV and JSON quote. cell.h decides on the
- * content. */
+/* Text that grows at its end, and how CSV and JSON quote. text_value.h decides
+ * on the content. */
 #ifndef UVA_IO_TEXT_H
 #define UVA_IO_TEXT_H
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches as lines of text: CSV, and JSON with an object a line. cell.h writes
- * the values. After its start an encoder does not change, but for a hint that
- * is atomic, so that several threads may encode batches. */
+/* Batches as lines of text: CSV, and JSON with an object a line. text_value.h
+ * writes the values. After its start an encoder does not change, but for a hint
+ * that is atomic, so that several threads may encode batches. */
 #include "io/text_encoder.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/cell.h"
 #include "io/encoder.h"
-#include "io/part.h"
+#include "io/encoder_part.h"
+#include "io/text_value.h"
 #include "uvarrow/arrow.h"
 
 struct text_encoder {
-    struct uva_encoder encoder; /* first */
-    struct ArrowSchema schema;  /* owns: a copy, which `root` borrows */
-    struct uva__field root;     /* the struct with the columns */
-    struct uva__csv_style csv;  /* its text of nulls is behind this struct */
+    struct uva_encoder encoder;  /* first */
+    struct ArrowSchema schema;   /* owns: a copy, which `root` borrows */
+    struct uva__text_field root; /* the struct with the columns */
+    struct uva__csv_style csv;   /* its text of nulls is behind this struct */
     bool is_json;
     bool has_header;          /* of CSV */
     atomic_size_t bytes_hint; /* size of the largest text so far */
@@ -102,10 +102,10 @@ static void csv_put_row(const struct text_encoder *encoder,
 {
     for (int64_t i = 0; i < encoder->root.n_children; i++) {
         const struct ArrowArray *column = array->children[i];
-        const struct uva__cell cell = {&encoder->root.children[i], column,
-                                       row + column->offset};
+        const struct uva__text_value cell = {&encoder->root.children[i], column,
+                                             row + column->offset};
 
-        uva__cell_put_csv(cell, &encoder->csv, out);
+        uva__text_value_put_csv(cell, &encoder->csv, out);
         uva__text_put_char(out, encoder->csv.delimiter);
     }
     csv_end_line(encoder, out);
@@ -115,7 +115,8 @@ static void json_put_row(const struct text_encoder *encoder,
                          const struct ArrowArray *array, int64_t row,
                          struct uva__text *out)
 {
-    uva__cell_put_json((struct uva__cell){&encoder->root, array, row}, out);
+    uva__text_value_put_json(
+        (struct uva__text_value){&encoder->root, array, row}, out);
     uva__text_put_char(out, '\n');
 }
 
@@ -154,17 +155,18 @@ static void text_write(struct text_encoder *encoder,
  * empty part. */
 static int text_give(struct uva__text *text, struct uva_encoder_part *out)
 {
-    struct uva__part_draft draft = {0};
+    struct uva__encoder_part_draft draft = {0};
     bool complete = !text->failed;
 
     *out = (struct uva_encoder_part){0};
     if (complete && text->size > 0) {
-        complete = uva__part_take(&draft, text->data, (int64_t)text->size);
+        complete =
+            uva__encoder_part_take(&draft, text->data, (int64_t)text->size);
         if (complete)
             text->data = NULL; /* the draft's */
-        complete = complete && uva__part_finish(&draft, NULL, out) == 0;
+        complete = complete && uva__encoder_part_finish(&draft, NULL, out) == 0;
     }
-    uva__part_fini(&draft);
+    uva__encoder_part_fini(&draft);
     uva__text_fini(text);
     return complete ? 0 : ENOMEM;
 }
@@ -209,7 +211,7 @@ static int text_encoder_batch(struct uva_encoder *base,
 {
     struct text_encoder *encoder = (struct text_encoder *)base;
     struct uva__text text = {0};
-    int code = uva__field_check(&encoder->root, &batch->array, error);
+    int code = uva__text_field_check(&encoder->root, &batch->array, error);
 
     if (code == 0)
         code = text_check_rows(&batch->array, error);
@@ -226,7 +228,7 @@ static void text_encoder_free(struct uva_encoder *base)
 {
     struct text_encoder *encoder = (struct text_encoder *)base;
 
-    uva__field_fini(&encoder->root);
+    uva__text_field_fini(&encoder->root);
     uva_schema_release(&encoder->schema);
     free(encoder);
 }
@@ -256,7 +258,8 @@ static int text_read_schema(struct text_encoder *encoder,
                              "the schema has the format '%.64s', and is no "
                              "struct of columns",
                              encoder->schema.format);
-    return uva__field_init(&encoder->root, &encoder->schema, is_loose, error);
+    return uva__text_field_init(&encoder->root, &encoder->schema, is_loose,
+                                error);
 }
 
 int uva__text_encoder_new(const struct ArrowSchema *schema,

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/encode_stage.h"
 #include "io/encoder.h"
-#include "io/parcel.h"
 #include "uvarrow/arrow.h"
 
 enum { HIGH_BYTES = 1 << 20 };
@@ -164,7 +164,7 @@ void uva__writer_written(struct uva__write_op *op, int code)
  * its cancel ends the stream; or ENOMEM. */
 static int writer_write(struct uva__writer *w, struct ArrowDeviceArray *data)
 {
-    const struct uva_encoder_part *part = uva__parcel_part(data);
+    const struct uva_encoder_part *part = uva__encode_stage_part(data);
     struct uva__write_op *op;
     int code;
 
@@ -188,7 +188,7 @@ static int writer_write(struct uva__writer *w, struct ArrowDeviceArray *data)
 static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct ArrowDeviceArray first;
-    int code = uva__parcel_first(info->schema, &first);
+    int code = uva__encode_stage_first(info->schema, &first);
 
     if (code == 0 && uva_array_is_live(&first))
         code = writer_write(ctx, &first);
@@ -198,7 +198,7 @@ static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
-    const bool is_batch = uva__parcel_is_batch(&batch->data);
+    const bool is_batch = uva__encode_stage_is_batch(&batch->data);
     int code = writer_write(w, &batch->data);
 
     if (code == 0 && is_batch)
@@ -294,7 +294,7 @@ int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
     if (w->options.low_bytes == 0)
         w->options.low_bytes = w->options.high_bytes / 4;
     w->users = 1;
-    code = uva__parcel_stage(stream, options);
+    code = uva__encode_stage_add(stream, options);
     if (code == ENOMEM)
         code = uva_error_set(error, code, "out of memory");
     else

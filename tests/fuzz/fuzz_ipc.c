@@ -12,7 +12,7 @@
 #include <uv.h>
 
 #include "fuzz/fuzz_input.h"
-#include "io/decoder.h"
+#include "io/ipc_decoder.h"
 #include "io/ipc_type.h"
 #include "support/every_type.h"
 #include "support/plain_tree.h"
@@ -235,18 +235,19 @@ static void check_error(int code, const struct uva_error *error)
     fuzz_trace("decoder", error->message, code);
 }
 
-static void check_item(struct uva__item *item, const struct ArrowSchema *schema)
+static void check_item(struct uva__ipc_item *item,
+                       const struct ArrowSchema *schema)
 {
     struct ArrowDeviceArray batch, both;
     struct uva_error error = {0};
-    char *metadata = uva__item_take_metadata(item);
+    char *metadata = uva__ipc_item_take_metadata(item);
     size_t size = 0;
     int64_t bytes;
-    int code = uva__item_decode(item, &batch, &error);
+    int code = uva__ipc_item_decode(item, &batch, &error);
 
     FUZZ_RULE(metadata == NULL || uva_metadata_size(metadata, &size) == 0);
     free(metadata);
-    uva__item_free(item);
+    uva__ipc_item_free(item);
     if (code != 0) {
         check_error(code, &error);
         return;
@@ -264,22 +265,22 @@ static void check_item(struct uva__item *item, const struct ArrowSchema *schema)
 }
 
 /* Takes a message. Whether there may be more. */
-static bool play_message(struct uva__framer *framer,
-                         struct uva__decoder *decoder,
+static bool play_message(struct uva__ipc_framer *framer,
+                         struct uva__ipc_decoder *decoder,
                          struct ArrowSchema *schema)
 {
     struct uva_error error = {0};
     struct uva__message message;
-    struct uva__item *item = NULL;
+    struct uva__ipc_item *item = NULL;
     int code;
 
-    uva__framer_take(framer, &message);
+    uva__ipc_framer_take(framer, &message);
     if (schema->release == NULL) {
-        code = uva__decoder_begin(decoder, &message, &error);
+        code = uva__ipc_decoder_begin(decoder, &message, &error);
         if (code == 0)
-            FUZZ_RULE(uva__decoder_schema(decoder, schema, &error) == 0);
+            FUZZ_RULE(uva__ipc_decoder_schema(decoder, schema, &error) == 0);
     } else {
-        code = uva__decoder_take(decoder, &message, &item, &error);
+        code = uva__ipc_decoder_take(decoder, &message, &item, &error);
     }
     uva__message_fini(&message);
     if (code != 0)
@@ -292,44 +293,44 @@ static bool play_message(struct uva__framer *framer,
 /* Reads a stream. */
 static void play_stream(const uint8_t *data, size_t size)
 {
-    struct uva__decoder *decoder = uva__decoder_new(LIMIT);
+    struct uva__ipc_decoder *decoder = uva__ipc_decoder_new(LIMIT);
     struct ArrowSchema schema = {0};
     struct uva_error error = {0};
-    struct uva__framer framer;
+    struct uva__ipc_framer framer;
     bool goes_on = decoder != NULL;
     size_t at = 0;
 
     FUZZ_RULE(decoder != NULL);
-    uva__framer_init(&framer, LIMIT);
-    while (goes_on && at < size && framer.state < UVA__FRAMER_FULL) {
+    uva__ipc_framer_init(&framer, LIMIT);
+    while (goes_on && at < size && framer.state < UVA__IPC_FRAMER_FULL) {
         uint8_t *to;
         size_t want;
         int code;
 
-        uva__framer_want(&framer, &to, &want);
+        uva__ipc_framer_want(&framer, &to, &want);
         FUZZ_RULE(want > 0 && want <= LIMIT);
         if (want > size - at)
             want = size - at;
         memcpy(to, data + at, want);
         at += want;
-        code = uva__framer_add(&framer, want, &error);
+        code = uva__ipc_framer_add(&framer, want, &error);
         if (code != 0)
             check_error(code, &error);
         goes_on = code == 0;
-        if (goes_on && framer.state == UVA__FRAMER_FULL)
+        if (goes_on && framer.state == UVA__IPC_FRAMER_FULL)
             goes_on = play_message(&framer, decoder, &schema);
     }
-    if (goes_on && uva__framer_end(&framer, true, &error) != 0)
+    if (goes_on && uva__ipc_framer_end(&framer, true, &error) != 0)
         check_error(error.code, &error);
-    uva__framer_fini(&framer);
+    uva__ipc_framer_fini(&framer);
     uva_schema_release(&schema);
-    uva__decoder_free(decoder);
+    uva__ipc_decoder_free(decoder);
 }
 
 /* Reads the footer of a file. */
 static void play_footer(const uint8_t *data, size_t size)
 {
-    struct uva__decoder *decoder = uva__decoder_new(LIMIT);
+    struct uva__ipc_decoder *decoder = uva__ipc_decoder_new(LIMIT);
     struct uva__ipc_footer footer;
     struct uva_error error = {0};
 
@@ -338,10 +339,10 @@ static void play_footer(const uint8_t *data, size_t size)
         for (size_t i = 0; i < footer.batches.count; i++)
             fuzz_sum +=
                 (uint64_t)uva__ipc_place_read(&footer.batches, i).offset;
-        if (uva__decoder_begin_file(decoder, &footer, &error) == 0)
+        if (uva__ipc_decoder_begin_file(decoder, &footer, &error) == 0)
             fuzz_sum++;
     }
-    uva__decoder_free(decoder);
+    uva__ipc_decoder_free(decoder);
 }
 
 /* ---- templates ---------------------------------------------------------- */

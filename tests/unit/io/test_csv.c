@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "io/number.h"
 #include "io/text.h"
+#include "io/text_number.h"
 #include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -258,7 +258,7 @@ END_TEST
 START_TEST(reals_read_back_as_they_were)
 {
     double tens[16] = {1};
-    char text[UVA__NUMBER_ROOM];
+    char text[UVA__TEXT_NUMBER_ROOM];
     unsigned seed = 1;
     int i, k;
 
@@ -276,13 +276,13 @@ START_TEST(reals_read_back_as_they_were)
         memcpy(&d, &bits, sizeof(d));
         if (i % 2 != 0)
             d = (double)(bits % 100000000) / tens[bits >> 60];
-        *uva__number_put_double(text, d) = '\0';
+        *uva__text_number_put_double(text, d) = '\0';
         ck_assert_msg(isnan(d) || strtod(text, NULL) == d, "%s %a", text, d);
         narrow = (uint32_t)bits;
         memcpy(&f, &narrow, sizeof(f));
         if (i % 2 != 0)
             f = (float)d;
-        *uva__number_put_float(text, f) = '\0';
+        *uva__text_number_put_float(text, f) = '\0';
         ck_assert_msg(isnan(f) || strtof(text, NULL) == f, "%s %a", text,
                       (double)f);
     }

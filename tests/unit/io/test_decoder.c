@@ -5,7 +5,7 @@
  * order that a test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries
  * the rest. */
 #define _GNU_SOURCE /* memmem() */
-#include "io/decoder.h"
+#include "io/ipc_decoder.h"
 
 #include <check.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static uint8_t bytes[ROOM];
 static size_t size;
 static struct uva__message messages[MOST]; /* of the stream in `bytes` */
 static int count;
-static struct uva__decoder *decoder;
+static struct uva__ipc_decoder *decoder;
 
 static void set_up(void)
 {
@@ -46,7 +46,7 @@ static void forget_messages(void)
 static void tear_down(void)
 {
     forget_messages();
-    uva__decoder_free(decoder);
+    uva__ipc_decoder_free(decoder);
     ck_assert_int_eq(plain_live(), 0);
 }
 
@@ -121,26 +121,26 @@ static void encode(struct uva_encoder **encoder, struct ArrowSchema *schema,
 /* Cuts the bytes into messages. */
 static void cut(void)
 {
-    struct uva__framer framer;
+    struct uva__ipc_framer framer;
     size_t at = 0;
 
     forget_messages();
-    uva__framer_init(&framer, LIMIT);
+    uva__ipc_framer_init(&framer, LIMIT);
     while (at < size) {
         uint8_t *to;
         size_t want;
 
-        uva__framer_want(&framer, &to, &want);
+        uva__ipc_framer_want(&framer, &to, &want);
         memcpy(to, bytes + at, want);
         at += want;
-        ck_assert_msg(uva__framer_add(&framer, want, &error) == 0, "%s",
+        ck_assert_msg(uva__ipc_framer_add(&framer, want, &error) == 0, "%s",
                       error.message);
-        if (framer.state == UVA__FRAMER_FULL) {
+        if (framer.state == UVA__IPC_FRAMER_FULL) {
             ck_assert_int_lt(count, MOST);
-            uva__framer_take(&framer, &messages[count++]);
+            uva__ipc_framer_take(&framer, &messages[count++]);
         }
     }
-    uva__framer_fini(&framer);
+    uva__ipc_framer_fini(&framer);
 }
 
 /* Encodes one batch and cuts that. */
@@ -171,10 +171,10 @@ static void patch(int message, uint64_t from, uint64_t to)
 
 static int begin(int64_t limit)
 {
-    uva__decoder_free(decoder);
-    decoder = uva__decoder_new(limit);
+    uva__ipc_decoder_free(decoder);
+    decoder = uva__ipc_decoder_new(limit);
     ck_assert_ptr_nonnull(decoder);
-    return uva__decoder_begin(decoder, &messages[0], &error);
+    return uva__ipc_decoder_begin(decoder, &messages[0], &error);
 }
 
 /* Takes a message, of which more are made by sharing. Gives the array of a
@@ -182,17 +182,17 @@ static int begin(int64_t limit)
 static int take(int message, struct ArrowDeviceArray *out)
 {
     struct uva__message again = messages[message];
-    struct uva__item *item = NULL;
+    struct uva__ipc_item *item = NULL;
     int code;
 
-    (void)uva__blob_acquire(again.head);
+    (void)uva__shared_bytes_acquire(again.head);
     if (again.body != NULL)
-        (void)uva__blob_acquire(again.body);
-    code = uva__decoder_take(decoder, &again, &item, &error);
+        (void)uva__shared_bytes_acquire(again.body);
+    code = uva__ipc_decoder_take(decoder, &again, &item, &error);
     uva__message_fini(&again);
     if (code == 0 && item != NULL)
-        code = uva__item_decode(item, out, &error);
-    uva__item_free(item);
+        code = uva__ipc_item_decode(item, out, &error);
+    uva__ipc_item_free(item);
     return code;
 }
 
@@ -381,7 +381,7 @@ START_TEST(bodies_of_values_have_a_limit)
 {
     struct uva_encoder *encoder = NULL;
     struct ArrowDeviceArray batch = {0};
-    struct uva__blob *larger = uva__blob_new(LIMIT / 3), *body;
+    struct uva__shared_bytes *larger = uva__shared_bytes_new(LIMIT / 3), *body;
 
     nested(&encoder, 4, 3);
     uva_encoder_free(encoder);
@@ -391,7 +391,7 @@ START_TEST(bodies_of_values_have_a_limit)
     ck_assert_ptr_nonnull(larger);
     memset(larger->bytes, 0, larger->size);
     memcpy(larger->bytes, body->bytes, body->size);
-    uva__blob_release(body);
+    uva__shared_bytes_release(body);
     messages[2].body = larger;
     ck_assert_int_eq(begin(LIMIT), 0);
     for (int i = 1; i < 3; i++)
@@ -819,8 +819,8 @@ static void tagged(size_t pairs, size_t length)
     uva__flatbuffer_set(&flat, 0, 2, 4);
     uva__flatbuffer_set(&flat, 1, 1, 3);
     uva__flatbuffer_finish(&flat, uva__flatbuffer_end_table(&flat));
-    uva__blob_release(messages[1].head);
-    messages[1].head = uva__blob_new(flat.used);
+    uva__shared_bytes_release(messages[1].head);
+    messages[1].head = uva__shared_bytes_new(flat.used);
     ck_assert_ptr_nonnull(messages[1].head);
     memcpy(messages[1].head->bytes, uva__flatbuffer_bytes(&flat), flat.used);
     uva__flatbuffer_fini(&flat);
@@ -852,13 +852,13 @@ static int decode_all(void)
     struct ArrowSchema schema = {0};
     int code;
 
-    uva__decoder_free(decoder);
-    decoder = uva__decoder_new(0);
+    uva__ipc_decoder_free(decoder);
+    decoder = uva__ipc_decoder_new(0);
     if (decoder == NULL)
         return ENOMEM;
-    code = uva__decoder_begin(decoder, &messages[0], &error);
+    code = uva__ipc_decoder_begin(decoder, &messages[0], &error);
     if (code == 0)
-        code = uva__decoder_schema(decoder, &schema, &error);
+        code = uva__ipc_decoder_schema(decoder, &schema, &error);
     uva_schema_release(&schema);
     for (int i = 1; i < count && code == 0; i++) {
         struct ArrowDeviceArray batch = {0};

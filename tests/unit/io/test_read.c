@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <uv.h>
 
-#include "io/flatbuffer_table.h"
-#include "io/ipc_message.h"
+#include "io/flatbuffer_reader.h"
+#include "io/ipc_write_header.h"
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
 #include "support/fixture.h"

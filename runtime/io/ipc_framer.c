@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* prefix -> header -> body -> full -> (taken) prefix ... -> over. An empty body
+ * is skipped. Streams from before Arrow 0.15 have no marker in front of the
+ * size, and are refused. */
+#include "io/ipc_framer.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t magic[8] = "ARROW1";
+
+void uva__ipc_framer_init(struct uva__ipc_framer *framer, int64_t max_bytes)
+{
+    *framer = (struct uva__ipc_framer){.max_bytes = max_bytes};
+}
+
+void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset)
+{
+    framer->offset = framer->message.offset = offset;
+    framer->state = UVA__IPC_FRAMER_PREFIX;
+    framer->done = 0;
+}
+
+void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
+                          size_t *size)
+{
+    const struct uva__message *message = &framer->message;
+
+    assert(framer->state < UVA__IPC_FRAMER_FULL);
+    if (framer->state == UVA__IPC_FRAMER_PREFIX) {
+        *to = framer->prefix;
+        *size = sizeof(framer->prefix);
+    } else if (framer->state == UVA__IPC_FRAMER_HEAD) {
+        *to = message->head->bytes;
+        *size = message->head->size;
+    } else {
+        *to = message->body->bytes;
+        *size = message->body->size;
+    }
+    *to += framer->done;
+    *size -= framer->done;
+}
+
+/* ---- what was read ------------------------------------------------------ */
+
+static int framer_too_large(const struct uva__ipc_framer *framer,
+                            const char *what, int64_t size,
+                            struct uva_error *error)
+{
+    return uva_error_set(error, EMSGSIZE,
+                         "%s of %" PRId64 " bytes: at most %" PRId64
+                         " are allowed (max_bytes)",
+                         what, size, framer->max_bytes);
+}
+
+static int framer_room(struct uva__shared_bytes **shared, int64_t size,
+                       struct uva_error *error)
+{
+    *shared = uva__shared_bytes_new((size_t)size);
+    return *shared != NULL ? 0 : uva_error_set(error, ENOMEM, "out of memory");
+}
+
+static int framer_add_prefix(struct uva__ipc_framer *framer,
+                             struct uva_error *error)
+{
+    const uint8_t *prefix = framer->prefix;
+    const int64_t size = (int32_t)uva__table_load(prefix + 4, 4);
+
+    if (framer->message.offset == 0 && memcmp(prefix, magic, 8) == 0) {
+        framer->is_file = true;
+        framer->message.offset = framer->offset;
+        return 0;
+    }
+    if (uva__table_load(prefix, 4) != UINT32_MAX)
+        return uva_error_set(error, EPROTO,
+                             "it begins with %02x %02x %02x %02x, not with ff "
+                             "ff ff ff: this is no Arrow IPC, or from before "
+                             "Arrow 0.15",
+                             prefix[0], prefix[1], prefix[2], prefix[3]);
+    framer->message.head_size = 8 + size;
+    framer->state = size == 0 ? UVA__IPC_FRAMER_OVER : UVA__IPC_FRAMER_HEAD;
+    if (size < 0)
+        return uva_error_set(error, EPROTO, "a header of %" PRId64 " bytes",
+                             size);
+    if (size > framer->max_bytes)
+        return framer_too_large(framer, "a header", size, error);
+    return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
+}
+
+static int framer_add_head(struct uva__ipc_framer *framer,
+                           struct uva_error *error)
+{
+    struct uva__message *message = &framer->message;
+    struct uva__ipc_head head;
+    int code = uva__ipc_head_read(message->head->bytes, message->head->size,
+                                  &head, error);
+
+    if (code != 0)
+        return code;
+    if (head.body_size > framer->max_bytes - (int64_t)message->head->size)
+        return framer_too_large(framer, "a body", head.body_size, error);
+    framer->state =
+        head.body_size == 0 ? UVA__IPC_FRAMER_FULL : UVA__IPC_FRAMER_BODY;
+    return head.body_size == 0
+               ? 0
+               : framer_room(&message->body, head.body_size, error);
+}
+
+int uva__ipc_framer_add(struct uva__ipc_framer *framer, size_t size,
+                        struct uva_error *error)
+{
+    uint8_t *to;
+    size_t left;
+    int code = 0;
+
+    framer->done += size;
+    framer->offset += (int64_t)size;
+    uva__ipc_framer_want(framer, &to, &left);
+    if (left > 0)
+        return 0;
+    framer->done = 0;
+    if (framer->state == UVA__IPC_FRAMER_PREFIX)
+        code = framer_add_prefix(framer, error);
+    else if (framer->state == UVA__IPC_FRAMER_HEAD)
+        code = framer_add_head(framer, error);
+    else
+        framer->state = UVA__IPC_FRAMER_FULL;
+    return code == 0 ? 0 : uva__message_fail(&framer->message, error);
+}
+
+int uva__ipc_framer_end(const struct uva__ipc_framer *framer, bool any_end,
+                        struct uva_error *error)
+{
+    const bool is_between =
+        framer->state == UVA__IPC_FRAMER_PREFIX && framer->done == 0;
+
+    if (framer->state == UVA__IPC_FRAMER_OVER ||
+        (is_between && any_end && framer->message.number > 0))
+        return 0;
+    if (is_between && framer->message.number > 0)
+        return uva_error_set(error, EPROTO,
+                             "Arrow IPC: the input ends at byte %" PRId64
+                             ", behind message %" PRId64
+                             ", without the marker of the end",
+                             framer->offset, framer->message.number - 1);
+    return uva_error_set(error, EPROTO,
+                         "Arrow IPC: the input ends at byte %" PRId64
+                         ", inside of message %" PRId64,
+                         framer->offset, framer->message.number);
+}
+
+void uva__ipc_framer_take(struct uva__ipc_framer *framer,
+                          struct uva__message *out)
+{
+    *out = framer->message;
+    framer->message = (struct uva__message){.number = out->number + 1,
+                                            .offset = framer->offset};
+    framer->state = UVA__IPC_FRAMER_PREFIX;
+}
+
+void uva__ipc_framer_give_back(struct uva__ipc_framer *framer,
+                               struct uva__message *message)
+{
+    framer->message = *message;
+    *message = (struct uva__message){0};
+    framer->state = UVA__IPC_FRAMER_FULL;
+}
+
+void uva__ipc_framer_fini(struct uva__ipc_framer *framer)
+{
+    uva__message_fini(&framer->message);
+}
+
+void uva__message_fini(struct uva__message *message)
+{
+    uva__shared_bytes_release(message->head);
+    uva__shared_bytes_release(message->body);
+    *message = (struct uva__message){0};
+}
+
+int uva__message_fail(const struct uva__message *message,
+                      struct uva_error *error)
+{
+    static const char name[] = "Arrow IPC: ";
+    const bool is_named = strncmp(error->message, name, sizeof(name) - 1) == 0;
+    char text[sizeof(error->message)];
+
+    (void)snprintf(text, sizeof(text), "%s",
+                   error->message + (is_named ? sizeof(name) - 1 : 0));
+    return uva_error_set(error, error->code,
+                         "Arrow IPC: message %" PRId64 " at byte %" PRId64
+                         ": %s",
+                         message->number, message->offset, text);
+}

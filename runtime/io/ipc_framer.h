@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cuts what is read into messages: 8 bytes with the size of a header, the
+ * header, its body. Exactly the bytes that belong to the stream are wanted, and
+ * each lands where it stays. */
+#ifndef UVA_IO_IPC_FRAMER_H
+#define UVA_IO_IPC_FRAMER_H
+
+#include "io/ipc_read_header.h"
+#include "io/shared_bytes.h"
+
+/* A message; zeroes: none. */
+struct uva__message {
+    struct uva__shared_bytes *head; /* owns */
+    struct uva__shared_bytes *body; /* owns; NULL: an empty one */
+    int64_t number;                 /* from 0 */
+    int64_t offset;                 /* of its first byte */
+    int64_t head_size;              /* with the 8 bytes in front */
+};
+
+enum uva__ipc_framer_state {
+    UVA__IPC_FRAMER_PREFIX, /* the 8 bytes in front of a header are wanted */
+    UVA__IPC_FRAMER_HEAD,   /* the header is */
+    UVA__IPC_FRAMER_BODY,   /* the body is */
+    UVA__IPC_FRAMER_FULL,   /* a message is complete: to be taken */
+    UVA__IPC_FRAMER_OVER    /* the end was marked */
+};
+
+struct uva__ipc_framer {
+    enum uva__ipc_framer_state state;
+    int64_t max_bytes; /* the most that a message may have */
+    int64_t offset;    /* of the next byte */
+    size_t done;       /* bytes of the prefix, header or body */
+    uint8_t prefix[8];
+    bool is_file;                /* began with the magic of files */
+    struct uva__message message; /* owns: the one in work */
+};
+
+/* Starts with the first byte of a stream or file. Thread: any one at a time, as
+ * for all of these. */
+void uva__ipc_framer_init(struct uva__ipc_framer *framer, int64_t max_bytes);
+
+/* Goes on with a message at another place. */
+void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset);
+
+/* Gives where the next bytes go, and how many: in the first three states. */
+void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
+                          size_t *size);
+
+/* Notes that `size` bytes were put there. Returns 0; EPROTO, ENOTSUP; EMSGSIZE
+ * for a message above the limit; ENOMEM. */
+UVA_MUST_CHECK int uva__ipc_framer_add(struct uva__ipc_framer *framer,
+                                       size_t size, struct uva_error *error);
+
+/* Notes that there are no more bytes. Returns 0 if the stream may end here; or
+ * EPROTO. */
+UVA_MUST_CHECK int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
+                                       bool any_end, struct uva_error *error);
+
+/* Takes the message that is complete. */
+void uva__ipc_framer_take(struct uva__ipc_framer *framer,
+                          struct uva__message *out);
+
+/* Undoes the last take. */
+void uva__ipc_framer_give_back(struct uva__ipc_framer *framer,
+                               struct uva__message *message);
+
+void uva__ipc_framer_fini(struct uva__ipc_framer *framer);
+
+/* Releases what a message owns, and leaves zeroes. Thread: any. */
+void uva__message_fini(struct uva__message *message);
+
+/* Puts in front of an error's text which message it is about. Returns the code.
+ */
+int uva__message_fail(const struct uva__message *message,
+                      struct uva_error *error);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One walk down the plan: each field takes the next node of the header, and the
+ * next buffers. All structs and copied buffers lie in blocks of one owner,
+ * which counts the arrays that are not released, since each child may be moved
+ * out and outlive the rest. */
+#include "io/ipc_read_body.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/ipc_bits.h"
+#include "io/ipc_check.h"
+#include "io/ipc_compress.h"
+#include "uvarrow/arrow.h"
+
+enum { PREFIX = 8, ALIGN = 8, FIRST_BUFFERS = 3 };
+
+/* More rows are refused: so no size in bits or bytes overflows. */
+#define MOST_ROWS (INT64_C(1) << 48)
+
+/* What arrays borrow from. */
+struct array_owner {
+    atomic_int_least64_t users;     /* arrays that are not released, and one */
+    struct uva__shared_bytes *body; /* owns */
+    struct uva__ipc_block *blocks;  /* owns */
+};
+
+/* The walk. */
+struct array_walk {
+    const struct uva__ipc_input *source; /* borrows */
+    struct array_owner *owner;           /* borrows */
+    size_t node, buffer, variadic;       /* the next ones */
+    int64_t left;                        /* bytes to decompress to */
+    const struct uva__ipc_field *field;  /* the one in work */
+    struct uva_error *error;             /* borrows */
+};
+
+/* A buffer that was taken from the body. */
+struct array_buffer {
+    const void *data; /* borrows from the owner; not NULL */
+    int64_t size;
+};
+
+/* For buffers without bytes; larger than any single item. */
+static const uint64_t zeroes[8];
+
+static int array_fail(const struct array_walk *w, int code, const char *what)
+{
+    const struct ArrowSchema *schema = w->field->schema;
+
+    return uva_error_set(w->error, code, "field '%.64s' (%.64s): %s",
+                         schema->name == NULL ? "" : schema->name,
+                         schema->format, what);
+}
+
+/* ---- the owner ---------------------------------------------------------- */
+
+static void array_owner_release(struct array_owner *owner)
+{
+    struct uva__ipc_block *blocks;
+
+    if (atomic_fetch_sub_explicit(&owner->users, 1, memory_order_acq_rel) != 1)
+        return;
+    blocks = owner->blocks;
+    uva__shared_bytes_release(owner->body);
+    free(owner);
+    uva__ipc_blocks_free(blocks);
+}
+
+static struct array_owner *array_owner_new(struct uva__shared_bytes *body)
+{
+    struct array_owner *owner = malloc(sizeof(*owner));
+
+    if (owner == NULL)
+        return NULL;
+    atomic_init(&owner->users, 1);
+    owner->body = body == NULL ? NULL : uva__shared_bytes_acquire(body);
+    owner->blocks = NULL;
+    return owner;
+}
+
+static void array_release(struct ArrowArray *array)
+{
+    struct array_owner *owner = array->private_data;
+
+    for (int64_t i = 0; i < array->n_children; i++) {
+        struct ArrowArray *child = array->children[i];
+
+        if (child != NULL && child->release != NULL)
+            child->release(child);
+    }
+    if (array->dictionary != NULL && array->dictionary->release != NULL)
+        array->dictionary->release(array->dictionary);
+    array->release = NULL;
+    array_owner_release(owner);
+}
+
+static void *array_room(struct array_walk *w, size_t size)
+{
+    void *room = uva__ipc_block_new(&w->owner->blocks, size);
+
+    if (room == NULL)
+        (void)uva_error_set(w->error, ENOMEM, "out of memory");
+    return room;
+}
+
+/* Makes an array that can be released from now on. */
+static int array_begin(struct array_walk *w, int64_t n_buffers,
+                       int64_t n_children, struct ArrowArray *array)
+{
+    const size_t size = (size_t)(n_buffers + n_children) * sizeof(void *);
+    void **room = array_room(w, size);
+
+    if (room == NULL)
+        return ENOMEM;
+    memset(room, 0, size);
+    *array = (struct ArrowArray){.n_buffers = n_buffers,
+                                 .n_children = n_children,
+                                 .buffers = (const void **)room,
+                                 .children =
+                                     (struct ArrowArray **)(room + n_buffers),
+                                 .release = array_release,
+                                 .private_data = w->owner};
+    (void)atomic_fetch_add_explicit(&w->owner->users, 1, memory_order_relaxed);
+    return 0;
+}
+
+/* ---- what the header lists ---------------------------------------------- */
+
+/* Takes the next node: the length and the number of nulls. */
+static int array_take_node(struct array_walk *w, struct ArrowArray *array)
+{
+    const struct uva__ipc_parts *parts = w->source->parts;
+    const uint8_t *item;
+
+    if (parts == NULL)
+        return 0;
+    if (w->node >= parts->nodes.count)
+        return array_fail(w, EPROTO, "the header lists too few nodes");
+    item = parts->nodes.items + 16 * w->node++;
+    array->length = (int64_t)uva__table_load(item, 8);
+    array->null_count = (int64_t)uva__table_load(item + 8, 8);
+    if (array->length < 0 || array->length > MOST_ROWS)
+        return array_fail(w, EPROTO, "an impossible length");
+    if (array->null_count < -1 || array->null_count > array->length)
+        return array_fail(w, EPROTO, "an impossible number of nulls");
+    return 0;
+}
+
+/* Decompresses a buffer into memory of the owner. */
+static int array_decompress(struct array_walk *w, struct array_buffer *buffer)
+{
+    const uint8_t *from = buffer->data;
+    const int64_t size = buffer->size;
+    int64_t room;
+    void *to;
+    int code;
+
+    if (size < PREFIX)
+        return array_fail(w, EPROTO, "a compressed buffer is too short");
+    room = (int64_t)uva__table_load(from, 8);
+    buffer->data = from + PREFIX;
+    buffer->size = size - PREFIX;
+    if (room == -1)
+        return 0;
+    if (room < 0)
+        return array_fail(w, EPROTO, "a compressed buffer of negative size");
+    if (room > w->left)
+        return array_fail(w, EMSGSIZE,
+                          "too large when decompressed (max_bytes)");
+    w->left -= room;
+    to = array_room(w, (size_t)room);
+    if (to == NULL)
+        return ENOMEM;
+    code =
+        uva__ipc_decompress(w->source->parts->codec, to, (size_t)room,
+                            from + PREFIX, (size_t)(size - PREFIX), w->error);
+    buffer->data = to;
+    buffer->size = room;
+    return code;
+}
+
+/* Takes the next buffer, of at least `least` bytes. */
+static int array_take_buffer(struct array_walk *w, int64_t least,
+                             struct array_buffer *out)
+{
+    const struct uva__ipc_parts *parts = w->source->parts;
+    const struct uva__shared_bytes *body = w->source->body;
+    const int64_t room = body == NULL ? 0 : (int64_t)body->size;
+    const uint8_t *item;
+    int64_t offset;
+    int code;
+
+    *out = (struct array_buffer){.data = zeroes};
+    if (parts == NULL)
+        return 0;
+    if (w->buffer >= parts->buffers.count)
+        return array_fail(w, EPROTO, "the header lists too few buffers");
+    item = parts->buffers.items + 16 * w->buffer++;
+    offset = (int64_t)uva__table_load(item, 8);
+    out->size = (int64_t)uva__table_load(item + 8, 8);
+    if (out->size < 0 || offset < 0 || offset > room ||
+        out->size > room - offset)
+        return array_fail(w, EPROTO, "a buffer lies outside of the body");
+    if (offset % ALIGN != 0)
+        return array_fail(w, EPROTO, "a buffer does not begin where 8 divides");
+    if (out->size > 0) {
+        out->data = body->bytes + offset;
+        code = parts->codec == UVA__IPC_PLAIN ? 0 : array_decompress(w, out);
+        if (code != 0)
+            return code;
+    }
+    if (out->size < least)
+        return array_fail(w, EPROTO, "a buffer is too short");
+    if (out->size == 0)
+        out->data = zeroes;
+    return 0;
+}
+
+/* Takes the buffer `i` of an array. */
+static int array_take(struct array_walk *w, struct ArrowArray *array, int i,
+                      int64_t least)
+{
+    struct array_buffer buffer;
+    const int code = array_take_buffer(w, least, &buffer);
+
+    array->buffers[i] = buffer.data;
+    return code;
+}
+
+/* Takes the bitmap, and counts what is null. */
+static int array_take_validity(struct array_walk *w, struct ArrowArray *array)
+{
+    struct array_buffer buffer;
+    const int code = array_take_buffer(w, 0, &buffer);
+    int64_t zero_bits;
+
+    if (code != 0)
+        return code;
+    if (buffer.size == 0 && array->null_count > 0)
+        return array_fail(w, EPROTO, "nulls without a bitmap");
+    if (buffer.size == 0) {
+        array->null_count = 0;
+        return 0;
+    }
+    if (buffer.size < (array->length + 7) / 8)
+        return array_fail(w, EPROTO, "the bitmap is too short");
+    zero_bits = uva__ipc_bits_zeroes(buffer.data, 0, array->length);
+    if (array->null_count >= 0 && array->null_count != zero_bits)
+        return array_fail(w, EPROTO, "the bitmap has another number of nulls");
+    array->null_count = zero_bits;
+    array->buffers[0] = zero_bits == 0 ? NULL : buffer.data;
+    return 0;
+}
+
+/* ---- buffers by kind ---------------------------------------------------- */
+
+/* The size of `count` items, or INT64_MAX: more than any buffer has. */
+static int64_t array_bytes(int64_t count, int64_t width)
+{
+    return width > 0 && count > INT64_MAX / width ? INT64_MAX : count * width;
+}
+
+/* Takes offsets. Without items they may be missing, and Arrow C++ writes any
+ * first one then: they are left out. */
+static int array_take_offsets(struct array_walk *w, struct ArrowArray *array)
+{
+    const int64_t count = array->length == 0 ? 0 : array->length + 1;
+    const int code =
+        array_take(w, array, 1, array_bytes(count, w->field->width));
+
+    if (array->length == 0)
+        array->buffers[1] = zeroes;
+    return code;
+}
+
+static int array_take_binary(struct array_walk *w, struct ArrowArray *array,
+                             int64_t *data_size)
+{
+    struct array_buffer data;
+    int code = array_take_offsets(w, array);
+
+    if (code == 0)
+        code = array_take_buffer(w, 0, &data);
+    if (code != 0)
+        return code;
+    array->buffers[2] = data.data;
+    *data_size = data.size;
+    return 0;
+}
+
+/* Takes the views, and the data that they refer to, of which the sizes follow
+ * in a buffer of the C data interface. */
+static int array_take_views(struct array_walk *w, struct ArrowArray *array)
+{
+    const int64_t n_data = array->n_buffers - FIRST_BUFFERS;
+    int64_t *sizes = array_room(w, (size_t)(n_data + 1) * sizeof(*sizes));
+    int code = sizes == NULL
+                   ? ENOMEM
+                   : array_take(w, array, 1, array_bytes(array->length, 16));
+
+    for (int64_t i = 0; i < n_data && code == 0; i++) {
+        struct array_buffer data;
+
+        code = array_take_buffer(w, 0, &data);
+        array->buffers[2 + i] = data.data;
+        sizes[i] = data.size;
+    }
+    if (code == 0)
+        array->buffers[array->n_buffers - 1] = sizes;
+    return code;
+}
+
+/* Takes the buffers behind the bitmap. */
+static int array_take_rest(struct array_walk *w, struct ArrowArray *array,
+                           int64_t *data_size)
+{
+    const int32_t width = w->field->width;
+    const int64_t length = array->length;
+    int code;
+
+    switch (w->field->kind) {
+    case UVA__IPC_BITS:
+        return array_take(w, array, 1, (length + 7) / 8);
+    case UVA__IPC_FIXED:
+        return array_take(w, array, 1, array_bytes(length, width));
+    case UVA__IPC_BINARY:
+        return array_take_binary(w, array, data_size);
+    case UVA__IPC_VIEW:
+        return array_take_views(w, array);
+    case UVA__IPC_LIST:
+        return array_take_offsets(w, array);
+    case UVA__IPC_LIST_VIEW:
+        code = array_take(w, array, 1, array_bytes(length, width));
+        return code != 0 ? code
+                         : array_take(w, array, 2, array_bytes(length, width));
+    case UVA__IPC_SPARSE_UNION:
+        return array_take(w, array, 0, length);
+    case UVA__IPC_DENSE_UNION:
+        code = array_take(w, array, 0, length);
+        return code != 0 ? code
+                         : array_take(w, array, 1, array_bytes(length, 4));
+    case UVA__IPC_NULL:
+    case UVA__IPC_FIXED_LIST:
+    case UVA__IPC_STRUCT:
+    case UVA__IPC_RUN_END:
+        break;
+    }
+    return 0;
+}
+
+/* How many buffers an array of the field has; -1: an impossible number. */
+static int64_t array_count_buffers(struct array_walk *w)
+{
+    const struct uva__ipc_parts *parts = w->source->parts;
+    uint64_t n_data = 0;
+
+    if (w->field->kind != UVA__IPC_VIEW)
+        return uva__ipc_type_buffers(w->field->kind);
+    if (parts != NULL) {
+        if (w->variadic >= parts->variadic.count)
+            return -1;
+        n_data = uva__table_load(parts->variadic.items + 8 * w->variadic++, 8);
+        if (n_data > parts->buffers.count - w->buffer)
+            return -1;
+    }
+    return FIRST_BUFFERS + (int64_t)n_data;
+}
+
+/* ---- the walk ----------------------------------------------------------- */
+
+static int array_fill(struct array_walk *w, int32_t at,
+                      struct ArrowArray *array);
+
+static int array_fill_children(struct array_walk *w, int32_t at,
+                               struct ArrowArray *array)
+{
+    const struct uva__ipc_field *fields = w->source->plan->fields;
+    int32_t child = at + 1;
+    int code = 0;
+
+    for (int64_t i = 0; i < array->n_children && code == 0; i++) {
+        struct ArrowArray *made = array_room(w, sizeof(*made));
+
+        if (made == NULL)
+            return ENOMEM;
+        made->release = NULL;
+        array->children[i] = made;
+        code = array_fill(w, child, made);
+        child = fields[child].next;
+    }
+    w->field = &fields[at];
+    return code;
+}
+
+/* Moves the values of the field's dictionary into the array. */
+static int array_fill_dictionary(struct array_walk *w, struct ArrowArray *array)
+{
+    const int32_t dictionary = w->field->dictionary;
+    struct ArrowArray *made;
+    int code = 0;
+
+    if (dictionary < 0)
+        return 0;
+    made = array_room(w, sizeof(*made));
+    if (made == NULL)
+        return ENOMEM;
+    made->release = NULL;
+    array->dictionary = made;
+    if (w->source->values != NULL)
+        return uva_array_to_cpu(&w->source->values[dictionary], made);
+    code = array_fill(w, w->source->plan->dictionaries[dictionary].field, made);
+    return code;
+}
+
+static int array_fill(struct array_walk *w, int32_t at,
+                      struct ArrowArray *array)
+{
+    const struct uva__ipc_field *field = &w->source->plan->fields[at];
+    int64_t n_buffers, data_size = 0;
+    const char *wrong;
+    int code;
+
+    w->field = field;
+    n_buffers = array_count_buffers(w);
+    if (n_buffers < 0)
+        return array_fail(w, EPROTO, "impossible numbers of data buffers");
+    code = array_begin(w, n_buffers, field->n_children, array);
+    if (code == 0)
+        code = array_take_node(w, array);
+    if (code == 0 && uva__ipc_has_validity(field->kind))
+        code = array_take_validity(w, array);
+    else if (field->kind == UVA__IPC_NULL)
+        array->null_count = array->length;
+    else
+        array->null_count = 0;
+    if (code == 0)
+        code = array_take_rest(w, array, &data_size);
+    if (code == 0)
+        code = array_fill_children(w, at, array);
+    if (code == 0)
+        code = array_fill_dictionary(w, array);
+    w->field = field;
+    if (code != 0)
+        return code;
+    wrong = uva__ipc_check(field, array, data_size);
+    return wrong == NULL ? 0 : array_fail(w, EPROTO, wrong);
+}
+
+/* The batch itself has neither a node nor a bitmap in the format. */
+static int array_fill_batch(struct array_walk *w, struct ArrowArray *array)
+{
+    const struct uva__ipc_field *field = w->source->plan->fields;
+    const struct uva__ipc_parts *parts = w->source->parts;
+    int code;
+
+    w->field = field;
+    code = array_begin(w, 1, field->n_children, array);
+    if (code == 0)
+        code = array_fill_children(w, 0, array);
+    array->length = parts->length;
+    if (code == 0 && array->length > MOST_ROWS)
+        return array_fail(w, EPROTO, "an impossible number of rows");
+    for (int64_t i = 0; i < array->n_children && code == 0; i++)
+        if (array->children[i]->length != array->length)
+            code = array_fail(w, EPROTO, "columns of different lengths");
+    return code;
+}
+
+/* Whether all of the header was used. */
+static int array_check_end(struct array_walk *w, const struct ArrowArray *array)
+{
+    const struct uva__ipc_parts *parts = w->source->parts;
+
+    if (parts == NULL)
+        return 0;
+    if (w->node != parts->nodes.count || w->buffer != parts->buffers.count ||
+        w->variadic != parts->variadic.count)
+        return array_fail(w, EPROTO,
+                          "the header lists more than the schema has");
+    return array->length == parts->length
+               ? 0
+               : array_fail(w, EPROTO, "it has another number of values");
+}
+
+int uva__ipc_array_read(const struct uva__ipc_input *source, int32_t at,
+                        struct ArrowArray *out, struct uva_error *error)
+{
+    struct array_walk w = {
+        .source = source, .left = source->most, .error = error};
+    int code;
+
+    out->release = NULL;
+    w.owner = array_owner_new(source->body);
+    if (w.owner == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    code = at == 0 ? array_fill_batch(&w, out) : array_fill(&w, at, out);
+    if (code == 0)
+        code = array_check_end(&w, out);
+    if (code != 0 && out->release != NULL)
+        out->release(out);
+    array_owner_release(w.owner);
+    return code;
+}

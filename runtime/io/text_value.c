@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Works in two steps: finds the value through dictionaries, unions and runs,
+ * then writes it in the form of its kind. Lists and structs become JSON. */
+#include "io/text_value.h"
+
+#include <assert.h>
+
+#include "io/text_number.h"
+#include "io/text_time.h"
+
+/* ---- reading ------------------------------------------------------------ */
+
+static uint64_t load_uint(const void *data, int32_t width, int64_t at)
+{
+    const uint64_t value = (uint64_t)uva__text_field_load(data, width, at);
+
+    return width == 8 ? value : value & ((UINT64_C(1) << 8 * width) - 1);
+}
+
+static bool load_bit(const void *data, int64_t at)
+{
+    return (((const uint8_t *)data)[at >> 3] >> (at & 7) & 1) != 0;
+}
+
+/* Loads the integer at the cell, with the width of its kind. */
+static int64_t cell_int(const struct uva__text_value *c)
+{
+    return uva__text_field_load(c->array->buffers[1], c->field->width, c->at);
+}
+
+/* ---- finding ------------------------------------------------------------ */
+
+static struct uva__text_value cell_child(const struct uva__text_value *c,
+                                         int64_t child, int64_t at)
+{
+    const struct ArrowArray *array = c->array->children[child];
+
+    assert(child < c->field->n_children);
+    return (struct uva__text_value){&c->field->children[child], array,
+                                    at + array->offset};
+}
+
+static struct uva__text_value cell_look_up(const struct uva__text_value *c)
+{
+    const struct ArrowArray *array = c->array->dictionary;
+
+    return (struct uva__text_value){c->field->dictionary, array,
+                                    cell_int(c) + array->offset};
+}
+
+/* The cell is in the first run that ends after it. */
+static struct uva__text_value cell_run(const struct uva__text_value *c)
+{
+    const struct uva__text_value ends = cell_child(c, 0, 0);
+    int64_t low = 0, high = ends.array->length;
+
+    assert(c->field->kind == UVA__TEXT_FIELD_RUNS && high > 0);
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+
+        if (uva__text_field_load(ends.array->buffers[1], ends.field->width,
+                                 ends.at + middle) > c->at)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return cell_child(c, 1, low);
+}
+
+static bool cell_union(struct uva__text_value *c)
+{
+    const int8_t id =
+        (int8_t)uva__text_field_load(c->array->buffers[0], 1, c->at);
+    const int8_t child = id < 0 ? -1 : c->field->ids[id];
+
+    if (child < 0)
+        return false;
+    *c = cell_child(c, child,
+                    c->field->kind == UVA__TEXT_FIELD_SPARSE_UNION
+                        ? c->at
+                        : uva__text_field_load(c->array->buffers[1], 4, c->at));
+    return true;
+}
+
+static bool cell_is_null(const struct uva__text_value *c)
+{
+    return c->array->null_count != 0 && c->array->buffers[0] != NULL &&
+           !load_bit(c->array->buffers[0], c->at);
+}
+
+/* Follows dictionaries, unions and runs to the value. Returns false if it is
+ * null. */
+static bool cell_resolve(struct uva__text_value *c)
+{
+    for (;;) {
+        switch (c->field->kind) {
+        case UVA__TEXT_FIELD_NULL:
+            return false;
+        case UVA__TEXT_FIELD_DENSE_UNION:
+        case UVA__TEXT_FIELD_SPARSE_UNION:
+            if (!cell_union(c))
+                return false;
+            break;
+        case UVA__TEXT_FIELD_RUNS:
+            *c = cell_run(c);
+            break;
+        default:
+            if (cell_is_null(c))
+                return false;
+            if (c->field->dictionary == NULL)
+                return true;
+            *c = cell_look_up(c);
+        }
+    }
+}
+
+/* ---- writing: numbers --------------------------------------------------- */
+
+static void put_bool(const struct uva__text_value *c, struct uva__text *out)
+{
+    if (load_bit(c->array->buffers[1], c->at))
+        uva__text_put(out, "true", 4);
+    else
+        uva__text_put(out, "false", 5);
+}
+
+static void put_int(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__text_number_put_int(at, cell_int(c)));
+}
+
+static void put_uint(const struct uva__text_value *c, struct uva__text *out)
+{
+    const uint64_t value =
+        load_uint(c->array->buffers[1], c->field->width, c->at);
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__text_number_put_uint(at, value));
+}
+
+static void put_half(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out,
+                          uva__text_number_put_half(at, (uint16_t)cell_int(c)));
+}
+
+static void put_float(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+    float value;
+
+    memcpy(&value, (const char *)c->array->buffers[1] + 4 * c->at,
+           sizeof(value));
+    if (at != NULL)
+        uva__text_advance(out, uva__text_number_put_float(at, value));
+}
+
+static void put_double(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+    double value;
+
+    memcpy(&value, (const char *)c->array->buffers[1] + 8 * c->at,
+           sizeof(value));
+    if (at != NULL)
+        uva__text_advance(out, uva__text_number_put_double(at, value));
+}
+
+static void put_decimal(const struct uva__text_value *c, struct uva__text *out)
+{
+    const size_t width = (size_t)c->field->width;
+    const char *value =
+        (const char *)c->array->buffers[1] + (int64_t)width * c->at;
+    char *at = uva__text_room(out, UVA__TEXT_NUMBER_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__text_number_put_decimal(at, value, width,
+                                                            c->field->scale));
+}
+
+/* ---- writing: time ------------------------------------------------------ */
+
+static int64_t days_of_ms(int64_t ms)
+{
+    return ms / 86400000 - (ms % 86400000 < 0);
+}
+
+static char *moment_put(char *at, const struct uva__text_value *c)
+{
+    const int digits = c->field->digits;
+    const int64_t value = cell_int(c);
+
+    switch (c->field->kind) {
+    case UVA__TEXT_FIELD_DATE:
+        return uva__text_time_put_date(at,
+                                       digits == 0 ? value : days_of_ms(value));
+    case UVA__TEXT_FIELD_TIME:
+        return uva__text_time_put_time(at, value, digits);
+    case UVA__TEXT_FIELD_TIMESTAMP:
+        return uva__text_time_put_timestamp(at, value, digits, c->field->zone);
+    case UVA__TEXT_FIELD_DURATION:
+        return uva__text_time_put_duration(at, value, digits);
+    default:
+        assert(c->field->kind == UVA__TEXT_FIELD_MONTHS);
+        return uva__text_time_put_interval(at, (int32_t)value, 0, 0, -1);
+    }
+}
+
+static void put_moment(const struct uva__text_value *c, struct uva__text *out)
+{
+    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, moment_put(at, c));
+}
+
+static void put_days_ms(const struct uva__text_value *c, struct uva__text *out)
+{
+    const void *data = c->array->buffers[1];
+    const int32_t days = (int32_t)uva__text_field_load(data, 4, 2 * c->at);
+    const int32_t ms = (int32_t)uva__text_field_load(data, 4, 2 * c->at + 1);
+    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out, uva__text_time_put_interval(at, 0, days, ms, 3));
+}
+
+static void put_months_ns(const struct uva__text_value *c,
+                          struct uva__text *out)
+{
+    const void *data = c->array->buffers[1];
+    const int32_t months = (int32_t)uva__text_field_load(data, 4, 4 * c->at);
+    const int32_t days = (int32_t)uva__text_field_load(data, 4, 4 * c->at + 1);
+    const int64_t ns = uva__text_field_load(data, 8, 2 * c->at + 1);
+    char *at = uva__text_room(out, UVA__TEXT_TIME_ROOM);
+
+    if (at != NULL)
+        uva__text_advance(out,
+                          uva__text_time_put_interval(at, months, days, ns, 9));
+}
+
+/* ---- writing: bytes ----------------------------------------------------- */
+
+/* Some bytes in a buffer. Borrows. */
+struct span {
+    const char *data; /* may be NULL if size is 0 */
+    size_t size;      /* in bytes */
+};
+
+static struct span span_of_offsets(const struct uva__text_value *c)
+{
+    const void *offsets = c->array->buffers[1];
+    const int32_t width = c->field->width;
+    const int64_t begin = uva__text_field_load(offsets, width, c->at);
+    const int64_t end = uva__text_field_load(offsets, width, c->at + 1);
+
+    if (end <= begin)
+        return (struct span){NULL, 0};
+    return (struct span){(const char *)c->array->buffers[2] + begin,
+                         (size_t)(end - begin)};
+}
+
+/* A view is a size and either up to 12 bytes or a prefix of 4, the number of a
+ * buffer and an offset in it. */
+static struct span span_of_view(const struct uva__text_value *c)
+{
+    const char *view = (const char *)c->array->buffers[1] + 16 * c->at;
+    const int64_t size = uva__text_field_load(view, 4, 0);
+    const int64_t buffer = uva__text_field_load(view, 4, 2);
+
+    if (size <= 12)
+        return (struct span){view + 4, size < 0 ? 0 : (size_t)size};
+    if (buffer < 0 || buffer >= c->array->n_buffers - 3)
+        return (struct span){NULL, 0};
+    return (struct span){(const char *)c->array->buffers[2 + buffer] +
+                             uva__text_field_load(view, 4, 3),
+                         (size_t)size};
+}
+
+static struct span cell_span(const struct uva__text_value *c)
+{
+    const int64_t width = c->field->width;
+
+    switch (c->field->kind) {
+    case UVA__TEXT_FIELD_TEXT:
+    case UVA__TEXT_FIELD_BYTES:
+        return span_of_offsets(c);
+    case UVA__TEXT_FIELD_TEXT_VIEW:
+    case UVA__TEXT_FIELD_BYTES_VIEW:
+        return span_of_view(c);
+    default:
+        assert(c->field->kind == UVA__TEXT_FIELD_FIXED_BYTES);
+        if (width == 0) /* there may be no buffer */
+            return (struct span){NULL, 0};
+        return (struct span){(const char *)c->array->buffers[1] + width * c->at,
+                             (size_t)width};
+    }
+}
+
+static void put_bytes(const struct uva__text_value *c, struct uva__text *out)
+{
+    const struct span span = cell_span(c);
+
+    uva__text_put_hex(out, span.data, span.size);
+}
+
+/* ---- writing: nested ---------------------------------------------------- */
+
+static void put_list(const struct uva__text_value *c, struct uva__text *out)
+{
+    const int32_t width = c->field->width;
+    const void *offsets;
+    int64_t at, end;
+
+    if (c->field->kind == UVA__TEXT_FIELD_FIXED_LIST) {
+        at = width * c->at;
+        end = at + width;
+    } else {
+        offsets = c->array->buffers[1];
+        at = uva__text_field_load(offsets, width, c->at);
+        end =
+            c->field->kind == UVA__TEXT_FIELD_LIST
+                ? uva__text_field_load(offsets, width, c->at + 1)
+                : at + uva__text_field_load(c->array->buffers[2], width, c->at);
+    }
+    uva__text_put_char(out, '[');
+    for (; at < end; at++) {
+        uva__text_value_put_json(cell_child(c, 0, at), out);
+        if (at + 1 < end)
+            uva__text_put_char(out, ',');
+    }
+    uva__text_put_char(out, ']');
+}
+
+static void put_struct(const struct uva__text_value *c, struct uva__text *out)
+{
+    int64_t i;
+
+    uva__text_put_char(out, '{');
+    for (i = 0; i < c->field->n_children; i++) {
+        const struct uva__text *key = &c->field->children[i].key;
+
+        if (i > 0)
+            uva__text_put_char(out, ',');
+        uva__text_put(out, key->data, key->size);
+        uva__text_value_put_json(cell_child(c, i, c->at), out);
+    }
+    uva__text_put_char(out, '}');
+}
+
+/* ---- writing ------------------------------------------------------------ */
+
+/* Appends a value that is not null and no text, without quotes. */
+typedef void cell_put_fn(const struct uva__text_value *c,
+                         struct uva__text *out);
+
+static cell_put_fn *const PUT[UVA__TEXT_FIELD_KINDS] = {
+    [UVA__TEXT_FIELD_BOOL] = put_bool,
+    [UVA__TEXT_FIELD_INT] = put_int,
+    [UVA__TEXT_FIELD_UINT] = put_uint,
+    [UVA__TEXT_FIELD_HALF] = put_half,
+    [UVA__TEXT_FIELD_FLOAT] = put_float,
+    [UVA__TEXT_FIELD_DOUBLE] = put_double,
+    [UVA__TEXT_FIELD_DECIMAL] = put_decimal,
+    [UVA__TEXT_FIELD_DATE] = put_moment,
+    [UVA__TEXT_FIELD_TIME] = put_moment,
+    [UVA__TEXT_FIELD_TIMESTAMP] = put_moment,
+    [UVA__TEXT_FIELD_DURATION] = put_moment,
+    [UVA__TEXT_FIELD_MONTHS] = put_moment,
+    [UVA__TEXT_FIELD_DAYS_MS] = put_days_ms,
+    [UVA__TEXT_FIELD_MONTHS_NS] = put_months_ns,
+    [UVA__TEXT_FIELD_BYTES] = put_bytes,
+    [UVA__TEXT_FIELD_BYTES_VIEW] = put_bytes,
+    [UVA__TEXT_FIELD_FIXED_BYTES] = put_bytes,
+    [UVA__TEXT_FIELD_LIST] = put_list,
+    [UVA__TEXT_FIELD_LIST_VIEW] = put_list,
+    [UVA__TEXT_FIELD_FIXED_LIST] = put_list,
+    [UVA__TEXT_FIELD_STRUCT] = put_struct,
+};
+
+static bool cell_is_text(const struct uva__text_value *c)
+{
+    return c->field->kind == UVA__TEXT_FIELD_TEXT ||
+           c->field->kind == UVA__TEXT_FIELD_TEXT_VIEW;
+}
+
+void uva__text_value_put_csv(struct uva__text_value cell,
+                             const struct uva__csv_style *style,
+                             struct uva__text *out)
+{
+    const size_t start = out->size;
+    struct span span;
+
+    if (!cell_resolve(&cell)) {
+        uva__text_put(out, style->null_text, style->null_size);
+        return;
+    }
+    if (!cell.field->is_loose) {
+        PUT[cell.field->kind](&cell, out);
+        return;
+    }
+    if (cell_is_text(&cell)) {
+        span = cell_span(&cell);
+        uva__text_put_csv(out, span.data, span.size, style);
+        return;
+    }
+    assert(PUT[cell.field->kind] != NULL);
+    PUT[cell.field->kind](&cell, out);
+    uva__text_quote_csv(out, start, style);
+}
+
+/* Makes the text from `start` on a string if it is no number: JSON has no
+ * notation for NaN and infinity. */
+static void json_quote_odd(struct uva__text *out, size_t start)
+{
+    const size_t size = out->size - start; /* 0 without memory */
+    const char last = size == 0 ? '\0' : out->data[out->size - 1];
+
+    if (last != 'n' && last != 'f')
+        return;
+    assert(out->capacity - out->size >= 2); /* numbers have much room */
+    memmove(out->data + start + 1, out->data + start, size);
+    out->data[start] = '"';
+    out->data[start + size + 1] = '"';
+    out->size += 2;
+}
+
+void uva__text_value_put_json(struct uva__text_value cell,
+                              struct uva__text *out)
+{
+    const size_t start = out->size;
+    struct span span;
+
+    if (!cell_resolve(&cell)) {
+        uva__text_put(out, "null", 4);
+        return;
+    }
+    if (cell_is_text(&cell)) {
+        span = cell_span(&cell);
+        uva__text_put_json(out, span.data, span.size);
+        return;
+    }
+    switch (cell.field->kind) {
+    case UVA__TEXT_FIELD_HALF:
+    case UVA__TEXT_FIELD_FLOAT:
+    case UVA__TEXT_FIELD_DOUBLE:
+        PUT[cell.field->kind](&cell, out);
+        json_quote_odd(out, start);
+        return;
+    default:
+        break;
+    }
+    if (cell.field->quoted)
+        uva__text_put_char(out, '"');
+    PUT[cell.field->kind](&cell, out);
+    if (cell.field->quoted)
+        uva__text_put_char(out, '"');
+}
