@@ -382,7 +382,7 @@ class Life(unittest.TestCase):
 class End(unittest.TestCase):
     def test_running_answers_are_finished(self):
         sql = FOREVER.replace("FROM n)", "FROM n WHERE i < 500000)")
-        server = Server(name="drain")
+        server = Server("--drain-ms", "600000", name="drain")
         with server.client() as client, server.client() as idle:
             self.assertEqual(idle.ask("/health").status, 200)
             client.request(query(sql))
