@@ -293,6 +293,36 @@ class Life(unittest.TestCase):
             self.assertEqual(server.stats()["queries"]["cancelled"], 2)
             self.assertEqual(server.ask(query("SELECT 1 AS a")).body, b"a\n1\n")
 
+    def test_a_client_that_is_not_read_from_is_missed(self):
+        never = FOREVER.replace("SELECT i,", "SELECT sum(i),")
+        with Server(name="missed") as server:
+            with server.client() as client:
+                client.request(query(never))
+                server.wait(lambda stats: len(running(stats)) == 1)
+                client.socket.setblocking(False)
+                sent = 0
+                while sent < 150000:  # more than is kept; it is not answered
+                    try:
+                        sent += client.socket.send(b"GET /" + b"x" * 4096)
+                    except BlockingIOError:
+                        break
+                server.wait(lambda stats: len(running(stats)) == 1)
+            server.wait(is_quiet)
+            self.assertEqual(server.stats()["queries"]["cancelled"], 1)
+
+    def test_a_client_that_ended_its_side_before_its_query_is_gone(self):
+        with Server(name="before") as server, server.client() as client:
+            host = f"Host: 127.0.0.1:{server.port}\r\n\r\n"
+            # the pages fill all buffers, so that the query waits for the client
+            client.send(f"GET / HTTP/1.1\r\n{host}" * 1000 +
+                        f"GET {ENDLESS} HTTP/1.1\r\n{host}")
+            client.socket.shutdown(socket.SHUT_WR)
+            for _ in range(1000):
+                self.assertEqual(client.answer().status, 200)
+            self.assertIsNone(client.until(b"\r\n"))  # no answer begins
+            server.wait(is_quiet)
+            self.assertEqual(server.stats()["queries"]["cancelled"], 1)
+
     def test_a_client_that_does_not_read_holds_its_query(self):
         with Server(name="holds") as server, server.client() as client:
             client.request(ENDLESS)

@@ -20,6 +20,9 @@
 /* Bytes to be written above which nothing more is taken. */
 #define QUEUE_MOST 262144
 
+/* Time after which a client that is not read from is looked for again. */
+#define LOOK_MS 1000
+
 static void connection_work(struct uva__connection *c);
 
 static struct uva__connection *connection_of(struct uva__transport *transport)
@@ -47,6 +50,9 @@ static void connection_wait(struct uva__connection *c)
         wait_at_most(c, limits->write_ms);
     else if (c->phase == UVA__CONNECTION_LINGERING)
         wait_at_most(c, limits->linger_ms);
+    else if (c->phase == UVA__CONNECTION_ANSWERING &&
+             c->input.size >= INPUT_MOST)
+        wait_at_most(c, LOOK_MS);
     else if (c->phase == UVA__CONNECTION_ANSWERING)
         (void)uv_timer_stop(&c->timer); /* a query takes its time */
     else
@@ -63,8 +69,14 @@ static bool connection_has_progress(const struct uva__connection *c)
 static void on_timer(uv_timer_t *timer)
 {
     struct uva__connection *c = timer->data;
+    const bool only_looks =
+        c->phase == UVA__CONNECTION_ANSWERING && c->queued == 0;
 
-    if (connection_has_progress(c)) {
+    if (only_looks && uva__transport_has_left(&c->transport)) {
+        uva__connection_close(c);
+        return;
+    }
+    if (only_looks || connection_has_progress(c)) {
         connection_wait(c);
         return;
     }
@@ -280,6 +292,10 @@ void uva__connection_defer(struct uva__connection *connection,
     connection->events = *events;
     connection->was_full = false;
     connection_wait(connection);
+    if (connection->has_ended) { /* while answers before it were written */
+        connection_leave(connection);
+        connection_linger(connection, false);
+    }
 }
 
 int uva__connection_begin(struct uva__connection *connection, int status,
@@ -475,14 +491,17 @@ static void on_data(struct uva__transport *transport, const char *data,
         connection_close(c, true);
         return;
     }
-    if (c->phase != UVA__CONNECTION_READING)
-        uva__transport_read(&c->transport, c->input.size < INPUT_MOST);
-    else
+    if (c->phase == UVA__CONNECTION_READING) {
         connection_work(c);
+    } else if (c->input.size >= INPUT_MOST) {
+        uva__transport_read(&c->transport, false);
+        connection_wait(c);
+    }
 }
 
-/* A client that has ended its side during an answer is taken for gone: a close
- * looks no different. Requests that were sent before are answered. */
+/* A client that has ended its side during an answer, or before one that is not
+ * given at once, is taken for gone: a close looks no different. Other requests
+ * that were sent before are answered. */
 static void on_end(struct uva__transport *transport, int code)
 {
     struct uva__connection *c = connection_of(transport);

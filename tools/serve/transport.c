@@ -2,10 +2,12 @@
 /* Plain buffers go to libuv as they are, and are released when it has written
  * them. Under TLS they are encrypted into a text of our own, and released at
  * once. */
+#define _GNU_SOURCE
 #include "transport.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,6 +248,14 @@ void uva__transport_read(struct uva__transport *transport, bool wanted)
         (void)uv_read_start(stream, on_alloc, on_read);
     else
         (void)uv_read_stop(stream);
+}
+
+bool uva__transport_has_left(const struct uva__transport *transport)
+{
+    struct pollfd watch = {.events = POLLRDHUP};
+
+    return uv_fileno((const uv_handle_t *)&transport->tcp, &watch.fd) == 0 &&
+           poll(&watch, 1, 0) > 0;
 }
 
 /* ---- begin and end ------------------------------------------------------- */

@@ -67,8 +67,11 @@ uva__transport_connect(struct uva__transport *transport, uv_loop_t *loop,
                        const struct uva__transport_events *events);
 
 /* Starts or stops reading. While it does not read, the peer is held up, and
- * its close is not seen. */
+ * its close is not reported. */
 void uva__transport_read(struct uva__transport *transport, bool wanted);
+
+/* Returns whether the peer has ended its side, also while it is not read. */
+bool uva__transport_has_left(const struct uva__transport *transport);
 
 /* Writes `head` (copied; may be empty), the buffers of `part` (NULL: none) and
  * `tail` (copied). Takes `part` in every case. Returns 0, or an errno: the
