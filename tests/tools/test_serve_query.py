@@ -72,7 +72,9 @@ class Paths(unittest.TestCase):
             self.assertEqual(answer.headers["allow"], "GET, HEAD, POST")
         for path in ("/query?sql=%", "/query?sql=%0", "/query?sql=%zz",
                      "/query?sql=%00", "/query?sql=1&sql=2", "/%00",
-                     "/query?" + "&".join(f"a{i}=1" for i in range(17))):
+                     "/query?" + "&".join(f"a{i}=1" for i in range(17)),
+                     "/query?sql=SELECT+%3F&parameter=[1]", "/tables?x=1",
+                     "/query?sql=SELECT+1&table=x", "/tables?sql=SELECT+1"):
             self.fails(400, path)
 
     def test_csv(self):
@@ -416,6 +418,7 @@ class End(unittest.TestCase):
         with server.client() as client, server.client() as idle:
             self.assertEqual(idle.ask("/health").status, 200)
             client.request(query(sql))
+            client.request("/health")
             server.wait(lambda stats: any(q["paused"] for q in running(stats)))
             server.terminate()
             self.assertTrue(idle.has_ended())
@@ -424,7 +427,7 @@ class End(unittest.TestCase):
             answer = client.answer()
             self.assertTrue(answer.is_whole)
             self.assertEqual(answer.body.count(b"\n"), 500001)
-            self.assertTrue(client.has_ended())
+            self.assertTrue(client.has_ended())  # the other one has no answer
         self.assertEqual(server.stop(), 0, server.errors)
 
     def test_a_deadline_ends_it(self):

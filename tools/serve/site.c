@@ -37,6 +37,23 @@ static void call_refuse(const struct call *call, int status, const char *why)
     call_fail(call, status, why);
 }
 
+/* Whether the URL has no parameters but the given ones (NULL: none). A name
+ * that is not known may be one that is misspelt. */
+static bool call_knows(const struct call *call, const char *const names[3])
+{
+    int i, k;
+
+    for (i = 0; i < call->url->count; i++) {
+        for (k = 0; k < 3; k++)
+            if (names[k] != NULL &&
+                strcmp(call->url->parameters[i].name, names[k]) == 0)
+                break;
+        if (k == 3)
+            return false;
+    }
+    return true;
+}
+
 /* ---- /query -------------------------------------------------------------- */
 
 /* What a request asks for. Zeroes: nothing so far. */
@@ -149,8 +166,13 @@ static int ask_body(struct ask *ask, const struct call *call, const char **why)
 
 static int ask_read(struct ask *ask, const struct call *call, const char **why)
 {
+    static const char *const NAMES[] = {"sql", "format", "parameters"};
     int status = 0;
 
+    if (!call_knows(call, NAMES))
+        return *why = "the URL has a parameter that is none of sql, format, "
+                      "parameters",
+               400;
     if (call->request->method == UVA__METHOD_POST)
         status = ask_body(ask, call, why);
     else if (call->request->body.size > 0)
@@ -236,9 +258,14 @@ static void tables(const struct call *call)
 {
     const char *table = uva__url_get(call->url, "table");
     const char *name = uva__url_get(call->url, "format"), *why;
+    static const char *const NAMES[] = {"table", "format", NULL};
     enum uva__rows format;
-    const int status = pick_format(call, name, &format, &why);
+    int status = pick_format(call, name, &format, &why);
 
+    if (!call_knows(call, NAMES)) {
+        status = 400;
+        why = "the URL has a parameter that is none of table, format";
+    }
     if (status != 0) {
         call_fail(call, status, why);
         return;
