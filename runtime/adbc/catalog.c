@@ -74,6 +74,9 @@ static int schema_run(struct uva__execution *e, int64_t *rows)
     (void)rows;
     if (code != 0)
         return code;
+    if (schema.release == NULL)
+        return uva__adbc_failure_set(&e->failure, EPROTO,
+                                     "the driver gives no schema");
     if (uva__fixed_new(&schema, NULL, &e->result) != 0)
         return uva__adbc_failure_set(&e->failure, ENOMEM,
                                      "no memory for a schema");

@@ -152,16 +152,34 @@ static int query_prepare(struct uva__execution *e)
 
 /* ---- partitions --------------------------------------------------------- */
 
+static bool partitions_are_whole(const struct AdbcPartitions *partitions)
+{
+    if (partitions->num_partitions == 0)
+        return true;
+    if (partitions->partitions == NULL || partitions->partition_lengths == NULL)
+        return false;
+    for (size_t i = 0; i < partitions->num_partitions; i++)
+        if (partitions->partitions[i] == NULL &&
+            partitions->partition_lengths[i] > 0)
+            return false;
+    return true;
+}
+
 /* Gives their descriptors as rows. */
 static int partitions_give(struct uva__execution *e,
                            const struct AdbcPartitions *partitions)
 {
     struct ArrowSchema schema;
     struct ArrowArray array;
-    int code = uva__fixed_binary("partition", partitions->partitions,
-                                 partitions->partition_lengths,
-                                 partitions->num_partitions, &schema, &array);
+    int code;
 
+    if (!partitions_are_whole(partitions))
+        return uva__adbc_failure_set(&e->failure, EPROTO,
+                                     "the driver gives partitions without "
+                                     "descriptors");
+    code = uva__fixed_binary("partition", partitions->partitions,
+                             partitions->partition_lengths,
+                             partitions->num_partitions, &schema, &array);
     if (code == 0)
         code = uva__fixed_new(&schema, &array, &e->result);
     if (code != 0)

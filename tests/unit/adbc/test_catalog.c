@@ -173,6 +173,24 @@ START_TEST(what_fails_is_reported)
 }
 END_TEST
 
+START_TEST(a_driver_may_give_nothing)
+{
+    static const char *const texts[] = {"hollow0", "hollow1", "hollow2"};
+
+    make(1);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(
+            refused(uva_stream_from_query_partitions(
+                        pool, &(struct uva_adbc_query){.sql = texts[i]}),
+                    "without descriptors"),
+            EPROTO);
+    ck_assert_int_eq(
+        refused(uva_stream_from_table_schema(pool, NULL, NULL, "hollow"),
+                "no schema"),
+        EPROTO);
+}
+END_TEST
+
 static bool blocks(void *ctx)
 {
     (void)ctx;
@@ -400,6 +418,7 @@ int main(void)
               a_table_has_a_schema, a_simple_driver_has_none_of_them,
               what_is_invalid_is_refused, a_pool_is_needed, NULL);
     tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
+    tcase_add_test(tc, a_driver_may_give_nothing);
     suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
     return suite_main("catalog", set_up, tear_down, tc, NULL);
 }
