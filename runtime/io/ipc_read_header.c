@@ -3,6 +3,7 @@
 #include "io/ipc_read_header.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/ipc_compress.h"
 #include "uvarrow/arrow.h"
@@ -27,10 +28,43 @@ static int head_version(uint64_t version, bool *is_old, struct uva_error *error)
                          (unsigned)version + 1);
 }
 
+/* Reads a string; an empty one if it is not there. */
+static bool head_string(const struct uva__table *table, size_t slot,
+                        struct uva_bytes *out)
+{
+    struct uva__vector text;
+
+    if (!uva__table_vector(table, slot, 1, &text))
+        return false;
+    *out = text.items == NULL
+               ? (struct uva_bytes){"", 0}
+               : (struct uva_bytes){(const char *)text.items, text.count};
+    return true;
+}
+
+/* Whether bodies are compressed as Arrow C++ 0.17 did, before the format had a
+ * place for that: they would be read as if they were not. */
+static bool head_is_experimental(const struct uva__ipc_head *head)
+{
+    static const char key[] = "ARROW:experimental_compression";
+
+    for (size_t i = 0; i < head->metadata.count; i++) {
+        struct uva__table pair;
+        struct uva_bytes text;
+
+        if (uva__table_item(&head->message, &head->metadata, i, &pair) &&
+            head_string(&pair, 0, &text) && text.size == sizeof(key) - 1 &&
+            memcmp(text.data, key, text.size) == 0)
+            return true;
+    }
+    return false;
+}
+
 int uva__ipc_head_read(const uint8_t *bytes, size_t size,
                        struct uva__ipc_head *out, struct uva_error *error)
 {
     uint64_t version = 0, what = 0, body = 0;
+    int code;
 
     *out = (struct uva__ipc_head){0};
     if (!uva__table_root(bytes, size, &out->message) ||
@@ -46,7 +80,11 @@ int uva__ipc_head_read(const uint8_t *bytes, size_t size,
         return uva_error_set(error, EPROTO, "a body of a negative size");
     out->what = (int)what;
     out->body_size = (int64_t)body;
-    return head_version(version, &out->is_old, error);
+    code = head_version(version, &out->is_old, error);
+    if (code == 0 && out->is_old && head_is_experimental(out))
+        code = uva_error_set(error, ENOTSUP,
+                             "the experimental compression of Arrow 0.17");
+    return code;
 }
 
 /* ---- bodies ------------------------------------------------------------- */
@@ -133,19 +171,6 @@ struct uva__ipc_place uva__ipc_place_read(const struct uva__vector *places,
 }
 
 /* ---- metadata ----------------------------------------------------------- */
-
-static bool head_string(const struct uva__table *table, size_t slot,
-                        struct uva_bytes *out)
-{
-    struct uva__vector text;
-
-    if (!uva__table_vector(table, slot, 1, &text))
-        return false;
-    *out = text.items == NULL
-               ? (struct uva_bytes){"", 0}
-               : (struct uva_bytes){(const char *)text.items, text.count};
-    return true;
-}
 
 /* Reads the pairs, and adds up their size. */
 static int head_pairs(const struct uva__table *table,

@@ -786,16 +786,16 @@ END_TEST
 
 /* ---- metadata ----------------------------------------------------------- */
 
-/* Makes a stream without columns, and a batch with metadata: `pairs` times the
- * same pair, with a value of `length` bytes. */
-static void tagged(size_t pairs, size_t length)
+/* Makes a stream without columns, and a batch with metadata, in some version:
+ * `pairs` times the same pair, with a value of `length` bytes. */
+static void tagged(size_t pairs, const char *key, size_t length, int version)
 {
     struct uva__flatbuffer flat = {0};
     struct uva_encoder *encoder = NULL;
     struct ArrowSchema schema;
     struct ArrowArray array;
     char *text = calloc(length + 1, 1);
-    size_t pair, batch;
+    size_t pair, batch, name;
 
     plain_schema(&schema, "+s", "", 0);
     plain_array(&array, 0, 1, 0);
@@ -804,7 +804,9 @@ static void tagged(size_t pairs, size_t length)
     cut();
     ck_assert_ptr_nonnull(text);
     pair = uva__flatbuffer_string(&flat, text, (int64_t)length);
+    name = key == NULL ? 0 : uva__flatbuffer_string(&flat, key, -1);
     uva__flatbuffer_begin_table(&flat, 2);
+    uva__flatbuffer_set_place(&flat, 0, name);
     uva__flatbuffer_set_place(&flat, 1, pair);
     pair = uva__flatbuffer_end_table(&flat);
     uva__flatbuffer_align(&flat, 4, 0);
@@ -816,7 +818,7 @@ static void tagged(size_t pairs, size_t length)
     uva__flatbuffer_begin_table(&flat, 5);
     uva__flatbuffer_set_place(&flat, 2, batch);
     uva__flatbuffer_set_place(&flat, 4, pair);
-    uva__flatbuffer_set(&flat, 0, 2, 4);
+    uva__flatbuffer_set(&flat, 0, 2, (uint64_t)version - 1);
     uva__flatbuffer_set(&flat, 1, 1, 3);
     uva__flatbuffer_finish(&flat, uva__flatbuffer_end_table(&flat));
     uva__shared_bytes_release(messages[1].head);
@@ -827,18 +829,38 @@ static void tagged(size_t pairs, size_t length)
     free(text);
 }
 
+/* Arrow 0.17 wrote files that state there that they are compressed. */
+START_TEST(an_experimental_compression_is_refused)
+{
+    static const char *const keys[] = {"ARROW:experimental_compression",
+                                       "ARROW:experimental_compression", NULL,
+                                       "ARROW:experimental_compressioN"};
+    struct ArrowDeviceArray batch = {0};
+    int code;
+
+    tagged(2, keys[_i], 3, _i == 1 ? 5 : 4);
+    ck_assert_int_eq(begin(0), 0);
+    code = take(1, &batch);
+    if (_i == 0)
+        fails(code, ENOTSUP, "the experimental compression");
+    else
+        ck_assert_msg(code == 0, "%s", error.message);
+    uva_array_release(&batch);
+}
+END_TEST
+
 START_TEST(metadata_has_a_limit)
 {
     struct ArrowDeviceArray batch;
 
-    tagged(100, 100);
+    tagged(100, NULL, 100, 5);
     ck_assert_int_eq(begin(0), 0);
     ck_assert_int_eq(take(1, &batch), 0);
     uva_array_release(&batch);
     ck_assert_int_eq(begin(8000), 0);
     fails(take(1, &batch), EMSGSIZE, "too much metadata");
     size = 0;
-    tagged((1 << 20) + 1, 0); /* more pairs than a block may have */
+    tagged((1 << 20) + 1, NULL, 0, 5); /* more pairs than a block may have */
     ck_assert_int_eq(begin(0), 0);
     fails(take(1, &batch), EMSGSIZE, "too much metadata");
 }
@@ -875,7 +897,7 @@ START_TEST(memory_that_runs_out_is_reported)
     bool failed = true;
 
     if (_i == 2) {
-        tagged(3, 3);
+        tagged(3, NULL, 3, 5);
     } else {
         nested(&encoder, _i == 0 ? 4 : 0, 2);
         nested(&encoder, _i == 0 ? 4 : 0, 3); /* a delta, a replacement */
@@ -910,6 +932,7 @@ int main(void)
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
+    suite_add_loops(all, 0, 4, an_experimental_compression_is_refused, NULL);
     suite_add_loops(all, 0, 4, keys_of_a_map_are_never_null, NULL);
     suite_add_loops(all, 1, 3, nothing_follows_compressed_bytes, NULL);
     suite_add_loops(all, 0, 2, a_code_belongs_to_one_child, NULL);
