@@ -32,6 +32,8 @@ uva_limit(scripts/test_serve_query 180
     "has a thousand clients, and 200 queries that fill the buffers of theirs")
 uva_limit(unit/serve/test_serve_memory 180
     "asks for several thousand answers, in each of which an allocation fails")
+uva_limit(scripts/test_query_server 180
+    "starts 300 clients, one after the other, and a dozen servers")
 
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
 function(uva_test_limit variable test)
