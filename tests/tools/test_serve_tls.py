@@ -58,8 +58,10 @@ class Tls(unittest.TestCase):
         path = "/query?format=csv&sql=" + quote(
             "SELECT hex(zeroblob(20000000)) AS text")  # a batch of 40 MB
         with self.server("--idle-ms", "600000", name="tls-idle") as server:
-            clients = [server.client() for _ in range(10)]
-            for client in clients:
+            clients = []
+            for _ in range(10):
+                client = server.client()
+                clients.append(client)
                 client.request(path)
                 size, end = 0, b""
                 while end != b"\r\n0\r\n\r\n":
