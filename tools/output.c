@@ -343,10 +343,12 @@ static void output_handle_closed(uv_handle_t *handle)
 {
     struct uva__output *output = handle->data;
 
-    assert(output->handles > 0 && output->pending == 0);
+    assert(output->handles > 0);
     output->handles--;
-    if (output->handles == 0)
-        output->events.on_closed(output->events.ctx);
+    if (output->handles > 0)
+        return;
+    assert(output->pending == 0);
+    output->events.on_closed(output->events.ctx);
 }
 
 static void output_file_closed(uv_fs_t *fs)
@@ -382,7 +384,7 @@ static void output_settle(struct uva__output *output)
         output->full = false;
         output->events.on_writable(output->events.ctx);
     }
-    if (!output->closing || output->pending > 0)
+    if (!output->closing || output->pending > 0 || output->is_cut)
         return;
     uva__output_abandon(output);
     if (!output->is_file)
@@ -397,6 +399,17 @@ void uva__output_close(struct uva__output *output)
     assert(!output->closing);
     output->closing = true;
     output_settle(output);
+}
+
+/* libuv cancels the writes of a stream that is closed. */
+void uva__output_cut(struct uva__output *output)
+{
+    if (!output->closing || output->is_cut || output->is_file ||
+        output->pending == 0)
+        return;
+    output->is_cut = true;
+    uva__output_abandon(output);
+    output_close_handles(output);
 }
 
 void uva__output_abandon(struct uva__output *output)

@@ -51,6 +51,7 @@ struct uva__output {
     bool truncate;        /* before the first write */
     bool full;            /* on_writable is due */
     bool closing;         /* uva__output_close() was called */
+    bool is_cut;          /* so was uva__output_cut() */
     int code;             /* the errno it failed with, or 0 */
     int pending;          /* chunks not written so far */
     size_t pending_bytes; /* their bytes */
@@ -81,6 +82,11 @@ bool uva__output_is_full(struct uva__output *output);
 
 /* Closes the sink once all has been written. Thread: loop. */
 void uva__output_close(struct uva__output *output);
+
+/* Ends the wait of that, for a reader that stands still: what is not written is
+ * discarded, and on_failed is called with ECANCELED. Does nothing before
+ * uva__output_close(), and for files, as their writes end. Thread: loop. */
+void uva__output_cut(struct uva__output *output);
 
 /* Restores the flags of a standard output that other programs share; for use
  * before _exit(). Thread: loop. */

@@ -15,8 +15,8 @@ import unittest
 from urllib.parse import quote
 
 sys.dont_write_bytecode = True
-from server import (FOREVER, PATIENCE, ROWS, Server, database,  # noqa: E402
-                    folder, main)
+from server import (FOREVER, PATIENCE, ROWS, Client, Server,  # noqa: E402
+                    database, folder, main)
 
 ARROW = "application/vnd.apache.arrow.stream"
 END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow IPC
@@ -439,6 +439,33 @@ class End(unittest.TestCase):
             self.assertEqual(server.process.wait(PATIENCE), 0)
             self.assertFalse(client.answer().is_whole)
         self.assertEqual(server.stop(), 0, server.errors)
+
+    def test_a_log_that_nothing_reads_does_not_hold_it(self):
+        path = database("unread")
+        for signals in (1, 2):
+            process = subprocess.Popen(
+                [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
+                 os.environ["UVA_TEST_DRIVER"], "--listen", "127.0.0.1:0",
+                 "--drain-ms", "100" if signals == 1 else "1000000", path],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE)
+            with process:
+                line = process.stderr.readline().decode()
+                port = int(line.rsplit(":", 1)[1])
+                text = (f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{port}"
+                        "\r\n\r\n")
+                with Client(port) as client:
+                    for _ in range(50):  # a pipe has 64 KiB
+                        client.send(text * 100)
+                        for _ in range(100):
+                            self.assertEqual(client.answer().status, 200)
+                    process.terminate()
+                    self.assertTrue(client.has_ended())
+                if signals == 2:
+                    process.terminate()
+                self.assertEqual(process.wait(PATIENCE), 0)
+                self.assertIn(b"access log", process.stderr.read())
+        os.remove(path)
 
     def test_a_second_signal_ends_it(self):
         server = Server(name="second")

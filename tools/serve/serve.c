@@ -4,7 +4,8 @@
  * Start:       settings -> runtime -> pool -> access log -> listens.
  * End:         a signal -> no new connection, running answers go on -> all
  *              connections closed, at the latest after drain_ms or a second
- *              signal -> log written -> pool released -> runtime closed.
+ *              signal -> log written, unless its reader stands still -> pool
+ *              released -> runtime closed.
  * What fails:  at the start, anything, with a text. Later only single answers
  *              do; a failed access log is reported, and the server goes on. */
 #include <errno.h>
@@ -20,6 +21,9 @@
 #include "settings.h"
 #include "site.h"
 #include "uvarrow/uvarrow.h"
+
+/* The least time for the reader of the log at the end. */
+#define LOG_MS 1000
 
 /* One run of the command. */
 struct serve {
@@ -37,6 +41,7 @@ struct serve {
     struct uva_error error;         /* code 0: none */
     bool has_log;                   /* it is open */
     bool is_ending;                 /* a signal has come */
+    bool is_late;                   /* so has the deadline, or another one */
 };
 
 /* ---- the end ------------------------------------------------------------- */
@@ -77,21 +82,37 @@ static void serve_on_log_writable(void *ctx)
     (void)ctx;
 }
 
+/* Ends what is waited for: slow clients, and then a reader of the log that
+ * stands still. */
+static void serve_hurry(struct serve *s)
+{
+    s->is_late = true;
+    uva__http_close(&s->site.http);
+    if (s->has_log)
+        uva__output_cut(&s->log.output);
+}
+
+static void serve_on_deadline(uv_timer_t *timer);
+
 static void serve_on_closed(void *ctx)
 {
     struct serve *s = ctx;
+    const uint64_t left = s->is_late ? 0 : uv_timer_get_due_in(&s->deadline);
 
-    if (s->has_log)
-        uva__output_close(&s->log.output);
-    else
+    if (!s->has_log) {
         serve_release(s);
+        return;
+    }
+    uva__output_close(&s->log.output);
+    (void)uv_timer_start(&s->deadline, serve_on_deadline,
+                         left > LOG_MS ? left : LOG_MS, 0);
 }
 
 static void serve_on_deadline(uv_timer_t *timer)
 {
     struct serve *s = timer->data;
 
-    uva__http_close(&s->site.http);
+    serve_hurry(s);
 }
 
 static void serve_on_signal(uv_signal_t *handle, int number)
@@ -100,7 +121,7 @@ static void serve_on_signal(uv_signal_t *handle, int number)
 
     (void)number;
     if (s->is_ending) {
-        uva__http_close(&s->site.http);
+        serve_hurry(s);
         return;
     }
     s->is_ending = true;
