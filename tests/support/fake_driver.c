@@ -279,6 +279,23 @@ static AdbcStatusCode result_new(struct fake_statement *s,
     return ADBC_STATUS_OK;
 }
 
+static AdbcStatusCode result_new_hollow(struct fake_statement *s,
+                                        struct ArrowArrayStream *out,
+                                        struct AdbcError *error)
+{
+    const AdbcStatusCode status = result_new(s, out, error);
+
+    if (status != ADBC_STATUS_OK)
+        return status;
+    if (s->sql[6] == '0')
+        out->get_schema = NULL;
+    else if (s->sql[6] == '1')
+        out->get_next = NULL;
+    else
+        out->get_last_error = NULL;
+    return status;
+}
+
 static const struct AdbcError *
 error_from_stream(struct ArrowArrayStream *stream, AdbcStatusCode *status)
 {
@@ -373,13 +390,8 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
     if (strncmp(s->sql, "execute ", 8) == 0)
         return happen(s, s->sql + 8, error);
-    if (strcmp(s->sql, "hollow") == 0) {
-        const AdbcStatusCode status = result_new(s, out, error);
-
-        if (status == ADBC_STATUS_OK)
-            out->get_next = NULL;
-        return status;
-    }
+    if (strncmp(s->sql, "hollow", 6) == 0)
+        return result_new_hollow(s, out, error);
     if (s->is_ingest) {
         *rows = bound_rows(s);
         return ADBC_STATUS_OK;

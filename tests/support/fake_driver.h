@@ -12,8 +12,8 @@
  *
  * A partition, or the table of objects, is the text of a query too.
  *
- *     hollow       a result without functions; hollow0, hollow1, hollow2: a
- *                  partition without a descriptor
+ *     hollow0, hollow1, hollow2  a result that lacks a function, or a partition
+ *                  without a descriptor
  *
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
  * code alone; `blocks`, until it is cancelled; or `stops`, which ignores

@@ -305,9 +305,13 @@ END_TEST
 
 START_TEST(a_driver_may_give_no_result_at_all)
 {
+    static const char *const hollow[] = {"hollow0", "hollow1", "hollow2"};
+
     make(&plain);
-    play("hollow");
-    recording_ended(&got[0], UVA_END_FAILED, EPROTO, "lacks functions");
+    for (int i = 0; i < 3; i++) {
+        play(hollow[i]);
+        recording_ended(&got[0], UVA_END_FAILED, EPROTO, "lacks functions");
+    }
     play("execute plainly");
     recording_ended(&got[0], UVA_END_FAILED, EIO, "gives no reason");
     ck_assert_str_eq(metadata, "adbc.status=IO ");
