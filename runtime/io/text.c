@@ -55,6 +55,14 @@ void uva__text_put_hex(struct uva__text *text, const void *data, size_t size)
 
 /* ---- CSV ---------------------------------------------------------------- */
 
+/* Whether a field without quotes would be read as a null. */
+static bool csv_is_reserved(const char *field, size_t size,
+                            const struct uva__csv_style *style)
+{
+    return size == 0 || (size == style->null_size &&
+                         memcmp(field, style->null_text, size) == 0);
+}
+
 /* Whether a field needs quotes. */
 static bool csv_is_special(const char *field, size_t size,
                            const struct uva__csv_style *style)
@@ -64,8 +72,7 @@ static bool csv_is_special(const char *field, size_t size,
     for (i = 0; i < size; i++)
         if (style->stops[(unsigned char)field[i]])
             return true;
-    return size == 0 || (size == style->null_size &&
-                         memcmp(field, style->null_text, size) == 0);
+    return csv_is_reserved(field, size, style);
 }
 
 /* Appends a field in quotes. */
@@ -83,13 +90,21 @@ static void csv_put_quoted(struct uva__text *text, const char *field,
     uva__text_put_char(text, '"');
 }
 
+/* Most fields need no quotes, so it copies while it looks for a reason. */
 void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
                        const struct uva__csv_style *style)
 {
-    if (csv_is_special(data, size, style))
+    char *at = uva__text_room(text, size);
+    size_t i;
+
+    if (at == NULL)
+        return;
+    for (i = 0; i < size && !style->stops[(unsigned char)data[i]]; i++)
+        at[i] = data[i];
+    if (i < size || csv_is_reserved(data, size, style))
         csv_put_quoted(text, data, size);
     else
-        uva__text_put(text, data, size);
+        text->size += size;
 }
 
 /* Works in place, from the end to the beginning. */

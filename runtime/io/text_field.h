@@ -12,7 +12,8 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* The layouts of Arrow, as far as they are written differently. */
+/* The layouts of Arrow, as far as they are written differently. The first one
+ * has no values, the last ones have them in their children. */
 enum uva__text_field_kind {
     UVA__TEXT_FIELD_NULL, /* has no values */
     UVA__TEXT_FIELD_BOOL,

@@ -24,26 +24,39 @@ static const char PAIRS[] =
     "50515253545556575859606162636465666768697071727374"
     "75767778798081828384858687888990919293949596979899";
 
+/* Appends two digits. */
+static char *put_pair(char *at, uint32_t value)
+{
+    assert(value < 100);
+    memcpy(at, PAIRS + 2 * value, 2);
+    return at + 2;
+}
+
+/* Appends the one to four digits of a number below 10,000. */
+static char *put_small(char *at, uint32_t value)
+{
+    if (value >= 1000) {
+        at = put_pair(at, value / 100);
+        value %= 100;
+    } else if (value >= 100) {
+        *at++ = (char)('0' + value / 100);
+        value %= 100;
+    } else if (value < 10) {
+        *at = (char)('0' + value);
+        return at + 1;
+    }
+    return put_pair(at, value);
+}
+
 char *uva__text_number_put_uint(char *at, uint64_t value)
 {
-    char digits[20];
-    char *first = digits + sizeof(digits);
-    size_t size;
+    uint32_t last;
 
-    while (value >= 100) {
-        first -= 2;
-        memcpy(first, PAIRS + 2 * (value % 100), 2);
-        value /= 100;
-    }
-    if (value >= 10) {
-        first -= 2;
-        memcpy(first, PAIRS + 2 * value, 2);
-    } else {
-        *--first = (char)('0' + value);
-    }
-    size = (size_t)(digits + sizeof(digits) - first);
-    memcpy(at, first, size);
-    return at + size;
+    if (value < 10000)
+        return put_small(at, (uint32_t)value);
+    last = (uint32_t)(value % 10000);
+    at = uva__text_number_put_uint(at, value / 10000);
+    return put_pair(put_pair(at, last / 100), last % 100);
 }
 
 char *uva__text_number_put_int(char *at, int64_t value)

@@ -88,30 +88,42 @@ static bool cell_is_null(const struct uva__text_value *c)
            !load_bit(c->array->buffers[0], c->at);
 }
 
+/* Whether the value is in the array itself. */
+static inline bool cell_is_direct(const struct uva__text_value *c)
+{
+    return c->field->kind > UVA__TEXT_FIELD_NULL &&
+           c->field->kind < UVA__TEXT_FIELD_DENSE_UNION &&
+           c->field->dictionary == NULL;
+}
+
+/* Goes one step to the value. Returns false if there is none. */
+static bool cell_follow(struct uva__text_value *c)
+{
+    switch (c->field->kind) {
+    case UVA__TEXT_FIELD_NULL:
+        return false;
+    case UVA__TEXT_FIELD_DENSE_UNION:
+    case UVA__TEXT_FIELD_SPARSE_UNION:
+        return cell_union(c);
+    case UVA__TEXT_FIELD_RUNS:
+        *c = cell_run(c);
+        return true;
+    default:
+        if (cell_is_null(c))
+            return false;
+        *c = cell_look_up(c);
+        return true;
+    }
+}
+
 /* Follows dictionaries, unions and runs to the value. Returns false if it is
  * null. */
-static bool cell_resolve(struct uva__text_value *c)
+static inline bool cell_resolve(struct uva__text_value *c)
 {
-    for (;;) {
-        switch (c->field->kind) {
-        case UVA__TEXT_FIELD_NULL:
+    while (!cell_is_direct(c))
+        if (!cell_follow(c))
             return false;
-        case UVA__TEXT_FIELD_DENSE_UNION:
-        case UVA__TEXT_FIELD_SPARSE_UNION:
-            if (!cell_union(c))
-                return false;
-            break;
-        case UVA__TEXT_FIELD_RUNS:
-            *c = cell_run(c);
-            break;
-        default:
-            if (cell_is_null(c))
-                return false;
-            if (c->field->dictionary == NULL)
-                return true;
-            *c = cell_look_up(c);
-        }
-    }
+    return !cell_is_null(c);
 }
 
 /* ---- writing: numbers --------------------------------------------------- */
