@@ -42,6 +42,8 @@ PROGRAMS = {
     "arrow": "Arrow C++ at the same work",
     "decode": "A decode of 20 microseconds a batch, on 1 and 2 workers",
     "ipc": "A batch of 800 KB as Arrow IPC, without copying it",
+    "formats": "A batch of 1,024 flights as text, and out of a file of Arrow "
+               "IPC, beside Arrow C++",
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "What a process grows by over 10 million batches",
@@ -188,6 +190,9 @@ def other_targets():
         yield Target(f"A batch of 800 KB as Arrow IPC, {title}", "one",
                      lambda get, case=case: get(f"ipc/{case}"), 1000, " ns",
                      needs="ipc/")
+    yield Target("A batch of 1,024 flights as CSV: against Arrow C++", "one",
+                 ratio("formats/csv/uvarrow", "formats/csv/arrow"), 1, " x",
+                 needs="formats/")
     yield Target("10,000 streams: heap of one that waits", "one",
                  lambda get: get("many/waiting/bytes"), 2048, " bytes")
     yield Target("10,000 streams: threads", "one",

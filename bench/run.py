@@ -32,9 +32,10 @@ import report
 PROGRAMS = {
     "drive": ("one", "two"), "lane": ("one", "two"), "outlet": ("one", "two"),
     "arrow": ("one", "two"), "check_hop": ("one",), "many": ("one",),
-    "decode": ("two",), "ipc": ("one",), "heartbeat": ("two",),
-    "steady": ("one",), "stages": ("one",), "merge": ("one",),
-    "rebatch": ("one",), "branches": ("one",), "take": ("one",),
+    "decode": ("two",), "ipc": ("one",), "formats": ("one",),
+    "heartbeat": ("two",), "steady": ("one",), "stages": ("one",),
+    "merge": ("one",), "rebatch": ("one",), "branches": ("one",),
+    "take": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
     "beside": ("two",),
 }
