@@ -14,7 +14,8 @@ program fails, or if a required target has no figure.
 
 On one core, figures are the CPU time of the process; on two cores, each thread
 has one of its own, and the time is that of the clock. Instructions are counted
-by callgrind, as the difference between a short and a longer run.
+by callgrind, as the difference between a short and a longer run. What
+serve/figures.py has measured is copied to the page from its own results.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ import sys
 import tempfile
 
 import report
+from serve import table
 
 # program: modes
 PROGRAMS = {
@@ -39,6 +41,8 @@ PROGRAMS = {
     "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
     "beside": ("two",),
 }
+SERVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs",
+                     "benchmarks_serve.json")
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
@@ -190,6 +194,16 @@ def written(value, depth=3, indent=1):
     return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
 
 
+def serve_section():
+    """What serve/figures.py has measured"""
+    if not os.path.exists(SERVE):
+        return ""
+    with open(SERVE, encoding="utf-8") as file:
+        lines = table.lines(json.load(file))
+    return "\n".join(["", "## `uvarrow serve` beside another server", "", *lines,
+                      ""])
+
+
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?")
@@ -219,7 +233,7 @@ def main():
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
             file.write(written(kept) + "\n")
-    page = report.page(kept)
+    page = report.page(kept) + serve_section()
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)
