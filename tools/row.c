@@ -21,7 +21,7 @@ struct cell {
         int32_t offsets[2];
     } as;
     char *text;             /* owns; NULL: none */
-    char name[12];          /* of its column */
+    char name[24];          /* of its column */
     const void *buffers[3]; /* as in struct ArrowArray */
 };
 
