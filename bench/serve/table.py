@@ -13,14 +13,15 @@ HEAD = """The database has the 336,776 flights of the demo. The small query give
 ({whole_arrow} and {whole_csv}). The other server is uvicorn with uvloop and
 httptools, Starlette, pyarrow's writers and the same driver, written for speed
 ([peer.py]({bench}/serve/peer.py)). Both run 8 queries at once. CPU is what the
-server's process used for a request, in user and system mode. It is valid within
-about a tenth beside other programs; the two servers take turns, so the ratio is
-steadier. `driver alone` is a loop that runs the same query and ignores its rows:
+server's process used for a request, in user and system mode. Beside other
+programs it is valid within about a tenth after several rounds, but only within a
+third after one; instructions are exact. `driver alone` is a loop that runs the same query and ignores its rows:
 no server can be below it. The database is SQLite where nothing else is named."""
 
-TIMES = """Medians of {rounds} rounds, least and most in brackets, on {processor},
-{cores} cores; load average when they ended: {load}. `cmake --preset bench && cmake
---build --preset bench --target serve_figures` measures again and writes this."""
+TIMES = """Medians of {rounds} round(s), on {processor}, {cores} cores, with
+least and most in brackets; load average when they ended: {load}. `cmake --preset
+bench && cmake --build --preset bench --target serve_figures` measures again and
+writes this."""
 
 CASES = (("sqlite/small/1", "small, 1 client"),
          ("sqlite/small/100", "small, 100 clients"),
