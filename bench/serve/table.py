@@ -12,7 +12,7 @@ HEAD = """The database has the 336,776 flights of the demo. The small query give
 1,850 of them ({small_arrow} as Arrow, {small_csv} as CSV), the whole one all
 ({whole_arrow} and {whole_csv}). The other server is uvicorn with uvloop and
 httptools, Starlette, pyarrow's writers and the same driver, written for speed
-([peer.py]({bench}/serve/peer.py)). Both run 8 queries at once. CPU is what the
+(`bench/serve/peer.py`). Both run 8 queries at once. CPU is what the
 server's process used for a request, in user and system mode. Beside other
 programs it is valid within about a tenth after several rounds, but only within a
 third after one; instructions are exact. `driver alone` is a loop that runs the same query and ignores its rows:
@@ -118,14 +118,14 @@ def target_rows(figures):
 
 # ---- the page ---------------------------------------------------------------
 
-def lines(kept, bench="../bench"):
+def lines(kept):
     figures = kept["figures"]
     sizes = {f"{query}_{form}":
              size(figures, f"sqlite/{query}/{clients}/{form}/uvarrow/bytes")
              for query, clients in (("small", 100), ("whole", 1))
              for form, _ in FORMATS}
     heads = "`uvarrow serve`", "uvicorn + Starlette"
-    yield from textwrap.wrap(HEAD.format(bench=bench, **sizes), 80,
+    yield from textwrap.wrap(HEAD.format(**sizes), 80,
                              break_on_hyphens=False, break_long_words=False)
     yield ""
     yield from textwrap.wrap(TIMES.format(rounds=kept["rounds"],
