@@ -190,6 +190,7 @@ class Server:
             raise RuntimeError(line)
         self.port = int(line.rsplit(":", 1)[1])
         self.errors = []
+        self.is_ending = False  # it was asked to end
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -205,11 +206,12 @@ class Server:
             raise AssertionError(f"exit code {code}: " + "\n".join(self.errors))
 
     def terminate(self):
+        self.is_ending = True
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self):
         """Ends it as a service manager does. Returns its exit code."""
-        if self.process.poll() is None:
+        if not self.is_ending and self.process.poll() is None:
             self.terminate()
         try:
             code = self.process.wait(PATIENCE)

@@ -69,7 +69,7 @@ class Flights(Trace):
                  for event in self.of("M", "thread_name")}
         for event in self.of("X"):
             self.assertIn(event["tid"], named)
-        self.assertIn("uva-b0", named.values())
+        self.assertRegex(" ".join(named.values()), r"\buva-b[01]\b")
 
     def test_spans_of_a_thread_nest(self):
         lanes = collections.defaultdict(list)
