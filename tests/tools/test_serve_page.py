@@ -177,11 +177,12 @@ class Buttons(Page):
         self.run_query("SELECT 1 1")
         self.wait("#state", "syntax error")
         self.assertEqual(self.states(), ["waits"])
-        # it is over for the server, but the page has not read its rows
+        # It is over for the server, but the page has not read its rows: it is
+        # paused before it can do anything else.
         self.evaluate("document.getElementById('sql').value = "
                       + json.dumps("SELECT 7 AS a"))
-        self.press("run")
-        self.press("pause")
+        self.evaluate("for (const button of ['run', 'pause'])"
+                      "  document.getElementById(button).click()")
         end = time.monotonic() + PATIENCE
         while "over" not in (states := self.states()):
             self.assertLess(time.monotonic(), end, states)
