@@ -159,7 +159,7 @@ END_TEST
 /* Gives the library another name in the folder. */
 static const char *library_as(const char *name)
 {
-    static char path[300];
+    static char path[700];
 
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
     ck_assert_int_eq(symlink(FAKE, path), 0);
