@@ -82,9 +82,9 @@ END_TEST
 static void refused(struct ArrowSchema *schema, struct ArrowDeviceArray *array,
                     size_t count, int64_t most, int code, const char *text)
 {
-    struct ArrowDeviceArray arrays[2];
+    struct ArrowDeviceArray arrays[3];
 
-    for (int i = 0; i < 2 && array != NULL; i++)
+    for (int i = 0; i < 3 && array != NULL; i++)
         arrays[i] = *array;
     ck_assert_int_eq(uva_array_concat(schema, array == NULL ? NULL : arrays,
                                       count, most, &out, &error),
@@ -103,6 +103,8 @@ START_TEST(what_cannot_be_joined_is_refused)
     released.release = NULL;
     refused(NULL, NULL, 0, 0, EINVAL, "no schema");
     refused(&released, NULL, 0, 0, EINVAL, "no schema");
+    refused(&released, &array, 1, 0, EINVAL, "no schema");
+    array = column(2, 0);
     refused(&schema, NULL, 1, 0, EINVAL, "no arrays");
     refused(&schema, &array, 2, 8, EMSGSIZE, "EMSGSIZE");
     array = column(2, 0);
@@ -117,6 +119,22 @@ START_TEST(what_cannot_be_joined_is_refused)
     uva_schema_release(&schema);
     schema = schema_of("?");
     refused(&schema, NULL, 0, 0, ENOTSUP, "ENOTSUP");
+    uva_schema_release(&schema);
+}
+END_TEST
+
+/* Only the offsets of texts are read before the sum is known. */
+START_TEST(texts_of_more_than_two_gib_are_refused)
+{
+    static const int32_t ends[] = {0, 1500000000};
+    struct ArrowSchema schema = schema_of("u");
+    struct ArrowDeviceArray array = {.device_id = -1,
+                                     .device_type = ARROW_DEVICE_CPU};
+
+    plain_array(&array.array, 1, 3, 0);
+    array.array.buffers[1] = ends;
+    array.array.buffers[2] = numbers;
+    refused(&schema, &array, 3, 0, EOVERFLOW, "EOVERFLOW");
     uva_schema_release(&schema);
 }
 END_TEST
@@ -148,6 +166,7 @@ int main(void)
 
     suite_add(suite_case(suite, "concat", set_up, tear_down), arrays_are_joined,
               no_arrays_have_no_rows, what_cannot_be_joined_is_refused,
+              texts_of_more_than_two_gib_are_refused,
               memory_that_runs_out_is_reported, NULL);
     return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/forked_child.h"
 
 static struct fixture f, more[3];
 static struct uva_turns *turns;
@@ -119,6 +120,20 @@ START_TEST(what_is_invalid_is_refused)
 }
 END_TEST
 
+static int make_turns(void *ctx)
+{
+    struct uva_turns *made;
+
+    (void)ctx;
+    return uva_turns_new(f.loop.runtime, 1, 0, &made, NULL) != EPERM;
+}
+
+START_TEST(a_forked_child_cannot_make_turns)
+{
+    forked_child_run(make_turns, NULL);
+}
+END_TEST
+
 /* ---- metadata --------------------------------------------------------------
  */
 
@@ -193,6 +208,7 @@ int main(void)
     tcase_add_test(tc, a_cancelled_source_keeps_its_turn);
     tcase_add_test(tc, a_turn_may_come_too_late);
     tcase_add_test(tc, what_is_invalid_is_refused);
+    tcase_add_test(tc, a_forked_child_cannot_make_turns);
     tcase_add_test(tc, metadata_reaches_the_consumer);
     tcase_add_test(tc, a_failure_has_its_own);
     tcase_add_test(tc, malformed_metadata_is_left_out);
