@@ -295,13 +295,12 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
     if (failed && w->loop.fault.code != 0)
         uva__failure_move(&w->loop.fault, &source->failure,
                           &source->rt->allocator);
-    else if (stage->failure.code != 0 && (failed || used == source->ready))
+    else if (failed)
+        uva__stage_fail_extraction(
+            stage, wait_at(w, ordered_waits_head(w))->batch.code);
+    else if (stage->failure.code != 0 && used == source->ready)
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* without a reason */
-        uva__failure_set(&source->failure, &source->rt->allocator,
-                         wait_at(w, ordered_waits_head(w))->batch.code, NULL,
-                         NULL);
     else
         source->ended = stage->ended && used == source->ready;
 }

@@ -270,12 +270,11 @@ static void parallel_conclude(struct parallel *p, bool failed)
 
     if (source->failure.code != 0 || source->ended)
         return;
-    if (stage->failure.code != 0 && (failed || p->loop.used == source->ready))
+    if (failed)
+        uva__stage_fail_extraction(stage, p->loop.failed_code);
+    else if (stage->failure.code != 0 && p->loop.used == source->ready)
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (failed && stage->released) /* without a reason */
-        uva__failure_set(&source->failure, &source->rt->allocator,
-                         p->loop.failed_code, NULL, NULL);
     else if (stage->ended && p->loop.used == source->ready)
         source->ended = true;
 }

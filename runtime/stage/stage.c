@@ -123,6 +123,20 @@ void uva__stage_request(struct uva__stage *stage, int64_t n)
         producer->request(producer, n);
 }
 
+void uva__stage_fail_extraction(struct uva__stage *stage, int code)
+{
+    struct uva__source *source = &stage->source;
+    const bool cut_off =
+        stage->failure.code == ECONNABORTED && code != ECONNABORTED;
+
+    if (stage->failure.code != 0 && !cut_off)
+        uva__failure_move(&stage->failure, &source->failure,
+                          &source->rt->allocator);
+    else if (cut_off || stage->released)
+        uva__failure_set(&source->failure, &source->rt->allocator, code, NULL,
+                         NULL);
+}
+
 void uva__stage_quit(struct uva__stage *stage)
 {
     assert(stage->started);

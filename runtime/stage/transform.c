@@ -730,20 +730,18 @@ static void transform_conclude(struct transform *t, struct progress *now)
 {
     struct uva__stage *stage = &t->stage;
     struct uva__source *source = &stage->source;
-    const bool failed = now->extraction != 0;
 
     source->ready = now->ready;
     if (source->failure.code != 0 || source->ended)
         return;
     if (now->failure.code != 0)
         uva__failure_move(&now->failure, &source->failure, allocator_of(t));
-    else if (stage->failure.code != 0 && (failed || now->used == 0))
+    else if (now->extraction != 0)
+        uva__stage_fail_extraction(stage, now->extraction);
+    else if (stage->failure.code != 0 && now->used == 0)
         uva__failure_move(&stage->failure, &source->failure, allocator_of(t));
-    else if (failed && stage->released) /* without a reason */
-        uva__failure_set(&source->failure, allocator_of(t), now->extraction,
-                         NULL, NULL);
     else
-        source->ended = now->over && !failed;
+        source->ended = now->over;
 }
 
 static void transform_request(struct transform *t, int64_t demand,

@@ -237,6 +237,45 @@ START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
 }
 END_TEST
 
+/* ---- behind a stage ----------------------------------------------------- */
+
+static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                   void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    return emit(emitter, in);
+}
+
+/* Adds a stage that extracts tasks itself. */
+static void add_stage(struct uva_stream *stream, int which)
+{
+    if (which == 0)
+        (void)uva_stream_parallel(stream, NULL);
+    else if (which == 1)
+        (void)uva_stream_ready(stream, NULL);
+    else
+        (void)uva_stream_transform(
+            stream,
+            &(struct uva_transform){.batch = pass_on, .on_loop = which == 3});
+}
+
+/* The task failed before the stream was cut off, in the order of the data. */
+START_TEST(ER12_behind_a_stage_a_failed_task_is_told_before_the_missing_end)
+{
+    open_script(&h,
+                _i % 2 == 0 ? "schema push broken push release"
+                            : "schema broken release",
+                _i / 8);
+    hostile_make(&h);
+    add_stage(h.stream, _i % 8 / 2);
+    hostile_start(&h);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.transcript,
+                     _i % 2 == 0 ? "schema 0 failed EIO" : "schema failed EIO");
+}
+END_TEST
+
 START_TEST(AT16_batches_of_another_kind_are_delivered)
 {
     static const struct scripted expected[] = {
@@ -863,6 +902,9 @@ static void add_once(TCase *once)
               a_stream_never_started_frees_its_source, NULL);
     tcase_add_loop_test(
         once, a_start_that_hangs_is_interrupted_until_it_returns, 1, 3);
+    tcase_add_loop_test(
+        once, ER12_behind_a_stage_a_failed_task_is_told_before_the_missing_end,
+        0, WAYS * 8);
     tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
 }
 
