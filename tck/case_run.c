@@ -14,13 +14,8 @@
 #include "base/clock.h"
 #include "tck/cases.h"
 
-void uva__case_run_clause(const char *name, char clause[8])
-{
-    const char *id = strchr(name, '_') + 1;
-    const size_t size = strcspn(id, "_");
-
-    (void)snprintf(clause, 8, "%.2s-%.*s", id, (int)size - 2, id + 2);
-}
+/* A wait after one that failed: the shortest, and how much shorter it is. */
+enum { TURNS = 40, TURN_MS = 5, SHORTER = 2 };
 
 int64_t uva__case_run_now_ms(void)
 {
@@ -67,6 +62,26 @@ void uva__case_run_note(struct uva__case_run *run, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     case_run_write(run, text);
+}
+
+void uva__case_run_page_join(struct uva__case_run_page *page, uint64_t end,
+                             char *to, size_t size)
+{
+    const uint64_t lines = uva__atomic64_load(&page->lines);
+    const uint64_t most = (size - 1) / UVA__CASE_RUN_LINE;
+    uint64_t n = end > most ? end - most : 0;
+    size_t used = 0;
+
+    if (lines > UVA__CASE_RUN_LINES && n < lines - UVA__CASE_RUN_LINES)
+        n = lines - UVA__CASE_RUN_LINES;
+    to[0] = '\0';
+    for (; n < end && n < lines; n++) {
+        char *line = page->line[n % UVA__CASE_RUN_LINES];
+
+        line[UVA__CASE_RUN_LINE - 1] = '\0';
+        used += (size_t)snprintf(to + used, size - used, "%s%s",
+                                 used > 0 ? "\n" : "", line);
+    }
 }
 
 /* ---- verdicts ----------------------------------------------------------- */
@@ -117,6 +132,46 @@ void uva__case_run_hold(struct uva__case_run *run)
     case_run_end(run, UVA__CASE_RUN_HELD, "");
 }
 
+/* Returns the record of a clause, a new one for its first breach. If there are
+ * too many clauses, the last one stands for all that follow. */
+static struct uva__case_run_breach *
+case_run_breach_locked(struct uva__case_run_page *page, const char *clause)
+{
+    const uint64_t count = uva__atomic64_load(&page->breached);
+    uint64_t n;
+
+    for (n = 0; n < count; n++)
+        if (strcmp(page->breaches[n].clause, clause) == 0)
+            return &page->breaches[n];
+    if (n == UVA__CASE_RUN_BREACHES)
+        return &page->breaches[n - 1];
+    (void)snprintf(page->breaches[n].clause, sizeof(page->breaches[n].clause),
+                   "%s", clause);
+    uva__atomic64_store(&page->breached, n + 1);
+    return &page->breaches[n];
+}
+
+static void case_run_count_breach(struct uva__case_run *run, const char *clause,
+                                  bool required, const char *text)
+{
+    struct uva__case_run_breach *breach;
+
+    if (strcmp(run->clause, clause) == 0)
+        uva__case_run_fail(run, "%s: %s", clause, text);
+    uva__case_run_note(run, "!! %s broken: %s", clause, text);
+    uva__lock_take(&run->writing);
+    breach = case_run_breach_locked(run->page, clause);
+    if (breach->count++ == 0) {
+        (void)snprintf(breach->text, sizeof(breach->text), "%s", text);
+        uva__case_run_clean(breach->text);
+        uva__case_run_page_join(run->page,
+                                uva__atomic64_load(&run->page->lines),
+                                breach->transcript, sizeof(breach->transcript));
+    }
+    breach->required |= required;
+    uva__lock_drop(&run->writing);
+}
+
 void uva__case_run_breach(struct uva__case_run *run, const char *clause,
                           const char *format, ...)
 {
@@ -126,9 +181,21 @@ void uva__case_run_breach(struct uva__case_run *run, const char *clause,
     va_start(args, format);
     (void)vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (strcmp(run->clause, clause) == 0)
-        uva__case_run_fail(run, "%s: %s", clause, text);
-    uva__case_run_note(run, "!! %s broken: %s", clause, text);
+    case_run_count_breach(
+        run, clause,
+        uva__cases_level(run->role, clause) != UVA__CASES_RECOMMENDED, text);
+}
+
+void uva__case_run_shortfall(struct uva__case_run *run, const char *clause,
+                             const char *format, ...)
+{
+    char text[UVA__CASE_RUN_LINE];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    case_run_count_breach(run, clause, false, text);
 }
 
 /* ---- waits -------------------------------------------------------------- */
@@ -154,6 +221,31 @@ bool uva__case_run_soon(struct uva__case_run *run, uva__case_run_fn *fn,
                         void *ctx)
 {
     return case_run_until(run, fn, ctx, uva__case_run_now_ms() + run->wait_ms);
+}
+
+/* Waits for some turns of this thread instead of a time, because a busy machine
+ * makes the subject's threads and this one late alike. */
+static bool case_run_turns(struct uva__case_run *run, uva__case_run_fn *fn,
+                           void *ctx)
+{
+    bool met = fn(ctx);
+
+    for (int turn = 0; turn < TURNS && !met; turn++)
+        met = case_run_until(run, fn, ctx, uva__case_run_now_ms() + TURN_MS);
+    return met;
+}
+
+bool uva__case_run_soon_again(struct uva__case_run *run, uva__case_run_fn *fn,
+                              void *ctx)
+{
+    const int64_t limit_ms = run->wait_ms >> run->failed_waits * SHORTER;
+    const bool met =
+        (limit_ms > TURNS * TURN_MS &&
+         case_run_until(run, fn, ctx, uva__case_run_now_ms() + limit_ms)) ||
+        case_run_turns(run, fn, ctx);
+
+    run->failed_waits += !met && run->failed_waits < 15;
+    return met;
 }
 
 void uva__case_run_await(struct uva__case_run *run, uva__case_run_fn *fn,

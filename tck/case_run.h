@@ -15,7 +15,18 @@
 enum {
     UVA__CASE_RUN_LINES = 256, /* lines of the transcript that are kept */
     UVA__CASE_RUN_LINE = 168,  /* bytes of a line, with its NUL */
-    UVA__CASE_RUN_MESSAGE = 1024
+    UVA__CASE_RUN_MESSAGE = 1024,
+    UVA__CASE_RUN_BREACHES = 64, /* clauses with breaches that are counted */
+    UVA__CASE_RUN_BEFORE = 16    /* lines up to a breach that are kept */
+};
+
+/* The breaches of a clause that the case is not about. */
+struct uva__case_run_breach {
+    char clause[8];
+    uint32_t required; /* 0: it is only recommended */
+    uint64_t count;
+    char text[UVA__CASE_RUN_LINE]; /* of the first one */
+    char transcript[UVA__CASE_RUN_BEFORE * UVA__CASE_RUN_LINE + 1]; /* to it */
 };
 
 /* The progress of a run. The states after the first two are in the order of
@@ -30,8 +41,10 @@ enum uva__case_run_state {
 
 /* What the runner reads. Shared between processes; initially all zeroes. */
 struct uva__case_run_page {
-    struct uva__atomic64 state; /* an enum uva__case_run_state */
-    struct uva__atomic64 lines; /* lines written so far */
+    struct uva__atomic64 state;    /* an enum uva__case_run_state */
+    struct uva__atomic64 lines;    /* lines written so far */
+    struct uva__atomic64 breached; /* clauses in `breaches` */
+    struct uva__case_run_breach breaches[UVA__CASE_RUN_BREACHES];
     char message[UVA__CASE_RUN_MESSAGE];
     char line[UVA__CASE_RUN_LINES][UVA__CASE_RUN_LINE];
 };
@@ -41,28 +54,31 @@ struct uva__case_run {
     struct uva__case_run_page *page; /* borrows */
     const struct uva__tck_case *what;
     struct uva__subject subject;
+    enum uva_tck_role role;
     char clause[8];            /* the id of the clause it decides */
     int64_t wait_ms;           /* time limit for what must happen */
     int64_t quiet_ms;          /* how long to wait for what must not happen */
     int64_t began_ms;          /* monotonic clock */
-    struct uva__lock writing;  /* guards the lines of the page */
+    struct uva__lock writing;  /* guards the page's lines and breaches */
     struct uva__futex changed; /* raised by every change that may end a wait */
     struct uva__atomic64 skipped; /* parts that the subject does not support */
     struct uva__atomic64 played;  /* parts that were played */
     int64_t columns;              /* of the last schema received */
-    bool wait_failed;             /* something that had to happen did not */
+    int failed_waits;             /* things that had to happen did not */
     bool checked;                 /* the checker is in between */
 };
 
 /* A condition to wait for. Must not block. */
 typedef bool uva__case_run_fn(void *ctx);
 
-/* Gives the clause that a case is named after: the id in "required_AP06_...",
- * with its dash. Thread: any. */
-void uva__case_run_clause(const char *name, char clause[8]);
-
 /* Returns the milliseconds of a monotonic clock. Thread: any. */
 int64_t uva__case_run_now_ms(void);
+
+/* Joins the lines of the transcript up to line `end`, as many as there are and
+ * fit. Thread: any, one that no
+ * other writes lines beside. */
+void uva__case_run_page_join(struct uva__case_run_page *page, uint64_t end,
+                             char *to, size_t size);
 
 /* Replaces by '?' every byte that is neither printable ASCII nor a newline,
  * because a subject's text goes to terminals and files. Thread: any. */
@@ -80,14 +96,25 @@ noreturn void uva__case_run_skip(struct uva__case_run *run, const char *format,
 noreturn void uva__case_run_hold(struct uva__case_run *run);
 
 /* `clause` was broken: fails the case if the case decides this clause,
- * otherwise adds a line to the transcript. Thread: any. */
+ * otherwise adds a line to the transcript, and counts the breach, which fails
+ * the whole run if the clause is required. Thread: any. */
 void uva__case_run_breach(struct uva__case_run *run, const char *clause,
                           const char *format, ...) UVA_PRINTF(3, 4);
+
+/* As uva__case_run_breach(), for a part of a required clause that is only
+ * recommended. Thread: any. */
+void uva__case_run_shortfall(struct uva__case_run *run, const char *clause,
+                             const char *format, ...) UVA_PRINTF(3, 4);
 
 /* Waits until `fn` returns true, calling it at each change. Returns false after
  * wait_ms. Thread: any. */
 bool uva__case_run_soon(struct uva__case_run *run, uva__case_run_fn *fn,
                         void *ctx);
+
+/* As uva__case_run_soon(), but each wait of the run that fails shortens the
+ * next ones, so that a case can go on. Thread: the case's. */
+bool uva__case_run_soon_again(struct uva__case_run *run, uva__case_run_fn *fn,
+                              void *ctx);
 
 /* As uva__case_run_soon(), but fails the case at the time limit. `what`
  * completes

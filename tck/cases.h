@@ -30,6 +30,21 @@ extern const struct uva__tck_table uva__handler_undecidable;
 extern const struct uva__tck_table uva__stream_cases;
 extern const struct uva__tck_table uva__stream_undecidable;
 
+/* Gives the clause that a case is named after: the id in "required_AP06_...",
+ * with its dash. Thread: any. */
+void uva__cases_clause(const char *name, char clause[8]);
+
+/* How a role is bound by a clause, by the names of its cases. */
+enum uva__cases_level {
+    UVA__CASES_UNLISTED, /* there is no case, not even an undecidable one */
+    UVA__CASES_RECOMMENDED,
+    UVA__CASES_REQUIRED /* at least one case is required */
+};
+
+/* Returns the level of a clause for a role. Thread: any. */
+enum uva__cases_level uva__cases_level(enum uva_tck_role role,
+                                       const char *clause);
+
 /* Returns case `n` of a role, counted from 0, or NULL beyond the last. Thread:
  * any. */
 const struct uva__tck_case *uva__cases_at(enum uva_tck_role role, size_t n);

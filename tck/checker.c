@@ -19,6 +19,9 @@ static void checked_party_report(void *ctx, const struct uva_breach *breach)
          breach->party != UVA_PARTY_EITHER))
         uva__case_run_note(checked_party->run, "   (%s: %s)", breach->clause,
                            breach->message);
+    else if (breach->severity == UVA_SEVERITY_WARNING)
+        uva__case_run_shortfall(checked_party->run, breach->clause, "%s",
+                                breach->message);
     else
         uva__case_run_breach(checked_party->run, breach->clause, "%s",
                              breach->message);

@@ -8,12 +8,16 @@
 
 /* One case of a run. */
 struct uva__tck_entry {
-    const struct uva__tck_case *what;
-    struct uva_tck_result result; /* its texts point to the copies below */
-    bool over;                    /* the result has been set */
-    char *message;                /* owns, as do the next two; NULL: "" */
+    const struct uva__tck_case *what; /* NULL: it is a result only */
+    struct uva_tck_result result;     /* its texts point to the copies below */
+    bool over;                        /* the result has been set */
+    char *message;                    /* owns, as do the next three; NULL: "" */
     char *transcript;
     char *output;
+    /* the breaches of other clauses in this case */
+    struct uva__case_run_breach *breaches;
+    size_t breached;
+    char name[48]; /* the result's, if no case has it */
 };
 
 /* All entries, in order. */
@@ -36,6 +40,18 @@ void uva__entries_fini(struct uva__tck_entries *entries);
 void uva__entry_finish(struct uva__tck_entry *entry,
                        enum uva_tck_verdict verdict, const char *message,
                        const char *transcript, const char *output);
+
+/* Keeps the breaches of other clauses that a case has come upon. Returns 0 or
+ * ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__entry_breached(struct uva__tck_entry *entry,
+                                       const struct uva__case_run_page *page,
+                                       struct uva_error *error);
+
+/* Adds a broken result for each clause that was broken in cases about other
+ * clauses, unless one of its own is broken. Returns 0 or ENOMEM. Thread: any.
+ */
+UVA_MUST_CHECK int uva__entries_add_breaches(struct uva__tck_entries *entries,
+                                             struct uva_error *error);
 
 /* Returns the name of a role, such as "producer". Static. Thread: any. */
 const char *uva__entries_role(enum uva_tck_role role);

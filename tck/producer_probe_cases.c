@@ -12,7 +12,7 @@
 
 enum {
     LOOKS_MAX = 40,
-    LOOKS_SAME = 5 /* looks in a row: a busy machine may delay a thread */
+    LOOKS_SAME = 8 /* looks in a row: a busy machine may delay a thread */
 };
 
 /* ---- demand ------------------------------------------------------------- */

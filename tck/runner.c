@@ -47,6 +47,7 @@ struct runner {
 struct process {
     struct runner *runner;
     const struct uva__tck_case *what; /* NULL: only load the subject */
+    enum uva_tck_role role;
     struct uva__case_run_page *page;
 };
 
@@ -83,10 +84,11 @@ static void process_run(void *ctx)
         _exit(1);
     run->page = process->page;
     run->what = process->what;
+    run->role = process->role;
     run->wait_ms = process->runner->wait_ms;
     run->quiet_ms = process->runner->quiet_ms;
     run->began_ms = uva__case_run_now_ms();
-    uva__case_run_clause(run->what->name, run->clause);
+    uva__cases_clause(run->what->name, run->clause);
     if (uva__subject_load(&run->subject, process->runner->file, &error) != 0)
         uva__case_run_fail(run, "%s", error.message);
     run->what->run(run);
@@ -219,30 +221,15 @@ static int runner_inspect(struct runner *runner, unsigned *roles,
 static int runner_start(struct runner *runner, int slot,
                         struct uva__tck_entry *entry)
 {
-    struct process process = {
-        .runner = runner, .what = entry->what, .page = &runner->pages[slot]};
+    struct process process = {.runner = runner,
+                              .what = entry->what,
+                              .role = entry->result.role,
+                              .page = &runner->pages[slot]};
 
     memset(process.page, 0, sizeof(*process.page));
     runner->busy[slot] = entry;
     return uva__sandbox_open(&runner->sandboxes[slot], process_run, &process,
                              runner->wait_ms * 4 + runner->quiet_ms * 40);
-}
-
-/* Joins the last lines of a page. */
-static void page_join(struct uva__case_run_page *page, char *to, size_t size)
-{
-    const uint64_t lines = uva__atomic64_load(&page->lines);
-    size_t used = 0;
-
-    to[0] = '\0';
-    for (uint64_t n = lines > RUNNER_LINES ? lines - RUNNER_LINES : 0;
-         n < lines; n++) {
-        char *line = page->line[n % UVA__CASE_RUN_LINES];
-
-        line[UVA__CASE_RUN_LINE - 1] = '\0';
-        used += (size_t)snprintf(to + used, size - used, "%s%s",
-                                 used > 0 ? "\n" : "", line);
-    }
 }
 
 /* Derives the verdict from the sandbox's end and the page. */
@@ -268,7 +255,8 @@ static enum uva_tck_verdict runner_check(const struct uva__sandbox *sandbox,
     return UVA_TCK_BROKEN;
 }
 
-static void runner_finish(struct runner *runner, int slot)
+static int runner_finish(struct runner *runner, int slot,
+                         struct uva_error *error)
 {
     struct uva__case_run_page *page = &runner->pages[slot];
     struct uva__tck_entry *entry = runner->busy[slot];
@@ -279,8 +267,10 @@ static void runner_finish(struct runner *runner, int slot)
     entry->result.took_ms = runner->sandboxes[slot].took_ms;
     verdict = runner_check(&runner->sandboxes[slot], page);
     uva__sandbox_fini(&runner->sandboxes[slot], output, sizeof(output));
-    page_join(page, transcript, sizeof(transcript));
+    uva__case_run_page_join(page, uva__atomic64_load(&page->lines), transcript,
+                            sizeof(transcript));
     uva__entry_finish(entry, verdict, page->message, transcript, output);
+    return uva__entry_breached(entry, page, error);
 }
 
 /* ---- all of them -------------------------------------------------------- */
@@ -338,9 +328,15 @@ static int runner_play(struct runner *runner, struct uva_error *error)
         slot = uva__sandbox_wait(runner->sandboxes, runner->jobs);
         if (slot < 0)
             break;
-        runner_finish(runner, slot);
-        code = runner_fill(runner, slot, &at, error);
+        code = runner_finish(runner, slot, error);
+        if (code == 0)
+            code = runner_fill(runner, slot, &at, error);
     }
+    if (code != 0)
+        return code;
+    code = uva__entries_add_breaches(&runner->entries, error);
+    if (code == 0)
+        runner_notify(runner);
     return code;
 }
 

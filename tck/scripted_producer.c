@@ -361,20 +361,6 @@ static bool outcome_is_known(void *ctx)
     return code == 0;
 }
 
-/* Waits for what the consumer must do after the script. The first wait that
- * fails uses up the full time limit; later ones get a short one only, because
- * the case may be about something else. */
-static bool scripted_producer_awaits(struct uva__scripted_producer *producer,
-                                     uva__case_run_fn *fn, void *ctx)
-{
-    struct uva__case_run *run = producer->run;
-
-    if (run->wait_failed)
-        return !uva__case_run_quiet(run, fn, ctx);
-    run->wait_failed = !uva__case_run_soon(run, fn, ctx);
-    return !run->wait_failed;
-}
-
 /* The clauses that require the consumer to release what it was given. */
 static const char *const KEEPING[] = {"LC-02", "LC-22", "DA-16"};
 
@@ -382,20 +368,16 @@ static const char *const KEEPING[] = {"LC-02", "LC-22", "DA-16"};
 static void scripted_producer_settle(struct uva__scripted_producer *producer)
 {
     struct uva__case_run *run = producer->run;
-    const bool was_late = run->wait_failed; /* late things may still arrive, so
-                                           they are no breach */
 
-    if (!scripted_producer_awaits(producer, tasks_are_spent, producer) &&
-        !was_late) {
+    if (!uva__case_run_soon_again(run, tasks_are_spent, producer)) {
         uva__case_run_breach(run, "AT-21", "tasks that waited were left");
         uva__case_run_breach(run, "AT-02",
                              "%" PRIu64 " of %" PRIu64 " tasks extracted",
                              uva__atomic64_load(&producer->spent),
                              uva__atomic64_load(&producer->offered));
     }
-    if (scripted_producer_awaits(producer, uva__guarded_data_is_released,
-                                 &producer->books) ||
-        was_late)
+    if (uva__case_run_soon_again(run, uva__guarded_data_is_released,
+                                 &producer->books))
         return;
     for (size_t i = 0; i < sizeof(KEEPING) / sizeof(*KEEPING); i++)
         uva__case_run_breach(run, KEEPING[i],
@@ -412,7 +394,6 @@ enum uva__script_result uva__scripted_producer_run(
 {
     struct outcome_query outcome_query = {producer, outcome};
     struct ArrowAsyncDeviceStreamHandler *handler = NULL;
-    const bool was_late = run->wait_failed;
     bool known;
     int32_t code;
 
@@ -434,10 +415,7 @@ enum uva__script_result uva__scripted_producer_run(
     (void)scripted_producer_play(producer);
     uva__case_run_await(run, scripted_producer_is_played, producer,
                         "the end of a callback");
-    known =
-        scripted_producer_awaits(producer, outcome_is_known, &outcome_query);
+    known = uva__case_run_soon_again(run, outcome_is_known, &outcome_query);
     scripted_producer_settle(producer);
-    return known      ? UVA__SCRIPT_FINISHED
-           : was_late ? UVA__SCRIPT_UNSUPPORTED
-                      : UVA__SCRIPT_HUNG;
+    return known ? UVA__SCRIPT_FINISHED : UVA__SCRIPT_HUNG;
 }

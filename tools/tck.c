@@ -28,7 +28,8 @@ static const char HELP[] =
     "  UVA_TCK_QUIET_MS  what must not come does not within; 50\n"
     "  UVA_TCK_JOBS      cases at the same time; one per processor\n"
     "\n"
-    "Exit code: 0 all required cases hold; 1 not all; 2 nothing was run.\n";
+    "Exit code: 0 all required clauses hold, in every case; 1 not all;\n"
+    "2 nothing was run.\n";
 
 /* The command line, and counts of the results. */
 struct session {

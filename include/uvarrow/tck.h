@@ -164,7 +164,9 @@ enum uva_tck_verdict {
     UVA_TCK_SKIPPED /* undecidable, in this environment or in general */
 };
 
-/** One case and its result. Borrowed for the call. */
+/** One case and its result. Borrowed for the call. Results of clauses that were
+ * broken only in cases about other clauses follow those of all cases; their
+ * names end in "_is_kept_in_all_cases". */
 struct uva_tck_result {
     enum uva_tck_role role;       /* the role tested */
     const char *name;             /* "required_AP06_never_more_tasks_..." */
@@ -194,7 +196,7 @@ struct uva_tck {
     void *reserved[4];
 };
 
-/** The number of cases per verdict. */
+/** The number of results per verdict. */
 struct uva_tck_tally {
     int64_t held;               /* rule kept */
     int64_t required_broken;    /* rules that the document states with "must" */

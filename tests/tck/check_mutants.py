@@ -55,7 +55,9 @@ def run(tool, subject, role, clause, variant):
              "UVA_TCK_WAIT_MS": "700", "UVA_TCK_QUIET_MS": "30"},
         capture_output=True, text=True, check=False)
     failed = re.findall(r"^(?:BROKEN|weak)\s+\w+\s+(\w+):", done.stdout, re.M)
-    return failed, done.stdout + done.stderr
+    own = f"_{clause.replace('-', '')}_"
+    return ([name for name in failed if own in name],
+            done.stdout + done.stderr)
 
 
 def cases(tool, role):

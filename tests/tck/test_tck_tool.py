@@ -17,6 +17,7 @@ BUILD = os.environ.get("UVA_TEST_BUILD", "")
 SOURCE = os.environ.get("UVA_TEST_SOURCE", ".")
 if not TOOL or os.environ.get("UVA_TEST_SANITIZE"):
     sys.exit(77)
+MUTANT = os.path.join(BUILD, "tests", "libtck_mutant.so")
 EXAMPLE = os.path.join(BUILD, "examples", "libexample_tck_producer.so")
 
 VERSION = "int uva_subject_version(void) { return %s; }\n"
@@ -150,6 +151,55 @@ class Tck(unittest.TestCase):
                                 "--filter", "AP-02")
         self.assertEqual(code, 1)
         self.assertIn("uva_subject_produce() returned -1, UVA_SUBJECT_CANNOT", out)
+
+    # ---- breaches in cases about other clauses ---------------------------
+
+    def test_a_breach_in_any_case_fails_the_run(self):
+        code, out, _ = self.tck(
+            MUTANT, "--role", "producer", "--filter", "AP06_never", "--tap",
+            self.path("tap"), "--junit", self.path("junit"),
+            UVA_SUBJECT_MUTANT="DA-08")
+        self.assertEqual(code, 1)
+        self.assertIn("ok      producer required_AP06_never_more", out)
+        self.assertIn("BROKEN  producer required_DA08_is_kept_in_all_cases: "
+                      "DA-08: ", out)
+        self.assertIn("(seen in required_AP06_never_more_tasks_than_requested)",
+                      out)
+        self.assertRegex(out, r"!! DA-08 broken: .*\n\n1 held, 1 required")
+        with open(self.path("tap"), encoding="utf-8") as file:
+            self.assertIn("\nnot ok 2 - producer required_DA08_is_kept",
+                          file.read())
+        suite = xml.parse(self.path("junit")).getroot().find("testsuite")
+        self.assertEqual((suite.get("tests"), suite.get("failures")),
+                         ("2", "1"))
+
+    def test_a_breach_is_told_once_if_its_own_case_fails(self):
+        code, out, _ = self.tck(MUTANT, "--role", "stream", "--filter", "DA",
+                                UVA_SUBJECT_MUTANT="DA-08")
+        self.assertEqual(code, 1)
+        self.assertIn("BROKEN  stream   required_DA08_reserved", out)
+        self.assertNotIn("in_all_cases", out)
+
+    def test_the_cases_with_a_breach_are_counted(self):
+        code, out, _ = self.tck(MUTANT, "--role", "producer", "--filter",
+                                "AT1", UVA_SUBJECT_MUTANT="DA-08")
+        self.assertEqual(code, 1)
+        self.assertRegex(out, r"DA08_is_kept.*\(seen in \w+ and \d+ more\)")
+
+    def test_a_breach_of_what_is_recommended_does_not_fail_the_run(self):
+        code, out, _ = self.tck(MUTANT, "--role", "producer", "--filter",
+                                "AP06_never", UVA_SUBJECT_MUTANT="DA-05")
+        self.assertEqual(code, 0)
+        self.assertIn("weak    producer recommended_DA05_is_kept_in_all_cases",
+                      out)
+        self.assertIn("1 held, 0 required broken, 1 recommended broken", out)
+
+    def test_an_early_error_without_a_producer_is_only_weak(self):
+        code, out, _ = self.tck(MUTANT, "--role", "producer", "--filter",
+                                "optional_AH18",
+                                UVA_SUBJECT_MUTANT="AH-03.error")
+        self.assertEqual(code, 0)
+        self.assertIn("weak    producer recommended_AH03_is_kept", out)
 
     # ---- results ---------------------------------------------------------
 
