@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const struct uva__tck_table *const PRODUCER[] = {
-    &uva__producer_run_cases, &uva__producer_probe_cases,
-    &uva__producer_array_cases, &uva__producer_undecidable, NULL};
+    &uva__producer_run_cases,     &uva__producer_probe_cases,
+    &uva__producer_failure_cases, &uva__producer_array_cases,
+    &uva__producer_undecidable,   NULL};
 static const struct uva__tck_table *const HANDLER[] = {
     &uva__handler_cases, &uva__handler_undecidable, NULL};
 static const struct uva__tck_table *const STREAM[] = {

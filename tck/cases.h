@@ -23,6 +23,7 @@ struct uva__tck_table {
 /* The tables of each role. */
 extern const struct uva__tck_table uva__producer_run_cases;
 extern const struct uva__tck_table uva__producer_probe_cases;
+extern const struct uva__tck_table uva__producer_failure_cases;
 extern const struct uva__tck_table uva__producer_array_cases;
 extern const struct uva__tck_table uva__producer_undecidable;
 extern const struct uva__tck_table uva__handler_cases;

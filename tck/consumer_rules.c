@@ -121,15 +121,46 @@ bool uva__consumer_rules_request(struct uva__scripted_producer *producer,
     return inside;
 }
 
-void uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
+static bool consumer_rules_is_calm(void *ctx)
+{
+    struct uva__scripted_producer *producer = ctx;
+    bool is;
+
+    uva__lock_take(&producer->lock);
+    is = !producer->now.calling;
+    uva__lock_drop(&producer->lock);
+    return is;
+}
+
+bool uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
                                 const struct ArrowAsyncProducer *self)
 {
+    bool snaps;
+
     uva__case_run_note(producer->run, "   cancel()");
     uva__lock_take(&producer->lock);
     check_call_locked(producer, self, "cancel");
-    producer->now.cancels++;
     producer->now.inside++;
+    snaps = producer->now.snaps &&
+            !(producer->now.calling &&
+              pthread_equal(producer->now.calling_thread, pthread_self()));
     uva__lock_drop(&producer->lock);
+    if (!snaps ||
+        uva__case_run_quiet(producer->run, consumer_rules_is_calm, producer))
+        return false;
+    uva__lock_take(&producer->lock);
+    snaps = !producer->now.calling && !producer->now.snapped;
+    producer->now.snapped |= snaps;
+    uva__lock_drop(&producer->lock);
+    return snaps;
+}
+
+void uva__consumer_rules_count_cancel(struct uva__scripted_producer *producer)
+{
+    uva__lock_take(&producer->lock);
+    producer->now.cancels++;
+    uva__lock_drop(&producer->lock);
+    uva__case_run_changed(producer->run);
 }
 
 void uva__consumer_rules_back(struct uva__scripted_producer *producer)
@@ -184,4 +215,21 @@ bool uva__consumer_rules_is_cancelled(void *ctx)
     is = producer->now.cancels > 0;
     uva__lock_drop(&producer->lock);
     return is;
+}
+
+void uva__consumer_rules_snap(struct uva__scripted_producer *producer)
+{
+    uva__lock_take(&producer->lock);
+    producer->now.snaps = true;
+    uva__lock_drop(&producer->lock);
+}
+
+bool uva__consumer_rules_has_snapped(struct uva__scripted_producer *producer)
+{
+    bool has;
+
+    uva__lock_take(&producer->lock);
+    has = producer->now.snapped;
+    uva__lock_drop(&producer->lock);
+    return has;
 }

@@ -21,12 +21,14 @@ void uva__consumer_rules_leave(struct uva__scripted_producer *producer,
                                char letter, int code);
 
 /* A call of the producer object begins; _request returns whether it was made
- * inside a callback. _back ends both. Thread: any. */
+ * inside a callback, _cancel whether on_error is to be called inside it. _back
+ * ends both; _count_cancel counts a cancel, for waits. Thread: any. */
 bool uva__consumer_rules_request(struct uva__scripted_producer *producer,
                                  const struct ArrowAsyncProducer *self,
                                  int64_t n);
-void uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
+bool uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
                                 const struct ArrowAsyncProducer *self);
+void uva__consumer_rules_count_cancel(struct uva__scripted_producer *producer);
 void uva__consumer_rules_back(struct uva__scripted_producer *producer);
 
 /* Waits for a request and takes one from the demand; with `now`, does not wait
@@ -37,6 +39,11 @@ bool uva__consumer_rules_may_offer(struct uva__scripted_producer *producer,
 /* Waits for a while, and fails the case if anything is requested. Thread: the
  * scripted producer's. */
 void uva__consumer_rules_listen(struct uva__scripted_producer *producer);
+
+/* The next cancel outside of callbacks calls on_error; returns whether it did.
+ * Thread: the scripted producer's. */
+void uva__consumer_rules_snap(struct uva__scripted_producer *producer);
+bool uva__consumer_rules_has_snapped(struct uva__scripted_producer *producer);
 
 /* For waits; `ctx` is a struct uva__scripted_producer. */
 bool uva__consumer_rules_is_cancelled(void *ctx);

@@ -107,6 +107,35 @@ static void requests_saturate(struct uva__case_run *run)
                            session.consumer->now.tasks);
 }
 
+static void request_to_the_brim(struct uva__recording_consumer *consumer)
+{
+    uva__recording_consumer_request(consumer, INT64_MAX);
+    uva__recording_consumer_request(consumer, 2);
+}
+
+/* Requests 2^64 batches in on_schema, so before any of them can come. */
+static void requests_do_not_wrap(struct uva__case_run *run)
+{
+    const struct uva__recording_consumer_manner manner = {
+        .first = INT64_MAX, .on_schema = request_to_the_brim};
+    struct uva__producer_session session;
+
+    if (!uva__producer_session_open(&session, run, UVA_SUBJECT_WHOLE, 10, 0,
+                                    &manner))
+        return;
+    if (!uva__case_run_soon(run, uva__recording_consumer_is_released,
+                            session.consumer))
+        uva__case_run_fail(run,
+                           "AP-02: with 2^64 requested, %" PRId64
+                           " of 10 batches came, and no end",
+                           uva__recording_consumer_tasks(session.consumer));
+    uva__producer_session_settle(&session);
+    if (session.consumer->now.ends != 1 || session.consumer->now.tasks != 10)
+        uva__case_run_fail(
+            run, "AP-02: with 2^64 requested, %" PRId64 " of 10 batches came",
+            session.consumer->now.tasks);
+}
+
 static void bad_request(struct uva__case_run *run, int64_t n)
 {
     const struct uva__recording_consumer_manner manner = {.may_fail = true};
@@ -441,6 +470,8 @@ static const struct uva__tck_case CASES[] = {
     {"required_AP02_requests_add_up", requests_add_up, 0, NULL},
     {"required_AP02_requests_beyond_int64_saturate", requests_saturate, 0,
      NULL},
+    {"required_AP02_requests_for_two_to_the_64_do_not_wrap",
+     requests_do_not_wrap, 0, NULL},
     {"required_AH10_silence_without_a_request", silence_without_demand, 0,
      NULL},
     {"required_AP26_each_request_brings_a_batch", progress_with_demand, 0,

@@ -174,6 +174,19 @@ static void check_task_locked(struct uva__recording_consumer *consumer)
                          consumer->now.tasks + 1, consumer->now.demand);
 }
 
+/* Returns whether an extraction may have failed: one that is running may have
+ * done so, and not returned here. */
+static bool extraction_may_have_failed_locked(
+    const struct uva__recording_consumer *consumer)
+{
+    bool may = consumer->now.failed > 0;
+
+    for (int i = 0; i < UVA__RECORDING_CONSUMER_CALLS; i++)
+        may |= consumer->now.calls[i].on &&
+               consumer->now.calls[i].what == UVA__CALL_EXTRACT;
+    return may;
+}
+
 static void check_error_locked(struct uva__recording_consumer *consumer,
                                int code)
 {
@@ -184,7 +197,7 @@ static void check_error_locked(struct uva__recording_consumer *consumer,
                                 "on_error without a producer set");
     if (consumer->now.cancelled && !consumer->manner.may_fail)
         uva__case_run_breach(run, "AP-16", "a cancel was reported as an error");
-    if (consumer->now.ends > 0 && consumer->now.failed == 0)
+    if (consumer->now.ends > 0 && !extraction_may_have_failed_locked(consumer))
         uva__case_run_breach(run, "AH-33",
                              "an error behind the end, and no "
                              "extraction had failed");
@@ -224,6 +237,10 @@ static void check_locked(struct uva__recording_consumer *consumer, char letter,
                                  "NULL before the schema");
         if (consumer->now.ends > 0)
             uva__case_run_breach(consumer->run, "AH-11", "a second NULL");
+        if (consumer->now.failed > 0 &&
+            consumer->manner.take == UVA__TAKE_INSIDE)
+            uva__case_run_breach(consumer->run, "AT-08",
+                                 "NULL behind a failed extraction");
         break;
     case 'E':
         check_error_locked(consumer, code);

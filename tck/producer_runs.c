@@ -147,6 +147,8 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
                                 .may_fail = true}},
     [TASK_FAILS] = {UVA_SUBJECT_TASK_FAILS, 6, 2,
                     .manner = {.first = 2, .each = 1, .may_fail = true}},
+    [TASK_FAILS_LAST] = {UVA_SUBJECT_TASK_FAILS, 4, 3,
+                         .manner = {.first = 2, .each = 1, .may_fail = true}},
 };
 
 /* ---- one scenario ------------------------------------------------------- */
@@ -173,7 +175,8 @@ static void run_check_failure(struct uva__producer_session *session)
     struct uva__case_run *run = session->run;
     const struct uva__recording_consumer *consumer = session->consumer;
 
-    if (consumer->now.ends > 0 && session->plan != UVA_SUBJECT_TASK_FAILS)
+    if (consumer->now.ends > 0 &&
+        (session->plan != UVA_SUBJECT_TASK_FAILS || consumer->now.errors == 0))
         uva__case_run_breach(run, "ER-09", "a failure was reported as an end");
     if (consumer->now.errors > 0 && consumer->now.error_code == 0)
         uva__case_run_breach(run, "ER-01", "a failure with code 0");

@@ -42,6 +42,7 @@ enum {
     FAILS_FIRST,   /* fails before the schema */
     FAILS_LATER,   /* fails while tasks are held */
     TASK_FAILS,
+    TASK_FAILS_LAST, /* the last task of the stream */
     SCENARIO_COUNT
 };
 

@@ -275,6 +275,8 @@ recording_consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
         code = EINVAL;
     else
         recording_consumer_count_request(consumer, consumer->manner.first);
+    if (consumer->manner.on_schema != NULL)
+        consumer->manner.on_schema(consumer);
     uva__producer_rules_leave(consumer, code != 0);
     return code;
 }
@@ -342,6 +344,8 @@ recording_consumer_on_error(struct ArrowAsyncDeviceStreamHandler *self,
     uva__producer_rules_error(consumer, code, message);
     uva__producer_rules_tag(consumer, metadata, "ER-08");
     recording_consumer_linger(consumer);
+    if (consumer->manner.on_error != NULL)
+        consumer->manner.on_error(consumer);
     recording_consumer_drain(consumer);
     uva__producer_rules_leave(consumer, false);
 }

@@ -48,8 +48,11 @@ struct uva__recording_consumer_manner {
     bool keep_arrays;  /* keeps arrays until the case releases them */
     bool may_fail;     /* the plan contains an error */
     int64_t linger_ms; /* time to spend in each callback */
+    /* called in on_schema after the request; or NULL */
+    void (*on_schema)(struct uva__recording_consumer *consumer);
     /* called in on_next_task before the extraction; or NULL */
     void (*on_task)(struct uva__recording_consumer *consumer, int64_t ordinal);
+    void (*on_error)(struct uva__recording_consumer *consumer); /* or NULL */
     void *ctx; /* for `on_task` */
 };
 

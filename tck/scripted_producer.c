@@ -201,10 +201,15 @@ static void object_request(struct ArrowAsyncProducer *self, int64_t n)
 static void object_cancel(struct ArrowAsyncProducer *self)
 {
     struct uva__scripted_producer *producer = self->private_data;
+    const bool snaps = uva__consumer_rules_cancel(producer, self);
 
-    uva__consumer_rules_cancel(producer, self);
-    uva__case_run_changed(producer->run);
-    uva__consumer_rules_back(producer);
+    if (snaps) { /* on this stack. Clauses: AP-13. */
+        uva__consumer_rules_back(producer);
+        send_error(producer, "-125");
+    }
+    uva__consumer_rules_count_cancel(producer);
+    if (!snaps)
+        uva__consumer_rules_back(producer);
 }
 
 /* ---- words -------------------------------------------------------------- */
@@ -232,6 +237,7 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
                 : word_is(word, "future") ? UVA__GUARDED_DATA_FUTURE
                 : word_is(word, "first")  ? UVA__GUARDED_DATA_FIRST
                                           : UVA__GUARDED_DATA_PLAIN};
+    producer->alien |= word_is(word, "alien");
     if (word_is(word, "tagged"))
         metadata = block_write(block, "v\0v", 3);
     else if (word_is(word, "smudged"))
@@ -268,6 +274,19 @@ static void sending_run(void *ctx)
     word_send(sending->producer, sending->word);
 }
 
+static void word_cancelled(struct uva__scripted_producer *producer,
+                           const char *word)
+{
+    const bool snaps = word_is(word, "cancelled-error");
+
+    if (snaps)
+        uva__consumer_rules_snap(producer);
+    uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
+                        producer, "a cancel");
+    if (snaps && !uva__consumer_rules_has_snapped(producer))
+        send_error(producer, "-125");
+}
+
 static void word_play(struct uva__scripted_producer *producer, const char *word)
 {
     const struct timespec pause = {.tv_nsec = 3000000};
@@ -279,9 +298,10 @@ static void word_play(struct uva__scripted_producer *producer, const char *word)
         producer->slow = true;
     else if (word_is(word, "eager"))
         producer->eager = true;
-    else if (word_is(word, "cancelled"))
-        uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
-                            producer, "a cancel");
+    else if (word_is(word, "unset"))
+        producer->handler->producer = NULL;
+    else if (strncmp(word, "cancelled", 9) == 0)
+        word_cancelled(producer, word);
     else if (word_is(word, "listen"))
         uva__consumer_rules_listen(producer);
     else {
@@ -385,6 +405,9 @@ static void scripted_producer_settle(struct uva__scripted_producer *producer)
                              " schemas and arrays released",
                              uva__atomic64_load(&producer->books.released),
                              uva__atomic64_load(&producer->books.given));
+    if (producer->alien)
+        uva__case_run_breach(run, "AB-15",
+                             "an array on an unknown device was not released");
 }
 
 enum uva__script_result uva__scripted_producer_run(

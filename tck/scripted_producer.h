@@ -20,8 +20,10 @@
  *   bounce          from here on, each callback on a new thread
  *   slow            from here on, a pause before each callback
  *   cancelled       waits until it is cancelled
- *   eager           request waits a while for its task to be offered
- *   listen          checks that nothing is requested for a while */
+ *   cancelled-error as cancelled, then on_error(125): inside cancel, unless
+ * that was called in a callback unset           the handler is given no
+ * producer object eager           request waits a while for its task to be
+ * offered listen          checks that nothing is requested for a while */
 #ifndef UVA_TCK_SCRIPTED_PRODUCER_H
 #define UVA_TCK_SCRIPTED_PRODUCER_H
 
@@ -52,13 +54,16 @@ struct uva__scripted_producer {
     const char *rest; /* the words not played so far */
     struct uva__guarded_data books;
     bool threaded, bounces, slow, eager; /* how the rest is played */
-    struct uva__atomic64 played;         /* the script has been played */
+    bool alien;                  /* it gives arrays on an unknown device */
+    struct uva__atomic64 played; /* the script has been played */
     struct uva__atomic64 offered, spent; /* counts of tasks */
     struct uva__lock lock;               /* guards `now` */
     struct {
         int64_t demand;    /* requested and not offered */
         int64_t requested; /* requested in total */
         int64_t cancels;
+        bool snaps;    /* the next cancel outside of callbacks is an error */
+        bool snapped;  /* it was */
         bool met;      /* on_schema was called */
         bool ended;    /* NULL or an error has returned */
         bool released; /* release was entered */

@@ -73,7 +73,10 @@ enum uva_subject_manner {
                             also takes that batch */
     UVA_SUBJECT_REFUSES, /* returns EIO for batch `k`, from 0 */
     UVA_SUBJECT_REFUSES_SCHEMA, /* returns EINVAL for the schema */
-    UVA_SUBJECT_HOLDS /* as TAKES_ALL, but extracts later, on another thread */
+    UVA_SUBJECT_HOLDS, /* as TAKES_ALL, but extracts later, on another thread */
+    UVA_SUBJECT_HOLDS_AND_CANCELS /* as HOLDS, but when batch `k`, from 0, has
+                                     arrived, it cancels outside of callbacks,
+                                     and takes none of those that wait */
 };
 
 /** How a stream ended for its consumer. */

@@ -12,24 +12,25 @@
 enum reference_point {
     REFERENCE_AT_NOTHING,
     /* in a producer; the operation, then what `at` points to */
-    REFERENCE_AT_START,    /* setting handler->producer */
-    REFERENCE_AT_SCHEMA,   /* on_schema */
-    REFERENCE_AT_ISSUE,    /* after a schema was made; the struct */
-    REFERENCE_AT_STARTED,  /* after on_schema returned 0 */
-    REFERENCE_AT_OFFER,    /* on_next_task; its struct ArrowAsyncTask */
-    REFERENCE_AT_OFFERED,  /* after the call; the task */
-    REFERENCE_AT_WAIT,     /* waiting for a request */
-    REFERENCE_AT_END,      /* on_next_task(NULL) */
-    REFERENCE_AT_ENDED,    /* after the call */
-    REFERENCE_AT_FAIL,     /* on_error */
-    REFERENCE_AT_FAILED,   /* after the call */
-    REFERENCE_AT_REFUSED,  /* after a callback returned an error */
-    REFERENCE_AT_RELEASE,  /* release */
-    REFERENCE_AT_RELEASED, /* after the call */
-    REFERENCE_AT_REQUEST,  /* counting a request; its int64_t */
-    REFERENCE_AT_CANCEL,   /* after a cancel was recorded */
-    REFERENCE_AT_EXTRACT,  /* an extraction; struct reference_extraction */
-    REFERENCE_AT_FILLED,   /* after it gave an array; the same struct */
+    REFERENCE_AT_START,      /* setting handler->producer */
+    REFERENCE_AT_SCHEMA,     /* on_schema */
+    REFERENCE_AT_ISSUE,      /* after a schema was made; the struct */
+    REFERENCE_AT_STARTED,    /* after on_schema returned 0 */
+    REFERENCE_AT_OFFER,      /* on_next_task; its struct ArrowAsyncTask */
+    REFERENCE_AT_OFFERED,    /* after the call; the task */
+    REFERENCE_AT_WAIT,       /* waiting for a request */
+    REFERENCE_AT_END,        /* on_next_task(NULL) */
+    REFERENCE_AT_ENDED,      /* after the call */
+    REFERENCE_AT_FAIL,       /* on_error */
+    REFERENCE_AT_FAILED,     /* after the call */
+    REFERENCE_AT_REFUSED,    /* after a callback returned an error */
+    REFERENCE_AT_RELEASE,    /* release */
+    REFERENCE_AT_RELEASED,   /* after the call */
+    REFERENCE_AT_REQUEST,    /* counting a request; its int64_t */
+    REFERENCE_AT_CANCELLING, /* recording a cancel */
+    REFERENCE_AT_CANCEL,     /* after a cancel was recorded */
+    REFERENCE_AT_EXTRACT,    /* an extraction; struct reference_extraction */
+    REFERENCE_AT_FILLED,     /* after it gave an array; the same struct */
     /* in a consumer; the operation, then what `at` points to */
     REFERENCE_AT_READY,   /* after the handler was filled; the handler */
     REFERENCE_AT_STEP,    /* a step */

@@ -73,6 +73,8 @@ static void on_cancel(struct ArrowAsyncProducer *self)
 
     if (self != &p->object)
         atomic_fetch_add(&p->faults, 1);
+    if (acts(p, REFERENCE_AT_CANCELLING, NULL))
+        return;
     pthread_mutex_lock(&p->lock);
     p->now.view.cancelled = true;
     pthread_mutex_unlock(&p->lock);
@@ -439,8 +441,10 @@ static struct reference_view look(struct reference_producer *p)
 bool reference_producer_step(struct reference_producer *p)
 {
     const struct reference_view view = p->how.hasty ? p->view : look(p);
-    const bool moved = step(p, &view);
+    bool moved;
 
+    p->stepper = pthread_self();
+    moved = step(p, &view);
     p->view = look(p);
     return moved;
 }

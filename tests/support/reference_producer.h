@@ -24,6 +24,7 @@ struct reference_producer_options {
     /* ... and on_error comes before the extraction returns, from another
      * thread, if no callback is running. Only with one stepping thread. */
     bool reports_early;
+    bool slow;       /* a batch takes long; the steps are the test's */
     bool hasty;      /* each step uses the state as of the last one */
     int cancel_code; /* cancelling fails with this code; 0: it works */
     /* ... and on_error comes inside cancel, if no callback is running. Only
@@ -83,6 +84,7 @@ struct reference_producer {
     } blocks;
     atomic_int acts;   /* how often the mutant has acted */
     atomic_int inside; /* callbacks in progress */
+    pthread_t stepper; /* the thread of the last step; read by a mutant */
 
     pthread_mutex_t lock;
     struct { /* guarded by the lock */

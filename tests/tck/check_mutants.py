@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs the suite on every mutant: a subject that breaks one clause must fail a
-case of that clause, and every case must have a mutant that it catches.
+case of that clause, and every case must have a mutant that it catches. The
+mutants of SOLE are caught by one case, and by no other one of their role.
 Usage: check_mutants.py TOOL SUBJECT SOURCE [--part I/N] [--only TEXT]
 
 UNPROVEN has the cases without a mutant, each with the reason.
@@ -31,6 +32,29 @@ UNSEEN = {
 SLOW = ("producer AT-09.", "producer AP-28.", "handler TH-12.")
 # Cases that no mutant fails, with the reason.
 UNPROVEN = {}
+# What only one case of a role can see.
+SOLE = {
+    "producer AT-23.beside":
+        "required_AT23_no_callback_inside_an_extraction_by_another_thread",
+    "producer AP-02.brim":
+        "required_AP02_requests_for_two_to_the_64_do_not_wrap",
+    "producer AP-14.failed":
+        "required_AP14_release_follows_a_cancel_behind_a_failed_extraction",
+    "producer AH-22.failed":
+        "required_AH22_nothing_follows_release_if_an_extraction_fails_late",
+    "producer TH-06.cancel":
+        "required_TH06_no_lock_is_held_over_the_error_of_a_cancel",
+    "producer LC-22.late":
+        "required_LC22_nothing_is_left_after_a_cancel_of_a_busy_source",
+    "producer ER-05.late":
+        "recommended_ER05_a_failed_extraction_behind_the_end_is_reported_twice",
+    "producer ER-09.last":
+        "required_ER09_a_failed_last_extraction_is_never_reported_as_an_end",
+    "handler AT-21.waiting":
+        "required_AT21_tasks_that_wait_at_a_cancel_are_extracted",
+    "handler AP-13.locks": "required_AP13_an_error_may_come_inside_cancel",
+    "handler AH-03.reads": "recommended_AH03_an_early_error_needs_no_producer",
+}
 
 
 def mutants(source):
@@ -46,18 +70,29 @@ def mutants(source):
                 yield role, clause, variant
 
 
-def run(tool, subject, role, clause, variant):
-    """Returns the names of the failing cases."""
-    name = f"{clause}.{variant}" if variant else clause
+def play(tool, subject, role, mutant, *options, wait_ms=700):
+    """Returns the names of the results that are broken, and the output."""
     done = subprocess.run(
-        [tool, "tck", "--role", role, "--filter", clause, subject],
-        env={**os.environ, "UVA_SUBJECT_MUTANT": name, "UVA_TCK_JOBS": "2",
-             "UVA_TCK_WAIT_MS": "700", "UVA_TCK_QUIET_MS": "30"},
+        [tool, "tck", "--role", role, *options, subject],
+        env={**os.environ, "UVA_SUBJECT_MUTANT": mutant, "UVA_TCK_JOBS": "2",
+             "UVA_TCK_WAIT_MS": str(wait_ms), "UVA_TCK_QUIET_MS": "30"},
         capture_output=True, text=True, check=False)
-    failed = re.findall(r"^(?:BROKEN|weak)\s+\w+\s+(\w+):", done.stdout, re.M)
-    own = f"_{clause.replace('-', '')}_"
-    return ([name for name in failed if own in name],
+    return (re.findall(r"^(?:BROKEN|weak)\s+\w+\s+(\w+):", done.stdout, re.M),
             done.stdout + done.stderr)
+
+
+def run(tool, subject, role, clause, variant):
+    """Returns the broken results of the mutant's clause, and the output."""
+    mutant = f"{clause}.{variant}" if variant else clause
+    failed, text = play(tool, subject, role, mutant, "--filter", clause)
+    own = f"_{clause.replace('-', '')}_"
+    return [name for name in failed if own in name], text
+
+
+def run_alone(tool, subject, mutant):
+    """Returns the cases, of the whole role, that a mutant of SOLE fails."""
+    failed, _ = play(tool, subject, *mutant.split(" "), wait_ms=2000)
+    return [name for name in failed if not name.endswith("_in_all_cases")]
 
 
 def cases(tool, role):
@@ -87,6 +122,12 @@ def main(tool, subject, source, *options):
                 bad.append(f"{key}: no case of it fails: {last}")
             elif failed and key in UNSEEN:
                 bad.append(f"{key}: a case catches it: take it off the list")
+    alone = [m for i, m in enumerate(SOLE) if i % parts == part and only in m]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = pool.map(lambda m: run_alone(tool, subject, m), alone)
+        bad += [f"{mutant}: fails {', '.join(failed)}, not {SOLE[mutant]}"
+                for mutant, failed in zip(alone, found)
+                if failed != [SOLE[mutant]]]
     if parts == 1 and not only:
         for role in FILES:
             bad += [f"{role} {name}: no mutant fails it"

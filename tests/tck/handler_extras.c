@@ -111,6 +111,43 @@ static bool requests_one_more(void *peer, void *at)
     return false;
 }
 
+/* Forgets the tasks that wait when it cancels. */
+static bool forgets_waiting(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+
+    (void)at;
+    pthread_mutex_lock(&c->lock);
+    if (c->how.hold && c->now.cancelled)
+        c->now.tasks.first = NULL;
+    pthread_mutex_unlock(&c->lock);
+    return false;
+}
+
+/* Calls cancel under its lock. */
+static bool cancels_locked(void *peer, void *at)
+{
+    struct reference_consumer *c = peer;
+
+    (void)at;
+    pthread_mutex_lock(&c->lock);
+    if (c->now.cancel_due && c->now.producer != NULL) {
+        c->now.cancel_due = false;
+        c->now.cancelled = true;
+        c->now.producer->cancel(c->now.producer);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return false;
+}
+
+static bool reads_producer(void *peer, void *at)
+{
+    const struct ArrowAsyncDeviceStreamHandler *self = at;
+
+    (void)peer;
+    return self->producer->device_type == 0;
+}
+
 /* ---- arrays ------------------------------------------------------------- */
 
 enum dislike { RESERVED, NUMBERED, UNKNOWN };
@@ -213,11 +250,14 @@ static const struct reference_mutant CONSUMER_EXTRAS[] = {
     M("DA-18", "writes", DROP, writes_values, 0),
     M("DA-29", "complete", NOTHING, lies, REPORTS_COMPLETE),
     M("AT-19", "frees", TAKE, frees_task, 0),
+    M("AT-21", "waiting", STEP, forgets_waiting, 0),
+    M("AP-13", "locks", STEP, cancels_locked, 0),
     M("AP-15", "crashes", TAKE, crashes_cancelled, 0),
     M("AP-18", "crashes", TAKE, crashes_cancelled, 0),
     M("AP-25", "more", GREETED, requests_one_more, 0),
     M("AH-01", "fails", NOTHING, lies, REPORTS_FAILED),
     M("AH-02", "slot", NOTHING, lies, LACKS_SLOT),
+    M("AH-03", "reads", ERROR, reads_producer, 0),
     M("AH-14", "tag", NOTHING, lies, REPORTS_TAG),
     M("AH-18", "complete", NOTHING, lies, REPORTS_COMPLETE),
     M("AH-20", "tag", NOTHING, lies, REPORTS_TAG),

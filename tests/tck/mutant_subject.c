@@ -118,7 +118,6 @@ int64_t uva_subject_count(int32_t what)
 
 struct produced {
     struct reference_producer producer;
-    bool slow;
 };
 
 static void *produced_run(void *ctx)
@@ -127,7 +126,7 @@ static void *produced_run(void *ctx)
     const struct timespec pause = {.tv_nsec = 3000000};
 
     while (!reference_producer_over(&own->producer)) {
-        if (own->slow)
+        if (own->producer.how.slow)
             (void)nanosleep(&pause, NULL);
         if (!reference_producer_step(&own->producer))
             (void)sched_yield();
@@ -159,8 +158,10 @@ static bool options_of(int32_t plan, int64_t batches, int64_t at,
     case UVA_SUBJECT_TASK_FAILS:
         out->lazy = true;
         out->spoilt_at = at;
+        out->hurries = is_chosen("AH-22", "failed");
         return true;
     default:
+        out->slow = plan == UVA_SUBJECT_SLOW;
         return plan == UVA_SUBJECT_WHOLE || plan == UVA_SUBJECT_SLOW ||
                plan == UVA_SUBJECT_TAGGED;
     }
@@ -175,7 +176,6 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
 
     if (own == NULL || !options_of(plan, batches, at, &options))
         return UVA_SUBJECT_CANNOT;
-    own->slow = plan == UVA_SUBJECT_SLOW;
     reference_producer_init(&own->producer, &options);
     live_structs_remember(&own->producer.live_structs);
     watched = &own->producer;
@@ -229,6 +229,11 @@ static bool manner_of(int32_t manner, int64_t k,
         return true;
     case UVA_SUBJECT_REFUSES_SCHEMA:
         out->refuse_schema = true;
+        return true;
+    case UVA_SUBJECT_HOLDS_AND_CANCELS:
+        out->cancel_at = k + 1;
+        out->hold = true;
+        out->first = 100;
         return true;
     case UVA_SUBJECT_HOLDS:
         out->hold = true;

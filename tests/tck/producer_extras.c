@@ -74,6 +74,30 @@ static bool empty_fails(void *peer, void *at)
            fails_too(peer, at);
 }
 
+/* Ends like a whole stream if the last task of it is spoilt. */
+static bool last_fails_as_end(void *peer, void *at)
+{
+    const struct reference_producer *p = peer;
+
+    return p->how.lazy && p->how.spoilt_at == p->how.batches - 1 &&
+           fails_as_end(peer, at);
+}
+
+/* Calls on_error inside cancel, under its lock. */
+static bool cancel_locks(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+
+    (void)at;
+    if (p->how.cancel_code == 0 || p->phase != REFERENCE_OPEN ||
+        atomic_load(&p->inside) > 0)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    reference_producer_fail(p, EIO, "cannot stop");
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
+
 static bool is_never_released(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -171,6 +195,22 @@ static bool requests_wrap(void *peer, void *at)
     return true;
 }
 
+/* Loses all of them when the third one in a row adds up to 2^64. */
+static bool requests_wrap_to_zero(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    const int64_t n = *(int64_t *)at;
+
+    if (n == INT64_MAX)
+        atomic_fetch_add(&p->acts, 1);
+    if (n != 2 || atomic_load(&p->acts) != 2)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    p->now.view.demand = 0;
+    pthread_mutex_unlock(&p->lock);
+    return true;
+}
+
 static bool requests_are_lost(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -215,6 +255,16 @@ static bool reads_ahead(void *peer, void *at)
 
 /* ---- tasks and arrays --------------------------------------------------- */
 
+static bool leaks(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    struct ArrowDeviceArray array;
+
+    (void)at;
+    reference_array(&p->live_structs, 0, &array);
+    return false;
+}
+
 static bool misshapes(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -233,14 +283,81 @@ static bool spoils(void *peer, void *at)
     return false;
 }
 
-static bool leaks(void *peer, void *at)
+static bool is_spoilt(const struct reference_producer *p,
+                      const struct reference_extraction *e)
+{
+    return p->how.lazy && e->out != NULL &&
+           e->item->ordinal == p->how.spoilt_at;
+}
+
+/* Fails, and reports that nowhere. */
+static void fail_in_silence(struct reference_extraction *e)
+{
+    reference_item_settle(e->item);
+    e->out->array.release = NULL;
+    e->code = EIO;
+}
+
+/* Calls on_error inside an extraction by another thread, beside a callback. */
+static bool fails_beside(void *peer, void *at)
 {
     struct reference_producer *p = peer;
-    struct ArrowDeviceArray array;
+    struct reference_extraction *e = at;
 
-    (void)at;
-    reference_array(&p->live_structs, 0, &array);
-    return false;
+    if (!is_spoilt(p, e) || atomic_load(&p->inside) == 0 ||
+        pthread_equal(p->stepper, pthread_self()))
+        return false;
+    fail_in_silence(e);
+    reference_producer_fail(p, EIO, "at once");
+    return true;
+}
+
+/* Calls on_error behind release. */
+static bool fails_after_all(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    struct reference_extraction *e = at;
+
+    if (!is_spoilt(p, e) || p->phase != REFERENCE_OVER)
+        return false;
+    fail_in_silence(e);
+    p->handler->on_error(p->handler, EIO, "too late", NULL);
+    return true;
+}
+
+/* Does not report an extraction that fails behind the end. */
+static bool fails_in_the_end(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    struct reference_extraction *e = at;
+
+    if (!is_spoilt(p, e) || p->phase != REFERENCE_ENDED)
+        return false;
+    fail_in_silence(e);
+    return true;
+}
+
+/* Does nothing more if an extraction fails while a request is missing. */
+static bool fails_for_ever(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    struct reference_extraction *e = at;
+
+    if (!is_spoilt(p, e) || p->phase != REFERENCE_OPEN ||
+        atomic_load(&p->inside) > 0)
+        return false;
+    fail_in_silence(e);
+    p->phase = REFERENCE_OVER;
+    return true;
+}
+
+/* Leaks the batch that the source was making when it was cancelled. */
+static bool leaks_late_batch(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+
+    return p->how.slow && atomic_load(&p->inside) == 0 && first_time(p) &&
+           leaks(peer, at);
 }
 
 /* Makes a task invalid when its callback returns. */
@@ -329,13 +446,16 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AT-12", "dies", OFFERED, task_dies, 0),
     M("AT-15", "other", FILLED, spoils, ARRAY_OTHER),
     M("AT-18", "changes", FILLED, spoils, ARRAY_CHANGES),
+    M("AT-23", "beside", EXTRACT, fails_beside, 0),
     M("AT-24", "waits", EXTRACT, ordered_waits_for_callbacks, 0),
     M("AP-02", "wraps", REQUEST, requests_wrap, 0),
+    M("AP-02", "brim", REQUEST, requests_wrap_to_zero, 0),
     M("AP-05", "releases", REQUEST, request_releases, 0),
     M("AP-06", "more", WAIT, offers_unasked, 1),
     M("AP-11", "counts", CANCEL, cancels_count, 0),
     M("AP-12", "never", RELEASE, is_never_released, 0),
     M("AP-13", "inside", CANCEL, cancel_releases, 0),
+    M("AP-14", "failed", EXTRACT, fails_for_ever, 0),
     M("AP-17", "mute", FAIL, nothing, 0),
     M("AP-18", "never", RELEASE, is_never_released, 0),
     M("AP-22", "spoilt", RELEASE, spoils_object, 0),
@@ -345,6 +465,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AH-10", "early", WAIT, offers_unasked, 0),
     M("AH-13", "minus", START, block_is_minus, 'T'),
     M("AH-18", "mute", FAIL, nothing, 0),
+    M("AH-22", "failed", EXTRACT, fails_after_all, 0),
     M("AH-23", "fails", END, empty_fails, 0),
     M("AH-27", "touches", RELEASED, touches_handler, 0),
     M("AH-30", "few", FILLED, misshapes, REFERENCE_CHILDREN_FEW),
@@ -352,6 +473,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("TH-04", "never", RELEASE, is_never_released, 0),
     M("TH-05", "never", RELEASE, is_never_released, 0),
     M("TH-06", "waits", EXTRACT, ordered_waits_for_callbacks, 0),
+    M("TH-06", "cancel", CANCELLING, cancel_locks, 0),
     M("TH-07", "threaded", FILLED, spoils, ARRAY_THREADED),
     M("MD-01", "minus", START, block_is_minus, 'A'),
     M("MD-03", "other", NOTHING, nothing, 0), /* implemented in tagging.c */
@@ -370,13 +492,16 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("LC-18", "leaks", REFUSED, leaks, 0),
     M("LC-19", "twice", REFUSED, crashes, 0),
     M("LC-22", "leaks", RELEASED, leaks, 0),
+    M("LC-22", "late", CANCEL, leaks_late_batch, 0),
     M("LC-24", "waits", START, release_waits, 0),
     M("ER-01", "zero", FAIL, fails_with, 0),
     M("ER-02", "other", FAIL, fails_with, ENOENT),
     M("ER-03", "mute", FAIL, nothing, 0),
     M("ER-04", "error", REFUSED, fails_too, 0),
+    M("ER-05", "late", EXTRACT, fails_in_the_end, 0),
     M("ER-08", "minus", START, block_is_minus, 'E'),
     M("ER-09", "end", FAIL, fails_as_end, 0),
+    M("ER-09", "last", FAIL, last_fails_as_end, 0),
     M("ER-10", "both", ENDED, fails_too, 0),
     M("ER-11", "late", RELEASED, fails_too, 0),
 };

@@ -385,10 +385,11 @@ static int consumer_on_batch(void *ctx, struct uva_batch *batch)
     outcome->rows += batch->data.array.length;
     outcome->batches++;
     report_tag(outcome, batch->metadata);
-    return consumer->manner == UVA_SUBJECT_CANCELS &&
-                   batch->ordinal == consumer->k
-               ? ECANCELED
-               : 0;
+    if ((consumer->manner == UVA_SUBJECT_CANCELS &&
+         batch->ordinal == consumer->k) ||
+        consumer->manner == UVA_SUBJECT_HOLDS_AND_CANCELS)
+        return ECANCELED; /* at the first batch, so that tasks wait behind it */
+    return 0;
 }
 
 static void consumer_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -416,14 +417,15 @@ static int consumer_run(struct consumer *consumer)
     const struct uva_consumer callbacks = {.on_batch = consumer_on_batch,
                                            .on_done = consumer_on_done,
                                            .ctx = consumer};
+    const bool holds = consumer->manner == UVA_SUBJECT_HOLDS ||
+                       consumer->manner == UVA_SUBJECT_HOLDS_AND_CANCELS;
     struct uva_stream *stream = uva_stream_from_async(
         runtime, &(struct uva_async_source){.start = consumer_start,
                                             .ctx = consumer,
-                                            .on_loop = consumer->manner !=
-                                                       UVA_SUBJECT_HOLDS});
+                                            .on_loop = !holds});
     int code;
 
-    if (consumer->manner == UVA_SUBJECT_HOLDS)
+    if (holds)
         (void)uva_stream_parallel(stream, NULL);
     if (uva_group_new(runtime, false, &consumer->beside, NULL) != 0)
         abort();
