@@ -279,6 +279,20 @@ static void chain_add(struct uva_stream *stream, struct uva_group *beside)
     }
 }
 
+/* Returns whether the stages can follow the plan: those that extract tasks
+ * before they are requested offer none that fails, and a branch that is read
+ * beside goes on after a cancel, until the source ends. */
+static bool chain_can(int32_t plan)
+{
+    const char *chain = getenv("UVA_SUBJECT_CHAIN");
+
+    if (chain == NULL)
+        return true;
+    if (plan == UVA_SUBJECT_TASK_FAILS)
+        return strspn(chain, "lmin") == strlen(chain);
+    return plan != UVA_SUBJECT_ENDLESS || strchr(chain, 'b') == NULL;
+}
+
 /* Returns a stream that follows the plan, with its stages; NULL if it
  * cannot. */
 static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
@@ -289,6 +303,8 @@ static struct uva_stream *stream_make(int32_t plan, int64_t batches, int64_t at)
     struct uva_stream *stream;
 
     (void)pthread_once(&once, runtime_begin);
+    if (!chain_can(plan))
+        return NULL;
     if (source != NULL && strcmp(source, "blocking") == 0)
         stream = subject_from_blocking(runtime, &what);
     else if (source != NULL && strcmp(source, "arrays") == 0)
