@@ -321,19 +321,27 @@ START_TEST(a_short_copy_lies_in_the_room_and_a_long_one_is_allocated)
     struct faulty_allocator faulty;
     struct uva_allocator table;
     struct uva__metadata copy, moved;
-    char room[UVA__METADATA_ROOM];
+    char place[UVA__METADATA_ROOM + 1] = {0}; /* with what follows the room */
+    char *const room = place;
 
+    block[UVA__METADATA_ROOM] = place[UVA__METADATA_ROOM] = 'x';
+    block[0] = block[UVA__METADATA_ROOM - 1] = 'y';
     faulty_allocator_init(&faulty, 2);
     table = faulty_allocator_table(&faulty);
-    ck_assert_int_eq(
-        uva__metadata_copy_to_room(&table, block, sizeof(room), room, &copy),
-        0);
+    ck_assert_int_eq(uva__metadata_copy_to_room(
+                         &table, block, UVA__METADATA_ROOM, room, &copy),
+                     0);
     ck_assert_ptr_eq(copy.block, room);
+    ck_assert_mem_eq(copy.block, block, UVA__METADATA_ROOM);
     uva__metadata_fini(&copy, &table, room);
     ck_assert_int_eq(faulty_allocator_asked(&faulty), 0);
     ck_assert_int_eq(
         uva__metadata_copy_to_room(&table, block, sizeof(block), room, &copy),
         0);
+    ck_assert_ptr_ne(copy.block, room);
+    ck_assert_mem_eq(copy.block, block, sizeof(block));
+    ck_assert_int_eq(room[0], 'y'); /* as before */
+    ck_assert_int_eq(place[UVA__METADATA_ROOM], 'x');
     uva__metadata_move(&copy, &moved);
     ck_assert_ptr_null(copy.block);
     ck_assert_uint_eq(moved.size, sizeof(block));

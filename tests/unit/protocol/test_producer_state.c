@@ -177,6 +177,52 @@ START_TEST(ap07_a_request_after_the_end_means_nothing)
 }
 END_TEST
 
+/* A state in which one thing alone ends the stream, and release is still to
+ * come: the consumer calls from a callback, or from another thread. */
+static void state_end(struct uva__producer_state *s, const char *by)
+{
+    uva__producer_state_init(s, -1);
+    if (strcmp(by, "cancel") == 0)
+        uva__producer_state_note_cancel(s);
+    else if (strcmp(by, "end") == 0)
+        (void)play(s, "s1bx"); /* a task is not settled */
+    else if (strcmp(by, "error") == 0) {
+        note(s, 'f');
+        uva__producer_state_begin(s, UVA__MOVE_OFFER_ERROR);
+        uva__producer_state_end(s, UVA__MOVE_OFFER_ERROR, 0);
+    } else {
+        (void)play(s, "ns"); /* refused, then released */
+    }
+}
+
+START_TEST(each_ending_alone_makes_a_request_mean_nothing)
+{
+    const char *const endings[] = {"cancel", "end", "error", "release"};
+    struct uva__producer_state s;
+
+    for (int i = 0; i < 4; i++) {
+        state_end(&s, endings[i]);
+        ck_assert_int_eq(s.released, i == 3);
+        uva__producer_state_note_request(&s, 5);
+        uva__producer_state_note_request(&s, 0);
+        uva__producer_state_note_request(&s, INT64_MAX);
+        ck_assert_msg(s.demand == 0, "after %s", endings[i]);
+        ck_assert_msg(s.urgent_error == 0, "after %s", endings[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_bad_request_behind_the_end_brings_no_error)
+{
+    struct uva__producer_state s;
+
+    uva__producer_state_init(&s, -1);
+    ck_assert_str_eq(play(&s, "s1bx0t"), "schema task end release");
+    uva__producer_state_init(&s, -1);
+    ck_assert_str_eq(play(&s, "s1bx1bt"), "schema task end release");
+}
+END_TEST
+
 START_TEST(the_first_urgent_error_is_the_one_told)
 {
     struct uva__producer_state s;
@@ -201,6 +247,8 @@ int main(void)
     tcase_add_test(tcase, a_source_may_stop_once_nothing_of_it_will_be_told);
     tcase_add_test(tcase, g35_demand_saturates);
     tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);
+    tcase_add_test(tcase, each_ending_alone_makes_a_request_mean_nothing);
+    tcase_add_test(tcase, a_bad_request_behind_the_end_brings_no_error);
     tcase_add_test(tcase, the_first_urgent_error_is_the_one_told);
     return suite_main("producer_state", NULL, NULL, tcase, NULL);
 }
