@@ -505,7 +505,7 @@ START_TEST(a_maps_schema_without_a_format_ends_the_stream)
 {
     run_mapped((struct uva_map){
         .batch = map_fails, .schema = map_schema_is_bent, .on_loop = _i == 1});
-    ck_ended(UVA_END_FAILED, got->outcome.error.code, "schema");
+    ck_ended(UVA_END_FAILED, EPROTO, "schema");
     ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
