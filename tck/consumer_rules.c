@@ -197,6 +197,30 @@ bool uva__consumer_rules_may_offer(struct uva__scripted_producer *producer,
     return true;
 }
 
+static bool consumer_rules_has_decided(void *ctx)
+{
+    struct uva__scripted_producer *producer = ctx;
+    bool has;
+
+    uva__lock_take(&producer->lock);
+    has = producer->now.demand > 0 || producer->now.refused ||
+          producer->now.cancels > 0;
+    uva__lock_drop(&producer->lock);
+    return has;
+}
+
+bool uva__consumer_rules_goes_on(struct uva__scripted_producer *producer)
+{
+    bool goes_on;
+
+    uva__case_run_await(producer->run, consumer_rules_has_decided, producer,
+                        "a request, a refusal or a cancel");
+    uva__lock_take(&producer->lock);
+    goes_on = !producer->now.refused && producer->now.cancels == 0;
+    uva__lock_drop(&producer->lock);
+    return goes_on;
+}
+
 void uva__consumer_rules_listen(struct uva__scripted_producer *producer)
 {
     if (!uva__case_run_quiet(producer->run, consumer_rules_has_demand,

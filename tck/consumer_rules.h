@@ -36,6 +36,10 @@ void uva__consumer_rules_back(struct uva__scripted_producer *producer);
 bool uva__consumer_rules_may_offer(struct uva__scripted_producer *producer,
                                    bool now);
 
+/* Waits for a request, a refusal or a cancel; returns whether the stream goes
+ * on. Thread: the scripted producer's. */
+bool uva__consumer_rules_goes_on(struct uva__scripted_producer *producer);
+
 /* Waits for a while, and fails the case if anything is requested. Thread: the
  * scripted producer's. */
 void uva__consumer_rules_listen(struct uva__scripted_producer *producer);

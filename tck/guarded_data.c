@@ -16,12 +16,14 @@ struct guarded_data_data {
     const void *no_buffers[1];
     const void *buffers[2];
     int64_t values[UVA_SUBJECT_ROWS];
+    int32_t bare[UVA_SUBJECT_ROWS]; /* values of an array that is no struct */
 };
 
 /* One array. Lives as long as the process. */
 struct guarded_data_array {
     struct uva__guarded_data *books;
     int64_t ordinal;
+    bool is_bare; /* no struct, so without a child */
     struct uva__atomic64 parent_gone;
     struct uva__atomic64 child_gone;
     struct uva__atomic64 parts_gone; /* how many of the two are finished */
@@ -77,14 +79,16 @@ static void guarded_data_check(const struct guarded_data_array *own,
     const struct ArrowArray *was = &own->as_given;
 
     for (int64_t row = 0; row < UVA_SUBJECT_ROWS; row++)
-        if (own->data->values[row] != own->ordinal * UVA_SUBJECT_ROWS + row)
+        if (own->data->values[row] != own->ordinal * UVA_SUBJECT_ROWS + row ||
+            own->data->bare[row] != own->data->values[row])
             uva__case_run_breach(run, "DA-18",
                                  "the consumer wrote to the values of batch "
                                  "%" PRId64,
                                  own->ordinal);
     if (array->buffers != was->buffers || array->children != was->children ||
         own->data->children[0] != &own->data->n ||
-        own->data->buffers[1] != own->data->values ||
+        own->data->buffers[1] != (own->is_bare ? (void *)own->data->bare
+                                               : (void *)own->data->values) ||
         own->data->no_buffers[0] != NULL)
         uva__case_run_breach(run, "LC-11",
                              "the consumer changed pointers of batch %" PRId64,
@@ -140,8 +144,10 @@ static void array_release(struct ArrowArray *array)
 
 static void array_fill(struct guarded_data_array *own)
 {
-    for (int64_t row = 0; row < UVA_SUBJECT_ROWS; row++)
+    for (int64_t row = 0; row < UVA_SUBJECT_ROWS; row++) {
         own->data->values[row] = own->ordinal * UVA_SUBJECT_ROWS + row;
+        own->data->bare[row] = (int32_t)own->data->values[row];
+    }
     own->data->buffers[1] = own->data->values;
     own->data->n = (struct ArrowArray){.length = UVA_SUBJECT_ROWS,
                                        .n_buffers = 2,
@@ -158,6 +164,19 @@ static void array_fill(struct guarded_data_array *own)
                                         .private_data = own};
 }
 
+/* Leaves the column alone in the place of the struct. */
+static void array_strip(struct guarded_data_array *own)
+{
+    own->is_bare = true;
+    own->data->buffers[1] = own->data->bare;
+    own->data->n.release = NULL;
+    own->as_given.n_buffers = 2;
+    own->as_given.buffers = own->data->buffers;
+    own->as_given.n_children = 0;
+    own->as_given.children = NULL;
+    (void)uva__atomic64_add(&own->parts_gone, 1);
+}
+
 void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
                              enum uva__guarded_data_kind kind,
                              struct ArrowDeviceArray *out)
@@ -169,6 +188,8 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
     own->data = guarded_data_page(books);
     own->ordinal = ordinal;
     array_fill(own);
+    if (kind == UVA__GUARDED_DATA_BARE)
+        array_strip(own);
     (void)uva__atomic64_add(&books->given, 1);
     memset(out, 0, sizeof(*out));
     out->array = own->as_given;
@@ -207,7 +228,7 @@ static void schema_release(struct ArrowSchema *schema)
     guarded_data_count(books);
 }
 
-void uva__guarded_data_schema(struct uva__guarded_data *books,
+void uva__guarded_data_schema(struct uva__guarded_data *books, bool bare,
                               struct ArrowSchema *out)
 {
     struct guarded_data_schema *own =
@@ -221,10 +242,12 @@ void uva__guarded_data_schema(struct uva__guarded_data *books,
                                         .private_data = own};
     own->data->children[0] = &own->data->n;
     (void)uva__atomic64_add(&books->given, 1);
-    *out = (struct ArrowSchema){.format = "+s",
+    if (bare)
+        own->data->n.release = NULL;
+    *out = (struct ArrowSchema){.format = bare ? "i" : "+s",
                                 .name = "",
-                                .n_children = 1,
-                                .children = own->data->children,
+                                .n_children = !bare,
+                                .children = bare ? NULL : own->data->children,
                                 .release = schema_release,
                                 .private_data = own};
 }

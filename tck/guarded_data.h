@@ -12,7 +12,8 @@ enum uva__guarded_data_kind {
     UVA__GUARDED_DATA_PLAIN = 0,
     UVA__GUARDED_DATA_UNKNOWN_DEVICE, /* on a device of an unknown type */
     UVA__GUARDED_DATA_FUTURE,         /* with reserved bytes in use */
-    UVA__GUARDED_DATA_FIRST /* device_id 0, as older peers write for the CPU */
+    UVA__GUARDED_DATA_FIRST, /* device_id 0, as older peers write for the CPU */
+    UVA__GUARDED_DATA_BARE   /* no struct: a plain array of int32 */
 };
 
 /* Counts of all that was given. */
@@ -27,8 +28,8 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
                              enum uva__guarded_data_kind kind,
                              struct ArrowDeviceArray *out);
 
-/* Gives the schema. Thread: any. */
-void uva__guarded_data_schema(struct uva__guarded_data *books,
+/* Gives the schema; `bare`: that of arrays of the kind BARE. Thread: any. */
+void uva__guarded_data_schema(struct uva__guarded_data *books, bool bare,
                               struct ArrowSchema *out);
 
 /* Returns whether all that was given has been released; `ctx` is a struct

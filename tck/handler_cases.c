@@ -48,6 +48,7 @@ enum {
     REFUSES_FIRST,
     REFUSES_LATER,
     REFUSES_SCHEMA,
+    BARE, /* a stream that is no struct */
     SCENARIO_COUNT
 };
 
@@ -161,6 +162,8 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
                        ANY, 0, AH_01},
     [REFUSES_SCHEMA] = {UVA_SUBJECT_REFUSES_SCHEMA, 0, "schema release",
                         DECLINED, 0, 0, AH_01},
+    [BARE] = {UVA_SUBJECT_TAKES_BARE, 0, "schema-bare bare*3 end-bare release",
+              ANY, ANY, ANY, AH_01},
 };
 /* clang-format on */
 
@@ -356,14 +359,16 @@ static const struct uva__tck_case CASES[] = {
              BIT(TAGGED) | BIT(ERROR_TAGGED)),
     CASES_OF("optional_MD07_metadata_may_be_ignored", BIT(TAGGED)),
     CASES_OF("required_LC02_everything_is_released_once",
-             EVERY | BIT(UNKNOWN_DEVICE)),
+             EVERY | BIT(UNKNOWN_DEVICE) | BIT(BARE)),
     CASES_OF("required_LC03_children_are_left_to_their_parent", EVERY),
     CASES_OF("required_LC04_nothing_is_read_after_its_release",
              WHOLES | ERRORS | ALL_STOPS),
     CASES_OF("required_LC11_what_the_producer_owns_is_left_alone", WHOLES),
     CASES_OF("required_LC21_release_is_the_end_of_a_handler", EVERY),
     CASES_OF("required_LC22_nothing_is_left_after_any_life",
-             EVERY | BIT(UNKNOWN_DEVICE)),
+             EVERY | BIT(UNKNOWN_DEVICE) | BIT(BARE)),
+    CASES_OF("required_LC22_nothing_is_left_of_a_stream_that_is_no_struct",
+             BIT(BARE)),
     CASES_OF("required_ER01_any_code_is_an_error",
              BIT(ERROR_NOW) | BIT(ERROR_ODD) | BIT(ERROR_BELOW)),
     CASES_OF("required_ER06_an_error_of_code_zero_is_an_error",

@@ -94,12 +94,12 @@ static const char *block_smudge(char *to)
 
 /* ---- callbacks ---------------------------------------------------------- */
 
-static void send_schema(struct uva__scripted_producer *producer)
+static void send_schema(struct uva__scripted_producer *producer, bool bare)
 {
     struct ArrowSchema schema;
     int code;
 
-    uva__guarded_data_schema(&producer->books, &schema);
+    uva__guarded_data_schema(&producer->books, bare, &schema);
     uva__consumer_rules_enter(producer, 'S');
     code = producer->handler->on_schema(producer->handler, &schema);
     uva__consumer_rules_leave(producer, 'S', code);
@@ -226,6 +226,8 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
     char block[BLOCK];
     const char *metadata = NULL;
 
+    if (word_is(word, "bare") && !uva__consumer_rules_goes_on(producer))
+        return;
     if (!uva__consumer_rules_may_offer(producer, word_is(word, "leftover")))
         return;
     *task = (struct uva__scripted_producer_task){
@@ -236,6 +238,7 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
         .kind = word_is(word, "alien")    ? UVA__GUARDED_DATA_UNKNOWN_DEVICE
                 : word_is(word, "future") ? UVA__GUARDED_DATA_FUTURE
                 : word_is(word, "first")  ? UVA__GUARDED_DATA_FIRST
+                : word_is(word, "bare")   ? UVA__GUARDED_DATA_BARE
                                           : UVA__GUARDED_DATA_PLAIN};
     producer->alien |= word_is(word, "alien");
     if (word_is(word, "tagged"))
@@ -249,11 +252,14 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
 /* Makes the callback that a word stands for. */
 static void word_send(struct uva__scripted_producer *producer, const char *word)
 {
-    if (word_is(word, "schema"))
-        send_schema(producer);
+    if (strncmp(word, "schema", 6) == 0)
+        send_schema(producer, word_is(word, "schema-bare"));
     else if (word_is(word, "end"))
         send_end(producer);
-    else if (strncmp(word, "error", 5) == 0)
+    else if (word_is(word, "end-bare")) {
+        if (uva__consumer_rules_goes_on(producer))
+            send_end(producer);
+    } else if (strncmp(word, "error", 5) == 0)
         send_error(producer, word + 5);
     else if (word_is(word, "release"))
         send_release(producer);

@@ -4,8 +4,11 @@
  * unusual. A script is a line of words, each optionally followed by "*n":
  *
  *   schema          on_schema
+ *   schema-bare     on_schema, for a stream that is no struct
  *   task            waits for a request, then on_next_task
  *   alien, future, first   as task, with arrays of that kind (guarded_data.h)
+ *   bare, end-bare  as task, with an array that is no struct, and as end; both
+ *                   are left out if the stream was refused or cancelled
  *   broken          the task's extraction fails with EIO
  *   hollow          its extraction returns 0 and a released array
  *   tagged          a task with metadata, at an odd address

@@ -74,9 +74,12 @@ enum uva_subject_manner {
     UVA_SUBJECT_REFUSES, /* returns EIO for batch `k`, from 0 */
     UVA_SUBJECT_REFUSES_SCHEMA, /* returns EINVAL for the schema */
     UVA_SUBJECT_HOLDS, /* as TAKES_ALL, but extracts later, on another thread */
-    UVA_SUBJECT_HOLDS_AND_CANCELS /* as HOLDS, but when batch `k`, from 0, has
-                                     arrived, it cancels outside of callbacks,
-                                     and takes none of those that wait */
+    UVA_SUBJECT_HOLDS_AND_CANCELS, /* as HOLDS, but when batch `k`, from 0, has
+                                      arrived, it cancels outside of callbacks,
+                                      and takes none of those that wait */
+    UVA_SUBJECT_TAKES_BARE /* as TAKES_ALL, of a stream that is no struct:
+                              format "i" (int32), the same values. It may also
+                              refuse or cancel the stream, or let it fail */
 };
 
 /** How a stream ended for its consumer. */

@@ -5,9 +5,9 @@
  * wrong, passes through unchanged, and a plan that Arrow's interface cannot
  * express is refused.
  *
- * Built twice. In one build batches are ready when they are requested; with
- * ARROW_SUBJECT_POOLED they are made on Arrow's threads, and there is only the
- * producer. */
+ * Built three times. In one build batches are ready when they are requested;
+ * with ARROW_SUBJECT_POOLED they are made on Arrow's threads, and there is only
+ * the producer; with ARROW_SUBJECT_UNQUEUED the handler's queue has no room. */
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/util/async_generator.h>
@@ -161,6 +161,13 @@ int64_t uva_subject_count(int32_t what)
 namespace
 {
 
+/* How many batches the handler requests ahead; 5 is Arrow's default. */
+#ifdef ARROW_SUBJECT_UNQUEUED
+constexpr uint64_t queue_size = 0;
+#else
+constexpr uint64_t queue_size = 5;
+#endif
+
 /* Removes an int32 from the front of `from`; returns -1 if there is none. */
 int32_t take_size(std::string_view &from)
 {
@@ -280,12 +287,13 @@ struct Reader {
 int32_t uva_subject_consume(int32_t manner, int64_t, int64_t *id,
                             ArrowAsyncDeviceStreamHandler **handler)
 {
-    if (manner != UVA_SUBJECT_TAKES_ALL && manner != UVA_SUBJECT_HOLDS)
+    if (manner != UVA_SUBJECT_TAKES_ALL && manner != UVA_SUBJECT_HOLDS &&
+        manner != UVA_SUBJECT_TAKES_BARE)
         return UVA_SUBJECT_CANNOT;
     auto *reader = new Reader;
     std::thread(&Reader::run, reader,
-                arrow::CreateAsyncDeviceStreamHandler(&reader->handler,
-                                                      reader->threads.get()))
+                arrow::CreateAsyncDeviceStreamHandler(
+                    &reader->handler, reader->threads.get(), queue_size))
         .detach();
     *id = reinterpret_cast<intptr_t>(reader);
     *handler = &reader->handler;

@@ -6,9 +6,9 @@ date.
 Usage: conformance.py [--check] [--runs N] TOOL RESULTS [ARROW.so...]
 
 TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
-tests tck/, ARROW.so the subjects of Arrow C++. Those are run here, N times (2;
-with --check: 1), because results vary; memory they free is overwritten, so that
-its use shows. With --check nothing is written: the rows and the column of
+tests tck/, ARROW.so the subjects of Arrow C++; FILE.so@ROLE:CLAUSE is one for a
+clause only. Those are run here, N times (2; with --check: 1), because results
+vary; memory they free is overwritten, so that its use shows. With --check nothing is written: the rows and the column of
 uvarrow must be as in the file (unless RESULTS is "-"), and so must the verdicts
 of Arrow C++ if it was run.
 
@@ -71,8 +71,9 @@ the handler with its foreign source, the blocking stream with its adapter:
 
 Arrow C++ plays the producer twice: with batches that are ready when they are
 requested (`arrow_subject`), and with batches made on its thread pool
-(`arrow_subject_pooled`). Its importer plays the handler, its exporter of
-readers the blocking stream. It was run {runs} times; one failure counts as
+(`arrow_subject_pooled`). Its importer plays the handler, with a queue of 5 and,
+for AP-08, also with one of 0 (`arrow_subject_unqueued`); its exporter of readers
+plays the blocking stream. It was run {runs} times; one failure counts as
 failed. Its freed memory was overwritten, so that a use of it is detected
 (GLIBC_TUNABLES=
 {tunables}).
@@ -146,10 +147,21 @@ def known(results):
     return found
 
 
+def parts_of(subject):
+    """Returns the file of a subject, its only role and clause, or ""."""
+    file, _, rest = subject.partition("@")
+    role, _, clause = rest.partition(":")
+    return file, role, clause
+
+
 def run(tool, subject, clause=None):
     """Returns the <testcase>s of one run of the suite, or of one clause alone."""
     env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **ALONE if clause else {})
-    only = ["--filter", clause] if clause else []
+    subject, role, own = parts_of(subject)
+    if own and clause not in (own, None):
+        return []
+    only = ["--filter", own or clause] if own or clause else []
+    only += ["--role", role] if role else []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "junit.xml")
         done = subprocess.run([tool, "tck", *only, "--junit", path, subject],
@@ -157,7 +169,8 @@ def run(tool, subject, clause=None):
                               stderr=subprocess.PIPE, text=True)
         if done.returncode not in (0, 1):
             die(f"{subject}: {done.stderr.strip()}")
-        return list(ET.parse(path).iter("testcase"))
+        return [found for found in ET.parse(path).iter("testcase")
+                if not own or own.replace("-", "") in found.get("name")]
 
 
 def judge(case, found):
@@ -244,7 +257,7 @@ def of_uvarrow(tool, results):
 
 
 def name_of(subject):
-    return os.path.basename(subject).removesuffix(".so")
+    return os.path.basename(parts_of(subject)[0]).removesuffix(".so")
 
 
 def of_arrow(tool, subjects, runs, clause=None):

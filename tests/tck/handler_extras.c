@@ -195,6 +195,15 @@ static bool loses(void *peer, void *at)
     return true;
 }
 
+/* Takes no stream for what is no struct. */
+static bool loses_bare(void *peer, void *at)
+{
+    const struct ArrowArray *array = at;
+
+    (void)peer;
+    return array->n_children == 0;
+}
+
 /* ---- outcomes ----------------------------------------------------------- */
 
 void mutant_handler(const struct reference_mutant *mutant,
@@ -274,6 +283,7 @@ static const struct reference_mutant CONSUMER_EXTRAS[] = {
     M("LC-04", "reads", DROP, reads_released, 0),
     M("LC-21", "crashes", GO, crashes, 0),
     M("LC-22", "loses", DROP, loses, 0),
+    M("LC-22", "bare", DROP, loses_bare, 0),
     M("ER-01", "code", NOTHING, lies, REPORTS_CODE),
     M("ER-02", "code", NOTHING, lies, REPORTS_CODE),
     M("ER-06", "complete", NOTHING, lies, REPORTS_COMPLETE),

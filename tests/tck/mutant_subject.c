@@ -240,7 +240,8 @@ static bool manner_of(int32_t manner, int64_t k,
         out->first = 100;
         return true;
     default:
-        return manner == UVA_SUBJECT_TAKES_ALL;
+        return manner == UVA_SUBJECT_TAKES_ALL ||
+               manner == UVA_SUBJECT_TAKES_BARE;
     }
 }
 

@@ -389,15 +389,24 @@ static void report_tag(struct uva_subject_outcome *outcome,
     outcome->tag_size = (int64_t)tag.size;
 }
 
+static int64_t value_in_struct(const struct ArrowArray *array, int64_t row)
+{
+    const struct ArrowArray *n = array->children[0];
+
+    return ((const int64_t *)n->buffers[1])[array->offset + n->offset + row];
+}
+
 static int consumer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct consumer *consumer = ctx;
     struct uva_subject_outcome *outcome = &consumer->outcome;
-    const struct ArrowArray *n = batch->data.array.children[0];
-    const int64_t *values = n->buffers[1];
+    const struct ArrowArray *array = &batch->data.array;
 
-    for (int64_t row = 0; row < batch->data.array.length; row++)
-        outcome->sum += values[batch->data.array.offset + n->offset + row];
+    for (int64_t row = 0; row < array->length; row++)
+        outcome->sum +=
+            array->n_children > 0
+                ? value_in_struct(array, row)
+                : ((const int32_t *)array->buffers[1])[array->offset + row];
     outcome->rows += batch->data.array.length;
     outcome->batches++;
     report_tag(outcome, batch->metadata);
