@@ -3,7 +3,8 @@
 the results of `uvarrow tck` for their subjects. Or checks that it is up to
 date.
 
-Usage: conformance.py [--check] [--runs N] TOOL RESULTS [ARROW.so...]
+Usage: conformance.py [--check] [--runs N] [--driver ADBC.so] TOOL RESULTS
+                      [ARROW.so...]
 
 TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
 tests tck/, ARROW.so the subjects of Arrow C++; FILE.so@ROLE:CLAUSE is one for a
@@ -11,6 +12,9 @@ clause only. Those are run here, N times (2; with --check: 1), because results
 vary; memory they free is overwritten, so that its use shows. With --check nothing is written: the rows and the column of
 uvarrow must be as in the file (unless RESULTS is "-"), and so must the verdicts
 of Arrow C++ if it was run.
+
+ADBC.so is the subject of a driver of ADBC. Its streams have a table of their
+own.
 
 Arrow's verdicts may depend on thread timing. A verdict that varied between the
 runs may vary again. A clause that differs from the file is run again, alone and
@@ -48,6 +52,10 @@ ROLES = ["producer", "handler", "stream"]
 FAILS, WEAK, HOLDS, UNDECIDED, CANNOT, NEVER = range(6)
 WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
          UNDECIDED: "undecided", CANNOT: "not played", NEVER: "–"}
+
+DRIVER = "## Blocking streams of a driver"
+# Clauses about what the adapter adds to a driver's streams
+ADDED = ("DA-03", "DA-05", "DA-08", "EV-04", "DS-03", "DS-05")
 
 INTRO = """\
 # Conformance
@@ -413,6 +421,36 @@ def transcripts(title, cases):
         yield "```"
 
 
+def of_driver(args):
+    """Returns the cases of the driver that were played; [] without one."""
+    cases = of_arrow(args.tool, [args.driver] if args.driver else [], 1)
+    return [case for case in cases.values()
+            if case.verdict() < UNDECIDED and case.clause not in ADDED]
+
+
+def driver_rows(cases):
+    """Yields the row of each clause that was played."""
+    told = rules()
+    order = list(GROUPS)
+    for clause in sorted({case.clause for case in cases},
+                         key=lambda c: (order.index(c[:2]), c)):
+        of = [case for case in cases if case.clause == clause]
+        rule = told.get(clause) or of[0].sentence.replace("_", " ")
+        yield f"| {clause} | {rule} | {WORDS[min(c.verdict() for c in of)]} |"
+
+
+def driver_report(cases):
+    name = "SQLite driver of ADBC " + importlib.metadata.version(
+        "adbc_driver_sqlite")
+    yield f"\n{DRIVER}\n"
+    yield ("The streams that it gives for queries, with the members of a device "
+           "stream\nadded by `tests/interop/adbc_subject.c`; clauses about "
+           "these are left out.\n")
+    yield f"| Clause | Rule | {name} |\n|---|---|---|"
+    yield from driver_rows(cases)
+    yield from transcripts("the driver", {c.name: c for c in cases})
+
+
 def report(args, ours, arrow):
     all_rows = list(rows(ours, arrow))
     yield INTRO.format(uvarrow=version(args.tool),
@@ -423,6 +461,8 @@ def report(args, ours, arrow):
     yield from tables(all_rows)
     yield from transcripts("uvarrow", ours)
     yield from transcripts("Arrow C++", arrow)
+    if args.driver:
+        yield from driver_report(of_driver(args))
 
 
 def version(tool):
@@ -437,7 +477,7 @@ def stands():
     """Returns the rows of the current report: {clause: row}."""
     try:
         with open(REPORT, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+            lines = file.read().partition(DRIVER)[0].splitlines()
     except OSError as error:
         die(str(error))
     cells = [[c.strip() for c in line.strip("|").split("|")]
@@ -491,6 +531,22 @@ def comes(args, arrow, clause, there):
     return False
 
 
+def driver_agrees(args):
+    """Reports each row of the driver's table that is not as in the file."""
+    if not args.driver:
+        return True
+    with open(REPORT, encoding="utf-8") as file:
+        there = re.findall(r"^\| [A-Z]{2}-\d\d .*$",
+                           file.read().partition(DRIVER)[2], re.M)
+    cases = of_driver(args)
+    now = list(driver_rows(cases))
+    if now != there:
+        print("\n".join(f"the driver: {row}" for row in
+                        sorted(set(now) ^ set(there))))
+        tell(cases)
+    return now == there
+
+
 def check(args, ours, arrow):
     """Reports each cell that differs from the report."""
     names = {0: "clause", 1: "rule"}
@@ -498,7 +554,7 @@ def check(args, ours, arrow):
         names[2] = "uvarrow"
     if args.arrow:
         names[3] = "Arrow C++"
-    wrong = False
+    wrong = not driver_agrees(args)
     tell(ours.values())
     for clause, column, there, now in differing(ours, arrow, names):
         print(f"{clause}, {names[column]}: is '{now}', not '{there}'")
@@ -518,6 +574,7 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--driver")
     parser.add_argument("tool")
     parser.add_argument("results")
     parser.add_argument("arrow", nargs="*")
