@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The extractors of a stage after its runtime has released the worker threads:
- * none can be launched, and nothing stays counted. The happy path runs in
- * tests/model and in the tests of streams. */
+/* The extractors of a stage: after its runtime has released the worker threads
+ * none can be launched, and nothing stays counted; and when their jobs are
+ * raised, for which the test replaces uva__lane_raise() at link time. The happy
+ * path runs in tests/model and in the tests of streams. */
 #include "stage/extract_pool.h"
 
 #include <check.h>
 
+#include "exec/awaited.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
 #include "uvarrow/arrow.h"
@@ -47,11 +49,57 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
 }
 END_TEST
 
+static int raised; /* jobs */
+
+void __wrap_uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                            struct uva_job *job);
+void __wrap_uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
+                            struct uva_job *job)
+{
+    (void)jobs;
+    (void)lane;
+    ck_assert_ptr_nonnull(job);
+    raised++;
+}
+
+START_TEST(jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead)
+{
+    struct uva_runtime_options options = {0};
+    struct faulty_allocator memory;
+    struct uva__stage stage = {0};
+    const struct ArrowSchema schema = {
+        .format = "n", .name = "", .release = schema_release};
+    struct uva__extract_pool pool = {.stage = &stage, .workers = 2};
+
+    faulty_allocator_init(&memory, 0);
+    options.allocator = faulty_allocator_table(&memory);
+    ck_assert_int_eq(uva__rt_new(&options, &stage.source.rt), 0);
+    ck_assert_int_eq(uva__extract_pool_prepare(&pool, 4, &schema), 0);
+    raised = 0;
+    uva__extract_pool_want(&pool, 1); /* no job is queued */
+    ck_assert_int_eq(raised, 0);
+    ck_assert(!uva__awaited_submit(&pool.awaited, 0)); /* it is waited for */
+    ck_assert(uva__awaited_submit(&pool.awaited, 1));
+    uva__extract_pool_want(&pool, 1); /* nothing new */
+    ck_assert_int_eq(raised, 0);
+    uva__extract_pool_want(&pool, 2);
+    ck_assert_int_eq(raised, 2);
+    uva__extract_pool_want(&pool, 2);
+    ck_assert_int_eq(raised, 2);
+    uva__extract_pool_fini(&pool);
+    uva__rt_retire(stage.source.rt);
+    uva__rt_release(stage.source.rt);
+    ck_assert_int_eq(faulty_allocator_live(&memory), 0);
+}
+END_TEST
+
 int main(void)
 {
     return suite_main(
         "extractors", NULL, NULL,
-        suite_tests("pool", without_worker_threads_no_extractor_is_launched,
-                    NULL),
+        suite_tests(
+            "pool", without_worker_threads_no_extractor_is_launched,
+            jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead,
+            NULL),
         NULL);
 }
