@@ -694,6 +694,57 @@ START_TEST(what_an_executor_refuses_is_run_all_the_same)
 }
 END_TEST
 
+/* ---- sources that were never started ------------------------------------ */
+
+static pthread_t closed_by;
+static int closed;
+
+static int never_schema(struct ArrowArrayStream *self, struct ArrowSchema *out)
+{
+    (void)self;
+    (void)out;
+    ck_abort_msg("it was not started");
+}
+
+static int never_next(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    (void)self;
+    (void)out;
+    ck_abort_msg("it was not started");
+}
+
+static const char *no_text(struct ArrowArrayStream *self)
+{
+    (void)self;
+    return NULL;
+}
+
+static void note_close(struct ArrowArrayStream *self)
+{
+    closed_by = pthread_self();
+    closed++;
+    self->release = NULL;
+}
+
+/* A worker is used only for a source that may block. */
+START_TEST(a_source_that_may_run_on_the_loop_thread_is_closed_there)
+{
+    const struct uva_blocking_source options = {.on_loop = true};
+    struct ArrowArrayStream source = {.get_schema = never_schema,
+                                      .get_next = never_next,
+                                      .get_last_error = no_text,
+                                      .release = note_close};
+    struct uva_stream *stream;
+
+    closed = 0;
+    stream = uva_stream_from_blocking_cpu(loop.runtime, &source, &options);
+    ck_assert_ptr_nonnull(stream);
+    uva_stream_release(stream);
+    ck_assert_int_eq(closed, 1);
+    ck_assert(pthread_equal(closed_by, pthread_self()));
+}
+END_TEST
+
 static TCase *from_where(void)
 {
     return suite_tests(
@@ -704,7 +755,8 @@ static TCase *from_where(void)
         a_close_before_the_first_turn_ends_what_was_started,
         a_close_on_another_thread_is_done_by_the_loop,
         a_close_of_an_idle_guest_keeps_the_loop_alive_until_it_is_done,
-        a_close_without_a_callback_is_a_close, NULL);
+        a_close_without_a_callback_is_a_close,
+        a_source_that_may_run_on_the_loop_thread_is_closed_there, NULL);
 }
 
 static TCase *how_long(void)
