@@ -44,6 +44,7 @@ PROGRAMS = {
     "ipc": "A batch of 800 KB as Arrow IPC, without copying it",
     "formats": "A batch of 1,024 flights as text, and out of a file of Arrow "
                "IPC, beside Arrow C++",
+    "open": "A blocking stream that is opened, gives one batch and is closed",
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
     "steady": "What a process grows by over 10 million batches",
@@ -193,6 +194,11 @@ def other_targets():
     yield Target("A batch of 1,024 flights as CSV: against Arrow C++", "one",
                  ratio("formats/csv/uvarrow", "formats/csv/arrow"), 1, " x",
                  needs="formats/")
+    yield Target("A blocking stream, opened, read once and closed, 64 "
+                 "outstanding", "one",
+                 lambda get: get("open/64/uvarrow"), 5000, " ns")
+    yield Target("... one outstanding: against `uv_queue_work`", "one",
+                 ratio("open/1/uvarrow", "open/1/queue_work"), 1.05, " x")
     yield Target("10,000 streams: heap of one that waits", "one",
                  lambda get: get("many/waiting/bytes"), 2048, " bytes")
     yield Target("10,000 streams: threads", "one",

@@ -39,7 +39,7 @@ PROGRAMS = {
     "merge": ("one",), "rebatch": ("one",), "branches": ("one",),
     "take": ("one",),
     "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
-    "beside": ("two",),
+    "beside": ("two",), "open": ("one", "two"),
 }
 SERVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs",
                      "benchmarks_serve.json")
@@ -66,6 +66,8 @@ COUNTED = [
     *(("arrow", f"arrow/64/{who}", 1000, 5000, None)
       for who in ("producer", "consumer", "both", "producer-to-uvarrow",
                   "uvarrow-to-consumer")),
+    *(("open", f"open/{window}/{who}", 1000, 5000, None)
+      for window in (1, 64) for who in ("queue_work", "uvarrow")),
     *(("check_hop", f"check_hop/{who}", 1000, 5000, None)
       for who in ("unchecked", "checked", "checked-children")),
 ]
