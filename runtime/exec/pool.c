@@ -21,10 +21,12 @@
  *              joined but detach themselves, and the last one to leave frees.
  *              So does the thread of the last owner, if it is one of ours.
  *
- * One rule keeps jobs from being forgotten: while a thread sleeps, at least as
- * many threads are awake and without a job as jobs are queued that may be
- * taken. A function that adds such a job or takes away such a thread restores
- * that before it drops the lock. */
+ * One rule keeps jobs from being forgotten: while a job is queued that may be
+ * taken and a thread sleeps, or may be started, another thread is awake and
+ * without a job. A function that adds such a job or takes away such a thread
+ * restores that before it drops the lock. So does the thread that takes a job:
+ * threads wake one another in turn, and only as many as do not find that short
+ * jobs are done already. */
 #define _GNU_SOURCE
 #include "exec/pool.h"
 
@@ -266,7 +268,7 @@ static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
     return room > 0 ? room : 0;
 }
 
-/* Whether more jobs are queued that a thread may take than threads are about to
+/* Whether jobs are queued that a thread may take, and no thread is about to
  * take one. */
 static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 {
@@ -276,9 +278,8 @@ static bool class_is_short_locked(const struct uva_workers *workers, int lane)
     const int32_t excess =
         pool_class->round.ahead - class_ahead_room_locked(pool_class);
 
-    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) -
-               (excess > 0 ? excess : 0) >
-           coming;
+    return coming == 0 && (int64_t)uva__atomic64_peek(&workers->waiting[lane]) >
+                              (excess > 0 ? excess : 0);
 }
 
 void uva__pool_class_publish_locked(struct uva_workers *workers, int lane)
