@@ -16,6 +16,7 @@
 #include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "arrow/structs.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -101,12 +102,26 @@ static const struct uva__source_ops arrays_ops = {
 
 /* ---- making one --------------------------------------------------------- */
 
-static int array_check(const struct ArrowSchema *schema,
-                       const struct ArrowDeviceArray *arrays, size_t i,
+static int given_check(const struct ArrowSchema *schema,
+                       const struct ArrowDeviceArray *arrays, size_t count,
                        struct uva_error *error)
 {
-    struct uva_error detail = {0};
-    int64_t bytes;
+    int code = uva__structs_check_schema(schema, error);
+
+    if (code == 0 && arrays == NULL && count > 0)
+        return uva_error_set(
+            error, EINVAL, "from_arrays: arrays is NULL, count is %zu", count);
+    return code;
+}
+
+/* Gives the size of an array that is valid; 0 if it is not easily found. */
+static int array_check(const struct arrays *a,
+                       const struct uva__fixed_width *shape,
+                       const struct ArrowDeviceArray *arrays, size_t i,
+                       int64_t *bytes, struct uva_error *error)
+{
+    struct uva_error detail;
+    int64_t unused;
 
     if (!uva_array_is_live(&arrays[i]))
         return uva_error_set(error, EINVAL,
@@ -117,26 +132,34 @@ static int array_check(const struct ArrowSchema *schema,
                              "first one of %d: one stream is of one type",
                              i, (int)arrays[i].device_type,
                              (int)arrays[0].device_type);
-    if (uva__layout_measure(schema, &arrays[i], &bytes, &detail) != EINVAL)
+    if (uva__fixed_width_measure(shape, &arrays[i].array, bytes))
+        return 0;
+    *bytes = 0;
+    uva__error_begin(&detail);
+    if (uva__layout_measure_shaped(shape, &a->source.schema, &arrays[i],
+                                   &unused, &detail) != EINVAL)
         return 0; /* the sizes of an unknown format are not checked */
     return uva_error_set(error, EINVAL,
                          "from_arrays: array %zu does not fit the schema: %s",
                          i, detail.message);
 }
 
-static int arrays_check(const struct ArrowSchema *schema,
-                        const struct ArrowDeviceArray *arrays, size_t count,
-                        struct uva_error *error)
+/* Takes all arrays, or none of them. */
+static int arrays_take_all(struct arrays *a, struct ArrowDeviceArray *arrays,
+                           size_t count, struct uva_error *error)
 {
-    int code = uva__structs_check_schema(schema, error);
-    size_t i;
+    struct uva__fixed_width shape;
+    int code = 0;
 
-    if (code == 0 && arrays == NULL && count > 0)
-        return uva_error_set(
-            error, EINVAL, "from_arrays: arrays is NULL, count is %zu", count);
-    for (i = 0; i < count && code == 0; i++)
-        code = array_check(schema, arrays, i, error);
-    return code;
+    uva__fixed_width_read(&shape, &a->source.schema);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = array_check(a, &shape, arrays, i, &a->items[i].bytes, error);
+    if (code != 0)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        uva_array_move(&arrays[i], &a->items[i].array);
+    a->count = count;
+    return 0;
 }
 
 /* The source is taken on failure too: it is released here. */
@@ -155,32 +178,27 @@ static struct uva_stream *arrays_fail(struct uva_runtime *runtime,
     return uva__stream_failed(runtime, error);
 }
 
-/* Takes an array; its size is kept only if it is easily found. */
-static void item_init(struct item *item, const struct uva__fixed_width *shape,
-                      struct ArrowDeviceArray *array)
-{
-    if (!uva__fixed_width_measure(shape, &array->array, &item->bytes))
-        item->bytes = 0;
-    uva_array_move(array, &item->array);
-}
-
+/* Gives no source if it fails: then the schema was taken, the arrays were not.
+ */
 static struct arrays *arrays_new(struct uva__rt *rt, struct ArrowSchema *schema,
-                                 struct ArrowDeviceArray *arrays, size_t count)
+                                 struct ArrowDeviceArray *arrays, size_t count,
+                                 struct uva_error *error)
 {
     struct arrays *a = uva__memory_new(&rt->allocator, arrays_size(count));
-    struct uva__fixed_width shape;
-    size_t i;
 
-    if (a == NULL)
+    if (a == NULL) {
+        (void)uva_error_set(error, ENOMEM, "no memory for %zu arrays", count);
         return NULL;
+    }
     uva__source_init(&a->source, &arrays_ops, rt);
     uva_schema_move(schema, &a->source.schema);
-    uva__fixed_width_read(&shape, &a->source.schema);
-    for (i = 0; i < count; i++)
-        item_init(&a->items[i], &shape, &arrays[i]);
+    if (arrays_take_all(a, arrays, count, error) != 0) {
+        uva__source_fini(&a->source);
+        uva__memory_free(&rt->allocator, a, arrays_size(count));
+        return NULL;
+    }
     if (count > 0)
         a->source.device_type = a->items[0].array.device_type;
-    a->count = count;
     a->source.schema_known = true;
     a->source.ready = (int64_t)count;
     a->source.ended = true;
@@ -193,15 +211,13 @@ struct uva_stream *uva_stream_from_arrays(struct uva_runtime *runtime,
                                           size_t count)
 {
     struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error = {0};
+    struct uva_error error;
     struct arrays *a = NULL;
-    int code = arrays_check(schema, arrays, count, &error);
 
-    if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
-        return arrays_fail(runtime, schema, arrays, count, &error);
-    a = arrays_new(rt, schema, arrays, count);
-    if (a != NULL)
-        return uva__stream_new(&a->source);
-    (void)uva_error_set(&error, ENOMEM, "no memory for %zu arrays", count);
-    return arrays_fail(runtime, schema, arrays, count, &error);
+    uva__error_begin(&error);
+    if (given_check(schema, arrays, count, &error) == 0 && rt != NULL &&
+        uva__rt_is_alive(rt))
+        a = arrays_new(rt, schema, arrays, count, &error);
+    return a != NULL ? uva__stream_new(&a->source)
+                     : arrays_fail(runtime, schema, arrays, count, &error);
 }
