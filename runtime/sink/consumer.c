@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "arrow/buffer.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "stream/handler_base.h"
 #include "stream/window.h"
@@ -201,7 +202,8 @@ static void consumer_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 void uva__consumer_outcome(const struct uva__consumer *c,
                            struct uva_outcome *out)
 {
-    memset(out, 0, sizeof(*out));
+    uva__error_begin(&out->error);
+    memset(out->reserved, 0, sizeof(out->reserved));
     out->stream = c->stream;
     out->end = c->end;
     out->metadata = uva__failure_metadata(&c->failure);

@@ -23,15 +23,20 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-struct blocking {
-    struct uva__reader reader;          /* first */
+/* What the user gives. */
+struct given {
     struct uva_blocking_source options; /* owns its ctx */
     bool plain;                         /* the member `stream.plain` is used */
-    bool warned; /* about batches of another device type */
+    bool warned; /* later: about batches of another device type */
     union {
         struct ArrowDeviceArrayStream device; /* owns */
         struct ArrowArrayStream plain;        /* owns */
     } stream;
+};
+
+struct blocking {
+    struct uva__reader reader; /* first */
+    struct given given;
 };
 
 static struct blocking *blocking_of(struct uva__reader *reader)
@@ -39,72 +44,76 @@ static struct blocking *blocking_of(struct uva__reader *reader)
     return uva__container_of(reader, struct blocking, reader);
 }
 
+static struct given *given_of(struct uva__reader *reader)
+{
+    return &blocking_of(reader)->given;
+}
+
 /* ---- calls into the source, on the worker ------------------------------- */
 
-static bool blocking_is_live(const struct blocking *b)
+static bool given_is_live(const struct given *g)
 {
-    return b->plain ? b->stream.plain.release != NULL
-                    : b->stream.device.release != NULL;
+    return g->plain ? g->stream.plain.release != NULL
+                    : g->stream.device.release != NULL;
 }
 
 /* The source may describe its last failure, in a text that it owns. */
-static int blocking_explain(struct blocking *b, int code,
-                            struct uva_error *error)
+static int given_explain(struct given *g, int code, struct uva_error *error)
 {
-    const char *text = b->plain
-                           ? b->stream.plain.get_last_error(&b->stream.plain)
-                           : b->stream.device.get_last_error(&b->stream.device);
+    const char *text = g->plain
+                           ? g->stream.plain.get_last_error(&g->stream.plain)
+                           : g->stream.device.get_last_error(&g->stream.device);
 
     return uva__error_set_foreign(error, code, text);
 }
 
-static int blocking_call_open(struct blocking *b, struct uva_error *error)
+static int given_open(struct given *g, struct uva_error *error)
 {
     int code;
 
-    if (b->plain)
-        code = b->options.open(b->options.ctx, &b->stream.plain, error);
+    if (g->plain)
+        code = g->options.open(g->options.ctx, &g->stream.plain, error);
     else
-        code = b->options.open_device(b->options.ctx, &b->stream.device, error);
+        code = g->options.open_device(g->options.ctx, &g->stream.device, error);
     if (code != 0) {
-        memset(&b->stream, 0, sizeof(b->stream));
+        memset(&g->stream, 0, sizeof(g->stream));
         return uva__error_positive(code);
     }
-    return b->plain
-               ? uva__structs_check_stream(&b->stream.plain, error)
-               : uva__structs_check_device_stream(&b->stream.device, error);
+    return g->plain
+               ? uva__structs_check_stream(&g->stream.plain, error)
+               : uva__structs_check_device_stream(&g->stream.device, error);
 }
 
 static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
                          struct uva_error *error)
 {
-    struct blocking *b = blocking_of(reader);
+    struct given *g = given_of(reader);
     int code = 0;
 
-    if (!blocking_is_live(b))
-        code = blocking_call_open(b, error);
+    if (!given_is_live(g))
+        code = given_open(g, error);
     if (code != 0)
         return code;
-    if (!b->plain) {
+    if (!g->plain) {
         uva__check_hop_stream(reader->source.label, "from_blocking",
-                              &b->stream.device);
-        reader->worker.device_type = b->stream.device.device_type;
+                              &g->stream.device);
+        reader->worker.device_type = g->stream.device.device_type;
     }
-    code = b->plain ? b->stream.plain.get_schema(&b->stream.plain, schema)
-                    : b->stream.device.get_schema(&b->stream.device, schema);
+    code = g->plain ? g->stream.plain.get_schema(&g->stream.plain, schema)
+                    : g->stream.device.get_schema(&g->stream.device, schema);
     if (code == 0)
         return 0;
     schema->release = NULL;
-    return blocking_explain(b, code, error);
+    return given_explain(g, code, error);
 }
 
-static int next_plain(struct blocking *b, struct ArrowDeviceArray *out)
+static int next_plain(struct given *g, struct ArrowDeviceArray *out)
 {
     struct ArrowArray array;
     int code;
 
     memset(&array, 0, sizeof(array));
-    code = b->stream.plain.get_next(&b->stream.plain, &array);
+    code = g->stream.plain.get_next(&g->stream.plain, &array);
     if (code == 0 && array.release != NULL)
         uva_array_from_cpu(&array, out);
     return code;
@@ -112,11 +121,13 @@ static int next_plain(struct blocking *b, struct ArrowDeviceArray *out)
 
 static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
 {
-    int code = b->stream.device.get_next(&b->stream.device, out);
+    struct given *g = &b->given;
+    struct ArrowDeviceArrayStream *stream = &g->stream.device;
+    int code = stream->get_next(stream, out);
 
-    if (code == 0 && uva_array_is_live(out) && !b->warned &&
-        out->device_type != b->stream.device.device_type) {
-        b->warned = true;
+    if (code == 0 && uva_array_is_live(out) && !g->warned &&
+        out->device_type != stream->device_type) {
+        g->warned = true;
         uva__rt_breach(b->reader.source.rt,
                        uva__label_text(b->reader.source.label), "DS-03",
                        "a batch is of another device type than its stream");
@@ -128,40 +139,43 @@ static int blocking_next(struct uva__reader *reader, struct uva__read *out,
                          struct uva_error *error)
 {
     struct blocking *b = blocking_of(reader);
-    int code =
-        b->plain ? next_plain(b, out->array) : next_device(b, out->array);
+    int code = b->given.plain ? next_plain(&b->given, out->array)
+                              : next_device(b, out->array);
 
     if (code == 0)
         return 0;
     out->array->array.release = NULL;
-    return blocking_explain(b, code, error);
+    return given_explain(&b->given, code, error);
+}
+
+static void given_close(struct given *g)
+{
+    if (g->plain && g->stream.plain.release != NULL)
+        g->stream.plain.release(&g->stream.plain);
+    else if (!g->plain && g->stream.device.release != NULL)
+        g->stream.device.release(&g->stream.device);
+    if (g->options.free_ctx != NULL)
+        g->options.free_ctx(g->options.ctx);
 }
 
 static void blocking_close(struct uva__reader *reader)
 {
-    struct blocking *b = blocking_of(reader);
-
-    if (b->plain && b->stream.plain.release != NULL)
-        b->stream.plain.release(&b->stream.plain);
-    else if (!b->plain && b->stream.device.release != NULL)
-        b->stream.device.release(&b->stream.device);
-    if (b->options.free_ctx != NULL)
-        b->options.free_ctx(b->options.ctx);
+    given_close(given_of(reader));
 }
 
 static void blocking_interrupt(struct uva__reader *reader)
 {
-    struct blocking *b = blocking_of(reader);
+    struct given *g = given_of(reader);
 
-    b->options.interrupt(b->options.ctx);
+    g->options.interrupt(g->options.ctx);
 }
 
 static const char *blocking_metadata(struct uva__reader *reader, int code)
 {
-    struct blocking *b = blocking_of(reader);
+    struct given *g = given_of(reader);
 
-    return b->options.metadata != NULL
-               ? b->options.metadata(b->options.ctx, code)
+    return g->options.metadata != NULL
+               ? g->options.metadata(g->options.ctx, code)
                : NULL;
 }
 
@@ -187,20 +201,20 @@ static const struct uva__reader_ops blocking_ops = {
 
 /* The source is taken on failure too: it is released here. */
 static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
-                                        struct blocking *b,
+                                        struct given *g,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(b->options.reserved, 2))
-        b->options.free_ctx = NULL; /* its members cannot be trusted */
-    blocking_close(&b->reader);
+    if (!uva__memory_is_clear(g->options.reserved, 2))
+        g->options.free_ctx = NULL; /* its members cannot be trusted */
+    given_close(g);
     return uva__stream_failed(runtime, error);
 }
 
-static int blocking_check(const struct blocking *b, bool given,
-                          const struct uva__rt *rt, struct uva_error *error)
+static int given_check(const struct given *g, bool has_source,
+                       const struct uva__rt *rt, struct uva_error *error)
 {
-    const struct uva_blocking_source *options = &b->options;
-    bool open = b->plain ? options->open != NULL : options->open_device != NULL;
+    const struct uva_blocking_source *options = &g->options;
+    bool open = g->plain ? options->open != NULL : options->open_device != NULL;
 
     if (!uva__memory_is_clear(options->reserved, 2))
         return uva_error_set(error, EINVAL,
@@ -210,54 +224,64 @@ static int blocking_check(const struct blocking *b, bool given,
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: `turns` are those of "
                              "another runtime");
-    if (given && open)
+    if (has_source && open)
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: give a source or an open "
                              "hook, not both");
-    if (!given && !open)
+    if (!has_source && !open)
         return uva_error_set(error, EINVAL,
                              "from_blocking: there is neither a source nor a "
                              "hook that opens one (options->%s)",
-                             b->plain ? "open" : "open_device");
-    if (!given)
+                             g->plain ? "open" : "open_device");
+    if (!has_source)
         return 0;
-    return b->plain
-               ? uva__structs_check_stream(&b->stream.plain, error)
-               : uva__structs_check_device_stream(&b->stream.device, error);
+    return g->plain
+               ? uva__structs_check_stream(&g->stream.plain, error)
+               : uva__structs_check_device_stream(&g->stream.device, error);
+}
+
+/* Gives no reader if it fails: then nothing was taken. */
+static int blocking_new(struct uva__rt *rt, const struct given *g,
+                        struct blocking **out, struct uva_error *error)
+{
+    struct blocking *b = uva__memory_new(&rt->allocator, sizeof(*b));
+    int code;
+
+    if (b == NULL)
+        return uva_error_set(error, ENOMEM, "no memory for the stream");
+    b->given = *g;
+    code = uva__reader_init(&b->reader, &blocking_ops, rt, &g->options.window,
+                            g->options.on_loop, g->options.interrupt != NULL,
+                            g->options.turns);
+    if (code == 0) {
+        *out = b;
+        return 0;
+    }
+    uva__memory_free(&rt->allocator, b, sizeof(*b));
+    return uva_error_set(error, code, "from_blocking: %s",
+                         code == EINVAL ? "a window must not be negative, and "
+                                          "its reserved members must be NULL"
+                                        : strerror(code));
 }
 
 static struct uva_stream *blocking_make(struct uva_runtime *runtime,
-                                        struct blocking *given, bool has_source)
+                                        struct given *g, bool has_source)
 {
     struct uva__rt *rt = uva__loop_rt(runtime);
-    struct uva_error error = {0};
-    struct blocking *b;
-    int code = blocking_check(given, has_source, rt, &error);
+    struct uva_error error;
+    struct blocking *b = NULL;
+    int code;
 
-    if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
-        return blocking_fail(runtime, given, &error);
-    b = uva__memory_new(&rt->allocator, sizeof(*b));
-    if (b == NULL) {
-        (void)uva_error_set(&error, ENOMEM, "no memory for the stream");
-        return blocking_fail(runtime, given, &error);
-    }
-    *b = *given;
-    code = uva__reader_init(&b->reader, &blocking_ops, rt, &b->options.window,
-                            b->options.on_loop, b->options.interrupt != NULL,
-                            b->options.turns);
-    if (code != 0) {
-        uva__memory_free(&rt->allocator, b, sizeof(*b));
-        (void)uva_error_set(&error, code, "from_blocking: %s",
-                            code == EINVAL
-                                ? "a window must not be negative, and its "
-                                  "reserved members must be NULL"
-                                : strerror(code));
-        return blocking_fail(runtime, given, &error);
-    }
-    if (b->options.device_type != 0)
-        b->reader.source.device_type = b->options.device_type;
-    if (!b->plain && has_source)
-        b->reader.source.device_type = b->stream.device.device_type;
+    uva__error_begin(&error);
+    code = given_check(g, has_source, rt, &error);
+    if (code == 0 && rt != NULL && uva__rt_is_alive(rt))
+        code = blocking_new(rt, g, &b, &error);
+    if (b == NULL)
+        return blocking_fail(runtime, g, &error);
+    if (g->options.device_type != 0)
+        b->reader.source.device_type = g->options.device_type;
+    if (!g->plain && has_source)
+        b->reader.source.device_type = g->stream.device.device_type;
     return uva__stream_new(&b->reader.source);
 }
 
@@ -266,7 +290,7 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
                          struct ArrowDeviceArrayStream *source,
                          const struct uva_blocking_source *options)
 {
-    struct blocking given = {0};
+    struct given given = {0};
 
     if (options != NULL)
         given.options = *options;
@@ -282,7 +306,7 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
                              struct ArrowArrayStream *source,
                              const struct uva_blocking_source *options)
 {
-    struct blocking given = {.plain = true};
+    struct given given = {.plain = true};
 
     if (options != NULL)
         given.options = *options;

@@ -200,10 +200,11 @@ static int worker_copy_schema(struct uva__reader *r, struct uva_error *error)
 
 static void worker_open(struct uva__reader *r)
 {
-    struct uva_error error = {0};
+    struct uva_error error;
     uint64_t since_ns;
     int code;
 
+    uva__error_begin(&error);
     r->worker.opened = true;
     if (!worker_enter(r))
         return;

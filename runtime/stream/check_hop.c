@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "check/breach_text.h"
 #include "check/checked_task.h"
@@ -156,11 +157,12 @@ uva__check_hop_foreign(struct uva__label *label, const char *name,
                        bool printed_layout)
 {
     struct ArrowAsyncDeviceStreamHandler *checked;
-    struct uva_error error = {0};
+    struct uva_error error;
     struct uva_check options;
 
     if (!label->rt->checked)
         return handler;
+    uva__error_begin(&error);
     options = check_of(label, name);
     options.printed_layout = printed_layout;
     if (uva__handler_check(quarantine_of(label->rt), handler, &options,
@@ -173,11 +175,12 @@ uva__check_hop_foreign(struct uva__label *label, const char *name,
 void uva__check_hop_stream(struct uva__label *label, const char *name,
                            struct ArrowDeviceArrayStream *stream)
 {
-    struct uva_error error = {0};
+    struct uva_error error;
     struct uva_check options;
 
     if (!label->rt->checked)
         return;
+    uva__error_begin(&error);
     options = check_of(label, name);
     if (uva_check_blocking(stream, &options, &error) != 0)
         checked_fail(label, name, &error);

@@ -515,9 +515,10 @@ static int producer_map_schema(struct uva__producer *p,
 {
     struct uva__mapping *m;
     struct ArrowSchema next;
-    struct uva_error error = {0};
+    struct uva_error error;
     int code = 0;
 
+    uva__error_begin(&error);
     for (m = p->maps; m != NULL && code == 0; m = m->next) {
         memset(&next, 0, sizeof(next));
         code = uva__structs_copy_schema(&p->rt->allocator, schema, &m->schema);
