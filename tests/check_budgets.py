@@ -17,7 +17,8 @@ try:
 except ImportError:
     lizard = None
 
-TOPS = ("include", "runtime", "tck", "tools", "examples", "bench", "tests")
+TOPS = ("include", "runtime", "tck", "tools", "examples", "bench", "tests",
+        "python")
 FUNCTION_LINES, COMPLEXITY, COLUMNS = 60, 15, 80
 SPDX = "/* SPDX-License-Identifier: Apache-2.0 */"
 FUNCTION = re.compile(

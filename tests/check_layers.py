@@ -37,7 +37,7 @@ SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
           "runtime/io/file_reader.c", "runtime/adbc/library.c",
           "runtime/adbc/find.c",
           "runtime/device/", "runtime/check/", "tck/", "tools/", "tests/",
-          "examples/", "bench/")
+          "examples/", "bench/", "python/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
 BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
@@ -89,6 +89,7 @@ MAY = {
                           "<openssl/x509v3.h>",
                           "<uv.h>"],
     "bench/": ["uvarrow/", "<uv.h>", "<CL/cl.h>"],
+    "python/": ["uvarrow/", "core/", "<Python.h>", "<uv.h>"],
     "tests/": ["uvarrow/", *LAYERS, "devices/", "support/", "<uv.h>", "<check.h>",
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],
@@ -116,9 +117,10 @@ MAY = {
     "tests/unit/tools/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",
                           "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h"],
 }
-TOPS = ("include", "runtime", "tck", "examples", "tests", "tools", "bench")
+TOPS = ("include", "runtime", "tck", "examples", "tests", "tools", "bench",
+        "python")
 # Folders from which files include each other without naming the folder.
-BASES = ("include/", "runtime/", "tests/")
+BASES = ("include/", "runtime/", "tests/", "python/src/")
 # The folders in which .c files must not call each other in circles.
 CODE = ("runtime/", "tck/")
 # Circles that are still to be removed, one row each. A circle is tolerated if
