@@ -35,6 +35,13 @@ uva_limit(unit/serve/test_serve_memory 180
 uva_limit(scripts/test_query_server 180
     "starts 300 clients, one after the other, and a dozen servers")
 
+uva_limit(python/test_life 180
+    "makes 10,000 streams, 600 event loops, and a dozen processes of Python")
+uva_limit(python/test_sources 180
+    "reads each kind of source whole, and leaves it early, on three loops")
+uva_limit(python/test_adbc 180
+    "stops queries without an end, on three loops")
+
 # uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
 function(uva_test_limit variable test)
     get_property(seconds GLOBAL PROPERTY "uva_limit_${test}")

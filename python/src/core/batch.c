@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch as an object of Python. Its data can be exported any number of times:
+ * each export shares it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
+                    int64_t ordinal)
+{
+    Batch *self = (Batch *)core_alloc(batch_type);
+
+    if (self == NULL) {
+        uva_array_release(data);
+        return NULL;
+    }
+    Py_INCREF((PyObject *)schema);
+    self->schema = schema;
+    uva_array_move(data, &self->data);
+    self->ordinal = ordinal;
+    return (PyObject *)self;
+}
+
+static void batch_dealloc(PyObject *object)
+{
+    Batch *self = (Batch *)object;
+
+    uva_array_release(&self->data);
+    Py_CLEAR(self->schema);
+    core_free(object);
+}
+
+/* ---- out ------------------------------------------------------------------
+ */
+
+static int batch_share(Batch *self, struct ArrowDeviceArray *out)
+{
+    if (!uva_array_is_live(&self->data)) {
+        PyErr_SetString(PyExc_ValueError, "uvarrow: the batch is closed");
+        return -1;
+    }
+    if (uva_array_share(&self->data, out) != 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+static int batch_share_cpu(Batch *self, struct ArrowArray *out)
+{
+    struct ArrowDeviceArray shared;
+
+    if (batch_share(self, &shared) != 0)
+        return -1;
+    if (uva_array_to_cpu(&shared, out) == 0)
+        return 0;
+    uva_array_release(&shared);
+    PyErr_SetString(PyExc_ValueError, "uvarrow: the data is on a device; use "
+                                      "__arrow_c_device_array__");
+    return -1;
+}
+
+static void array_capsule_drop(PyObject *capsule)
+{
+    struct ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+
+    if (array->release != NULL)
+        array->release(array);
+    free(array);
+}
+
+static void device_capsule_drop(PyObject *capsule)
+{
+    struct ArrowDeviceArray *array =
+        PyCapsule_GetPointer(capsule, "arrow_device_array");
+
+    uva_array_release(array);
+    free(array);
+}
+
+/* (capsule of the schema, capsule of the array); takes `array`, which is the
+ * capsule's memory. */
+static PyObject *batch_pair(Batch *self, void *array, const char *name,
+                            PyCapsule_Destructor drop)
+{
+    PyObject *data = PyCapsule_New(array, name, drop);
+    PyObject *schema =
+        data == NULL ? NULL : schema_capsule(&self->schema->schema);
+
+    if (schema == NULL) {
+        Py_XDECREF(data);
+        return NULL;
+    }
+    return Py_BuildValue("NN", schema, data);
+}
+
+static PyObject *batch_c_array(PyObject *object, PyObject *args,
+                               PyObject *kwargs)
+{
+    Batch *self = (Batch *)object;
+    struct ArrowArray *out = calloc(1, sizeof(*out));
+
+    (void)args;
+    (void)kwargs; /* a schema may be requested; it is not cast to */
+    if (out == NULL)
+        return PyErr_NoMemory();
+    if (batch_share_cpu(self, out) != 0) {
+        free(out);
+        return NULL;
+    }
+    return batch_pair(self, out, "arrow_array", array_capsule_drop);
+}
+
+static PyObject *batch_c_device_array(PyObject *object, PyObject *args,
+                                      PyObject *kwargs)
+{
+    Batch *self = (Batch *)object;
+    struct ArrowDeviceArray *out = calloc(1, sizeof(*out));
+
+    (void)args;
+    (void)kwargs;
+    if (out == NULL)
+        return PyErr_NoMemory();
+    if (batch_share(self, out) != 0) {
+        free(out);
+        return NULL;
+    }
+    return batch_pair(self, out, "arrow_device_array", device_capsule_drop);
+}
+
+static PyObject *batch_c_schema(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return schema_capsule(&((Batch *)object)->schema->schema);
+}
+
+/* pyarrow's class, looked up once: what it costs counts for each batch. */
+static PyObject *record_batch_type(void)
+{
+    static PyObject *type;
+    PyObject *pyarrow;
+
+    if (type == NULL) {
+        pyarrow = PyImport_ImportModule("pyarrow");
+        if (pyarrow != NULL)
+            type = PyObject_GetAttrString(pyarrow, "RecordBatch");
+        Py_XDECREF(pyarrow);
+    }
+    return type;
+}
+
+static PyObject *batch_to_pyarrow(PyObject *object, PyObject *unused)
+{
+    Batch *self = (Batch *)object;
+    PyObject *type = record_batch_type();
+    PyObject *schema = type == NULL ? NULL : schema_pyarrow(self->schema);
+    struct ArrowArray array;
+    PyObject *batch;
+
+    (void)unused;
+    if (schema == NULL || batch_share_cpu(self, &array) != 0)
+        return NULL;
+    batch = PyObject_CallMethod(type, "_import_from_c", "NO",
+                                PyLong_FromVoidPtr(&array), schema);
+    if (array.release != NULL)
+        array.release(&array);
+    return batch;
+}
+
+static PyObject *batch_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    uva_array_release(&((Batch *)object)->data);
+    Py_RETURN_NONE;
+}
+
+/* ---- in -------------------------------------------------------------------
+ */
+
+static int pair_export(PyObject *pair, const struct ArrowSchema *expected,
+                       struct ArrowSchema *schema, struct ArrowDeviceArray *out)
+{
+    struct ArrowSchema *of = NULL;
+    struct ArrowArray *array = NULL;
+
+    if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
+        of = PyCapsule_GetPointer(PyTuple_GetItem(pair, 0), "arrow_schema");
+        if (of != NULL)
+            array =
+                PyCapsule_GetPointer(PyTuple_GetItem(pair, 1), "arrow_array");
+    }
+    if (array == NULL || !uva_schema_is_live(of) || array->release == NULL) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError,
+                            "__arrow_c_array__ gave no schema and array");
+        return -1;
+    }
+    if (expected != NULL && !schema_equals(expected, of)) {
+        PyErr_SetString(PyExc_ValueError,
+                        "a batch has another schema than its stream");
+        return -1;
+    }
+    uva_array_from_cpu(array, out);
+    if (schema != NULL)
+        uva_schema_move(of, schema);
+    return 0;
+}
+
+int batch_export(PyObject *object, const struct ArrowSchema *expected,
+                 struct ArrowSchema *schema, struct ArrowDeviceArray *out)
+{
+    PyObject *pair = PyObject_CallMethod(object, "__arrow_c_array__", NULL);
+    int result = -1;
+
+    if (pair != NULL)
+        result = pair_export(pair, expected, schema, out);
+    Py_XDECREF(pair);
+    return result;
+}
+
+/* ---- the type -------------------------------------------------------------
+ */
+
+static Py_ssize_t batch_length(PyObject *object)
+{
+    return (Py_ssize_t)((Batch *)object)->data.array.length;
+}
+
+static PyObject *batch_nbytes(PyObject *object, void *unused)
+{
+    Batch *self = (Batch *)object;
+    int64_t bytes = 0;
+    int code = EINVAL;
+
+    (void)unused;
+    if (uva_array_is_live(&self->data))
+        code = uva_array_size(&self->schema->schema, &self->data, &bytes);
+    if (code != 0)
+        return core_raise(code, "the size of this batch is not known", NULL);
+    return PyLong_FromLongLong(bytes);
+}
+
+static PyObject *batch_schema(PyObject *object, void *unused)
+{
+    (void)unused;
+    return Py_NewRef((PyObject *)((Batch *)object)->schema);
+}
+
+static PyObject *batch_ordinal(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(((Batch *)object)->ordinal);
+}
+
+static PyObject *batch_device(PyObject *object, void *unused)
+{
+    const Batch *self = (Batch *)object;
+
+    (void)unused;
+    return Py_BuildValue("iL", (int)self->data.device_type,
+                         (long long)self->data.device_id);
+}
+
+static PyObject *batch_repr(PyObject *object)
+{
+    const Batch *self = (Batch *)object;
+
+    return PyUnicode_FromFormat("<uvarrow.Batch of %zd rows, %zd columns>",
+                                batch_length(object),
+                                (Py_ssize_t)self->schema->schema.n_children);
+}
+
+static PyMethodDef batch_methods[] = {
+    {"__arrow_c_array__", (PyCFunction)(void *)batch_c_array,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("Schema and array as capsules of Arrow's PyCapsule interface. "
+               "The data is shared, not copied.")},
+    {"__arrow_c_device_array__", (PyCFunction)(void *)batch_c_device_array,
+     METH_VARARGS | METH_KEYWORDS,
+     PyDoc_STR("Schema and device array as capsules. The data is shared.")},
+    {"__arrow_c_schema__", batch_c_schema, METH_NOARGS,
+     PyDoc_STR("The schema as a capsule.")},
+    {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
+     PyDoc_STR("The batch as a pyarrow.RecordBatch; needs pyarrow.")},
+    {"close", batch_close, METH_NOARGS,
+     PyDoc_STR("Releases the data now, instead of with the object.")},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef batch_getset[] = {
+    {"nbytes", batch_nbytes, NULL,
+     PyDoc_STR("Bytes of all buffers; Error with ENOTSUP if unknown."), NULL},
+    {"schema", batch_schema, NULL, PyDoc_STR("The Schema of the stream."),
+     NULL},
+    {"ordinal", batch_ordinal, NULL,
+     PyDoc_STR("The number of the batch in its stream, from 0."), NULL},
+    {"device", batch_device, NULL,
+     PyDoc_STR("Where the data is: (device type, device id); (1, -1) is the "
+               "CPU."),
+     NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot batch_slots[] = {
+    {Py_tp_doc,
+     (void *)PyDoc_STR("Rows of a stream. Any library with Arrow's PyCapsule "
+                       "interface takes it, without a copy. len() gives the "
+                       "number of rows.")},
+    {Py_tp_dealloc, batch_dealloc},
+    {Py_tp_methods, batch_methods},
+    {Py_tp_getset, batch_getset},
+    {Py_tp_repr, batch_repr},
+    {Py_mp_length, batch_length},
+    {0, NULL}};
+
+PyType_Spec batch_spec = {.name = "uvarrow.Batch",
+                          .basicsize = sizeof(Batch),
+                          .flags = Py_TPFLAGS_DEFAULT |
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          .slots = batch_slots};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the Python module share. Each of them is one object: the
+ * host (a runtime on an event loop of Python), the tap (what the library's
+ * callbacks reach of a stream), a source, the functions of stages, a batch, a
+ * stream, a writer, a pool of connections, an encoder.
+ *
+ * All of it is protected by the GIL, also while a turn of the runtime runs: the
+ * callbacks of a turn are therefore made with the GIL held. A worker takes it
+ * by gil_enter(). The members that threads without the GIL use are atomic.
+ *
+ * The module keeps to the limited API of Python 3.11, so that one binary serves
+ * all later versions. */
+#ifndef UVARROW_PYTHON_CORE_H
+#define UVARROW_PYTHON_CORE_H
+
+#ifndef PY_SSIZE_T_CLEAN
+#define PY_SSIZE_T_CLEAN
+#endif
+#include <Python.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "uvarrow/uvarrow.h"
+
+struct tap;
+
+/* ---- the module (module.c, exit.c) --------------------------------------- */
+
+extern PyObject *core_error_type; /* uvarrow.Error */
+
+extern PyTypeObject *host_type;
+extern PyTypeObject *schema_type;
+extern PyTypeObject *batch_type;
+extern PyTypeObject *stream_type;
+extern PyTypeObject *next_type;
+extern PyTypeObject *writer_type;
+extern PyTypeObject *pool_type;
+extern PyTypeObject *encoder_type;
+extern PyTypeObject *chunk_type;
+
+extern PyType_Spec host_spec;
+extern PyType_Spec schema_spec;
+extern PyType_Spec batch_spec;
+extern PyType_Spec stream_spec;
+extern PyType_Spec next_spec;
+extern PyType_Spec writer_spec;
+extern PyType_Spec pool_spec;
+extern PyType_Spec encoder_spec;
+extern PyType_Spec chunk_spec;
+
+/* Allocates an object of `type`, with zeroes behind its head. Gives it; NULL
+ * with an exception. */
+PyObject *core_alloc(PyTypeObject *type);
+
+/* Frees the memory of an object behind its content, and drops its type. */
+void core_free(PyObject *self);
+
+/* Raises uvarrow.Error with the code, text and metadata. Returns NULL. */
+PyObject *core_raise(int code, const char *text, const char *metadata);
+
+/* A list of (key, value) pairs of bytes; `metadata` may be NULL. */
+PyObject *core_metadata(const char *metadata);
+
+/* The GIL on a thread of the library. gil_enter() returns false once the
+ * interpreter ends: then nothing of Python may be touched, on this thread, for
+ * ever, and what it would have dropped is left alone. */
+bool gil_enter(PyGILState_STATE *state);
+void gil_leave(PyGILState_STATE state);
+
+/* Lends the GIL to other threads while a foreign call may block, if this thread
+ * holds it. NULL: it did not. */
+PyThreadState *gil_lend(void);
+void gil_take_back(PyThreadState *state);
+
+/* Counts sources and functions of stages which hold objects of Python; the exit
+ * of the interpreter waits for them. Thread: any. */
+void live_add(int n);
+
+/* leave(limit_ms) -> bool: waits, and has gil_enter() return false from then
+ * on. False: something is still inside Python or holds objects of it. */
+PyObject *exit_leave(PyObject *module, PyObject *limit_ms);
+
+/* Counts the forks that led to this process: an object that was made with
+ * another number belongs to the parent. */
+unsigned fork_number(void);
+void exit_init(void);
+
+/* ---- the host: a runtime on an event loop of Python (host.c) --------------
+ */
+
+typedef struct {
+    PyObject_HEAD struct uva_runtime *runtime; /* counts: for late calls */
+    struct tap *ready; /* counts each: those with something new */
+    unsigned forks;    /* fork_number() when it was made */
+    bool open;         /* the runtime has not closed */
+} Host;
+
+/* Whether the runtime of the host can be used; otherwise raises. */
+bool host_check(Host *host);
+
+/* ---- the tap: what callbacks reach of a stream (tap.c) --------------------
+ */
+
+struct tap {
+    atomic_int references;
+    atomic_int sources;          /* sources of Python that are not freed */
+    struct uva_runtime *runtime; /* counts */
+    struct uva_stream *stream;   /* counts; NULL in a tap without one */
+    Host *host;         /* borrows; NULL when the object that owns it is gone */
+    struct tap *next;   /* the next one in host->ready */
+    struct tap *merged; /* counts: of a stream merged into this one; a list */
+    PyObject *waiters;  /* owns: a list; NULL */
+    PyObject *exception; /* owns: raised by a function of this stream; NULL */
+    char text[256];      /* what the library was given instead of it */
+    bool is_ready;       /* in host->ready */
+};
+
+/* Makes a tap with one reference. NULL with an exception. */
+struct tap *tap_new(Host *host);
+struct tap *tap_acquire(struct tap *tap); /* Thread: any */
+void tap_release(struct tap *tap);        /* Thread: any */
+
+/* Has the waiters of the tap called when the turn is over. Loop thread. */
+void tap_ready(struct tap *tap);
+void tap_ready_fn(void *tap); /* as uva_ready_fn */
+
+/* Has tap_ready() called on the loop thread. Thread: any, without the GIL. */
+void tap_post_ready(struct tap *tap);
+
+/* Keeps the exception that is set, and clears it. Describes it in `error`.
+ * Returns its errno, or EIO. */
+int tap_fail(struct tap *tap, struct uva_error *error);
+
+/* Raises what made a stream fail: the exception itself, if it is one of
+ * Python's, otherwise uvarrow.Error. Returns NULL. */
+PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome);
+
+PyObject *tap_wait(struct tap *tap, PyObject *waiter);
+PyObject *tap_unwait(struct tap *tap, PyObject *waiter);
+
+/* The object is going: drops the stream on the loop thread, and the tap. */
+void tap_close(struct tap *tap, unsigned forks);
+
+/* ---- schemas and batches (schema.c, batch.c) ------------------------------
+ */
+
+typedef struct {
+    PyObject_HEAD struct ArrowSchema schema; /* owns */
+    PyObject *pyarrow; /* owns: the pyarrow.Schema; NULL: not made */
+} Schema;
+
+/* Gives an object with a copy of `schema`; NULL with an exception. */
+PyObject *schema_new(const struct ArrowSchema *schema);
+
+/* Whether arrays of one schema fit the other; names and nullability count at
+ * every level but the root. */
+bool schema_equals(const struct ArrowSchema *a, const struct ArrowSchema *b);
+
+/* A capsule with a copy, named as the protocol asks. */
+PyObject *schema_capsule(const struct ArrowSchema *schema);
+
+/* The pyarrow.Schema, borrowed; NULL with an exception. */
+PyObject *schema_pyarrow(Schema *schema);
+
+typedef struct {
+    PyObject_HEAD Schema *schema; /* counts */
+    struct ArrowDeviceArray data; /* owns */
+    int64_t ordinal;
+} Batch;
+
+/* Takes `data`, also on failure. */
+PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
+                    int64_t ordinal);
+
+/* Exports an object with __arrow_c_array__, or a Batch, to `out`. `expected`
+ * may be NULL; otherwise the object must have that schema. `schema` may be
+ * NULL; otherwise it gets the object's. -1 with an exception. */
+int batch_export(PyObject *object, const struct ArrowSchema *expected,
+                 struct ArrowSchema *schema, struct ArrowDeviceArray *out);
+
+/* ---- sources (source.c, rows.c) -------------------------------------------
+ */
+
+/* Makes a stream of an object of Python, which is opened on a worker by
+ * `opener`. NULL with an exception. */
+struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args);
+
+/* Makes a blocking stream of an iterator over objects with __arrow_c_array__.
+ * Takes nothing. -1 with an exception. */
+int rows_open(PyObject *iterator, struct tap *tap,
+              struct ArrowArrayStream *out);
+
+/* Wraps `stream` in place, so that the GIL is lent while it waits. `schema`, if
+ * it is not NULL, is copied and given without waiting. -1 with an exception;
+ * then the stream is released. */
+int polite_wrap(struct ArrowArrayStream *stream,
+                const struct ArrowSchema *schema);
+
+/* Gives a capsule that owns `stream`, which is taken, also on failure. */
+PyObject *stream_capsule(struct ArrowArrayStream *stream);
+
+/* Moves the stream out of a capsule. -1 with an exception. */
+int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out);
+
+/* ---- stages (stage.c) -----------------------------------------------------
+ */
+
+int stage_map(struct tap *tap, PyObject *function, PyObject *schema);
+int stage_filter(struct tap *tap, PyObject *function);
+int stage_trace(struct tap *tap, PyObject *function);
+
+/* ---- streams (stream.c) ---------------------------------------------------
+ */
+
+typedef struct {
+    PyObject_HEAD Host *host; /* counts */
+    struct tap *tap;          /* counts; NULL before it is opened */
+    Schema *schema;           /* counts; NULL: not known */
+    int64_t since_ns;         /* when the loop ran last, as far as is known */
+    unsigned forks;           /* fork_number() when it was made */
+    int run;                  /* batches given since then */
+    struct uva_window window; /* of what waits for the consumer */
+    bool started, ended, exported;
+} Stream;
+
+/* ---- databases (pool.c) ---------------------------------------------------
+ */
+
+/* Makes a stream of a query, with a tap, to which it gives a reference. Lends
+ * the host. NULL with an exception; then there may be a tap, too. */
+struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap);
+
+#endif

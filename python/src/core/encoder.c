@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Batches as chunks of Arrow IPC. A chunk is a buffer of Python over bytes of
+ * the batch itself, which lives as long as one of its chunks. Short buffers,
+ * such as headers, are joined to one chunk. */
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "core/core.h"
+#include "uvarrow/io.h"
+
+enum { SHORT_BYTES = 4096 };
+
+/* What the chunks of one message share. */
+struct part {
+    int references; /* under the GIL */
+    struct uva_encoder_part encoded;
+};
+
+typedef struct {
+    PyObject_HEAD struct part *part; /* counts */
+    char *data;                      /* borrows from the part */
+    Py_ssize_t size;
+} Chunk;
+
+typedef struct {
+    PyObject_HEAD struct uva_encoder *encoder; /* owns */
+} Encoder;
+
+/* ---- chunks ---------------------------------------------------------------
+ */
+
+static void part_drop(struct part *part)
+{
+    if (--part->references > 0)
+        return;
+    uva_encoder_part_release(&part->encoded);
+    free(part);
+}
+
+static int chunk_get_buffer(PyObject *object, Py_buffer *view, int flags)
+{
+    Chunk *self = (Chunk *)object;
+
+    return PyBuffer_FillInfo(view, object, self->data, self->size, 1, flags);
+}
+
+static void chunk_dealloc(PyObject *object)
+{
+    part_drop(((Chunk *)object)->part);
+    core_free(object);
+}
+
+static PyType_Slot chunk_slots[] = {{Py_tp_dealloc, chunk_dealloc},
+                                    {Py_bf_getbuffer, chunk_get_buffer},
+                                    {0, NULL}};
+
+PyType_Spec chunk_spec = {.name = "uvarrow._core.Chunk",
+                          .basicsize = sizeof(Chunk),
+                          .flags = Py_TPFLAGS_DEFAULT |
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          .slots = chunk_slots};
+
+/* Appends a memoryview of one buffer. -1 with an exception. */
+static int chunks_add_view(PyObject *list, struct part *part,
+                           const struct uv_buf_t *buffer)
+{
+    Chunk *chunk = (Chunk *)core_alloc(chunk_type);
+    PyObject *view;
+    int result;
+
+    if (chunk == NULL)
+        return -1;
+    part->references++;
+    chunk->part = part;
+    chunk->data = buffer->base;
+    chunk->size = (Py_ssize_t)buffer->len;
+    view = PyMemoryView_FromObject((PyObject *)chunk);
+    Py_DECREF((PyObject *)chunk);
+    result = view == NULL ? -1 : PyList_Append(list, view);
+    Py_XDECREF(view);
+    return result;
+}
+
+/* Appends the bytes of `count` short buffers. */
+static int chunks_add_bytes(PyObject *list, const struct uv_buf_t *buffers,
+                            size_t count)
+{
+    PyObject *bytes, *view;
+    size_t size = 0;
+    int result;
+    char *at;
+
+    for (size_t i = 0; i < count; i++)
+        size += buffers[i].len;
+    bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (bytes == NULL)
+        return -1;
+    at = PyBytes_AsString(bytes);
+    for (size_t i = 0; i < count; at += buffers[i++].len)
+        memcpy(at, buffers[i].base, buffers[i].len);
+    view = PyMemoryView_FromObject(bytes);
+    Py_DECREF(bytes);
+    result = view == NULL ? -1 : PyList_Append(list, view);
+    Py_XDECREF(view);
+    return result;
+}
+
+/* The list of chunks of a part, which is taken. */
+static PyObject *chunks_of(struct uva_encoder_part *encoded)
+{
+    struct part *part = malloc(sizeof(*part));
+    PyObject *list = part == NULL ? PyErr_NoMemory() : PyList_New(0);
+    size_t i = 0;
+
+    if (list == NULL) {
+        uva_encoder_part_release(encoded);
+        free(part);
+        return NULL;
+    }
+    part->references = 1;
+    part->encoded = *encoded;
+    while (list != NULL && i < encoded->count) {
+        const struct uv_buf_t *first = &encoded->buffers[i];
+        size_t n = 0;
+
+        while (i + n < encoded->count && first[n].len < SHORT_BYTES)
+            n++;
+        if (n > 0 ? chunks_add_bytes(list, first, n) != 0
+                  : chunks_add_view(list, part, first) != 0)
+            Py_CLEAR(list);
+        i += n > 0 ? n : 1;
+    }
+    part_drop(part);
+    return list;
+}
+
+/* ---- the encoder ----------------------------------------------------------
+ */
+
+/* Encoder(schema, compression) */
+static PyObject *encoder_new(PyTypeObject *type, PyObject *args,
+                             PyObject *kwargs)
+{
+    struct uva_write options = {0};
+    struct uva_error error = {0};
+    PyObject *schema;
+    Encoder *self;
+    int code, compression;
+
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O!i", schema_type, &schema, &compression))
+        return NULL;
+    self = (Encoder *)core_alloc(type);
+    if (self == NULL)
+        return NULL;
+    options.compression = compression;
+    code = uva_encoder_new(&((Schema *)schema)->schema, &options,
+                           &self->encoder, &error);
+    if (code != 0) {
+        Py_DECREF((PyObject *)self);
+        return core_raise(code, error.message, NULL);
+    }
+    return (PyObject *)self;
+}
+
+static PyObject *encoder_begin(PyObject *object, PyObject *unused)
+{
+    struct uva_encoder_part part = {0};
+    const int code = uva_encoder_begin(((Encoder *)object)->encoder, &part);
+
+    (void)unused;
+    return code != 0 ? core_raise(code, "the encoder cannot begin", NULL)
+                     : chunks_of(&part);
+}
+
+/* batch(Batch) -> chunks; the batch stays as it is */
+static PyObject *encoder_batch(PyObject *object, PyObject *batch)
+{
+    struct uva_encoder_part part = {0};
+    struct ArrowDeviceArray data;
+    struct uva_error error = {0};
+    int code;
+
+    if (batch_export(batch, NULL, NULL, &data) != 0)
+        return NULL;
+    code =
+        uva_encoder_batch(((Encoder *)object)->encoder, &data, &part, &error);
+    uva_array_release(&data); /* if it was not taken */
+    return code != 0 ? core_raise(code, error.message, NULL) : chunks_of(&part);
+}
+
+static PyObject *encoder_end(PyObject *object, PyObject *unused)
+{
+    struct uva_encoder_part part = {0};
+    const int code = uva_encoder_end(((Encoder *)object)->encoder, &part);
+
+    (void)unused;
+    return code != 0 ? core_raise(code, "the encoder cannot end", NULL)
+                     : chunks_of(&part);
+}
+
+static void encoder_dealloc(PyObject *object)
+{
+    uva_encoder_free(((Encoder *)object)->encoder);
+    core_free(object);
+}
+
+static PyMethodDef encoder_methods[] = {
+    {"begin", encoder_begin, METH_NOARGS, NULL},
+    {"batch", encoder_batch, METH_O, NULL},
+    {"end", encoder_end, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot encoder_slots[] = {{Py_tp_new, encoder_new},
+                                      {Py_tp_dealloc, encoder_dealloc},
+                                      {Py_tp_methods, encoder_methods},
+                                      {0, NULL}};
+
+PyType_Spec encoder_spec = {.name = "uvarrow._core.Encoder",
+                            .basicsize = sizeof(Encoder),
+                            .flags = Py_TPFLAGS_DEFAULT,
+                            .slots = encoder_slots};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A runtime on an event loop of Python, which watches its descriptor and calls
+ * turn() when that is readable. A turn does not wait, so it keeps the GIL; what
+ * its callbacks have noted is passed on behind it, to _wake() of the host, a
+ * method that the subclass for a kind of loop has. */
+#include <poll.h>
+#include <unistd.h>
+
+#include "core/core.h"
+
+/* Threads that all runtimes of the process share, so that those of one event
+ * loop serve the next. */
+static struct uva_workers *workers;
+static unsigned workers_forks;
+
+static int workers_find(struct uva_error *error)
+{
+    if (workers != NULL && workers_forks == fork_number())
+        return 0;
+    workers_forks = fork_number();
+    return uva_workers_new(&(struct uva_workers_options){.name = "uvarrow"},
+                           &workers, error);
+}
+
+static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    struct uva_error error = {0};
+    struct uva_runtime_options options = {.name = "python", .no_thread = true};
+    struct uva_runtime *runtime = NULL;
+    int code;
+    Host *self;
+
+    (void)args;
+    (void)kwargs;
+    code = workers_find(&error);
+    options.workers = workers;
+    if (code == 0)
+        code = uva_runtime_open(NULL, &options, &runtime, &error);
+    if (code != 0)
+        return core_raise(code, error.message, NULL);
+    self = (Host *)core_alloc(type);
+    if (self == NULL) {
+        (void)uva_runtime_close(runtime, 0, NULL, NULL);
+        return NULL;
+    }
+    self->runtime = uva_runtime_acquire(runtime);
+    self->forks = fork_number();
+    self->open = true;
+    (void)uva_runtime_turn(runtime); /* from now on this is the loop thread */
+    return (PyObject *)self;
+}
+
+bool host_check(Host *host)
+{
+    if (host->open && host->forks == fork_number())
+        return true;
+    PyErr_SetString(PyExc_RuntimeError,
+                    host->open ? "uvarrow: this event loop belongs to the "
+                                 "parent of this process"
+                               : "uvarrow: the runtime of this event loop has "
+                                 "closed");
+    return false;
+}
+
+/* Calls the waiters of one tap. */
+static void host_wake_tap(Host *self, struct tap *tap)
+{
+    PyObject *waiters = tap->waiters;
+    const Py_ssize_t n = waiters == NULL ? 0 : PyList_Size(waiters);
+
+    tap->waiters = NULL;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *done = PyObject_CallMethod((PyObject *)self, "_wake", "O",
+                                             PyList_GetItem(waiters, i));
+
+        if (done == NULL)
+            PyErr_WriteUnraisable((PyObject *)self);
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(waiters);
+}
+
+static void host_wake(Host *self)
+{
+    while (self->ready != NULL) {
+        struct tap *tap = self->ready;
+
+        self->ready = tap->next;
+        tap->is_ready = false;
+        host_wake_tap(self, tap);
+        tap_release(tap);
+    }
+}
+
+/* turn(*anything): the loop keeps the arguments, for as long as it watches. */
+static PyObject *host_turn(PyObject *object, PyObject *args)
+{
+    Host *self = (Host *)object;
+
+    (void)args;
+    if (self->open && self->forks == fork_number())
+        self->open = uva_runtime_turn(self->runtime);
+    Py_INCREF(object);
+    host_wake(self);
+    Py_DECREF(object);
+    return PyBool_FromLong(self->open);
+}
+
+static PyObject *host_fileno(PyObject *object, PyObject *unused)
+{
+    Host *self = (Host *)object;
+
+    (void)unused;
+    return PyLong_FromLong(self->open ? uva_runtime_fd(self->runtime) : -1);
+}
+
+/* Closes the runtime, and turns it until that has happened: at most a second,
+ * if a foreign call does not return. On another thread than the loop's, it only
+ * begins, and the loop does the rest. */
+static void host_close(Host *self)
+{
+    if (!self->open || self->forks != fork_number())
+        return;
+    (void)uva_runtime_close(self->runtime, 0, NULL, NULL);
+    while (self->open && uva_runtime_on_loop(self->runtime)) {
+        self->open = uva_runtime_turn(self->runtime);
+        if (self->open) {
+            Py_BEGIN_ALLOW_THREADS struct pollfd poller = {
+                .fd = uva_runtime_fd(self->runtime), .events = POLLIN};
+
+            (void)poll(&poller, 1, 2000);
+            Py_END_ALLOW_THREADS
+        }
+    }
+}
+
+static PyObject *host_finish(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    Py_INCREF(object);
+    host_close((Host *)object);
+    host_wake((Host *)object);
+    Py_DECREF(object);
+    Py_RETURN_NONE;
+}
+
+static PyObject *host_stats(PyObject *object, PyObject *unused)
+{
+    Host *self = (Host *)object;
+    struct uva_runtime_stats stats;
+
+    (void)unused;
+    uva_runtime_get_stats(self->runtime, &stats);
+    return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "streams_open",
+                         (long long)stats.streams_open, "streams_held",
+                         (long long)stats.streams_held, "calls_stuck",
+                         (long long)stats.calls_stuck, "threads_blocking",
+                         (long long)stats.threads_blocking, "threads_compute",
+                         (long long)stats.threads_compute, "turns",
+                         (long long)stats.turns);
+}
+
+/* The runtime is closed on its loop thread. A host that is freed elsewhere only
+ * begins to close; nothing turns it afterwards. */
+static void host_dealloc(PyObject *object)
+{
+    Host *self = (Host *)object;
+
+    host_close(self);
+    while (self->ready != NULL) { /* nothing waits any more */
+        struct tap *tap = self->ready;
+
+        self->ready = tap->next;
+        tap_release(tap);
+    }
+    if (self->forks == fork_number())
+        uva_runtime_release(self->runtime);
+    core_free(object);
+}
+
+static PyMethodDef host_methods[] = {{"turn", host_turn, METH_VARARGS, NULL},
+                                     {"fileno", host_fileno, METH_NOARGS, NULL},
+                                     {"finish", host_finish, METH_NOARGS, NULL},
+                                     {"stats", host_stats, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot host_slots[] = {{Py_tp_new, host_new},
+                                   {Py_tp_dealloc, host_dealloc},
+                                   {Py_tp_methods, host_methods},
+                                   {0, NULL}};
+
+PyType_Spec host_spec = {.name = "uvarrow._core.Host",
+                         .basicsize = sizeof(Host),
+                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                         .slots = host_slots};

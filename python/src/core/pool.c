@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool of connections to a database on one event loop. Its queries run
+ * without Python: the driver is called by workers, and needs no GIL. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+#include "uvarrow/adbc.h"
+
+typedef struct {
+    PyObject_HEAD Host *host;   /* counts */
+    struct uva_adbc_pool *pool; /* counts; NULL: closed */
+    unsigned forks;             /* fork_number() when it was made */
+} Pool;
+
+/* Fills in `out` with the texts of a list and a NULL. The texts are borrowed
+ * from the list. Gives the memory, to be freed; NULL with an exception. */
+static const char **texts_of(PyObject *list)
+{
+    const Py_ssize_t n = PyList_Size(list);
+    const char **texts = n < 0 ? NULL : calloc((size_t)n + 1, sizeof(*texts));
+
+    if (texts == NULL) {
+        if (n >= 0)
+            PyErr_NoMemory();
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        if (texts[i] == NULL) {
+            free(texts);
+            return NULL;
+        }
+    }
+    return texts;
+}
+
+static int pool_make(Pool *self, PyObject *args)
+{
+    struct uva_adbc_pool_options options = {0};
+    PyObject *host, *of_database, *of_connection;
+    struct uva_error error = {0};
+    const char **texts = NULL, **more = NULL;
+    long long wait_ms;
+    int code = -1;
+
+    if (!PyArg_ParseTuple(args, "O!zzO!O!iiL", host_type, &host,
+                          &options.driver, &options.entrypoint, &PyList_Type,
+                          &of_database, &PyList_Type, &of_connection,
+                          &options.connections, &options.idle_ms, &wait_ms) ||
+        !host_check((Host *)host))
+        return -1;
+    self->host = (Host *)Py_NewRef((PyObject *)host);
+    self->forks = fork_number();
+    options.wait_ms = wait_ms;
+    texts = texts_of(of_database);
+    more = texts == NULL ? NULL : texts_of(of_connection);
+    if (more != NULL) {
+        options.options = texts;
+        options.connection_options = more;
+        code = uva_adbc_pool_new(self->host->runtime, &options, &self->pool,
+                                 &error);
+        if (code != 0)
+            (void)core_raise(code, error.message, NULL);
+    }
+    free(texts);
+    free(more);
+    return code;
+}
+
+/* Pool(host, driver, entrypoint, options, options of connections, connections,
+ * idle_ms, wait_ms) */
+static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    Pool *self = (Pool *)core_alloc(type);
+
+    (void)kwargs;
+    if (self != NULL && pool_make(self, args) != 0) {
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* Releasing a pool of a closed runtime may close connections, which blocks. */
+static void pool_drop(Pool *self)
+{
+    struct uva_adbc_pool *pool = self->pool;
+
+    self->pool = NULL;
+    if (pool == NULL || self->forks != fork_number())
+        return;
+    Py_BEGIN_ALLOW_THREADS uva_adbc_pool_release(pool);
+    Py_END_ALLOW_THREADS
+}
+
+static PyObject *pool_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pool_drop((Pool *)object);
+    Py_RETURN_NONE;
+}
+
+static void pool_dealloc(PyObject *object)
+{
+    pool_drop((Pool *)object);
+    Py_CLEAR(((Pool *)object)->host);
+    core_free(object);
+}
+
+/* args: pool, sql or None, capsule of the parameters or None, options, table or
+ * None, batches, bytes */
+struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
+{
+    struct uva_adbc_query query = {0};
+    struct ArrowArrayStream parameters;
+    struct uva_stream *stream = NULL;
+    PyObject *pool, *capsule, *options;
+    const char **texts;
+    long long bytes;
+    Pool *self;
+
+    if (!PyArg_ParseTuple(args, "O!zOO!ziL", pool_type, &pool, &query.sql,
+                          &capsule, &PyList_Type, &options, &query.ingest_table,
+                          &query.window.batches, &bytes))
+        return NULL;
+    self = (Pool *)pool;
+    query.window.bytes = bytes;
+    if (!host_check(self->host) || (*tap = tap_new(self->host)) == NULL)
+        return NULL;
+    *host = self->host;
+    texts = texts_of(options);
+    if (texts == NULL)
+        return NULL;
+    query.options = texts;
+    if (self->pool == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
+    } else if (capsule == Py_None) {
+        stream = uva_stream_from_query(self->pool, &query);
+    } else if (stream_from_capsule(capsule, &parameters) == 0) {
+        query.parameters = &parameters;
+        stream = uva_stream_from_query(self->pool, &query);
+    }
+    free(texts);
+    return stream;
+}
+
+static PyMethodDef pool_methods[] = {{"close", pool_close, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot pool_slots[] = {{Py_tp_new, pool_new},
+                                   {Py_tp_dealloc, pool_dealloc},
+                                   {Py_tp_methods, pool_methods},
+                                   {0, NULL}};
+
+PyType_Spec pool_spec = {.name = "uvarrow._core.Pool",
+                         .basicsize = sizeof(Pool),
+                         .flags = Py_TPFLAGS_DEFAULT,
+                         .slots = pool_slots};

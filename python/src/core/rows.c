@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocking streams and Python: an iterator over batches as such a stream, which
+ * takes the GIL for each step; a stream that lends the GIL while it waits; and
+ * a stream in a capsule. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+/* ---- an iterator as a stream ----------------------------------------------
+ */
+
+struct rows {
+    PyObject *iterator;            /* owns */
+    struct tap *tap;               /* counts: where exceptions are kept */
+    struct ArrowSchema schema;     /* owns: that of the first batch */
+    struct ArrowDeviceArray first; /* owns: it was read for the schema */
+    struct uva_error error;        /* of the last call */
+};
+
+/* Reads the next batch; `out` is released at the end. -1 with an exception. */
+static int rows_step(struct rows *rows, struct ArrowSchema *schema,
+                     struct ArrowDeviceArray *out)
+{
+    PyObject *item = PyIter_Next(rows->iterator);
+    const struct ArrowSchema *expected =
+        uva_schema_is_live(&rows->schema) ? &rows->schema : NULL;
+    int result;
+
+    uva_array_clear(out);
+    if (item == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    result = batch_export(item, expected, schema, out);
+    Py_DECREF(item);
+    return result;
+}
+
+static int rows_get_schema(struct ArrowArrayStream *stream,
+                           struct ArrowSchema *out)
+{
+    struct rows *rows = stream->private_data;
+
+    return uva_schema_copy(&rows->schema, out);
+}
+
+static int rows_get_next(struct ArrowArrayStream *stream,
+                         struct ArrowArray *out)
+{
+    struct rows *rows = stream->private_data;
+    struct ArrowDeviceArray data;
+    PyGILState_STATE state;
+    int code = 0;
+
+    uva_array_move(&rows->first, &data);
+    if (!uva_array_is_live(&data)) {
+        if (!gil_enter(&state))
+            return uva_error_set(&rows->error, ECANCELED,
+                                 "the interpreter is ending");
+        if (rows_step(rows, NULL, &data) != 0)
+            code = tap_fail(rows->tap, &rows->error);
+        gil_leave(state);
+    }
+    if (code == 0)
+        *out = data.array;
+    return code;
+}
+
+static const char *rows_get_last_error(struct ArrowArrayStream *stream)
+{
+    const struct rows *rows = stream->private_data;
+
+    return rows->error.code != 0 ? rows->error.message : NULL;
+}
+
+static void rows_free(struct rows *rows)
+{
+    PyGILState_STATE state;
+
+    uva_array_release(&rows->first);
+    uva_schema_release(&rows->schema);
+    if (gil_enter(&state)) {
+        Py_CLEAR(rows->iterator); /* a generator runs its `finally` */
+        PyErr_Clear();
+        gil_leave(state);
+    }
+    tap_release(rows->tap);
+    free(rows);
+}
+
+static void rows_release(struct ArrowArrayStream *stream)
+{
+    stream->release = NULL;
+    rows_free(stream->private_data);
+}
+
+/* An iterator without a batch has no columns. */
+static int schema_of_nothing(struct ArrowSchema *out)
+{
+    static const struct ArrowSchema nothing = {.format = "+s", .name = ""};
+    struct ArrowSchema live = nothing;
+
+    live.release = (void (*)(struct ArrowSchema *))abort; /* never called */
+    return uva_schema_copy(&live, out);
+}
+
+int rows_open(PyObject *iterator, struct tap *tap, struct ArrowArrayStream *out)
+{
+    struct rows *rows = calloc(1, sizeof(*rows));
+
+    if (rows == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    rows->iterator = Py_NewRef(iterator);
+    rows->tap = tap_acquire(tap);
+    if (rows_step(rows, &rows->schema, &rows->first) != 0) {
+        PyObject *type, *value, *traceback;
+
+        PyErr_Fetch(&type, &value, &traceback); /* freeing clears it */
+        rows_free(rows);
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    if (!uva_schema_is_live(&rows->schema) &&
+        schema_of_nothing(&rows->schema) != 0) {
+        rows_free(rows);
+        PyErr_NoMemory();
+        return -1;
+    }
+    *out = (struct ArrowArrayStream){.get_schema = rows_get_schema,
+                                     .get_next = rows_get_next,
+                                     .get_last_error = rows_get_last_error,
+                                     .release = rows_release,
+                                     .private_data = rows};
+    return 0;
+}
+
+/* ---- a stream that lends the GIL ------------------------------------------
+ */
+
+/* Some consumers (polars) call get_next with the GIL held, which the producer
+ * may need. */
+struct polite {
+    struct ArrowArrayStream inner; /* owns */
+    struct ArrowSchema schema;     /* owns; released: the inner stream's */
+};
+
+static int polite_get_schema(struct ArrowArrayStream *stream,
+                             struct ArrowSchema *out)
+{
+    struct polite *polite = stream->private_data;
+    PyThreadState *lent;
+    int code;
+
+    if (uva_schema_is_live(&polite->schema))
+        return uva_schema_copy(&polite->schema, out);
+    lent = gil_lend();
+    code = polite->inner.get_schema(&polite->inner, out);
+    gil_take_back(lent);
+    return code;
+}
+
+static int polite_get_next(struct ArrowArrayStream *stream,
+                           struct ArrowArray *out)
+{
+    struct polite *polite = stream->private_data;
+    PyThreadState *lent = gil_lend();
+    const int code = polite->inner.get_next(&polite->inner, out);
+
+    gil_take_back(lent);
+    return code;
+}
+
+static const char *polite_get_last_error(struct ArrowArrayStream *stream)
+{
+    struct polite *polite = stream->private_data;
+
+    return polite->inner.get_last_error(&polite->inner);
+}
+
+static void polite_release(struct ArrowArrayStream *stream)
+{
+    struct polite *polite = stream->private_data;
+    PyThreadState *lent = gil_lend();
+
+    polite->inner.release(&polite->inner);
+    uva_schema_release(&polite->schema);
+    free(polite);
+    stream->release = NULL;
+    gil_take_back(lent);
+}
+
+int polite_wrap(struct ArrowArrayStream *stream,
+                const struct ArrowSchema *schema)
+{
+    struct polite *polite = calloc(1, sizeof(*polite));
+
+    if (polite == NULL ||
+        (schema != NULL && uva_schema_copy(schema, &polite->schema) != 0)) {
+        free(polite);
+        stream->release(stream);
+        PyErr_NoMemory();
+        return -1;
+    }
+    polite->inner = *stream;
+    *stream = (struct ArrowArrayStream){.get_schema = polite_get_schema,
+                                        .get_next = polite_get_next,
+                                        .get_last_error = polite_get_last_error,
+                                        .release = polite_release,
+                                        .private_data = polite};
+    return 0;
+}
+
+/* ---- a stream in a capsule ------------------------------------------------
+ */
+
+static void stream_capsule_drop(PyObject *capsule)
+{
+    struct ArrowArrayStream *stream =
+        PyCapsule_GetPointer(capsule, "arrow_array_stream");
+
+    if (stream->release != NULL)
+        stream->release(stream);
+    free(stream);
+}
+
+PyObject *stream_capsule(struct ArrowArrayStream *stream)
+{
+    struct ArrowArrayStream *owned = malloc(sizeof(*owned));
+    PyObject *capsule = NULL;
+
+    if (owned != NULL) {
+        *owned = *stream;
+        capsule =
+            PyCapsule_New(owned, "arrow_array_stream", stream_capsule_drop);
+    } else {
+        PyErr_NoMemory();
+    }
+    if (capsule == NULL) {
+        free(owned);
+        stream->release(stream);
+    }
+    return capsule;
+}

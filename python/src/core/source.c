@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A source of Python: an object that is opened on a worker, with the GIL, and
+ * then read there. The opener is a function of Python that gives a capsule with
+ * a blocking stream, or an iterator over batches (rows.c).
+ *
+ * Happy path:  open -> (get_next)* -> the stream is released -> freed, which
+ *              the waiters of the tap learn.
+ *
+ * What can fail: the opener or the iterator raises: the exception is kept in
+ * the tap, and the stream fails with its text.
+ *
+ * On cancel:   `interrupt` is called on another thread, again and again, until
+ *              the call that blocks returns. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+struct source {
+    struct tap *tap;     /* counts */
+    PyObject *object;    /* owns */
+    PyObject *opener;    /* owns */
+    PyObject *interrupt; /* owns; NULL: none */
+};
+
+/* ---- on workers -----------------------------------------------------------
+ */
+
+int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out)
+{
+    struct ArrowArrayStream *stream =
+        PyCapsule_GetPointer(capsule, "arrow_array_stream");
+
+    if (stream == NULL)
+        return -1;
+    if (stream->release == NULL) {
+        PyErr_SetString(PyExc_ValueError, "the stream has been read before");
+        return -1;
+    }
+    *out = *stream;
+    stream->release = NULL;
+    return 0;
+}
+
+static int device_stream_from_capsule(PyObject *capsule,
+                                      struct ArrowDeviceArrayStream *out)
+{
+    struct ArrowDeviceArrayStream *stream =
+        PyCapsule_GetPointer(capsule, "arrow_device_array_stream");
+
+    if (stream == NULL)
+        return -1;
+    if (stream->release == NULL) {
+        PyErr_SetString(PyExc_ValueError, "the stream has been read before");
+        return -1;
+    }
+    *out = *stream;
+    stream->release = NULL;
+    return 0;
+}
+
+/* What the opener gives: a capsule or an iterator; NULL with an exception. */
+static PyObject *source_call(struct source *source, bool device)
+{
+    return PyObject_CallFunction(source->opener, "OO", source->object,
+                                 device ? Py_True : Py_False);
+}
+
+static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
+                           struct uva_error *error)
+{
+    struct source *source = ctx;
+    PyGILState_STATE state;
+    PyObject *given;
+    int code = 0;
+
+    if (!gil_enter(&state))
+        return uva_error_set(error, ECANCELED, "the interpreter is ending");
+    given = source_call(source, false);
+    if (given == NULL)
+        code = -1;
+    else if (PyCapsule_CheckExact(given))
+        code = stream_from_capsule(given, out);
+    else
+        code = rows_open(given, source->tap, out);
+    if (code != 0)
+        code = tap_fail(source->tap, error);
+    Py_XDECREF(given);
+    gil_leave(state);
+    return code;
+}
+
+static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
+                              struct uva_error *error)
+{
+    struct source *source = ctx;
+    PyGILState_STATE state;
+    PyObject *given;
+    int code = -1;
+
+    if (!gil_enter(&state))
+        return uva_error_set(error, ECANCELED, "the interpreter is ending");
+    given = source_call(source, true);
+    if (given != NULL)
+        code = device_stream_from_capsule(given, out);
+    if (code != 0)
+        code = tap_fail(source->tap, error);
+    Py_XDECREF(given);
+    gil_leave(state);
+    return code;
+}
+
+/* What the interrupt raises is of no use to the stream, which ends anyway. */
+static void source_interrupt(void *ctx)
+{
+    struct source *source = ctx;
+    PyGILState_STATE state;
+
+    if (!gil_enter(&state))
+        return;
+    Py_XDECREF(PyObject_CallFunctionObjArgs(source->interrupt, NULL));
+    PyErr_Clear();
+    gil_leave(state);
+}
+
+static void source_free(void *ctx)
+{
+    struct source *source = ctx;
+    PyGILState_STATE state;
+
+    if (gil_enter(&state)) {
+        Py_CLEAR(source->object);
+        Py_CLEAR(source->opener);
+        Py_CLEAR(source->interrupt);
+        gil_leave(state);
+    }
+    atomic_fetch_sub(&source->tap->sources, 1);
+    tap_post_ready(source->tap);
+    tap_release(source->tap);
+    free(source);
+    live_add(-1);
+}
+
+/* ---- on the loop thread ---------------------------------------------------
+ */
+
+static struct source *source_new(struct tap *tap, PyObject *object,
+                                 PyObject *opener, PyObject *interrupt)
+{
+    struct source *source = calloc(1, sizeof(*source));
+
+    if (source == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    source->tap = tap_acquire(tap);
+    source->object = Py_NewRef(object);
+    source->opener = Py_NewRef(opener);
+    if (interrupt != Py_None)
+        source->interrupt = Py_NewRef(interrupt);
+    atomic_fetch_add(&tap->sources, 1);
+    live_add(1);
+    return source;
+}
+
+/* args: object, opener, interrupt, batches, bytes, device type or -1 */
+struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
+{
+    struct uva_blocking_source how = {.free_ctx = source_free};
+    PyObject *object, *opener, *interrupt;
+    struct source *source;
+    struct uva_stream *stream;
+    int batches, device;
+    long long bytes;
+
+    if (!PyArg_ParseTuple(args, "OOOiLi", &object, &opener, &interrupt,
+                          &batches, &bytes, &device))
+        return NULL;
+    source = source_new(tap, object, opener, interrupt);
+    if (source == NULL)
+        return NULL;
+    how.ctx = source;
+    how.interrupt = source->interrupt != NULL ? source_interrupt : NULL;
+    how.window.batches = batches;
+    how.window.bytes = bytes;
+    if (device < 0) {
+        how.open = source_open_cpu;
+        return uva_stream_from_blocking_cpu(host->runtime, NULL, &how);
+    }
+    how.open_device = source_open_device;
+    how.device_type = device;
+    stream = uva_stream_from_blocking(host->runtime, NULL, &how);
+    (void)uva_stream_ready(stream, NULL); /* its data may have events */
+    return stream;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of Python as stages: map and filter, which run on workers with the
+ * GIL, and trace, which runs on the loop thread. What they raise is kept in the
+ * tap, and ends the stream. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/core.h"
+
+struct function {
+    struct tap *tap;           /* counts */
+    PyObject *callable;        /* owns */
+    Schema *given;             /* owns: the schema of what it gets */
+    struct ArrowSchema result; /* owns: of what it gives; released: the
+                                  schema of what it gets */
+};
+
+static struct function *function_new(struct tap *tap, PyObject *callable)
+{
+    struct function *function = calloc(1, sizeof(*function));
+
+    if (function == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    function->tap = tap_acquire(tap);
+    function->callable = Py_NewRef(callable);
+    live_add(1);
+    return function;
+}
+
+static void function_free(void *ctx)
+{
+    struct function *function = ctx;
+    PyGILState_STATE state;
+
+    if (gil_enter(&state)) {
+        Py_CLEAR(function->callable);
+        Py_CLEAR(function->given);
+        gil_leave(state);
+    }
+    uva_schema_release(&function->result);
+    tap_release(function->tap);
+    free(function);
+    live_add(-1);
+}
+
+/* A Batch of the data, which is moved out of `in`; NULL with an exception. */
+static PyObject *function_batch(struct function *function, struct uva_batch *in)
+{
+    if (function->given == NULL)
+        function->given = (Schema *)schema_new(in->schema);
+    return function->given == NULL
+               ? NULL
+               : batch_new(function->given, &in->data, in->ordinal);
+}
+
+/* ---- map ------------------------------------------------------------------
+ */
+
+static int map_call(struct function *function, struct uva_batch *in,
+                    struct ArrowDeviceArray *out)
+{
+    const struct ArrowSchema *expected =
+        uva_schema_is_live(&function->result) ? &function->result : in->schema;
+    PyObject *batch = function_batch(function, in);
+    PyObject *result = NULL;
+    int code = -1;
+
+    if (batch != NULL)
+        result = PyObject_CallFunctionObjArgs(function->callable, batch, NULL);
+    if (result != NULL)
+        code = batch_export(result, expected, NULL, out);
+    Py_XDECREF(result);
+    Py_XDECREF(batch);
+    return code;
+}
+
+static int map_batch(void *ctx, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    struct function *function = ctx;
+    PyGILState_STATE state;
+    int code = 0;
+
+    if (!gil_enter(&state))
+        return uva_error_set(error, ECANCELED, "the interpreter is ending");
+    if (map_call(function, in, out) != 0)
+        code = tap_fail(function->tap, error);
+    gil_leave(state);
+    return code;
+}
+
+static int map_schema(void *ctx, const struct ArrowSchema *in,
+                      struct ArrowSchema *out, struct uva_error *error)
+{
+    struct function *function = ctx;
+
+    (void)error;
+    return uva_schema_copy(
+        uva_schema_is_live(&function->result) ? &function->result : in, out);
+}
+
+static int function_set_result(struct function *function, PyObject *schema)
+{
+    PyObject *capsule = PyObject_CallMethod(schema, "__arrow_c_schema__", NULL);
+    struct ArrowSchema *result = NULL;
+
+    if (capsule != NULL)
+        result = PyCapsule_GetPointer(capsule, "arrow_schema");
+    if (result != NULL)
+        uva_schema_move(result, &function->result);
+    Py_XDECREF(capsule);
+    return result != NULL ? 0 : -1;
+}
+
+int stage_map(struct tap *tap, PyObject *callable, PyObject *schema)
+{
+    struct function *function = function_new(tap, callable);
+
+    if (function == NULL)
+        return -1;
+    if (schema != Py_None && function_set_result(function, schema) != 0) {
+        PyObject *type, *value, *traceback;
+
+        PyErr_Fetch(&type, &value, &traceback);
+        function_free(function);
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    (void)uva_stream_map(tap->stream,
+                         &(struct uva_map){.batch = map_batch,
+                                           .schema = map_schema,
+                                           .free_ctx = function_free,
+                                           .ctx = function});
+    return 0;
+}
+
+/* ---- filter ---------------------------------------------------------------
+ */
+
+/* A filter gets the batch as an object that it may keep, so it is a transform,
+ * which owns what it gets. 1: keep; 0; -1 with an exception. */
+static int filter_call(struct function *function, struct uva_batch *in,
+                       struct ArrowDeviceArray *out)
+{
+    PyObject *batch = function_batch(function, in);
+    PyObject *wanted = NULL;
+    int keep = -1;
+
+    if (batch != NULL)
+        wanted = PyObject_CallFunctionObjArgs(function->callable, batch, NULL);
+    if (wanted != NULL)
+        keep = PyObject_IsTrue(wanted);
+    if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
+        PyErr_NoMemory();
+        keep = -1;
+    }
+    Py_XDECREF(wanted);
+    Py_XDECREF(batch);
+    return keep;
+}
+
+static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                        void *emitter, struct uva_error *error)
+{
+    struct function *function = ctx;
+    struct uva_batch out = {.metadata = in->metadata};
+    PyGILState_STATE state;
+    int keep, code = 0;
+
+    if (!gil_enter(&state))
+        return uva_error_set(error, ECANCELED, "the interpreter is ending");
+    keep = filter_call(function, in, &out.data);
+    if (keep < 0)
+        code = tap_fail(function->tap, error);
+    gil_leave(state);
+    if (keep == 1)
+        code = emit(emitter, &out);
+    return code == EAGAIN ? 0 : code; /* it was taken, and the window is full */
+}
+
+int stage_filter(struct tap *tap, PyObject *callable)
+{
+    struct function *function = function_new(tap, callable);
+
+    if (function == NULL)
+        return -1;
+    (void)uva_stream_transform(
+        tap->stream, &(struct uva_transform){.batch = filter_batch,
+                                             .free_ctx = function_free,
+                                             .ctx = function});
+    return 0;
+}
+
+/* ---- trace ----------------------------------------------------------------
+ */
+
+static const char *event_name(enum uva_event_kind kind)
+{
+    static const char *const names[] = {
+        [UVA_EVENT_SCHEMA] = "schema", [UVA_EVENT_REQUEST] = "request",
+        [UVA_EVENT_BATCH] = "batch",   [UVA_EVENT_CANCEL] = "cancel",
+        [UVA_EVENT_END] = "end",
+    };
+
+    return names[kind];
+}
+
+/* Called inside a turn, which holds the GIL already. An exception cannot be
+ * passed on; it is reported as that of a callback of the event loop. */
+static void trace_event(void *ctx, const struct uva_event *event)
+{
+    struct function *function = ctx;
+    PyGILState_STATE state;
+    PyObject *done;
+
+    if (!gil_enter(&state))
+        return;
+    done = PyObject_CallFunction(
+        function->callable, "sLid", event_name(event->kind),
+        (long long)event->count, event->code, (double)event->time_ns / 1e9);
+    if (done == NULL)
+        PyErr_WriteUnraisable(function->callable);
+    Py_XDECREF(done);
+    gil_leave(state);
+}
+
+int stage_trace(struct tap *tap, PyObject *callable)
+{
+    struct function *function = function_new(tap, callable);
+
+    if (function == NULL)
+        return -1;
+    (void)uva_stream_inspect(tap->stream,
+                             &(struct uva_inspect){.event = trace_event,
+                                                   .free_ctx = function_free,
+                                                   .ctx = function});
+    return 0;
+}

@@ -1,0 +1,707 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A stream as an asynchronous iterator. This type does what has to be fast or
+ * calls the library; uvarrow.Stream, which extends it in Python, waits: it
+ * knows the event loops.
+ *
+ * Happy path:  opened -> (stages)* -> started by the first `__anext__` ->
+ *              (a batch is taken; without one, _next() waits)* -> the end.
+ *
+ * `await stream.__anext__()` is an object of the type Next, which takes a batch
+ * when it is awaited. Only if there is none, or if the loop has to run, it
+ * becomes the coroutine _next(), to which it passes everything on. A time-out
+ * therefore loses no batch.
+ *
+ * On cancel:   the stream ends, and iteration with it. When the object is
+ *              freed, its stream is cancelled. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/core.h"
+
+enum { RUN_BATCHES = 64, RUN_NS = 1000000 };
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whether the stream can be built or read; otherwise raises. */
+static bool stream_check(Stream *self)
+{
+    if (self->tap == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "uvarrow: a stream is made by "
+                                            "uvarrow.stream()");
+        return false;
+    }
+    return host_check(self->host);
+}
+
+/* ---- open -----------------------------------------------------------------
+ */
+
+static PyObject *stream_opened(Stream *self, struct uva_stream *stream)
+{
+    if (stream == NULL) {
+        tap_release(self->tap);
+        self->tap = NULL;
+        return NULL;
+    }
+    self->tap->stream = stream;
+    self->forks = fork_number();
+    Py_RETURN_NONE;
+}
+
+/* _open(host, (object, opener, interrupt, batches, bytes, device), batches,
+ * bytes) */
+static PyObject *stream_open(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    PyObject *host, *how;
+    long long bytes;
+    int batches;
+
+    if (self->tap != NULL ||
+        !PyArg_ParseTuple(args, "O!O!iL", host_type, &host, &PyTuple_Type, &how,
+                          &batches, &bytes))
+        return self->tap != NULL ? core_raise(EBUSY, "opened twice", NULL)
+                                 : NULL;
+    if (!host_check((Host *)host))
+        return NULL;
+    self->host = (Host *)Py_NewRef((PyObject *)host);
+    self->window.batches = batches;
+    self->window.bytes = bytes;
+    self->tap = tap_new(self->host);
+    if (self->tap == NULL)
+        return NULL;
+    return stream_opened(self, source_open(self->host, self->tap, how));
+}
+
+/* _query((pool, sql, parameters, options, table, batches, bytes), batches,
+ * bytes) */
+static PyObject *stream_query(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    struct uva_stream *stream;
+    PyObject *how;
+    long long bytes;
+    int batches;
+    Host *host;
+
+    if (self->tap != NULL ||
+        !PyArg_ParseTuple(args, "OiL", &how, &batches, &bytes))
+        return self->tap != NULL ? core_raise(EBUSY, "opened twice", NULL)
+                                 : NULL;
+    self->window.batches = batches;
+    self->window.bytes = bytes;
+    stream = pool_query(how, &host, &self->tap);
+    if (self->tap != NULL)
+        self->host = (Host *)Py_NewRef((PyObject *)host);
+    return stream_opened(self, stream);
+}
+
+/* ---- start and take -------------------------------------------------------
+ */
+
+static int stream_start(Stream *self)
+{
+    struct uva_error error = {0};
+    int code;
+
+    if (self->started && self->forks == fork_number())
+        return 0;
+    if (!stream_check(self))
+        return -1;
+    code = uva_stream_start_take(self->tap->stream, &self->window, tap_ready_fn,
+                                 self->tap, &error);
+    if (code != 0) {
+        (void)core_raise(code, error.message, NULL);
+        return -1;
+    }
+    self->started = true;
+    self->since_ns = now_ns();
+    return 0;
+}
+
+/* The stream has ended: raises why. A second time, and after the user's own
+ * cancel, that is the end of an iteration. */
+static PyObject *stream_end(Stream *self, const struct uva_outcome *outcome)
+{
+    const bool first = !self->ended;
+
+    self->ended = true;
+    if (first && outcome->end != UVA_END_COMPLETE)
+        return tap_raise(self->tap, outcome);
+    PyErr_SetNone(PyExc_StopAsyncIteration);
+    return NULL;
+}
+
+/* Gives a Batch; None if there is none now; raises at the end. */
+static PyObject *stream_take(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
+
+    (void)unused;
+    if (self->ended && !self->started) { /* closed before it was read */
+        PyErr_SetNone(PyExc_StopAsyncIteration);
+        return NULL;
+    }
+    if (stream_start(self) != 0)
+        return NULL;
+    code = uva_stream_take(self->tap->stream, &batch, &outcome);
+    if (code == EAGAIN)
+        Py_RETURN_NONE;
+    if (code == ENOENT)
+        return stream_end(self, &outcome);
+    if (code != 0)
+        return core_raise(code, "this is not the thread of the stream", NULL);
+    if (self->schema == NULL)
+        self->schema = (Schema *)schema_new(batch.schema);
+    if (self->schema == NULL) {
+        uva_array_release(&batch.data);
+        return NULL;
+    }
+    self->run++;
+    return batch_new(self->schema, &batch.data, batch.ordinal);
+}
+
+/* Gives the Schema; None if it is not known now; raises if there is none. */
+static PyObject *stream_peek(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    const struct uva_stream_info *info;
+    struct uva_outcome outcome;
+    int code;
+
+    (void)unused;
+    if (self->schema != NULL)
+        return Py_NewRef((PyObject *)self->schema);
+    if (stream_start(self) != 0)
+        return NULL;
+    code = uva_stream_take(self->tap->stream, NULL, &outcome);
+    info = uva_stream_get_info(self->tap->stream);
+    if (info != NULL) {
+        self->schema = (Schema *)schema_new(info->schema);
+        return Py_XNewRef((PyObject *)self->schema);
+    }
+    if (code == EAGAIN)
+        Py_RETURN_NONE;
+    if (code == ENOENT)
+        return tap_raise(self->tap, &outcome);
+    return core_raise(code, "this is not the thread of the stream", NULL);
+}
+
+/* Whether the loop should run before another batch is given. */
+static bool stream_is_due(const Stream *self)
+{
+    return self->run >= RUN_BATCHES ||
+           (self->run > 0 && now_ns() - self->since_ns >= RUN_NS);
+}
+
+static PyObject *stream_due(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(stream_is_due((Stream *)object));
+}
+
+/* The loop has run. */
+static PyObject *stream_fresh(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+
+    (void)unused;
+    self->run = 0;
+    self->since_ns = now_ns();
+    Py_RETURN_NONE;
+}
+
+static PyObject *stream_wait(PyObject *object, PyObject *waiter)
+{
+    return tap_wait(((Stream *)object)->tap, waiter);
+}
+
+static PyObject *stream_unwait(PyObject *object, PyObject *waiter)
+{
+    return tap_unwait(((Stream *)object)->tap, waiter);
+}
+
+/* ---- end ------------------------------------------------------------------
+ */
+
+static PyObject *stream_cancel(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    const char *reason = NULL;
+    int code = 0;
+
+    if (!PyArg_ParseTuple(args, "iz", &code, &reason))
+        return NULL;
+    if (self->tap != NULL && self->forks == fork_number())
+        uva_stream_cancel(self->tap->stream, code, reason);
+    Py_RETURN_NONE;
+}
+
+/* Whether every source of Python behind the stream is freed. */
+static bool stream_is_released(const Stream *self)
+{
+    for (const struct tap *tap = self->tap; tap != NULL; tap = tap->merged)
+        if (atomic_load(&tap->sources) != 0)
+            return false;
+    return true;
+}
+
+/* close() -> bool: cancels; an error is not raised any more. True once the
+ * stream has ended and its sources of Python are freed; false: the waiters are
+ * called when that may be so. */
+static PyObject *stream_close(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    int code;
+
+    (void)unused;
+    self->ended = true;
+    if (self->tap == NULL || self->forks != fork_number() || !self->host->open)
+        Py_RETURN_TRUE;
+    uva_stream_cancel(self->tap->stream, 0, "closed");
+    if (self->started) {
+        struct uva_batch batch;
+
+        while ((code = uva_stream_take(self->tap->stream, &batch, NULL)) == 0)
+            uva_array_release(&batch.data);
+        if (code == EAGAIN)
+            Py_RETURN_FALSE;
+    } else if (!self->exported) {
+        uva_stream_release(self->tap->stream); /* it frees its source */
+        self->tap->stream = NULL;
+        self->exported = true;
+    }
+    return PyBool_FromLong(stream_is_released(self));
+}
+
+/* Whether the stream was started and has not ended, so that it should have
+ * been closed. */
+static PyObject *stream_is_running(PyObject *object, PyObject *unused)
+{
+    const Stream *self = (Stream *)object;
+
+    (void)unused;
+    return PyBool_FromLong(self->started && !self->ended);
+}
+
+static void stream_dealloc(PyObject *object)
+{
+    Stream *self = (Stream *)object;
+
+    if (self->tap != NULL)
+        tap_close(self->tap, self->forks);
+    Py_CLEAR(self->schema);
+    Py_CLEAR(self->host);
+    core_free(object);
+}
+
+/* ---- stages ---------------------------------------------------------------
+ */
+
+/* Ends a call that builds: None, or raises the first error of the stream. */
+static PyObject *stream_built(Stream *self)
+{
+    struct uva_error error = {0};
+    const int code = uva_stream_status(self->tap->stream, &error);
+
+    return code != 0 ? core_raise(code, error.message, NULL)
+                     : Py_NewRef(Py_None);
+}
+
+/* Whether a stage can be added; otherwise raises. */
+static bool stream_can_build(Stream *self)
+{
+    if (!stream_check(self))
+        return false;
+    if (!self->started && !self->exported)
+        return true;
+    (void)core_raise(EBUSY, "the stream has been started or closed", NULL);
+    return false;
+}
+
+static PyObject *stream_map(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    PyObject *function, *schema;
+
+    if (!PyArg_ParseTuple(args, "OO", &function, &schema) ||
+        !stream_can_build(self) || stage_map(self->tap, function, schema) != 0)
+        return NULL;
+    return stream_built(self);
+}
+
+static PyObject *stream_filter(PyObject *object, PyObject *function)
+{
+    Stream *self = (Stream *)object;
+
+    if (!stream_can_build(self) || stage_filter(self->tap, function) != 0)
+        return NULL;
+    return stream_built(self);
+}
+
+static PyObject *stream_trace(PyObject *object, PyObject *function)
+{
+    Stream *self = (Stream *)object;
+
+    if (!stream_can_build(self) || stage_trace(self->tap, function) != 0)
+        return NULL;
+    return stream_built(self);
+}
+
+/* _limit(rows, batches): -1: no such limit */
+static PyObject *stream_limit(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    long long rows, batches;
+
+    if (!PyArg_ParseTuple(args, "LL", &rows, &batches) ||
+        !stream_can_build(self))
+        return NULL;
+    if (rows >= 0)
+        (void)uva_stream_limit_rows(self->tap->stream, rows);
+    if (batches >= 0)
+        (void)uva_stream_limit(self->tap->stream, batches);
+    return stream_built(self);
+}
+
+static PyObject *stream_rebatch(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    long long rows, bytes, wait_ms;
+
+    if (!PyArg_ParseTuple(args, "LLL", &rows, &bytes, &wait_ms) ||
+        !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_rebatch(self->tap->stream,
+                             &(struct uva_rebatch){.rows = rows,
+                                                   .bytes = bytes,
+                                                   .wait_ms = wait_ms});
+    return stream_built(self);
+}
+
+static PyObject *stream_timeout(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    long long open_ms, first_ms, between_ms, total_ms;
+
+    if (!PyArg_ParseTuple(args, "LLLL", &open_ms, &first_ms, &between_ms,
+                          &total_ms) ||
+        !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_timeout(self->tap->stream,
+                             &(struct uva_timeout){.open_ms = open_ms,
+                                                   .first_ms = first_ms,
+                                                   .between_ms = between_ms,
+                                                   .total_ms = total_ms});
+    return stream_built(self);
+}
+
+static PyObject *stream_parallel(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    int workers, unordered;
+
+    if (!PyArg_ParseTuple(args, "ip", &workers, &unordered) ||
+        !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_parallel(
+        self->tap->stream, &(struct uva_parallel){.workers = workers,
+                                                  .unordered = unordered != 0});
+    return stream_built(self);
+}
+
+/* _merge(other): merges one more stream into this one, which takes it. */
+static PyObject *stream_merge(PyObject *object, PyObject *argument)
+{
+    Stream *self = (Stream *)object;
+    Stream *other = (Stream *)argument;
+    struct uva_stream *stream;
+    struct tap *last;
+
+    if (!PyObject_TypeCheck(argument, stream_type)) {
+        PyErr_SetString(PyExc_TypeError, "uvarrow: only streams are merged");
+        return NULL;
+    }
+    if (!stream_can_build(self) || !stream_can_build(other))
+        return NULL;
+    if (self == other)
+        return core_raise(EINVAL, "a stream is not merged with itself", NULL);
+    stream = uva_stream_acquire(other->tap->stream);
+    (void)uva_stream_merge(self->tap->stream, &stream, 1, NULL);
+    other->exported = true;
+    for (last = self->tap; last->merged != NULL;)
+        last = last->merged;
+    last->merged = tap_acquire(other->tap); /* for what it raises */
+    return stream_built(self);
+}
+
+static PyObject *stream_set_name(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    const char *name;
+
+    if (!PyArg_ParseTuple(args, "s", &name) || !stream_can_build(self))
+        return NULL;
+    (void)uva_stream_set_name(self->tap->stream, name);
+    return stream_built(self);
+}
+
+/* ---- looking on, and the other way ----------------------------------------
+ */
+
+static const char *waiting_name(enum uva_waiting waiting)
+{
+    static const char *const names[] = {
+        [UVA_WAITING_NONE] = "",
+        [UVA_WAITING_SOURCE] = "source",
+        [UVA_WAITING_CONSUMER] = "consumer",
+        [UVA_WAITING_WORKER] = "worker",
+        [UVA_WAITING_DEVICE] = "device",
+        [UVA_WAITING_MEMORY] = "memory",
+        [UVA_WAITING_TURN] = "turn",
+        [UVA_WAITING_TIME] = "time",
+    };
+
+    return names[waiting];
+}
+
+/* _stats() -> [(name, waiting, batches, rows, queued, dropped, next)] */
+static PyObject *stream_stats(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    struct uva_stage_stats stages[32];
+    size_t count = 32;
+    PyObject *list;
+
+    (void)unused;
+    if (self->tap == NULL || self->tap->stream == NULL ||
+        uva_stream_get_stats(self->tap->stream, stages, &count) != 0)
+        count = 0;
+    list = PyList_New(0);
+    for (size_t i = 0; list != NULL && i < count && i < 32; i++) {
+        const struct uva_stage_stats *s = &stages[i];
+        PyObject *row = Py_BuildValue(
+            "ssLLLLi", s->name, waiting_name(s->waiting), (long long)s->batches,
+            (long long)s->rows, (long long)s->queued, (long long)s->dropped,
+            (int)s->next);
+
+        if (row == NULL || PyList_Append(list, row) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+/* The metadata of the stream's producer, as (key, value) pairs of bytes. */
+static PyObject *stream_metadata(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+    const struct uva_stream_info *info = NULL;
+
+    (void)unused;
+    if (self->started)
+        info = uva_stream_get_info(self->tap->stream);
+    return core_metadata(info != NULL ? info->metadata : NULL);
+}
+
+/* _reader(batches, bytes): a capsule with a blocking stream, for a thread */
+static PyObject *stream_reader(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    struct uva_window window = {0};
+    struct uva_error error = {0};
+    struct ArrowArrayStream out;
+    long long bytes;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes) ||
+        !stream_can_build(self))
+        return NULL;
+    window.bytes = bytes;
+    code = uva_stream_to_blocking_cpu(self->tap->stream, &window, &out, &error);
+    if (code != 0)
+        return core_raise(code, error.message, NULL);
+    self->exported = true;
+    return polite_wrap(&out, NULL) != 0 ? NULL : stream_capsule(&out);
+}
+
+/* ---- await ----------------------------------------------------------------
+ */
+
+typedef struct {
+    PyObject_HEAD Stream *stream; /* counts */
+    PyObject *inner; /* owns: the coroutine that waits; NULL: none */
+} Next;
+
+static PyObject *stream_anext(PyObject *object)
+{
+    Next *next = (Next *)core_alloc(next_type);
+
+    if (next != NULL)
+        next->stream = (Stream *)Py_NewRef(object);
+    return (PyObject *)next;
+}
+
+/* Gives the batch; what _next() yields while it waits; or raises. */
+static PySendResult next_send(PyObject *object, PyObject *value,
+                              PyObject **result)
+{
+    Next *self = (Next *)object;
+
+    if (self->inner == NULL) {
+        if (!stream_is_due(self->stream)) {
+            *result = stream_take((PyObject *)self->stream, NULL);
+            if (*result != Py_None)
+                return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
+            Py_DECREF(*result);
+        }
+        self->inner =
+            PyObject_CallMethod((PyObject *)self->stream, "_next", NULL);
+        if (self->inner == NULL) {
+            *result = NULL;
+            return PYGEN_ERROR;
+        }
+    }
+    return PyIter_Send(self->inner, value, result);
+}
+
+/* For callers that use the methods of an iterator. */
+static PyObject *next_step(PyObject *object, PyObject *value)
+{
+    PyObject *result = NULL;
+    PyObject *stop;
+
+    switch (next_send(object, value, &result)) {
+    case PYGEN_RETURN:
+        stop = PyObject_CallFunctionObjArgs(PyExc_StopIteration, result, NULL);
+        Py_DECREF(result);
+        if (stop != NULL)
+            PyErr_SetObject(PyExc_StopIteration, stop);
+        Py_XDECREF(stop);
+        return NULL;
+    case PYGEN_NEXT:
+        return result;
+    default:
+        return NULL;
+    }
+}
+
+static PyObject *next_iternext(PyObject *object)
+{
+    return next_step(object, Py_None);
+}
+
+static PyObject *next_throw(PyObject *object, PyObject *args)
+{
+    Next *self = (Next *)object;
+    PyObject *method, *result, *type = NULL, *value = NULL, *traceback = NULL;
+
+    if (self->inner != NULL) {
+        method = PyObject_GetAttrString(self->inner, "throw");
+        result = method == NULL ? NULL : PyObject_CallObject(method, args);
+        Py_XDECREF(method);
+        return result;
+    }
+    if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
+        return NULL;
+    if (PyExceptionInstance_Check(type))
+        PyErr_SetObject((PyObject *)Py_TYPE(type), type);
+    else
+        PyErr_SetObject(type, value);
+    return NULL;
+}
+
+static PyObject *next_close(PyObject *object, PyObject *unused)
+{
+    Next *self = (Next *)object;
+
+    (void)unused;
+    if (self->inner == NULL)
+        Py_RETURN_NONE;
+    return PyObject_CallMethod(self->inner, "close", NULL);
+}
+
+static void next_dealloc(PyObject *object)
+{
+    Next *self = (Next *)object;
+
+    Py_CLEAR(self->inner);
+    Py_CLEAR(self->stream);
+    core_free(object);
+}
+
+static PyMethodDef next_methods[] = {{"send", next_step, METH_O, NULL},
+                                     {"throw", next_throw, METH_VARARGS, NULL},
+                                     {"close", next_close, METH_NOARGS, NULL},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyType_Slot next_slots[] = {{Py_tp_dealloc, next_dealloc},
+                                   {Py_tp_methods, next_methods},
+                                   {Py_tp_iter, PyObject_SelfIter},
+                                   {Py_tp_iternext, next_iternext},
+                                   {Py_am_await, PyObject_SelfIter},
+                                   {Py_am_send, next_send},
+                                   {0, NULL}};
+
+PyType_Spec next_spec = {.name = "uvarrow._core.Next",
+                         .basicsize = sizeof(Next),
+                         .flags = Py_TPFLAGS_DEFAULT |
+                                  Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                         .slots = next_slots};
+
+/* ---- the type -------------------------------------------------------------
+ */
+
+static PyObject *stream_new(PyTypeObject *type, PyObject *args,
+                            PyObject *kwargs)
+{
+    (void)args;
+    (void)kwargs;
+    return core_alloc(type);
+}
+
+static PyMethodDef stream_methods[] = {
+    {"_open", stream_open, METH_VARARGS, NULL},
+    {"_query", stream_query, METH_VARARGS, NULL},
+    {"_take", stream_take, METH_NOARGS, NULL},
+    {"_peek", stream_peek, METH_NOARGS, NULL},
+    {"_due", stream_due, METH_NOARGS, NULL},
+    {"_fresh", stream_fresh, METH_NOARGS, NULL},
+    {"_wait", stream_wait, METH_O, NULL},
+    {"_unwait", stream_unwait, METH_O, NULL},
+    {"_cancel", stream_cancel, METH_VARARGS, NULL},
+    {"_close", stream_close, METH_NOARGS, NULL},
+    {"_is_running", stream_is_running, METH_NOARGS, NULL},
+    {"_map", stream_map, METH_VARARGS, NULL},
+    {"_filter", stream_filter, METH_O, NULL},
+    {"_trace", stream_trace, METH_O, NULL},
+    {"_limit", stream_limit, METH_VARARGS, NULL},
+    {"_rebatch", stream_rebatch, METH_VARARGS, NULL},
+    {"_timeout", stream_timeout, METH_VARARGS, NULL},
+    {"_parallel", stream_parallel, METH_VARARGS, NULL},
+    {"_merge", stream_merge, METH_O, NULL},
+    {"_set_name", stream_set_name, METH_VARARGS, NULL},
+    {"_stats", stream_stats, METH_NOARGS, NULL},
+    {"_metadata", stream_metadata, METH_NOARGS, NULL},
+    {"_reader", stream_reader, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot stream_slots[] = {
+    {Py_tp_new, stream_new},         {Py_tp_dealloc, stream_dealloc},
+    {Py_tp_methods, stream_methods}, {Py_am_aiter, PyObject_SelfIter},
+    {Py_am_anext, stream_anext},     {0, NULL}};
+
+PyType_Spec stream_spec = {.name = "uvarrow._core.Stream",
+                           .basicsize = sizeof(Stream),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .slots = stream_slots};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the library's callbacks reach of an object of Python: it is counted, so
+ * that it outlives both the object and the stream.
+ *
+ * Something new (a batch, the schema, the end, a released source) puts the tap
+ * on the list of its host; when the turn is over, the host calls the waiters of
+ * all taps on the list. A waiter is what the event loop knows: a future, a
+ * task. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/core.h"
+
+struct tap *tap_new(Host *host)
+{
+    struct tap *tap = calloc(1, sizeof(*tap));
+
+    if (tap == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    atomic_init(&tap->references, 1);
+    atomic_init(&tap->sources, 0);
+    tap->host = host;
+    tap->runtime = uva_runtime_acquire(host->runtime);
+    return tap;
+}
+
+struct tap *tap_acquire(struct tap *tap)
+{
+    atomic_fetch_add(&tap->references, 1);
+    return tap;
+}
+
+/* Objects of Python are dropped under the GIL; once the interpreter ends, they
+ * are left alone. */
+static void tap_drop_objects(struct tap *tap)
+{
+    PyGILState_STATE state;
+
+    if ((tap->exception == NULL && tap->waiters == NULL) || !gil_enter(&state))
+        return;
+    Py_CLEAR(tap->exception);
+    Py_CLEAR(tap->waiters);
+    gil_leave(state);
+}
+
+void tap_release(struct tap *tap)
+{
+    while (tap != NULL && atomic_fetch_sub(&tap->references, 1) == 1) {
+        struct tap *const merged = tap->merged;
+
+        tap_drop_objects(tap);
+        uva_runtime_release(tap->runtime);
+        free(tap);
+        tap = merged;
+    }
+}
+
+void tap_ready(struct tap *tap)
+{
+    if (tap->is_ready || tap->host == NULL)
+        return;
+    tap->is_ready = true;
+    tap->next = tap->host->ready;
+    tap->host->ready = tap_acquire(tap);
+}
+
+void tap_ready_fn(void *tap)
+{
+    tap_ready(tap);
+}
+
+static void tap_ready_posted(void *ctx)
+{
+    tap_ready(ctx);
+    tap_release(ctx);
+}
+
+void tap_post_ready(struct tap *tap)
+{
+    if (uva_runtime_post(tap->runtime, tap_ready_posted, tap_acquire(tap)) != 0)
+        tap_release(tap); /* closed: its waiters have been called */
+}
+
+/* The errno of an OSError, otherwise EIO. */
+static int exception_code(PyObject *exception)
+{
+    int code = EIO;
+
+    if (PyErr_GivenExceptionMatches(exception, PyExc_OSError)) {
+        PyObject *number = PyObject_GetAttrString(exception, "errno");
+
+        if (number != NULL && PyLong_Check(number))
+            code = (int)PyLong_AsLong(number);
+        Py_XDECREF(number);
+        PyErr_Clear();
+    }
+    return code > 0 ? code : EIO;
+}
+
+static void exception_text(PyObject *exception, char *text, size_t size)
+{
+    PyObject *name =
+        PyObject_GetAttrString((PyObject *)Py_TYPE(exception), "__name__");
+    PyObject *line =
+        name == NULL ? NULL : PyUnicode_FromFormat("%U: %S", name, exception);
+    const char *utf8 = NULL;
+
+    if (line != NULL)
+        utf8 = PyUnicode_AsUTF8AndSize(line, NULL);
+    PyErr_Clear();
+    PyOS_snprintf(text, size, "%s", utf8 != NULL ? utf8 : "an exception");
+    Py_XDECREF(line);
+    Py_XDECREF(name);
+}
+
+int tap_fail(struct tap *tap, struct uva_error *error)
+{
+    PyObject *type, *value, *traceback;
+    char text[sizeof(tap->text)];
+    int code;
+
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (value == NULL)
+        return uva_error_set(error, EIO, "no exception was set");
+    if (traceback != NULL)
+        (void)PyException_SetTraceback(value, traceback);
+    exception_text(value, text, sizeof(text));
+    code = uva_error_set(error, exception_code(value), "%s", text);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    if (tap->exception == NULL) { /* the first one ends the stream */
+        tap->exception = value;
+        /* what was cut at a character must be found in a longer text */
+        memcpy(tap->text, text, sizeof(text));
+    } else {
+        Py_DECREF(value);
+    }
+    return code;
+}
+
+PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome)
+{
+    for (struct tap *t = tap; t != NULL; t = t->merged) {
+        if (t->exception == NULL ||
+            strstr(outcome->error.message, t->text) == NULL)
+            continue;
+        PyErr_SetObject((PyObject *)Py_TYPE(t->exception), t->exception);
+        Py_CLEAR(t->exception); /* its traceback may refer to the stream */
+        return NULL;
+    }
+    return core_raise(outcome->error.code, outcome->error.message,
+                      outcome->metadata);
+}
+
+PyObject *tap_wait(struct tap *tap, PyObject *waiter)
+{
+    if (tap->waiters == NULL)
+        tap->waiters = PyList_New(0);
+    if (tap->waiters == NULL || PyList_Append(tap->waiters, waiter) != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+PyObject *tap_unwait(struct tap *tap, PyObject *waiter)
+{
+    const Py_ssize_t n = tap->waiters == NULL ? 0 : PyList_Size(tap->waiters);
+
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (PyList_GetItem(tap->waiters, i) != waiter)
+            continue;
+        if (PyList_SetSlice(tap->waiters, i, i + 1, NULL) != 0)
+            return NULL;
+        break;
+    }
+    Py_RETURN_NONE;
+}
+
+static void tap_drop_stream(void *ctx)
+{
+    struct tap *tap = ctx;
+
+    uva_stream_release(tap->stream);
+    tap_release(tap);
+}
+
+/* The ready function is not called once the stream was released on the loop
+ * thread, so it is released there. */
+void tap_close(struct tap *tap, unsigned made_with_forks)
+{
+    tap->host = NULL;
+    if (made_with_forks != fork_number())
+        return; /* all of it is the parent's */
+    if (uva_runtime_on_loop(tap->runtime) ||
+        uva_runtime_post(tap->runtime, tap_drop_stream, tap) != 0)
+        tap_drop_stream(tap);
+}

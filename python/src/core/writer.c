@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The other way: batches that the event loop pushes, as a blocking stream for a
+ * thread. uvarrow.to_reader() pumps an asynchronous iterable into it.
+ *
+ * Happy path:  made -> the reader is taken -> (pushed, or EAGAIN and waited
+ *              for)* -> closed.
+ *
+ * On cancel:   the reader is released: push() returns EPIPE. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/core.h"
+
+typedef struct {
+    PyObject_HEAD Host *host;  /* counts */
+    struct tap *tap;           /* counts */
+    struct uva_pusher *pusher; /* owns; NULL: closed */
+    struct ArrowSchema schema; /* owns */
+    unsigned forks;            /* fork_number() when it was made */
+} Writer;
+
+static void writer_on_writable(void *ctx, struct uva_pusher *pusher)
+{
+    (void)pusher;
+    tap_ready(ctx);
+}
+
+static void writer_free_ctx(void *tap)
+{
+    tap_release(tap);
+}
+
+static int writer_set_schema(Writer *self, PyObject *capsule)
+{
+    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    struct ArrowSchema copy;
+    int code;
+
+    if (schema == NULL)
+        return -1;
+    code = uva_schema_copy(schema, &self->schema);
+    if (code == 0)
+        code = uva_schema_copy(schema, &copy);
+    if (code == 0)
+        code = uva_pusher_set_schema(self->pusher, &copy);
+    if (code != 0)
+        (void)core_raise(code, "the schema cannot be used", NULL);
+    return code;
+}
+
+/* Writer(host, capsule of the schema, batches, bytes) */
+static PyObject *writer_new(PyTypeObject *type, PyObject *args,
+                            PyObject *kwargs)
+{
+    struct uva_push_source how = {.on_writable = writer_on_writable,
+                                  .on_closed = writer_on_writable,
+                                  .free_ctx = writer_free_ctx};
+    PyObject *host, *schema;
+    long long bytes;
+    Writer *self;
+
+    (void)kwargs;
+    if (!PyArg_ParseTuple(args, "O!OiL", host_type, &host, &schema,
+                          &how.window.batches, &bytes) ||
+        !host_check((Host *)host))
+        return NULL;
+    self = (Writer *)core_alloc(type);
+    if (self == NULL)
+        return NULL;
+    how.window.bytes = bytes;
+    self->host = (Host *)Py_NewRef((PyObject *)host);
+    self->forks = fork_number();
+    self->tap = tap_new(self->host);
+    if (self->tap != NULL) {
+        how.ctx = tap_acquire(self->tap);
+        self->tap->stream =
+            uva_stream_from_pusher(self->host->runtime, &how, &self->pusher);
+        if (writer_set_schema(self, schema) == 0)
+            return (PyObject *)self;
+    }
+    Py_DECREF((PyObject *)self);
+    return NULL;
+}
+
+/* reader(batches, bytes): the capsule; once */
+static PyObject *writer_reader(PyObject *object, PyObject *args)
+{
+    Writer *self = (Writer *)object;
+    struct uva_window window = {0};
+    struct uva_error error = {0};
+    struct ArrowArrayStream out;
+    long long bytes;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes) ||
+        !host_check(self->host))
+        return NULL;
+    window.bytes = bytes;
+    code = uva_stream_to_blocking_cpu(self->tap->stream, &window, &out, &error);
+    if (code != 0)
+        return core_raise(code, error.message, NULL);
+    return polite_wrap(&out, &self->schema) != 0 ? NULL : stream_capsule(&out);
+}
+
+/* push(batch) -> errno: 0; EAGAIN: the waiters are called when there is room;
+ * EPIPE: nothing reads any more */
+static PyObject *writer_push(PyObject *object, PyObject *batch)
+{
+    Writer *self = (Writer *)object;
+    struct ArrowDeviceArray data;
+    int code;
+
+    if (self->forks != fork_number() || self->pusher == NULL)
+        return PyLong_FromLong(EPIPE);
+    if (batch_export(batch, &self->schema, NULL, &data) != 0)
+        return NULL;
+    code = uva_pusher_push(self->pusher, &data, NULL, 0);
+    uva_array_release(&data); /* if it was not taken */
+    return PyLong_FromLong(code);
+}
+
+static PyObject *writer_close(PyObject *object, PyObject *args)
+{
+    Writer *self = (Writer *)object;
+    struct uva_error error = {0};
+    const char *text = NULL;
+    int code = 0;
+
+    if (!PyArg_ParseTuple(args, "iz", &code, &text))
+        return NULL;
+    if (code != 0)
+        (void)uva_error_set(&error, code, "%s", text != NULL ? text : "");
+    if (self->pusher != NULL && self->forks == fork_number())
+        uva_pusher_close(self->pusher, code != 0 ? &error : NULL, NULL);
+    self->pusher = NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *writer_wait(PyObject *object, PyObject *waiter)
+{
+    return tap_wait(((Writer *)object)->tap, waiter);
+}
+
+static PyObject *writer_unwait(PyObject *object, PyObject *waiter)
+{
+    return tap_unwait(((Writer *)object)->tap, waiter);
+}
+
+static void writer_dealloc(PyObject *object)
+{
+    Writer *self = (Writer *)object;
+    struct uva_error error = {0};
+
+    if (self->pusher != NULL && self->forks == fork_number()) {
+        (void)uva_error_set(&error, ECANCELED, "its writer was dropped");
+        uva_pusher_close(self->pusher, &error, NULL);
+    }
+    if (self->tap != NULL)
+        tap_close(self->tap, self->forks);
+    uva_schema_release(&self->schema);
+    Py_CLEAR(self->host);
+    core_free(object);
+}
+
+static PyMethodDef writer_methods[] = {
+    {"reader", writer_reader, METH_VARARGS, NULL},
+    {"push", writer_push, METH_O, NULL},
+    {"close", writer_close, METH_VARARGS, NULL},
+    {"_wait", writer_wait, METH_O, NULL},
+    {"_unwait", writer_unwait, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot writer_slots[] = {{Py_tp_new, writer_new},
+                                     {Py_tp_dealloc, writer_dealloc},
+                                     {Py_tp_methods, writer_methods},
+                                     {0, NULL}};
+
+PyType_Spec writer_spec = {.name = "uvarrow._core.Writer",
+                           .basicsize = sizeof(Writer),
+                           .flags = Py_TPFLAGS_DEFAULT,
+                           .slots = writer_slots};

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow data for event loops: `async for` over anything that blocks.
+
+    async with uvarrow.stream(reader) as rows:
+        print(await rows.schema())
+        async for batch in rows:
+            print(len(batch), batch.to_pyarrow())
+
+`stream()` reads any object with `__arrow_c_stream__` (a pyarrow reader or
+table, a DuckDB relation, a polars frame, an ADBC cursor) on a worker thread,
+with back-pressure, and delivers its batches on the running event loop: asyncio,
+uvloop, trio, anyio. A batch has `__arrow_c_array__`, so any library takes it
+without a copy. `to_reader()` is the other way, `ipc()` makes bytes for a
+network, and `uvarrow.adbc` queries databases.
+"""
+from . import _core
+from ._error import Error
+from ._host import EXIT_STUCK
+from ._stream import (Reader, StageStats, Stream, ipc, merge, stream,
+                      to_reader)
+
+Batch = _core.Batch
+Schema = _core.Schema
+
+__all__ = ["Batch", "EXIT_STUCK", "Error", "Reader", "Schema", "StageStats",
+           "Stream", "ipc", "merge", "stream", "to_reader"]
+__version__ = "0.2.0"

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The module uvarrow._core: its types, which are the files of ../core, and what
+ * they share. uvarrow/__init__.py is built on it. */
+#include <errno.h>
+
+#include "core/core.h"
+
+PyObject *core_error_type;
+
+PyTypeObject *host_type;
+PyTypeObject *schema_type;
+PyTypeObject *batch_type;
+PyTypeObject *stream_type;
+PyTypeObject *next_type;
+PyTypeObject *writer_type;
+PyTypeObject *pool_type;
+PyTypeObject *encoder_type;
+PyTypeObject *chunk_type;
+
+PyObject *core_alloc(PyTypeObject *type)
+{
+    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+
+void core_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+PyObject *core_metadata(const char *metadata)
+{
+    PyObject *list = PyList_New(0);
+    struct uva_metadata_at at = {0};
+    struct uva_pair pair;
+
+    while (list != NULL && metadata != NULL &&
+           uva_metadata_next(metadata, &at, &pair) == 0) {
+        PyObject *row =
+            Py_BuildValue("y#y#", pair.key.data, (Py_ssize_t)pair.key.size,
+                          pair.value.data, (Py_ssize_t)pair.value.size);
+
+        if (row == NULL || PyList_Append(list, row) != 0)
+            Py_CLEAR(list);
+        Py_XDECREF(row);
+    }
+    return list;
+}
+
+PyObject *core_raise(int code, const char *text, const char *metadata)
+{
+    PyObject *pairs = core_metadata(metadata);
+    PyObject *error = NULL;
+
+    if (pairs != NULL)
+        error = PyObject_CallMethod(core_error_type, "_of", "isO", code, text,
+                                    pairs);
+    if (error != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(pairs);
+    return NULL;
+}
+
+/* _set_error(type): uvarrow.Error */
+static PyObject *core_set_error(PyObject *module, PyObject *type)
+{
+    (void)module;
+    Py_XDECREF(core_error_type);
+    core_error_type = Py_NewRef(type);
+    Py_RETURN_NONE;
+}
+
+/* The types are of the process, so there is one interpreter that has them. */
+static int core_check_interpreter(void)
+{
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+        return 0;
+    PyErr_SetString(PyExc_ImportError,
+                    "uvarrow cannot be imported in a sub-interpreter; use "
+                    "threads or processes");
+    return -1;
+}
+
+static int core_exec(PyObject *module)
+{
+    const struct {
+        PyTypeObject **type;
+        PyType_Spec *spec;
+        const char *name;
+    } types[] = {
+        {&host_type, &host_spec, "Host"},
+        {&schema_type, &schema_spec, "Schema"},
+        {&batch_type, &batch_spec, "Batch"},
+        {&stream_type, &stream_spec, "Stream"},
+        {&next_type, &next_spec, "Next"},
+        {&writer_type, &writer_spec, "Writer"},
+        {&pool_type, &pool_spec, "Pool"},
+        {&encoder_type, &encoder_spec, "Encoder"},
+        {&chunk_type, &chunk_spec, "Chunk"},
+    };
+
+    if (core_check_interpreter() != 0)
+        return -1;
+    exit_init();
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (*types[i].type == NULL)
+            *types[i].type = (PyTypeObject *)PyType_FromSpec(types[i].spec);
+        if (*types[i].type == NULL ||
+            PyModule_AddObjectRef(module, types[i].name,
+                                  (PyObject *)*types[i].type) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyMethodDef core_methods[] = {
+    {"_set_error", core_set_error, METH_O, NULL},
+    {"leave", exit_leave, METH_O, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, (void *)core_exec},
+                                        {0, NULL}};
+
+static struct PyModuleDef core_def = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "uvarrow._core",
+    .m_doc = PyDoc_STR("What uvarrow is built on; use uvarrow."),
+    .m_methods = core_methods,
+    .m_slots = core_slots};
+
+PyMODINIT_FUNC PyInit__core(void); /* found by its name */
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&core_def);
+}

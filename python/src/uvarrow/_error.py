@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a stream raises that has failed."""
+import errno
+
+from . import _core
+
+
+class Error(OSError):
+    """A stream has failed: `errno`, `strerror` and `metadata`.
+
+    A driver's details, such as its SQLSTATE, are in `metadata`, a dict of
+    strings. An exception that a function or source in Python has raised is
+    raised as itself, instead of this one.
+    """
+
+    metadata: dict
+
+    @classmethod
+    def _of(cls, code, text, pairs):
+        kind = _TimedOut if code == errno.ETIMEDOUT else cls
+        error = kind(code, text)
+        error.metadata = metadata_dict(pairs)
+        return error
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.metadata = {}
+
+
+class _TimedOut(Error, TimeoutError):
+    """As Error, for ETIMEDOUT: `except TimeoutError` catches it, too."""
+
+
+_TimedOut.__name__ = _TimedOut.__qualname__ = "Error"
+Error.__module__ = _TimedOut.__module__ = "uvarrow"
+
+
+def metadata_dict(pairs):
+    """Pairs of bytes as a dict of strings; what is no UTF-8 is replaced."""
+    return {key.decode(errors="replace"): value.decode(errors="replace")
+            for key, value in pairs}
+
+
+_core._set_error(Error)

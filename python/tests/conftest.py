@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the Python package share: loops, gates and sources."""
+import asyncio
+import faulthandler
+import gc
+import os
+import sys
+import threading
+import warnings
+
+import pytest
+
+import uvarrow
+
+# A test that hangs shows where, before its process is ended from outside.
+faulthandler.dump_traceback_later(
+    float(os.environ.get("CK_DEFAULT_TIMEOUT", "50")), exit=True,
+    file=sys.__stderr__)
+
+LOOPS = ("asyncio", "uvloop", "trio")
+
+
+def run_on(kind, function, *args):
+    """Runs a coroutine function on a new loop of one kind."""
+    if kind == "asyncio":
+        return asyncio.run(function(*args))
+    if kind == "uvloop":
+        import uvloop
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(function(*args))
+    import trio
+    return trio.run(function, *args)
+
+
+@pytest.fixture(params=LOOPS)
+def run(request):
+    """run(function, *args), on each kind of loop."""
+    return lambda function, *args: run_on(request.param, function, *args)
+
+
+class Gate:
+    """A source that blocks until the test opens it. The test can wait for what
+    it does."""
+
+    def __init__(self, batches, before=0):
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+        self.closed = threading.Event()
+        self.interrupts = 0
+        self._batches = batches
+        self._before = before
+
+    def __iter__(self):
+        try:
+            for i, batch in enumerate(self._batches):
+                if i == self._before:
+                    self.entered.set()
+                    self.opened.wait()
+                yield batch
+        finally:
+            self.closed.set()
+
+    def interrupt(self):
+        self.interrupts += 1
+        self.opened.set()
+
+    async def wait_entered(self):
+        await in_thread(self.entered.wait)
+
+    async def wait_closed(self):
+        await in_thread(self.closed.wait)
+
+
+async def in_thread(function):
+    """Calls what blocks, on whatever loop."""
+    import anyio
+    await anyio.to_thread.run_sync(function)
+
+
+@pytest.fixture
+def gate():
+    gates = []
+
+    def make(batches, before=0):
+        gates.append(Gate(batches, before))
+        return gates[-1]
+
+    yield make
+    for one in gates:
+        one.opened.set()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left():
+    """No test leaves a stream unclosed, or a runtime open."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        yield
+    if uvarrow._host._hosts: # a loop may be part of a cycle
+        gc.collect()
+    assert not uvarrow._host._hosts

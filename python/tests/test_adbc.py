@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Databases: queries of a pool, parameters, ingests, errors, cancels."""
+import anyio
+import pyarrow as pa
+import pytest
+
+import uvarrow
+import uvarrow.adbc
+
+pytest.importorskip("adbc_driver_sqlite")
+
+COUNT = """WITH RECURSIVE numbers(n) AS (
+    SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {})
+    SELECT n FROM numbers"""
+
+
+@pytest.fixture
+def pool(tmp_path):
+    with uvarrow.adbc.Pool("sqlite", uri=str(tmp_path / "rows.db"),
+                           connections=4) as pool:
+        yield pool
+
+
+async def table_of(rows):
+    async with rows:
+        return pa.Table.from_batches([b.to_pyarrow() async for b in rows])
+
+
+def test_a_query(run, pool):
+    async def main():
+        return await table_of(pool.query(COUNT.format(5000)))
+
+    assert run(main).column("n").to_pylist() == list(range(1, 5001))
+
+
+@pytest.mark.parametrize("parameters", [
+    [3, "x"], (3, "x"), pa.record_batch({"0": [3], "1": ["x"]}),
+    pa.table({"0": [3], "1": ["x"]})])
+def test_parameters(run, pool, parameters):
+    async def main():
+        return await table_of(pool.query("SELECT ?1 + 1 AS a, ?2 AS b",
+                                         parameters))
+
+    assert run(main).to_pylist() == [{"a": 4, "b": "x"}]
+
+
+def test_ingest_and_execute(run, pool):
+    async def main():
+        data = pa.table({"n": range(1000)})
+        rows = pool.ingest("numbers", data, mode="create")
+        async with rows:
+            assert [batch async for batch in rows] == []
+            assert rows.metadata["adbc.rows_affected"] == "1000"
+        # this driver reports no number for other statements
+        assert await pool.execute("DELETE FROM numbers WHERE n >= 10") == -1
+        return await table_of(pool.query("SELECT sum(n) AS s FROM numbers"))
+
+    assert run(main).to_pylist() == [{"s": 45}]
+
+
+def test_many_queries_at_once(run, pool):
+    async def main():
+        totals = []
+
+        async def one(i):
+            table = await table_of(pool.query("SELECT ? AS n", [i]))
+            totals.append(table.column("n")[0].as_py())
+
+        async with anyio.create_task_group() as group:
+            for i in range(50):
+                group.start_soon(one, i)
+        return totals
+
+    assert sorted(run(main)) == list(range(50))
+
+
+def test_an_error_has_the_drivers_details(run, pool):
+    async def main():
+        with pytest.raises(uvarrow.Error) as info:
+            await pool.query("SELECT * FROM no_such_table").read_all()
+        return info.value
+
+    error = run(main)
+    assert "no_such_table" in error.strerror
+    assert error.errno > 0
+    assert "adbc.status" in error.metadata
+
+
+def test_a_query_without_an_end_is_cancelled(run, pool):
+    async def main():
+        endless = COUNT.replace(" WHERE n < {}", "")
+        async with pool.query(endless) as rows:
+            assert len(await anext(rows)) > 0
+        async with pool.query(endless + " LIMIT -1 OFFSET 1000000000") as rows:
+            with pytest.raises(TimeoutError):
+                with anyio.fail_after(0.001):
+                    await rows.schema()
+        return await table_of(pool.query("SELECT 1 AS n"))
+
+    assert run(main).num_rows == 1
+
+
+def test_a_pool_serves_one_loop_after_another(run, pool):
+    async def main():
+        return await table_of(pool.query("SELECT 1 AS n"))
+
+    for _ in range(3):
+        assert run(main).num_rows == 1
+
+
+def test_a_closed_pool_is_refused(run, pool):
+    pool.close()
+
+    async def main():
+        with pytest.raises(RuntimeError, match="closed"):
+            pool.query("SELECT 1")
+
+    run(main)
+
+
+def test_a_driver_that_is_not_there(run):
+    async def main():
+        pool = uvarrow.adbc.Pool("no_such_driver", uri="x")
+        with pytest.raises(uvarrow.Error, match="no_such_driver"):
+            await pool.query("SELECT 1").read_all()
+        with pytest.raises(uvarrow.Error):
+            uvarrow.adbc.Pool("sqlite", connections=-1).query("SELECT 1")
+
+    run(main)
+
+
+def test_a_pool_with_stages(run, pool):
+    async def main():
+        rows = uvarrow.merge(*(pool.query(COUNT.format(100))
+                               for _ in range(3))).limit(250)
+        return await table_of(rows)
+
+    assert run(main).num_rows == 250

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors: which exception arrives where, and what it has."""
+import errno
+
+import anyio
+import pyarrow as pa
+import pytest
+
+import uvarrow
+
+ONE = pa.record_batch({"n": [1]})
+
+
+class Mine(Exception):
+    pass
+
+
+def failing(exception, before=2):
+    for _ in range(before):
+        yield ONE
+    raise exception
+
+
+async def count_until_error(rows):
+    count = 0
+    try:
+        async for _ in rows:
+            count += 1
+    except Exception as exception:
+        return count, exception
+    return count, None
+
+
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_an_exception_of_a_generator_arrives_as_itself(run, before):
+    mine = Mine("boom")
+
+    async def main():
+        async with uvarrow.stream(failing(mine, before)) as rows:
+            return await count_until_error(rows)
+
+    count, exception = run(main)
+    assert count == before
+    assert exception is mine
+    assert any("failing" in line.name for line in frames(exception))
+
+
+def frames(exception):
+    import traceback
+    return traceback.extract_tb(exception.__traceback__)
+
+
+def test_an_exception_of_a_callable_arrives_as_itself(run):
+    def source():
+        raise Mine("cannot open")
+
+    async def main():
+        async with uvarrow.stream(source) as rows:
+            with pytest.raises(Mine, match="cannot open"):
+                await rows.schema()
+            with pytest.raises((Mine, uvarrow.Error)):
+                await anext(rows)
+
+    run(main)
+
+
+def test_a_reader_of_pyarrow_fails_with_its_text(run):
+    reader = pa.RecordBatchReader.from_batches(ONE.schema, failing(Mine("x")))
+
+    async def main():
+        async with uvarrow.stream(reader) as rows:
+            return await count_until_error(rows)
+
+    count, exception = run(main)
+    assert count == 2
+    assert isinstance(exception, uvarrow.Error)
+    assert isinstance(exception, OSError)
+    assert exception.errno > 0
+    assert "x" in exception.strerror
+    assert exception.metadata == {}
+
+
+def test_an_oserror_keeps_its_errno(run):
+    error = FileNotFoundError(errno.ENOENT, "no such table")
+
+    async def main():
+        async with uvarrow.stream(failing(error)) as rows:
+            return await count_until_error(rows)
+
+    assert run(main) == (2, error)
+
+
+def test_exceptions_of_functions_arrive_as_themselves(run):
+    def function(batch):
+        if batch.ordinal == 5:
+            raise Mine("in a stage")
+        return batch
+
+    async def main():
+        for build in (lambda s: s.map(function), lambda s: s.filter(function),
+                      lambda s: s.map(function).parallel(3).rebatch(rows=2)):
+            async with uvarrow.stream([ONE] * 10) as rows:
+                _, exception = await count_until_error(build(rows))
+                assert isinstance(exception, Mine)
+
+    run(main)
+
+
+def test_a_merged_stream_raises_what_its_part_raised(run):
+    mine = Mine("in a part")
+
+    async def main():
+        rows = uvarrow.merge(uvarrow.stream([ONE] * 5),
+                             uvarrow.stream([ONE] * 5),
+                             uvarrow.stream(failing(mine)))
+        async with rows:
+            return await count_until_error(rows)
+
+    assert run(main)[1] is mine
+
+
+def test_batches_of_another_schema_are_refused(run):
+    def source():
+        yield ONE
+        yield pa.record_batch({"n": ["text"]})
+
+    async def main():
+        async with uvarrow.stream(source()) as rows:
+            count, exception = await count_until_error(rows)
+            assert (count, type(exception)) == (1, ValueError)
+        async with uvarrow.stream([ONE]).map(
+                lambda _: pa.record_batch({"m": [1]})) as rows:
+            assert type((await count_until_error(rows))[1]) is ValueError
+        async with uvarrow.stream([5]) as rows:
+            assert type((await count_until_error(rows))[1]) is AttributeError
+        async with uvarrow.stream(lambda: 5) as rows:
+            assert type((await count_until_error(rows))[1]) is TypeError
+
+    run(main)
+
+
+def test_a_reader_is_read_once(run):
+    async def main():
+        reader = uvarrow.stream([ONE]).to_reader()
+        capsule = reader.__arrow_c_stream__()
+        with pytest.raises(ValueError, match="used"):
+            reader.__arrow_c_stream__()
+        async with uvarrow.stream(capsule) as rows:
+            assert await count_until_error(rows) == (1, None)
+        async with uvarrow.stream(capsule) as rows:
+            assert "before" in str((await count_until_error(rows))[1])
+
+    run(main)
+
+
+def test_a_time_out_is_a_timeout_error(run, gate):
+    source = gate([ONE] * 3, before=1)
+
+    async def main():
+        async with uvarrow.stream(
+                source, interrupt=source.interrupt).timeout(
+                    between=0.01) as rows:
+            with pytest.raises(TimeoutError) as info:
+                while True:
+                    await anext(rows)
+        assert isinstance(info.value, uvarrow.Error)
+        assert info.value.errno == errno.ETIMEDOUT
+
+    run(main)
+
+
+def test_nothing_is_printed(run, capfd):
+    async def main():
+        for source in (failing(Mine("a")), lambda: 1 / 0, [ONE, 5]):
+            async with uvarrow.stream(source) as rows:
+                await count_until_error(rows)
+        async with uvarrow.stream([ONE]).map(lambda batch: 1 / 0) as rows:
+            await count_until_error(rows)
+        await anyio.lowlevel.checkpoint()
+
+    run(main)
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arrow IPC: what other libraries read of it, and that nothing is copied."""
+import gc
+
+import pyarrow as pa
+import pytest
+
+import uvarrow
+
+
+def rows(size=100000):
+    return pa.table({"n": pa.array(range(size)), "t": ["text"] * size})
+
+
+async def chunks_of(table, **options):
+    return [chunk async for chunk in uvarrow.ipc(uvarrow.stream(table),
+                                                 **options)]
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+def test_pyarrow_reads_it(run, compression):
+    chunks = run(lambda: chunks_of(rows(), compression=compression))
+    assert all(isinstance(chunk, memoryview) for chunk in chunks)
+    assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows()
+
+
+def test_columns_are_not_copied(run):
+    table = rows()
+    address = table.column("n").chunk(0).buffers()[1].address
+    chunks = run(lambda: chunks_of(table))
+    addresses = [pa.py_buffer(chunk).address for chunk in chunks
+                 if len(chunk) >= 800000]
+    assert address in addresses
+
+
+def test_chunks_outlive_the_stream(run):
+    chunks = run(lambda: chunks_of(rows()))
+    gc.collect()
+    assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows()
+
+
+def test_short_messages_are_one_chunk(run):
+    chunks = run(lambda: chunks_of(rows(5)))
+    assert len(chunks) == 3
+    assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows(5)
+
+
+def test_dictionaries(run):
+    table = pa.table({"d": pa.array(["a", "b", "a"]).dictionary_encode()})
+    chunks = run(lambda: chunks_of(table))
+    assert pa.ipc.open_stream(b"".join(chunks)).read_all() == table
+
+
+def test_leaving_early_closes_the_source(run, gate):
+    source = gate([pa.record_batch({"n": [i]}) for i in range(100)], before=5)
+
+    async def main():
+        chunks = uvarrow.ipc(uvarrow.stream(source,
+                                            interrupt=source.interrupt))
+        await anext(chunks)
+        await anext(chunks)
+        await chunks.aclose()
+        await source.wait_closed()
+
+    run(main)
+
+
+def test_an_unknown_compression_is_refused(run):
+    async def main():
+        rows_left = uvarrow.stream(rows(5))
+        with pytest.raises(ValueError, match="gzip"):
+            await anext(uvarrow.ipc(rows_left, compression="gzip"))
+
+    run(main)

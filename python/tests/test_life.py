@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What begins and ends: loops, streams, the process, its forks."""
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+
+import pyarrow as pa
+import pytest
+
+import uvarrow
+from conftest import run_on
+
+ONE = pa.record_batch({"n": [1]})
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+def resident_kib():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") // 1024
+
+
+async def read_one():
+    async with uvarrow.stream([ONE] * 3) as rows:
+        return len(await anext(rows))
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "uvloop", "trio"])
+def test_many_loops_in_a_row_leave_nothing(kind):
+    for _ in range(3):
+        run_on(kind, read_one)
+    before = descriptors(), threads()
+    for _ in range(200):
+        run_on(kind, read_one)
+    assert not uvarrow._host._hosts
+    after = descriptors(), threads()
+    assert after[0] <= before[0]
+    assert after[1] <= before[1] + 1 # workers are shared, and may be one more
+
+
+def test_a_loop_that_is_only_closed_leaves_nothing():
+    import asyncio
+    before = descriptors()
+    for _ in range(20):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(read_one())
+        loop.close()
+        del loop
+    gc.collect()
+    assert not uvarrow._host._hosts
+    assert descriptors() <= before
+
+
+def test_ten_thousand_streams_leave_nothing():
+    async def main():
+        async def some(count):
+            for i in range(count):
+                rows = uvarrow.stream([ONE] * 2)
+                if i % 4 == 0:
+                    assert len(await rows.read_all()) == 2
+                elif i % 4 == 1:
+                    async with rows:
+                        await anext(rows)
+                elif i % 4 == 2:
+                    rows.map(lambda batch: batch).limit(1)
+                del rows # one in two is dropped without a start
+
+        await some(500)
+        gc.collect()
+        before = descriptors(), resident_kib()
+        await some(10000)
+        gc.collect()
+        return before, (descriptors(), resident_kib())
+
+    before, after = run_on("asyncio", main)
+    assert after[0] <= before[0]
+    assert after[1] < before[1] + 8192
+
+
+# ---- the process ------------------------------------------------------------
+
+BEGIN = """
+import asyncio, os, sys, threading, time
+import pyarrow as pa
+import uvarrow
+
+ONE = pa.record_batch({"n": [1]})
+entered, opened = threading.Event(), threading.Event()
+
+def stuck():
+    yield ONE
+    entered.set()
+    opened.wait()
+    yield ONE
+"""
+
+
+def run_script(text, seconds="0.2", **options):
+    path = os.path.dirname(os.path.dirname(uvarrow.__file__))
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c",
+         BEGIN + textwrap.dedent(text)],
+        env={**os.environ, "PYTHONPATH": path,
+             "UVARROW_EXIT_SECONDS": seconds},
+        capture_output=True, text=True, check=False, **options)
+
+
+def test_exit_while_a_source_can_be_interrupted():
+    result = run_script("""
+        async def main():
+            rows = uvarrow.stream(stuck(), interrupt=opened.set)
+            await anext(rows)
+            entered.wait()
+            sys.exit(3)
+        asyncio.run(main())
+    """, seconds="30")
+    assert (result.returncode, result.stderr) == (3, "")
+
+
+@pytest.mark.parametrize("source", [
+    "stuck()", "pa.RecordBatchReader.from_batches(ONE.schema, stuck())"])
+def test_exit_while_a_source_is_stuck(source):
+    result = run_script(f"""
+        async def main():
+            rows = uvarrow.stream({source})
+            await anext(rows)
+            entered.wait()
+            print("done")
+        asyncio.run(main())
+    """)
+    assert result.stdout == "done\n"
+    assert result.returncode == uvarrow.EXIT_STUCK
+    assert result.stderr.startswith("uvarrow: a source did not return within")
+
+
+def test_exit_with_an_open_stream_and_loop():
+    result = run_script("""
+        loop = asyncio.new_event_loop()
+        async def main():
+            global rows
+            rows = uvarrow.stream([ONE] * 100).map(lambda batch: batch)
+            await anext(rows)
+        loop.run_until_complete(main())
+    """)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_exit_of_another_thread_that_runs_a_loop():
+    result = run_script("""
+        async def main():
+            async with uvarrow.stream(stuck(), interrupt=opened.set) as rows:
+                async for _ in rows:
+                    pass
+        threading.Thread(target=asyncio.run, args=(main(),),
+                         daemon=True).start()
+        entered.wait()
+    """, seconds="30")
+    assert result.returncode == 0, result.stderr
+
+
+def test_os_exit_is_safe():
+    result = run_script("""
+        async def main():
+            rows = uvarrow.stream(stuck())
+            await anext(rows)
+            entered.wait()
+            os._exit(4)
+        asyncio.run(main())
+    """)
+    assert (result.returncode, result.stderr) == (4, "")
+
+
+def test_an_exception_keeps_its_status():
+    result = run_script("""
+        async def main():
+            rows = uvarrow.stream([ONE] * 10)
+            await anext(rows)
+            raise KeyError("mine")
+        asyncio.run(main())
+    """)
+    assert result.returncode == 1
+    assert "KeyError: 'mine'" in result.stderr
+
+
+def test_a_forked_child_has_streams_of_its_own():
+    result = run_script("""
+        async def read():
+            return len(await uvarrow.stream([ONE] * 5).read_all())
+
+        async def main():
+            kept = uvarrow.stream([ONE] * 100)
+            first = await anext(kept)
+            pid = os.fork()
+            if pid == 0:
+                code = 1
+                try:
+                    try:
+                        uvarrow.stream([ONE])  # this loop's host is new
+                    except RuntimeError:
+                        pass
+                    try:
+                        kept._take()
+                    except (RuntimeError, uvarrow.Error):
+                        code = 2
+                    assert first.to_pyarrow().num_rows == 1
+                    del kept, first
+                    box = []
+                    thread = threading.Thread(
+                        target=lambda: box.append(asyncio.run(read())))
+                    thread.start()
+                    thread.join()
+                    code = 0 if code == 2 and box == [5] else 3
+                finally:
+                    os._exit(code)
+            _, status = await asyncio.to_thread(os.waitpid, pid, 0)
+            assert os.waitstatus_to_exitcode(status) == 0, status
+            assert len(await anext(kept)) == 1
+            await kept.aclose()
+            print(await read())
+
+        asyncio.run(main())
+    """)
+    assert (result.returncode, result.stdout) == (0, "5\n"), result.stderr
+
+
+def test_a_sub_interpreter_is_refused_clearly():
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    path = os.path.dirname(os.path.dirname(uvarrow.__file__))
+    interpreter = interpreters.create()
+    try:
+        with pytest.raises(Exception, match="sub-interpreter"):
+            interpreters.run_string(
+                interpreter,
+                f"import sys\nsys.path.insert(0, {path!r})\nimport uvarrow\n")
+    finally:
+        interpreters.destroy(interpreter)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The other way: what the event loop makes or reads, for a thread."""
+import threading
+
+import anyio
+import pyarrow as pa
+import pytest
+
+import uvarrow
+from conftest import in_thread
+
+SCHEMA = pa.schema([("n", pa.int64())])
+
+
+def batch_of(*values):
+    return pa.record_batch({"n": pa.array(values, pa.int64())})
+
+
+async def numbers(count):
+    for i in range(count):
+        yield batch_of(i)
+
+
+async def read(reader, function):
+    """What a thread makes of the reader."""
+    results = []
+    await in_thread(lambda: results.append(function(reader)))
+    return results[0]
+
+
+def test_pyarrow_reads_an_asynchronous_iterable(run):
+    async def main():
+        return await read(uvarrow.to_reader(numbers(100), SCHEMA), pa.table)
+
+    assert run(main).column("n").to_pylist() == list(range(100))
+
+
+def test_duckdb_reads_an_asynchronous_iterable(run):
+    duckdb = pytest.importorskip("duckdb")
+
+    def query(reader):
+        rows = pa.RecordBatchReader.from_stream(reader)
+        with duckdb.connect() as connection:
+            connection.register("given", rows)
+            return connection.execute(
+                "SELECT sum(n) FROM given").fetchall()[0][0]
+
+    async def main():
+        return await read(uvarrow.to_reader(numbers(100), SCHEMA), query)
+
+    assert run(main) == 4950
+
+
+def test_polars_reads_without_a_deadlock(run):
+    """Its import holds the GIL, which the writing loop needs."""
+    polars = pytest.importorskip("polars")
+
+    async def main():
+        return await read(uvarrow.to_reader(numbers(100), SCHEMA, window=2),
+                          polars.DataFrame)
+
+    assert run(main)["n"].to_list() == list(range(100))
+
+
+def test_adbc_ingests_an_asynchronous_iterable(run):
+    dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
+
+    def ingest(reader):
+        with dbapi.connect() as connection, connection.cursor() as cursor:
+            cursor.adbc_ingest("rows", pa.RecordBatchReader.from_stream(reader))
+            cursor.execute("SELECT sum(n) FROM rows")
+            return cursor.fetchone()[0]
+
+    async def main():
+        return await read(uvarrow.to_reader(numbers(100), SCHEMA), ingest)
+
+    assert run(main) == 4950
+
+
+def test_a_stream_as_a_reader(run):
+    async def main():
+        stream = uvarrow.stream(batch_of(i) for i in range(50))
+        stream.filter(lambda batch: batch.ordinal % 2 == 0)
+        return await read(stream.to_reader(), pa.table)
+
+    assert run(main).num_rows == 25
+
+
+def test_the_iterable_waits_for_the_reader(run):
+    made = []
+
+    async def source():
+        for i in range(100):
+            made.append(i)
+            yield batch_of(i)
+
+    async def main():
+        reader = pa.RecordBatchReader.from_stream(
+            uvarrow.to_reader(source(), SCHEMA, window=4))
+        for i in range(100):
+            assert (await read(reader, next)).column(0)[0].as_py() == i
+            assert len(made) <= i + 1 + 8
+
+    run(main)
+
+
+def test_the_reader_waits_for_the_iterable(run):
+    async def source(event):
+        await event.wait()
+        yield batch_of(1)
+
+    async def main():
+        event = anyio.Event()
+        started = threading.Event()
+        reader = uvarrow.to_reader(source(event), SCHEMA)
+
+        def wait(reader):
+            started.set()
+            return pa.table(reader)
+
+        async with anyio.create_task_group() as group:
+            async def set_when_started():
+                await in_thread(started.wait)
+                event.set()
+
+            group.start_soon(set_when_started)
+            return (await read(reader, wait)).num_rows
+
+    assert run(main) == 1
+
+
+def test_an_exception_of_the_iterable_reaches_the_reader(run):
+    async def source():
+        yield batch_of(1)
+        raise KeyError("mine")
+
+    def fail(reader):
+        with pytest.raises(OSError, match="KeyError: 'mine'"):
+            pa.table(reader)
+
+    async def main():
+        await read(uvarrow.to_reader(source(), SCHEMA), fail)
+
+    run(main)
+
+
+def test_a_batch_of_another_schema_reaches_the_reader_as_an_error(run):
+    async def source():
+        yield pa.record_batch({"n": ["text"]})
+
+    def fail(reader):
+        with pytest.raises(OSError, match="another schema"):
+            pa.table(reader)
+
+    async def main():
+        await read(uvarrow.to_reader(source(), SCHEMA), fail)
+
+    run(main)
+
+
+def test_releasing_the_reader_closes_the_iterable(run):
+    closed = []
+
+    async def main():
+        event = anyio.Event()
+
+        async def source():
+            try:
+                for i in range(1000000):
+                    yield batch_of(i)
+            finally:
+                closed.append(True)
+                event.set()
+
+        reader = pa.RecordBatchReader.from_stream(
+            uvarrow.to_reader(source(), SCHEMA))
+        await read(reader, next)
+        reader.close()
+        del reader
+        await event.wait()
+
+    run(main)
+    assert closed
+
+
+def test_reading_on_the_loop_fails_instead_of_waiting(run):
+    async def main():
+        with pytest.raises(OSError):
+            pa.table(uvarrow.to_reader(numbers(3), SCHEMA))
+        with pytest.raises(OSError):
+            pa.table(uvarrow.stream([batch_of(1)]).to_reader())
+
+    run(main)

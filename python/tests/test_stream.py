@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iteration: what is delivered, in which order, and that other tasks run."""
+import asyncio
+import errno
+
+import anyio
+import pyarrow as pa
+import pytest
+
+import uvarrow
+from conftest import in_thread
+
+
+def numbers(rows=1000, size=10):
+    table = pa.table({"n": range(rows), "t": [str(i) for i in range(rows)]})
+    return pa.Table.from_batches(table.to_batches(max_chunksize=size))
+
+
+def test_all_batches_arrive_in_order(run):
+    table = numbers()
+
+    async def main():
+        async with uvarrow.stream(table) as rows:
+            return [batch async for batch in rows]
+
+    batches = run(main)
+    assert [batch.ordinal for batch in batches] == list(range(100))
+    assert pa.Table.from_batches(
+        [batch.to_pyarrow() for batch in batches]) == table
+
+
+def test_schema_is_known_before_the_first_batch(run):
+    async def main():
+        async with uvarrow.stream(numbers()) as rows:
+            schema = await rows.schema()
+            assert await rows.schema() is schema
+            first = await anext(rows)
+            assert first.schema is schema
+            return schema
+
+    schema = run(main)
+    assert schema.names == ["n", "t"]
+    assert schema.to_pyarrow() == numbers().schema
+    assert str(schema) == "n: int64\nt: string"
+    assert len(schema) == 2
+
+
+@pytest.mark.parametrize("window", [1, 2, 16, 64])
+def test_any_window_gives_everything(run, window):
+    async def main():
+        async with uvarrow.stream(numbers(), window=window,
+                                  max_bytes=1) as rows:
+            return sum([len(batch) async for batch in rows])
+
+    assert run(main) == 1000
+
+
+def test_no_more_is_read_ahead_than_the_window(run, gate):
+    read = []
+
+    def source():
+        for i in range(100):
+            read.append(i)
+            yield pa.record_batch({"n": [i]})
+
+    async def main():
+        async with uvarrow.stream(source(), window=2) as rows:
+            for i in range(20):
+                await anext(rows)
+                await anyio.lowlevel.checkpoint()
+                assert len(read) <= i + 1 + 4
+
+    run(main)
+
+
+def test_a_batch_is_exported_more_than_once(run):
+    async def main():
+        async with uvarrow.stream(numbers(10)) as rows:
+            batch = await anext(rows)
+        assert pa.record_batch(batch) == batch.to_pyarrow()
+        assert pa.record_batch(batch).num_rows == len(batch) == 10
+        schema, array = batch.__arrow_c_device_array__()
+        assert "arrow_device_array" in repr(array)
+        assert "arrow_schema" in repr(schema)
+        assert batch.nbytes == 10 * 8 + 11 * 4 + 10
+        assert batch.device == (1, -1)
+        batch.close()
+        with pytest.raises(ValueError, match="closed"):
+            batch.to_pyarrow()
+
+    run(main)
+
+
+def test_a_batch_outlives_its_stream_and_its_loop(run):
+    async def main():
+        async with uvarrow.stream(numbers(10)) as rows:
+            return await anext(rows)
+
+    assert run(main).to_pyarrow().column("n").to_pylist() == list(range(10))
+
+
+def test_the_end_is_sticky(run):
+    async def main():
+        async with uvarrow.stream(numbers(10)) as rows:
+            await anext(rows)
+            for _ in range(3):
+                with pytest.raises(StopAsyncIteration):
+                    await anext(rows)
+
+    run(main)
+
+
+def test_a_fast_source_does_not_starve_other_tasks(run):
+    async def main():
+        beats = 0
+        done = anyio.Event()
+
+        async def beat():
+            nonlocal beats
+            while not done.is_set():
+                beats += 1
+                await anyio.lowlevel.checkpoint()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(beat)
+            async with uvarrow.stream(numbers(6400, 1)) as rows:
+                count = 0
+                async for _ in rows:
+                    count += 1
+            done.set()
+        assert count == 6400
+        return beats
+
+    assert run(main) >= 6400 // 64
+
+
+def test_a_consumer_that_yields_never_gets_every_batch_in_one_go(run):
+    """The count and the clock of the stream, whatever is ready."""
+    async def main():
+        async with uvarrow.stream(numbers(6400, 1)) as rows:
+            await rows.schema()
+            longest = run_of = 0
+            ran = False
+
+            async def other():
+                nonlocal ran
+                while count < 6400:
+                    ran = True
+                    await anyio.lowlevel.checkpoint()
+
+            count = 0
+            async with anyio.create_task_group() as group:
+                group.start_soon(other)
+                async for _ in rows:
+                    count += 1
+                    run_of = 0 if ran else run_of + 1
+                    ran = False
+                    longest = max(longest, run_of)
+            return longest
+
+    assert run(main) <= 64
+
+
+def test_two_streams_share_a_runtime(run):
+    async def main():
+        totals = []
+
+        async def read():
+            async with uvarrow.stream(numbers()) as rows:
+                totals.append(sum([len(batch) async for batch in rows]))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(read)
+        assert len(uvarrow._host._hosts) == 1
+        return totals
+
+    assert run(main) == [1000] * 5
+
+
+def test_read_all(run):
+    async def main():
+        return await uvarrow.stream(numbers()).read_all()
+
+    assert sum(map(len, run(main))) == 1000
+
+
+def test_a_stream_needs_a_running_loop():
+    with pytest.raises(RuntimeError, match="no running event loop"):
+        uvarrow.stream(numbers())
+
+
+def test_what_cannot_be_read_is_refused(run):
+    async def main():
+        with pytest.raises(TypeError, match="cannot read"):
+            uvarrow.stream(5)
+        with pytest.raises(TypeError):
+            uvarrow.stream(numbers(), interrupt=5)
+        with pytest.raises(ValueError):
+            uvarrow.stream(numbers(), window=-1)
+        with pytest.raises(uvarrow.Error) as info:
+            await uvarrow.stream(numbers(), window=1 << 24).read_all()
+        assert info.value.errno == errno.EINVAL
+        with pytest.raises(RuntimeError, match="is made by"):
+            await anext(uvarrow.Stream())
+
+    run(main)
+
+
+def test_another_thread_may_not_read(run):
+    async def main():
+        async with uvarrow.stream(numbers()) as rows:
+            await anext(rows)
+
+            def read():
+                with pytest.raises(uvarrow.Error) as info:
+                    rows._take()
+                assert info.value.errno == errno.EPERM
+
+            await in_thread(read)
+            assert len(await anext(rows)) == 10
+
+    run(main)
+
+
+def test_awaitables_keep_to_the_protocol():
+    async def main():
+        async with uvarrow.stream(numbers(20)) as rows:
+            await rows.schema()
+            first = await asyncio.wait_for(rows.__anext__(), 10)
+            second = await asyncio.ensure_future(rows.__anext__())
+            assert (first.ordinal, second.ordinal) == (0, 1)
+            awaitable = rows.__anext__()
+            with pytest.raises(KeyError):
+                awaitable.throw(KeyError("x"))
+            awaitable.close()
+
+    asyncio.run(main())
+
+
+def test_many_loops_in_threads(run):
+    def work():
+        async def main():
+            async with uvarrow.stream(numbers()) as rows:
+                return sum([len(batch) async for batch in rows])
+
+        return run(main)
+
+    async def main():
+        results = []
+
+        async def one():
+            results.append(await anyio.to_thread.run_sync(work))
+
+        async with anyio.create_task_group() as group:
+            for _ in range(4):
+                group.start_soon(one)
+        return results
+
+    assert run(main) == [1000] * 4
