@@ -220,7 +220,10 @@ typedef struct {
     unsigned forks;           /* fork_number() when it was made */
     int run;                  /* batches given since then */
     struct uva_window window; /* of what waits for the consumer */
-    bool started, ended, exported;
+    bool started;             /* it is read here */
+    bool ended;               /* iteration has ended */
+    bool over;                /* the stream has, or it is closed */
+    bool exported;            /* it is read elsewhere */
 } Stream;
 
 /* ---- databases (pool.c) ---------------------------------------------------

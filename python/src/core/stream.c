@@ -132,7 +132,7 @@ static PyObject *stream_end(Stream *self, const struct uva_outcome *outcome)
 {
     const bool first = !self->ended;
 
-    self->ended = true;
+    self->ended = self->over = true;
     if (first && outcome->end != UVA_END_COMPLETE)
         return tap_raise(self->tap, outcome);
     PyErr_SetNone(PyExc_StopAsyncIteration);
@@ -192,6 +192,7 @@ static PyObject *stream_peek(PyObject *object, PyObject *unused)
     }
     if (code == EAGAIN)
         Py_RETURN_NONE;
+    self->over |= code == ENOENT;
     if (code == ENOENT)
         return tap_raise(self->tap, &outcome);
     return core_raise(code, "this is not the thread of the stream", NULL);
@@ -265,7 +266,7 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
     int code;
 
     (void)unused;
-    self->ended = true;
+    self->ended = self->over = true;
     if (self->tap == NULL || self->forks != fork_number() || !self->host->open)
         Py_RETURN_TRUE;
     uva_stream_cancel(self->tap->stream, 0, "closed");
@@ -284,14 +285,14 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
     return PyBool_FromLong(stream_is_released(self));
 }
 
-/* Whether the stream was started and has not ended, so that it should have
- * been closed. */
+/* Whether the stream was started and, as far as it was read, has not ended:
+ * then it should have been closed. */
 static PyObject *stream_is_running(PyObject *object, PyObject *unused)
 {
     const Stream *self = (Stream *)object;
 
     (void)unused;
-    return PyBool_FromLong(self->started && !self->ended);
+    return PyBool_FromLong(self->started && !self->over);
 }
 
 static void stream_dealloc(PyObject *object)

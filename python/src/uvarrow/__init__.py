@@ -24,4 +24,4 @@ Schema = _core.Schema
 
 __all__ = ["Batch", "EXIT_STUCK", "Error", "Reader", "Schema", "StageStats",
            "Stream", "ipc", "merge", "stream", "to_reader"]
-__version__ = "0.2.0"
+__version__ = _core.version

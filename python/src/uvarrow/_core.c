@@ -113,7 +113,10 @@ static int core_exec(PyObject *module)
                                   (PyObject *)*types[i].type) != 0)
             return -1;
     }
-    return 0;
+    return PyModule_AddObject(
+        module, "version",
+        PyUnicode_FromFormat("%d.%d.%d", UVA_VERSION_MAJOR, UVA_VERSION_MINOR,
+                             UVA_VERSION_PATCH));
 }
 
 static PyMethodDef core_methods[] = {

@@ -1,0 +1,49 @@
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+from . import ArrowArray, ArrowStream, Stream
+
+__all__ = ["Pool"]
+
+class Pool:
+    def __init__(
+        self,
+        driver: str | None = None,
+        *,
+        uri: str | None = None,
+        entrypoint: str | None = None,
+        options: Mapping[str, object] | None = None,
+        connection_options: Mapping[str, object] | None = None,
+        connections: int = 8,
+        idle: float = 60.0,
+        wait: float = 30.0,
+    ) -> None: ...
+    def query(
+        self,
+        sql: str,
+        parameters: ArrowStream | ArrowArray | Sequence[Any]
+        | Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, object] | None = None,
+        window: int = 64,
+        max_bytes: int = 33554432,
+    ) -> Stream: ...
+    def ingest(
+        self,
+        table: str,
+        data: ArrowStream | ArrowArray,
+        *,
+        mode: Literal["create", "append", "replace", "create_append"] = "append",
+        options: Mapping[str, object] | None = None,
+    ) -> Stream: ...
+    async def execute(
+        self,
+        sql: str,
+        parameters: ArrowStream | ArrowArray | Sequence[Any]
+        | Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, object] | None = None,
+    ) -> int: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc_info: object) -> None: ...

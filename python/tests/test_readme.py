@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the README of the package shows is what happens."""
+import doctest
+import os
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def test_the_readme_shows_what_happens():
+    result = doctest.testfile(os.path.join(ROOT, "README.md"),
+                              module_relative=False)
+    assert result.attempted >= 10
+    assert result.failed == 0

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stubs: two type checkers accept them and a program that uses them, and
+they have the names and parameters of the package itself."""
+import ast
+import inspect
+import os
+import subprocess
+import sys
+
+import pytest
+
+import uvarrow
+import uvarrow.adbc
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILT = os.path.dirname(os.path.dirname(uvarrow.__file__))
+
+
+def check(*command):
+    result = subprocess.run([sys.executable, "-m", *command],
+                            cwd=os.path.dirname(HERE),
+                            env={**os.environ, "MYPYPATH": BUILT},
+                            capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_mypy_accepts_the_stubs(tmp_path):
+    check("mypy", "--cache-dir", str(tmp_path), "tests/typed.py")
+
+
+def test_basedpyright_accepts_the_stubs():
+    check("basedpyright", "--pythonpath", sys.executable)
+
+
+def declared(module):
+    """(object that owns it, name, parameters) of each function of a stub."""
+    path = os.path.join(os.path.dirname(HERE), "src", "uvarrow", module)
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    owner = uvarrow.adbc if module.startswith("adbc") else uvarrow
+    for node in tree.body:
+        inner = getattr(owner, getattr(node, "name", ""), None)
+        for one in [node, *getattr(node, "body", [])]:
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if not any(isinstance(d, ast.Name) and d.id == "property"
+                           for d in one.decorator_list) and inner is not None:
+                    yield owner if one is node else inner, one.name, one.args
+
+
+@pytest.mark.parametrize("module", ["__init__.pyi", "adbc.pyi"])
+def test_the_stubs_have_the_parameters_of_the_package(module):
+    seen = 0
+    for owner, name, args in declared(module):
+        function = getattr(owner, name)
+        try:
+            actual = inspect.signature(function).parameters
+        except ValueError:
+            continue # written in C, without a signature
+        if owner in (uvarrow.Batch, uvarrow.Schema):
+            continue
+        names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
+        names += [args.vararg.arg] if args.vararg else []
+        assert sorted(actual) == sorted(names), f"{owner.__name__}.{name}"
+        defaults = [ast.literal_eval(d) for d in
+                    [*args.defaults, *filter(None, args.kw_defaults)]]
+        assert defaults == [p.default for p in actual.values()
+                            if p.default is not p.empty], name
+        seen += 1
+    assert seen > 5
+
+
+def test_the_stubs_have_every_public_name():
+    with open(os.path.join(os.path.dirname(HERE), "src", "uvarrow",
+                           "__init__.pyi"), encoding="utf-8") as file:
+        names = {node.name for node in ast.walk(ast.parse(file.read()))
+                 if hasattr(node, "name")}
+    for owner in (uvarrow, uvarrow.Stream, uvarrow.Batch, uvarrow.Schema):
+        for name in getattr(owner, "__all__", dir(owner)):
+            if not name.startswith("_") and name != "EXIT_STUCK":
+                assert name in names
+
+
+@pytest.mark.parametrize("owner", [
+    uvarrow, uvarrow.adbc, uvarrow.Stream, uvarrow.Batch, uvarrow.Schema,
+    uvarrow.Reader, uvarrow.Error, uvarrow.adbc.Pool],
+    ids=lambda owner: owner.__name__)
+def test_every_public_name_has_a_help_text(owner):
+    assert inspect.getdoc(owner)
+    for name in getattr(owner, "__all__", dir(owner)):
+        value = getattr(owner, name)
+        own = getattr(value, "__module__", None) or ""
+        if (name.startswith("_") or isinstance(value, (int, str))
+                or not own.startswith("uvarrow") and owner is not uvarrow.Batch):
+            continue
+        assert inspect.getdoc(value), f"{owner.__name__}.{name}"

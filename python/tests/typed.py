@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that uses every public name as its types allow: checked by
+test_types.py, and never run."""
+from collections.abc import AsyncIterator
+from typing import assert_type
+
+import pyarrow as pa
+
+import uvarrow
+import uvarrow.adbc
+
+
+async def read(table: pa.Table) -> int:
+    total = 0
+    async with uvarrow.stream(table, window=16, max_bytes=1 << 20) as rows:
+        assert_type(rows, uvarrow.Stream)
+        assert_type(await rows.schema(), uvarrow.Schema)
+        async for batch in rows:
+            assert_type(batch, uvarrow.Batch)
+            total += len(batch)
+    first = await anext(uvarrow.stream([batch for batch in [b"x"] if False]))
+    assert_type(first, uvarrow.Batch)
+    return total
+
+
+def double(batch: uvarrow.Batch) -> pa.RecordBatch:
+    return batch.to_pyarrow()
+
+
+async def build(table: pa.Table) -> list[uvarrow.StageStats]:
+    rows = (uvarrow.stream(lambda: table, interrupt=lambda: None)
+            .map(double).filter(lambda batch: len(batch) > 1)
+            .limit(10).rebatch(rows=5).timeout(total=1.0).parallel(2)
+            .trace(lambda kind, count, code, seconds: print(kind.upper()))
+            .name("rows"))
+    try:
+        await uvarrow.merge(rows, uvarrow.stream(table)).read_all()
+    except uvarrow.Error as error:
+        assert_type(error.metadata, dict[str, str])
+    return rows.stats()
+
+
+async def out(batches: AsyncIterator[uvarrow.Batch], schema: pa.Schema) -> None:
+    reader = uvarrow.to_reader(batches, schema)
+    assert_type(reader, uvarrow.Reader)
+    async for chunk in uvarrow.ipc(uvarrow.stream(reader), compression="lz4"):
+        assert_type(chunk, memoryview)
+
+
+async def query() -> int:
+    with uvarrow.adbc.Pool("sqlite", uri=":memory:") as pool:
+        async with pool.query("SELECT ?", [1]) as rows:
+            print(rows.metadata)
+        return await pool.execute("SELECT 1")
