@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several machines: servers in processes of their own, and the example that
+reads them. A server is never far ahead of its client."""
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+import uvarrow
+from conftest import in_thread
+
+flight = pytest.importorskip("pyarrow.flight")
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def load(name):
+    path = os.path.join(os.path.dirname(HERE), "examples", name + ".py")
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+example = load("flight")
+
+
+@pytest.fixture(scope="module")
+def servers():
+    processes = [subprocess.Popen(
+        [sys.executable, os.path.join(HERE, "flight_server.py")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
+    yield [f"grpc://127.0.0.1:{int(one.stdout.readline())}"
+           for one in processes]
+    for one in processes:
+        one.communicate()
+        assert one.returncode == 0
+
+
+async def made(location):
+    counts = []
+
+    def ask():
+        with flight.connect(location) as client:
+            for result in client.do_action("made"):
+                counts.append(int(result.body.to_pybytes()))
+
+    await in_thread(ask)
+    return counts[0]
+
+
+def test_two_servers_are_merged(run, servers):
+    async def main():
+        async with example.merged(servers, b"20") as rows:
+            batches = [batch async for batch in rows]
+        assert len(batches) == 40
+        assert all(batch.nbytes == 1 << 20 for batch in batches)
+
+    run(main)
+
+
+def test_a_server_is_not_far_ahead_of_its_client(run, servers):
+    async def main():
+        before = await made(servers[0])
+        async with example.stream(servers[0], b"400", window=4,
+                                  max_bytes=4 << 20) as rows:
+            for taken in range(1, 61):
+                await anext(rows)
+                if taken % 10 == 0:
+                    assert await made(servers[0]) - before - taken < 64
+        assert await made(servers[0]) - before < 60 + 64
+
+    run(main)
+
+
+def test_an_error_of_a_server_arrives(run, servers):
+    async def main():
+        with pytest.raises(Exception, match="no such rows"):
+            await example.merged(servers, b"fail").read_all()
+
+    run(main)
+
+
+def test_a_server_that_is_not_there(run):
+    async def main():
+        with pytest.raises((uvarrow.Error, OSError, flight.FlightError)):
+            await example.stream("grpc://127.0.0.1:1", b"1").read_all()
+
+    run(main)
