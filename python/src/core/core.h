@@ -64,8 +64,12 @@ PyObject *core_metadata(const char *metadata);
 /* The GIL on a thread of the library. gil_enter() returns false once the
  * interpreter ends: then nothing of Python may be touched, on this thread, for
  * ever, and what it would have dropped is left alone. */
-bool gil_enter(PyGILState_STATE *state);
-void gil_leave(PyGILState_STATE state);
+struct gil {
+    PyThreadState *made; /* owns: made for this visit; NULL: there was one */
+    PyGILState_STATE state;
+};
+bool gil_enter(struct gil *gil);
+void gil_leave(struct gil *gil);
 
 /* Lends the GIL to other threads while a foreign call may block, if this thread
  * holds it. NULL: it did not. */
@@ -83,7 +87,7 @@ PyObject *exit_leave(PyObject *module, PyObject *limit_ms);
 /* Counts the forks that led to this process: an object that was made with
  * another number belongs to the parent. */
 unsigned fork_number(void);
-void exit_init(void);
+int exit_init(void); /* -1 with an exception */
 
 /* ---- the host: a runtime on an event loop of Python (host.c) --------------
  */

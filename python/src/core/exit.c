@@ -18,28 +18,54 @@ static int live_count;   /* under exit_lock: see live_add() */
 static int inside_count; /* under exit_lock: threads between enter and leave */
 static bool is_leaving;  /* under exit_lock: no thread may enter any more */
 static atomic_uint forks;
+static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static PyInterpreterState *interpreter; /* the main one */
 
-/* PyGILState_Check() is exported by every CPython and documented, but it is not
- * in the limited API, so it is looked up. */
-static int (*gil_is_held)(void);
+/* The thread state that has the GIL, or NULL. Every CPython has a function for
+ * that, which is not in the limited API, so it is looked up.
+ * PyGILState_Check() would not do: it is always true once the process has had a
+ * sub-interpreter. */
+static PyThreadState *(*current_state)(void);
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&state_lock);
+}
+
+static void parent_forked(void)
+{
+    pthread_mutex_unlock(&state_lock);
+}
 
 static void child_forked(void)
 {
     atomic_fetch_add(&forks, 1);
+    pthread_mutex_init(&state_lock, NULL);
     pthread_mutex_init(&exit_lock, NULL);
     pthread_cond_init(&exit_changed, NULL);
     live_count = inside_count = 0; /* the threads are the parent's */
 }
 
-void exit_init(void)
+int exit_init(void)
 {
     static bool is_done;
 
     if (is_done)
-        return;
+        return 0;
+    *(void **)&current_state =
+        dlsym(RTLD_DEFAULT, "PyThreadState_GetUnchecked");
+    if (current_state == NULL) /* its name before 3.13 */
+        *(void **)&current_state =
+            dlsym(RTLD_DEFAULT, "_PyThreadState_UncheckedGet");
+    if (current_state == NULL) {
+        PyErr_SetString(PyExc_ImportError,
+                        "uvarrow does not know this version of Python");
+        return -1;
+    }
     is_done = true;
-    *(void **)&gil_is_held = dlsym(RTLD_DEFAULT, "PyGILState_Check");
-    (void)pthread_atfork(NULL, NULL, child_forked);
+    interpreter = PyInterpreterState_Get();
+    (void)pthread_atfork(fork_prepare, parent_forked, child_forked);
+    return 0;
 }
 
 unsigned fork_number(void)
@@ -55,7 +81,27 @@ void live_add(int n)
     pthread_mutex_unlock(&exit_lock);
 }
 
-bool gil_enter(PyGILState_STATE *state)
+/* A new thread state is made and deleted outside of the GIL, under a lock of
+ * CPython's, which a child process would find locked for ever if another thread
+ * had it at the fork. So both are done under a lock that a fork takes first. */
+static PyThreadState *state_new(void)
+{
+    PyThreadState *state;
+
+    pthread_mutex_lock(&state_lock);
+    state = PyThreadState_New(interpreter);
+    pthread_mutex_unlock(&state_lock);
+    return state;
+}
+
+static void state_delete(PyThreadState *state)
+{
+    pthread_mutex_lock(&state_lock);
+    PyThreadState_Delete(state);
+    pthread_mutex_unlock(&state_lock);
+}
+
+static bool inside_begin(void)
 {
     bool may;
 
@@ -63,23 +109,52 @@ bool gil_enter(PyGILState_STATE *state)
     may = !is_leaving;
     inside_count += may;
     pthread_mutex_unlock(&exit_lock);
-    if (may)
-        *state = PyGILState_Ensure();
     return may;
 }
 
-void gil_leave(PyGILState_STATE state)
+static void inside_end(void)
 {
-    PyGILState_Release(state);
     pthread_mutex_lock(&exit_lock);
     inside_count--;
     pthread_cond_broadcast(&exit_changed);
     pthread_mutex_unlock(&exit_lock);
 }
 
+bool gil_enter(struct gil *gil)
+{
+    gil->made = NULL;
+    if (!inside_begin())
+        return false;
+    if (PyGILState_GetThisThreadState() != NULL) {
+        gil->state = PyGILState_Ensure();
+        return true;
+    }
+    gil->made = state_new();
+    if (gil->made == NULL) { /* out of memory */
+        inside_end();
+        return false;
+    }
+    PyEval_RestoreThread(gil->made);
+    return true;
+}
+
+void gil_leave(struct gil *gil)
+{
+    if (gil->made == NULL) {
+        PyGILState_Release(gil->state);
+    } else {
+        PyThreadState_Clear(gil->made);
+        (void)PyEval_SaveThread();
+        state_delete(gil->made);
+    }
+    inside_end();
+}
+
 PyThreadState *gil_lend(void)
 {
-    return gil_is_held == NULL || gil_is_held() ? PyEval_SaveThread() : NULL;
+    PyThreadState *own = PyGILState_GetThisThreadState();
+
+    return own != NULL && own == current_state() ? PyEval_SaveThread() : NULL;
 }
 
 void gil_take_back(PyThreadState *state)

@@ -49,17 +49,17 @@ static int rows_get_next(struct ArrowArrayStream *stream,
 {
     struct rows *rows = stream->private_data;
     struct ArrowDeviceArray data;
-    PyGILState_STATE state;
+    struct gil gil;
     int code = 0;
 
     uva_array_move(&rows->first, &data);
     if (!uva_array_is_live(&data)) {
-        if (!gil_enter(&state))
+        if (!gil_enter(&gil))
             return uva_error_set(&rows->error, ECANCELED,
                                  "the interpreter is ending");
         if (rows_step(rows, NULL, &data) != 0)
             code = tap_fail(rows->tap, &rows->error);
-        gil_leave(state);
+        gil_leave(&gil);
     }
     if (code == 0)
         *out = data.array;
@@ -75,14 +75,14 @@ static const char *rows_get_last_error(struct ArrowArrayStream *stream)
 
 static void rows_free(struct rows *rows)
 {
-    PyGILState_STATE state;
+    struct gil gil;
 
     uva_array_release(&rows->first);
     uva_schema_release(&rows->schema);
-    if (gil_enter(&state)) {
+    if (gil_enter(&gil)) {
         Py_CLEAR(rows->iterator); /* a generator runs its `finally` */
         PyErr_Clear();
-        gil_leave(state);
+        gil_leave(&gil);
     }
     tap_release(rows->tap);
     free(rows);

@@ -70,11 +70,11 @@ static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
                            struct uva_error *error)
 {
     struct source *source = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
     PyObject *given;
     int code = 0;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     given = source_call(source, false);
     if (given == NULL)
@@ -86,7 +86,7 @@ static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
     if (code != 0)
         code = tap_fail(source->tap, error);
     Py_XDECREF(given);
-    gil_leave(state);
+    gil_leave(&gil);
     return code;
 }
 
@@ -94,11 +94,11 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
                               struct uva_error *error)
 {
     struct source *source = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
     PyObject *given;
     int code = -1;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     given = source_call(source, true);
     if (given != NULL)
@@ -106,7 +106,7 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
     if (code != 0)
         code = tap_fail(source->tap, error);
     Py_XDECREF(given);
-    gil_leave(state);
+    gil_leave(&gil);
     return code;
 }
 
@@ -114,25 +114,25 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
 static void source_interrupt(void *ctx)
 {
     struct source *source = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return;
     Py_XDECREF(PyObject_CallFunctionObjArgs(source->interrupt, NULL));
     PyErr_Clear();
-    gil_leave(state);
+    gil_leave(&gil);
 }
 
 static void source_free(void *ctx)
 {
     struct source *source = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
 
-    if (gil_enter(&state)) {
+    if (gil_enter(&gil)) {
         Py_CLEAR(source->object);
         Py_CLEAR(source->opener);
         Py_CLEAR(source->interrupt);
-        gil_leave(state);
+        gil_leave(&gil);
     }
     atomic_fetch_sub(&source->tap->sources, 1);
     tap_post_ready(source->tap);

@@ -32,12 +32,12 @@ static struct function *function_new(struct tap *tap, PyObject *callable)
 static void function_free(void *ctx)
 {
     struct function *function = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
 
-    if (gil_enter(&state)) {
+    if (gil_enter(&gil)) {
         Py_CLEAR(function->callable);
         Py_CLEAR(function->given);
-        gil_leave(state);
+        gil_leave(&gil);
     }
     uva_schema_release(&function->result);
     tap_release(function->tap);
@@ -80,14 +80,14 @@ static int map_batch(void *ctx, struct uva_batch *in,
                      struct ArrowDeviceArray *out, struct uva_error *error)
 {
     struct function *function = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
     int code = 0;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     if (map_call(function, in, out) != 0)
         code = tap_fail(function->tap, error);
-    gil_leave(state);
+    gil_leave(&gil);
     return code;
 }
 
@@ -166,15 +166,15 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 {
     struct function *function = ctx;
     struct uva_batch out = {.metadata = in->metadata};
-    PyGILState_STATE state;
+    struct gil gil;
     int keep, code = 0;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     keep = filter_call(function, in, &out.data);
     if (keep < 0)
         code = tap_fail(function->tap, error);
-    gil_leave(state);
+    gil_leave(&gil);
     if (keep == 1)
         code = emit(emitter, &out);
     return code == EAGAIN ? 0 : code; /* it was taken, and the window is full */
@@ -212,10 +212,10 @@ static const char *event_name(enum uva_event_kind kind)
 static void trace_event(void *ctx, const struct uva_event *event)
 {
     struct function *function = ctx;
-    PyGILState_STATE state;
+    struct gil gil;
     PyObject *done;
 
-    if (!gil_enter(&state))
+    if (!gil_enter(&gil))
         return;
     done = PyObject_CallFunction(
         function->callable, "sLid", event_name(event->kind),
@@ -223,7 +223,7 @@ static void trace_event(void *ctx, const struct uva_event *event)
     if (done == NULL)
         PyErr_WriteUnraisable(function->callable);
     Py_XDECREF(done);
-    gil_leave(state);
+    gil_leave(&gil);
 }
 
 int stage_trace(struct tap *tap, PyObject *callable)

@@ -36,13 +36,13 @@ struct tap *tap_acquire(struct tap *tap)
  * are left alone. */
 static void tap_drop_objects(struct tap *tap)
 {
-    PyGILState_STATE state;
+    struct gil gil;
 
-    if ((tap->exception == NULL && tap->waiters == NULL) || !gil_enter(&state))
+    if ((tap->exception == NULL && tap->waiters == NULL) || !gil_enter(&gil))
         return;
     Py_CLEAR(tap->exception);
     Py_CLEAR(tap->waiters);
-    gil_leave(state);
+    gil_leave(&gil);
 }
 
 void tap_release(struct tap *tap)

@@ -102,9 +102,8 @@ static int core_exec(PyObject *module)
         {&chunk_type, &chunk_spec, "Chunk"},
     };
 
-    if (core_check_interpreter() != 0)
+    if (core_check_interpreter() != 0 || exit_init() != 0)
         return -1;
-    exit_init();
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (*types[i].type == NULL)
             *types[i].type = (PyTypeObject *)PyType_FromSpec(types[i].spec);
