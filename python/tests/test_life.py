@@ -82,7 +82,8 @@ def test_ten_thousand_streams_leave_nothing():
 
     before, after = run_on("asyncio", main)
     assert after[0] <= before[0]
-    assert after[1] < before[1] + 8192
+    if not os.environ.get("UVA_TEST_SANITIZE"): # which keeps freed memory
+        assert after[1] < before[1] + 8192
 
 
 # ---- the process ------------------------------------------------------------

@@ -99,7 +99,7 @@ def test_the_iterable_waits_for_the_reader(run):
             uvarrow.to_reader(source(), SCHEMA, window=4))
         for i in range(100):
             assert (await read(reader, next)).column(0)[0].as_py() == i
-            assert len(made) <= i + 1 + 8
+            assert len(made) <= i + 1 + 4 + 4 + 2
 
     run(main)
 

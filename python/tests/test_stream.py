@@ -68,7 +68,7 @@ def test_no_more_is_read_ahead_than_the_window(run, gate):
             for i in range(20):
                 await anext(rows)
                 await anyio.lowlevel.checkpoint()
-                assert len(read) <= i + 1 + 4
+                assert len(read) <= i + 1 + 2 + 2 + 2
 
     run(main)
 
@@ -158,7 +158,8 @@ def test_a_consumer_that_yields_never_gets_every_batch_in_one_go(run):
                     longest = max(longest, run_of)
             return longest
 
-    assert run(main) <= 64
+    # trio runs the tasks of one round in any order
+    assert run(main) <= 2 * 64
 
 
 def test_two_streams_share_a_runtime(run):

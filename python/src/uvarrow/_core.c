@@ -19,7 +19,7 @@ PyTypeObject *chunk_type;
 
 PyObject *core_alloc(PyTypeObject *type)
 {
-    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    return PyType_GenericAlloc(type, 0);
 }
 
 void core_free(PyObject *self)

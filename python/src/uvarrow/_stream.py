@@ -178,7 +178,7 @@ class Stream(_core.Stream):
         """Starts the stream for a thread that reads it: returns an object with
         `__arrow_c_stream__`, for one reader, which must not run on the event
         loop's thread."""
-        return Reader(self._reader(window, max_bytes))
+        return Reader(self._reader(_window(window), max_bytes))
 
 
 def _callable(function):
@@ -211,8 +211,9 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     returns one of these, or an iterable of objects with `__arrow_c_array__`.
     All of it is opened and read by a worker thread, and may block.
 
-    Up to `window` batches with `max_bytes` bytes are read ahead. `interrupt` is
-    a function that makes a blocked call of the source return soon, such as
+    Up to `window` batches are read ahead by the worker, and as many wait for
+    the loop; all of these have at most `max_bytes` bytes, or one batch more.
+    `interrupt` is a function that makes a blocked call of the source return soon, such as
     `connection.interrupt` of DuckDB; a worker thread calls it, until that call
     has returned. `device_type` is Arrow's number for the device of the data, if
     that is not the CPU's.
@@ -229,19 +230,24 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
         raise TypeError(f"uvarrow.stream() cannot read {type(source)!r}: it "
                         "has no __arrow_c_stream__, and cannot be called or "
                         "iterated")
-    ahead, taken = _split(window), _split(window, 1)
     result = Stream()
-    result._open(_host.current(),
-                 (source, _open, interrupt, ahead, _split(max_bytes), device),
-                 taken, _split(max_bytes, 1))
+    result._open(_host.current(), (source, _open, interrupt, _window(window),
+                                   _half(max_bytes), device),
+                 window, _half(max_bytes))
     return result
 
 
-def _split(value, rest=0):
-    """Half of a window for what is read ahead, half for what was delivered."""
-    if value < 0:
-        raise ValueError("a window is negative")
-    return max((value + 1 - rest) // 2, 1) if value else 0
+def _window(batches):
+    if batches < 0:
+        raise ValueError("window is negative")
+    return batches
+
+
+def _half(max_bytes):
+    """For each of two windows: what is read ahead, and what was delivered."""
+    if max_bytes < 0:
+        raise ValueError("max_bytes is negative")
+    return (max_bytes + 1) // 2
 
 
 def _is_capsule(source):
@@ -302,14 +308,14 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
 
     `iterable` yields objects with `__arrow_c_array__` of `schema`, which has
     `__arrow_c_schema__`. It is iterated in the running event loop, at most
-    `window` batches with `max_bytes` bytes ahead of the reader. What it raises,
+    twice `window` batches, and `max_bytes` bytes, ahead of the reader. What it raises,
     the reader reports as its error; when the reader is released, the iterable
     is closed. Returns a Reader.
     """
     host = _host.current()
-    writer = _core.Writer(host, schema.__arrow_c_schema__(), _split(window),
-                          _split(max_bytes))
-    reader = Reader(writer.reader(_split(window, 1), _split(max_bytes, 1)))
+    writer = _core.Writer(host, schema.__arrow_c_schema__(), _window(window),
+                          _half(max_bytes))
+    reader = Reader(writer.reader(window, _half(max_bytes)))
     host.spawn(lambda: _pump(host, writer, iterable))
     return reader
 

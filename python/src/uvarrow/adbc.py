@@ -13,7 +13,7 @@ import importlib.util
 import weakref
 
 from . import _core, _host
-from ._stream import _BYTES, _WINDOW, Stream, _ms, _split
+from ._stream import _BYTES, _WINDOW, Stream, _half, _ms, _window
 
 __all__ = ["Pool"]
 
@@ -89,8 +89,8 @@ class Pool:
         capsule = None if parameters is None else _rows(parameters)
         result = Stream()
         result._query((pool, sql, capsule, _pairs(options or {}), table,
-                       _split(window), _split(max_bytes)),
-                      _split(window, 1), _split(max_bytes, 1))
+                       _window(window), _half(max_bytes)),
+                      window, _half(max_bytes))
         return result
 
 
