@@ -274,17 +274,22 @@ static PyObject *batch_repr(PyObject *object)
 static PyMethodDef batch_methods[] = {
     {"__arrow_c_array__", (PyCFunction)(void *)batch_c_array,
      METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("Schema and array as capsules of Arrow's PyCapsule interface. "
+     PyDoc_STR("__arrow_c_array__($self, requested_schema=None)\n--\n\nSchema "
+               "and array as capsules of Arrow's PyCapsule interface. "
                "The data is shared, not copied.")},
     {"__arrow_c_device_array__", (PyCFunction)(void *)batch_c_device_array,
      METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("Schema and device array as capsules. The data is shared.")},
+     PyDoc_STR("__arrow_c_device_array__($self, requested_schema=None, "
+               "**kwargs)\n--\n\nSchema and device array as capsules. The data "
+               "is shared.")},
     {"__arrow_c_schema__", batch_c_schema, METH_NOARGS,
-     PyDoc_STR("The schema as a capsule.")},
+     PyDoc_STR("__arrow_c_schema__($self)\n--\n\nThe schema as a capsule.")},
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
-     PyDoc_STR("The batch as a pyarrow.RecordBatch; needs pyarrow.")},
+     PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
+               "needs pyarrow.")},
     {"close", batch_close, METH_NOARGS,
-     PyDoc_STR("Releases the data now, instead of with the object.")},
+     PyDoc_STR("close($self)\n--\n\nReleases the data now, instead of with the "
+               "object.")},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef batch_getset[] = {

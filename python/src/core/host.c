@@ -136,10 +136,13 @@ static void host_close(Host *self)
 
 static PyObject *host_finish(PyObject *object, PyObject *unused)
 {
+    Host *self = (Host *)object;
+
     (void)unused;
     Py_INCREF(object);
-    host_close((Host *)object);
-    host_wake((Host *)object);
+    host_close(self);
+    if (uva_runtime_on_loop(self->runtime)) /* what waits is the loop's */
+        host_wake(self);
     Py_DECREF(object);
     Py_RETURN_NONE;
 }

@@ -179,9 +179,11 @@ static void schema_dealloc(PyObject *object)
 
 static PyMethodDef schema_methods[] = {
     {"__arrow_c_schema__", schema_c_schema, METH_NOARGS,
-     PyDoc_STR("The schema as a capsule of Arrow's PyCapsule interface.")},
+     PyDoc_STR("__arrow_c_schema__($self)\n--\n\nThe schema as a capsule of "
+               "Arrow's PyCapsule interface.")},
     {"to_pyarrow", schema_to_pyarrow, METH_NOARGS,
-     PyDoc_STR("The schema as a pyarrow.Schema; needs pyarrow.")},
+     PyDoc_STR("to_pyarrow($self)\n--\n\nThe schema as a pyarrow.Schema; needs "
+               "pyarrow.")},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef schema_getset[] = {

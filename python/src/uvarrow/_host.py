@@ -184,6 +184,15 @@ EXIT_STUCK = 70
 EXIT_SECONDS = 5.0
 
 
+def _all():
+    """The hosts of all threads, which may add some meanwhile."""
+    while True:
+        try:
+            return list(_hosts.values())
+        except RuntimeError:
+            pass
+
+
 @atexit.register
 def _leave():
     """Closes what is open, and waits for threads that are inside Python: at
@@ -192,7 +201,7 @@ def _leave():
     that limit the process is left by os._exit(EXIT_STUCK)."""
     global _left
     _left = True
-    for host in list(_hosts.values()):
+    for host in _all():
         host.finish()
     try:
         seconds = float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
@@ -209,8 +218,7 @@ def _leave():
 
 def _forget():
     """A forked child has neither the loops nor the threads of its parent."""
-    for host in list(_hosts.values()):
-        _parents.append(host)
+    _parents.extend(_all())
     _hosts.clear()
 
 
