@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The other way: what the event loop makes or reads, for a thread."""
+import ctypes
 import threading
 
 import anyio
@@ -60,6 +61,52 @@ def test_polars_reads_without_a_deadlock(run):
                           polars.DataFrame)
 
     assert run(main)["n"].to_list() == list(range(100))
+
+
+class Stream(ctypes.Structure):
+    """struct ArrowArrayStream; its functions are called with the GIL held."""
+    _fields_ = [("get_schema", ctypes.c_void_p),
+                ("get_next", ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p,
+                                               ctypes.c_void_p)),
+                ("get_last_error", ctypes.c_void_p),
+                ("release", ctypes.c_void_p),
+                ("private_data", ctypes.c_void_p)]
+
+
+def test_a_consumer_that_holds_the_gil_does_not_block_the_loop(run):
+    def hold(reader):
+        capsule = reader.__arrow_c_stream__()
+        address = ctypes.pythonapi.PyCapsule_GetPointer
+        address.restype = ctypes.c_void_p
+        address.argtypes = ctypes.py_object, ctypes.c_char_p
+        stream = Stream.from_address(address(capsule, b"arrow_array_stream"))
+        array = ctypes.create_string_buffer(80)
+        assert stream.get_next(ctypes.addressof(stream),
+                               ctypes.addressof(array)) == 0
+        batch = pa.RecordBatch._import_from_c(ctypes.addressof(array), SCHEMA)
+        return batch.to_pydict()
+
+    async def source(event):
+        await event.wait()
+        yield batch_of(1)
+
+    async def main():
+        event = anyio.Event()
+        started = threading.Event()
+
+        def begin(reader):
+            started.set()
+            return hold(reader)
+
+        async with anyio.create_task_group() as group:
+            async def set_when_started():
+                await in_thread(started.wait)
+                event.set()
+
+            group.start_soon(set_when_started)
+            return await read(uvarrow.to_reader(source(event), SCHEMA), begin)
+
+    assert run(main) == {"n": [1]}
 
 
 def test_adbc_ingests_an_asynchronous_iterable(run):
