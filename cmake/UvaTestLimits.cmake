@@ -26,6 +26,8 @@ uva_limit(scripts/install 240
 
 uva_limit(scripts/test_timeline_page 180
     "starts a browser, and draws 200,000 events in it without a GPU")
+uva_limit(scripts/test_perfetto 180
+    "starts a browser, and opens four traces in Perfetto")
 uva_limit(scripts/test_serve_page 180
     "starts a browser, and shows a million rows in it")
 uva_limit(scripts/test_serve_query 180
