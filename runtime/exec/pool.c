@@ -306,6 +306,15 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
     return true;
 }
 
+/* Whether a thread without a job has to exit. One that is being started does
+ * not count, as that may fail. */
+static bool class_is_beyond_cap_locked(const struct uva__pool_class *pool_class)
+{
+    return pool_class->threads - pool_class->starting - pool_class->blocked -
+               pool_class->written_off >
+           pool_class->cap;
+}
+
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
  * runs at once, and would wait for the lock. */
 void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
@@ -379,6 +388,9 @@ int uva__pool_class_start(struct uva_workers *workers, int lane)
             uva__futex_wake(class_call_locked(pool_class));
         if (class_is_short_locked(workers, lane))
             uva__write_off_retry_locked(workers, lane);
+    } else if (pool_class->asleep != NULL &&
+               class_is_beyond_cap_locked(pool_class)) {
+        uva__futex_wake(class_call_locked(pool_class)); /* it exits */
     }
     uva__futex_raise(&workers->changed);
     assert(!workers->locked.abandoned);
@@ -553,9 +565,7 @@ static bool worker_is_done_locked(const struct uva__worker *worker)
         &workers->locked.classes[worker->lane];
     const int32_t threads = pool_class->threads - pool_class->starting;
 
-    if (workers->locked.ending ||
-        threads - pool_class->blocked - pool_class->written_off >
-            pool_class->cap)
+    if (workers->locked.ending || class_is_beyond_cap_locked(pool_class))
         return true;
     return worker->timed_out && uva__fair_queue_is_empty(&pool_class->round) &&
            threads - pool_class->running >
