@@ -38,7 +38,6 @@ void uva__consumer_rules_enter(struct uva__scripted_producer *producer,
         producer->now.final = true;
         producer->now.final_thread = pthread_self();
     }
-    producer->now.released |= letter == 'R';
     uva__lock_drop(&producer->lock);
 }
 
@@ -57,6 +56,9 @@ void uva__consumer_rules_leave(struct uva__scripted_producer *producer,
                                  letter);
         producer->now.ended = true;
     }
+    /* A call on another thread may begin before the consumer sees the release,
+     * if it returns first. */
+    producer->now.released |= letter == 'R';
     producer->now.refused |= code != 0;
     uva__lock_drop(&producer->lock);
     if (code != 0)
