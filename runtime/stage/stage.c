@@ -126,8 +126,7 @@ void uva__stage_request(struct uva__stage *stage, int64_t n)
 void uva__stage_fail_extraction(struct uva__stage *stage, int code)
 {
     struct uva__source *source = &stage->source;
-    const bool cut_off =
-        stage->failure.code == ECONNABORTED && code != ECONNABORTED;
+    const bool cut_off = uva__handler_base_has_ended_silently(&stage->failure);
 
     if (stage->failure.code != 0 && !cut_off)
         uva__failure_move(&stage->failure, &source->failure,

@@ -4,6 +4,10 @@
 #include "stream/handler_base.h"
 
 #include <errno.h>
+#include <string.h>
+
+static const char ENDED_SILENTLY[] =
+    "the producer released its handler without an end or an error (ER-13)";
 
 void uva__handler_base_keep_error(struct uva__failure *failure,
                                   const struct uva__producer *driver, int code,
@@ -18,8 +22,11 @@ void uva__handler_base_keep_error(struct uva__failure *failure,
 
 int uva__handler_base_ended_silently(struct uva_error *error)
 {
-    return uva_error_set(
-        error, ECONNABORTED,
-        "the producer released its handler without an end or an error "
-        "(ER-13)");
+    return uva_error_set(error, ECONNABORTED, "%s", ENDED_SILENTLY);
+}
+
+bool uva__handler_base_has_ended_silently(const struct uva__failure *failure)
+{
+    return failure->code == ECONNABORTED &&
+           strcmp(uva__failure_message(failure), ENDED_SILENTLY) == 0;
 }

@@ -25,4 +25,9 @@ uva__handler_base_mark_released(struct ArrowAsyncDeviceStreamHandler *handler)
  * Thread: any. Clauses: ER-13. */
 int uva__handler_base_ended_silently(struct uva_error *error);
 
+/* Whether a failure is that error. It may have come through on_error, which
+ * carries a code and a text: a producer may report the same code for a reason
+ * of its own, so the text decides. Thread: any. */
+bool uva__handler_base_has_ended_silently(const struct uva__failure *failure);
+
 #endif

@@ -276,6 +276,23 @@ START_TEST(ER12_behind_a_stage_a_failed_task_is_told_before_the_missing_end)
 }
 END_TEST
 
+/* The producer reports the code that we use for a missing end. */
+START_TEST(ER05_behind_a_stage_an_error_takes_its_text_along)
+{
+    open_script(&h, "schema broken error-aborted release", _i / 4);
+    hostile_make(&h);
+    add_stage(h.stream, _i % 4);
+    atomic_store(&h.peer.held, true);
+    hostile_start(&h);
+    hostile_turn(&h); /* begins the stream, which then sees all callbacks */
+    atomic_store(&h.peer.held, false);
+    hostile_await(&h.peer.played, 1);
+    hostile_finish(&h);
+    ck_assert_str_eq(h.transcript, "schema failed ECONNABORTED");
+    ck_assert_str_eq(h.message, "the cable is cut");
+}
+END_TEST
+
 START_TEST(AT16_batches_of_another_kind_are_delivered)
 {
     static const struct scripted expected[] = {
@@ -905,6 +922,8 @@ static void add_once(TCase *once)
     tcase_add_loop_test(
         once, ER12_behind_a_stage_a_failed_task_is_told_before_the_missing_end,
         0, WAYS * 8);
+    tcase_add_loop_test(once, ER05_behind_a_stage_an_error_takes_its_text_along,
+                        0, 2 * 4);
     tcase_add_loop_test(once, G03_the_producer_is_read_in_either_layout, 0, 2);
 }
 

@@ -513,6 +513,11 @@ static void say_error_0(struct hostile_producer *p)
     call_error(p, 0, "the disk is on fire", NULL);
 }
 
+static void say_error_aborted(struct hostile_producer *p)
+{
+    call_error(p, ECONNABORTED, "the cable is cut", NULL);
+}
+
 static void say_error_tagged(struct hostile_producer *p)
 {
     call_error(p, EIO, "the disk is on fire", metadata(true));
@@ -601,6 +606,7 @@ static const struct {
     {"end", say_end},
     {"error", say_error},
     {"error-0", say_error_0},
+    {"error-aborted", say_error_aborted},
     {"error-tagged", say_error_tagged},
     {"error-smudged", say_error_smudged},
     {"release", call_release},

@@ -15,6 +15,7 @@
  *   end            on_next_task(NULL)
  *   error          on_error(EIO, "the disk is on fire"); error-0: with code 0;
  *                  error-tagged, error-smudged: with metadata
+ *   error-aborted  on_error(ECONNABORTED, "the cable is cut")
  *   release        release
  *   copy           continues with a copy of the handler (AH-24)
  *   poison         sets the handler's producer to an unreadable address (Q-07)
