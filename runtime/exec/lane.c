@@ -238,7 +238,8 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 
 /* ---- giving jobs up ----------------------------------------------------- */
 
-/* Whether jobs wait although every thread that may exist has one. */
+/* Whether more jobs wait than there are threads without one. One more thread
+ * may be started soon, but that can fail, so it is not relied on. */
 static bool lane_is_full_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];

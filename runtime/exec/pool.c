@@ -24,9 +24,9 @@
  * One rule keeps jobs from being forgotten: while a job is queued that may be
  * taken and a thread sleeps, or may be started, another thread is awake and
  * without a job. A function that adds such a job or takes away such a thread
- * restores that before it drops the lock. So does the thread that takes a job:
- * threads wake one another in turn, and only as many as do not find that short
- * jobs are done already. */
+ * restores that before it drops the lock. A thread that takes a job is such a
+ * function: it wakes the next thread only if jobs are left. So a queue of short
+ * jobs, which one thread takes one after the other, wakes few threads. */
 #define _GNU_SOURCE
 #include "exec/pool.h"
 

@@ -102,9 +102,10 @@ UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 bool uva__pool_is_forked(const struct uva_workers *workers);
 
 /* Drops the lock, and makes sure that a thread takes each job queued in `lane`:
- * if too few threads are awake and free, it wakes one, or starts one if none
- * sleeps and the cap allows it. `wakeups` (or NULL) counts a thread that is
- * woken, while the lock is held. Thread: any. */
+ * if no thread is about to take one, it wakes a thread, or starts one if none
+ * sleeps and the cap allows it. That thread calls this, too, when it has taken
+ * a job. `wakeups` (or NULL) counts a thread that is woken, while the lock is
+ * held. Thread: any. */
 void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
                                      struct uva__counter *wakeups);
 static inline void uva__pool_class_drop_locked(struct uva_workers *workers,

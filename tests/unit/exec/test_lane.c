@@ -61,6 +61,38 @@ START_TEST(a_lane_grows_to_its_cap_and_not_beyond)
 }
 END_TEST
 
+static void begin_held(void *ctx, enum uva_lane lane)
+{
+    (void)lane;
+    lane_take(ctx);
+}
+
+START_TEST(a_thread_is_started_when_the_one_before_it_has_taken_a_job)
+{
+    enum { JOBS = 4 };
+    struct lane_fixture lanes;
+    struct lane_work works[JOBS];
+    sem_t begin;
+
+    ck_assert_int_eq(sem_init(&begin, 0, 0), 0);
+    lane_open(&lanes, &(struct uva_workers_options){.thread_begin = begin_held,
+                                                    .ctx = &begin});
+    for (int i = 0; i < JOBS; i++) {
+        works[i] = lane_work(&lanes, true, NULL);
+        uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &works[i].job);
+    }
+    for (int i = 1; i <= JOBS; i++) {
+        ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), i);
+        lane_post_n(&begin, 1);
+        lane_take(&lanes.entered);
+    }
+    lane_post_n(&lanes.leave, JOBS);
+    lane_take_n(&lanes.done, JOBS);
+    lane_close(&lanes);
+    (void)sem_destroy(&begin);
+}
+END_TEST
+
 START_TEST(a_thread_that_sleeps_is_used_before_one_is_started)
 {
     struct lane_fixture lanes;
@@ -695,6 +727,8 @@ int main(void)
     TCase *jobs = tcase_create("jobs");
     tcase_add_test(jobs, every_job_runs_once);
     tcase_add_test(jobs, a_lane_grows_to_its_cap_and_not_beyond);
+    tcase_add_test(jobs,
+                   a_thread_is_started_when_the_one_before_it_has_taken_a_job);
     tcase_add_test(jobs, a_thread_that_sleeps_is_used_before_one_is_started);
     tcase_add_test(jobs, a_job_may_submit_itself_again);
     tcase_add_test(jobs, queues_that_share_a_lane_take_turns);
