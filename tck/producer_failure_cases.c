@@ -131,6 +131,11 @@ static void no_lock_over_the_error_of_a_cancel(struct uva__case_run *run)
         return;
     uva__producer_session_await_tasks(&session, 2);
     uva__producer_session_await_idle(&session);
+    if (!uva__recording_consumer_has_ended(session.consumer))
+        uva__recording_consumer_cancel(session.consumer);
+    uva__case_run_await(run, uva__recording_consumer_has_ended,
+                        session.consumer, "on_error or release");
+    uva__producer_session_await_idle(&session); /* on_error extracts */
     uva__producer_session_stop(&session);
 }
 
