@@ -74,9 +74,9 @@ typedef bool uva__case_run_fn(void *ctx);
 /* Returns the milliseconds of a monotonic clock. Thread: any. */
 int64_t uva__case_run_now_ms(void);
 
-/* Joins the lines of the transcript up to line `end`, as many as there are and
- * fit. Thread: any, one that no
- * other writes lines beside. */
+/* Joins the lines of the transcript up to line `end`: the last ones, as many as
+ * fit into `size` bytes. No other thread may write lines meanwhile. Thread:
+ * any. */
 void uva__case_run_page_join(struct uva__case_run_page *page, uint64_t end,
                              char *to, size_t size);
 

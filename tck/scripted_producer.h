@@ -23,10 +23,11 @@
  *   bounce          from here on, each callback on a new thread
  *   slow            from here on, a pause before each callback
  *   cancelled       waits until it is cancelled
- *   cancelled-error as cancelled, then on_error(125): inside cancel, unless
- * that was called in a callback unset           the handler is given no
- * producer object eager           request waits a while for its task to be
- * offered listen          checks that nothing is requested for a while */
+ *   cancelled-error  as cancelled, then on_error(125): inside cancel, unless
+ *                   that was called in a callback
+ *   unset           the handler has no producer object from here on
+ *   eager           request waits a while for its task to be offered
+ *   listen          checks that nothing is requested for a while */
 #ifndef UVA_TCK_SCRIPTED_PRODUCER_H
 #define UVA_TCK_SCRIPTED_PRODUCER_H
 
