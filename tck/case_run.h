@@ -20,7 +20,7 @@ enum {
     UVA__CASE_RUN_BEFORE = 16    /* lines up to a breach that are kept */
 };
 
-/* The breaches of a clause that the case is not about. */
+/* The breaches of a clause that did not fail the case. */
 struct uva__case_run_breach {
     char clause[8];
     uint32_t required; /* 0: it is only recommended */
@@ -102,7 +102,7 @@ void uva__case_run_breach(struct uva__case_run *run, const char *clause,
                           const char *format, ...) UVA_PRINTF(3, 4);
 
 /* As uva__case_run_breach(), for a part of a required clause that is only
- * recommended. Thread: any. */
+ * recommended: it does not fail a required case. Thread: any. */
 void uva__case_run_shortfall(struct uva__case_run *run, const char *clause,
                              const char *format, ...) UVA_PRINTF(3, 4);
 

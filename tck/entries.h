@@ -47,9 +47,8 @@ UVA_MUST_CHECK int uva__entry_breached(struct uva__tck_entry *entry,
                                        const struct uva__case_run_page *page,
                                        struct uva_error *error);
 
-/* Adds a broken result for each clause that was broken in cases about other
- * clauses, unless one of its own is broken. Returns 0 or ENOMEM. Thread: any.
- */
+/* Adds a broken result for each clause that was broken in any case, unless a
+ * case about it has failed. Returns 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__entries_add_breaches(struct uva__tck_entries *entries,
                                              struct uva_error *error);
 

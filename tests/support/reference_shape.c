@@ -54,6 +54,9 @@ static void misshape_column(struct ArrowArray *column,
     case REFERENCE_BITMAP_NONE:
         column->null_count = 1;
         break;
+    case REFERENCE_NULLS_UNKNOWN:
+        column->null_count = -1;
+        break;
     case REFERENCE_UNALIGNED:
         column->buffers[1] = (const char *)column->buffers[1] + 1;
         break;

@@ -14,6 +14,8 @@ enum reference_shape {
     REFERENCE_NULLS_MANY,    /* its null_count exceeds its length */
     REFERENCE_DATA_NONE,     /* its data slot is NULL */
     REFERENCE_BITMAP_NONE,   /* it has nulls and no bitmap */
+    REFERENCE_NULLS_UNKNOWN, /* it has no bitmap, and does not count its nulls
+                              */
     REFERENCE_UNALIGNED,     /* its data is at an odd address */
     REFERENCE_CHILDREN_NONE, /* children is NULL */
     REFERENCE_CHILD_NONE,    /* the pointer to a child is NULL */

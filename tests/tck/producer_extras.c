@@ -438,6 +438,7 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("DA-17", "home", FILLED, spoils, ARRAY_BOUND_TO_ADDRESS),
     M("DA-18", "changes", FILLED, spoils, ARRAY_CHANGES),
     M("DA-20", "many", FILLED, misshapes, REFERENCE_BUFFERS_MANY),
+    M("DA-22", "unknown", FILLED, misshapes, REFERENCE_NULLS_UNKNOWN),
     M("DA-26", "none", FILLED, misshapes, REFERENCE_WORDS_NONE),
     M("AT-06", "leaks", EXTRACT, leaks, 0),
     M("AT-09", "long", EXTRACT, dawdles, 0),

@@ -201,6 +201,13 @@ class Tck(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("weak    producer recommended_AH03_is_kept", out)
 
+    def test_what_is_only_recommended_of_a_required_clause_is_only_weak(self):
+        code, out, _ = self.tck(MUTANT, "--role", "producer", "--filter",
+                                "DA22", UVA_SUBJECT_MUTANT="DA-22.unknown")
+        self.assertEqual(code, 0)
+        self.assertIn("ok      producer required_DA22", out)
+        self.assertIn("weak    producer recommended_DA22_is_kept", out)
+
     # ---- results ---------------------------------------------------------
 
     def test_results_are_written_as_tap_and_junit(self):
