@@ -27,7 +27,6 @@
 struct given {
     struct uva_blocking_source options; /* owns its ctx */
     bool plain;                         /* the member `stream.plain` is used */
-    bool warned; /* later: about batches of another device type */
     union {
         struct ArrowDeviceArrayStream device; /* owns */
         struct ArrowArrayStream plain;        /* owns */
@@ -121,13 +120,12 @@ static int next_plain(struct given *g, struct ArrowDeviceArray *out)
 
 static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
 {
-    struct given *g = &b->given;
-    struct ArrowDeviceArrayStream *stream = &g->stream.device;
+    struct ArrowDeviceArrayStream *stream = &b->given.stream.device;
     int code = stream->get_next(stream, out);
 
-    if (code == 0 && uva_array_is_live(out) && !g->warned &&
+    if (code == 0 && uva_array_is_live(out) && !b->reader.worker.warned &&
         out->device_type != stream->device_type) {
-        g->warned = true;
+        b->reader.worker.warned = true;
         uva__rt_breach(b->reader.source.rt,
                        uva__label_text(b->reader.source.label), "DS-03",
                        "a batch is of another device type than its stream");

@@ -106,9 +106,10 @@ struct uva__reader {
         struct uva__list slots;      /* empty slots, taken in advance */
         uint64_t since_ns;           /* the job's begin */
         bool working;                /* counts as a running job */
-        bool inside;                 /* entered, as `interrupt` has it */
-        bool opened;                 /* ops->open has been called */
-        bool ended;                  /* there is no more to read */
+        bool warned; /* a batch of another device type was reported */
+        bool inside; /* entered, as `interrupt` has it */
+        bool opened; /* ops->open has been called */
+        bool ended;  /* there is no more to read */
     } worker;
 };
 

@@ -68,9 +68,9 @@ void uva__stage_quit(struct uva__stage *stage);
 
 /* An extraction has failed with `code`: once the reason is known, it becomes
  * the failure of the stage's source. That is the error of the producer above,
- * or the code alone if there is none, or if the error only states that the
- * stream ended without one: then the extraction failed before that. Clauses:
- * ER-12, ER-13. */
+ * or the code alone if there is none, or if that error only states that the
+ * producer released the handler without an end: then the extraction had failed
+ * before. Clauses: ER-12, ER-13. */
 void uva__stage_fail_extraction(struct uva__stage *stage, int code);
 
 /* Requests `n` more batches of the producer above, unless it has ended. */
