@@ -73,7 +73,9 @@ struct uva_workers_options {
     int32_t compute_nice;
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_executor executor;   /* zeroes: the library's own threads */
-    /* the first call on each new thread of the library; NULL: none */
+    /* the first call on each new thread of the library; NULL: none. Should be
+     * short: until it returns, no other thread of the lane is started or
+     * woken */
     void (*thread_begin)(void *ctx, enum uva_lane lane);
     /* the last call on each such thread; NULL: none */
     void (*thread_end)(void *ctx, enum uva_lane lane);
