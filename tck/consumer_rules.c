@@ -123,38 +123,26 @@ bool uva__consumer_rules_request(struct uva__scripted_producer *producer,
     return inside;
 }
 
-static bool consumer_rules_is_calm(void *ctx)
-{
-    struct uva__scripted_producer *producer = ctx;
-    bool is;
-
-    uva__lock_take(&producer->lock);
-    is = !producer->now.calling;
-    uva__lock_drop(&producer->lock);
-    return is;
-}
-
+/* The script waits while `fails_cancel` is set, so that no other callback can
+ * begin beside the on_error that is decided here. */
 bool uva__consumer_rules_cancel(struct uva__scripted_producer *producer,
                                 const struct ArrowAsyncProducer *self)
 {
-    bool snaps;
+    bool fails;
 
     uva__case_run_note(producer->run, "   cancel()");
     uva__lock_take(&producer->lock);
     check_call_locked(producer, self, "cancel");
     producer->now.inside++;
-    snaps = producer->now.snaps &&
-            !(producer->now.calling &&
-              pthread_equal(producer->now.calling_thread, pthread_self()));
+    fails = producer->now.fails_cancel && !producer->now.calling;
+    if (fails) {
+        producer->now.fails_cancel = false;
+        producer->now.cancel_failed = true;
+        producer->now.calling = true;
+        producer->now.calling_thread = pthread_self();
+    }
     uva__lock_drop(&producer->lock);
-    if (!snaps ||
-        uva__case_run_quiet(producer->run, consumer_rules_is_calm, producer))
-        return false;
-    uva__lock_take(&producer->lock);
-    snaps = !producer->now.calling && !producer->now.snapped;
-    producer->now.snapped |= snaps;
-    uva__lock_drop(&producer->lock);
-    return snaps;
+    return fails;
 }
 
 void uva__consumer_rules_count_cancel(struct uva__scripted_producer *producer)
@@ -243,19 +231,37 @@ bool uva__consumer_rules_is_cancelled(void *ctx)
     return is;
 }
 
-void uva__consumer_rules_snap(struct uva__scripted_producer *producer)
+void uva__consumer_rules_fail_cancel(struct uva__scripted_producer *producer)
 {
     uva__lock_take(&producer->lock);
-    producer->now.snaps = true;
+    producer->now.fails_cancel = true;
     uva__lock_drop(&producer->lock);
 }
 
-bool uva__consumer_rules_has_snapped(struct uva__scripted_producer *producer)
+static bool consumer_rules_is_calm(void *ctx)
+{
+    struct uva__scripted_producer *producer = ctx;
+    bool is;
+
+    uva__lock_take(&producer->lock);
+    is = !producer->now.calling;
+    uva__lock_drop(&producer->lock);
+    return is;
+}
+
+bool uva__consumer_rules_has_failed_cancel(
+    struct uva__scripted_producer *producer)
 {
     bool has;
 
+    uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
+                        producer, "a cancel");
     uva__lock_take(&producer->lock);
-    has = producer->now.snapped;
+    producer->now.fails_cancel = false;
+    has = producer->now.cancel_failed;
     uva__lock_drop(&producer->lock);
+    if (has)
+        uva__case_run_await(producer->run, consumer_rules_is_calm, producer,
+                            "the return of on_error");
     return has;
 }

@@ -44,10 +44,12 @@ bool uva__consumer_rules_goes_on(struct uva__scripted_producer *producer);
  * scripted producer's. */
 void uva__consumer_rules_listen(struct uva__scripted_producer *producer);
 
-/* The next cancel outside of callbacks calls on_error; returns whether it did.
- * Thread: the scripted producer's. */
-void uva__consumer_rules_snap(struct uva__scripted_producer *producer);
-bool uva__consumer_rules_has_snapped(struct uva__scripted_producer *producer);
+/* Has the next cancel call on_error, unless it comes in a callback. The second
+ * function waits for a cancel and ends that; it returns whether a cancel has
+ * called on_error, which has then returned. Thread: the scripted producer's. */
+void uva__consumer_rules_fail_cancel(struct uva__scripted_producer *producer);
+bool uva__consumer_rules_has_failed_cancel(
+    struct uva__scripted_producer *producer);
 
 /* For waits; `ctx` is a struct uva__scripted_producer. */
 bool uva__consumer_rules_is_cancelled(void *ctx);

@@ -201,14 +201,14 @@ static void object_request(struct ArrowAsyncProducer *self, int64_t n)
 static void object_cancel(struct ArrowAsyncProducer *self)
 {
     struct uva__scripted_producer *producer = self->private_data;
-    const bool snaps = uva__consumer_rules_cancel(producer, self);
+    const bool fails = uva__consumer_rules_cancel(producer, self);
 
-    if (snaps) { /* on this stack. Clauses: AP-13. */
+    if (fails) { /* on this stack. Clauses: AP-13. */
         uva__consumer_rules_back(producer);
         send_error(producer, "-125");
     }
     uva__consumer_rules_count_cancel(producer);
-    if (!snaps)
+    if (!fails)
         uva__consumer_rules_back(producer);
 }
 
@@ -280,16 +280,10 @@ static void sending_run(void *ctx)
     word_send(sending->producer, sending->word);
 }
 
-static void word_cancelled(struct uva__scripted_producer *producer,
-                           const char *word)
+static void word_cancelled_error(struct uva__scripted_producer *producer)
 {
-    const bool snaps = word_is(word, "cancelled-error");
-
-    if (snaps)
-        uva__consumer_rules_snap(producer);
-    uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
-                        producer, "a cancel");
-    if (snaps && !uva__consumer_rules_has_snapped(producer))
+    uva__consumer_rules_fail_cancel(producer);
+    if (!uva__consumer_rules_has_failed_cancel(producer))
         send_error(producer, "-125");
 }
 
@@ -306,8 +300,11 @@ static void word_play(struct uva__scripted_producer *producer, const char *word)
         producer->eager = true;
     else if (word_is(word, "unset"))
         producer->handler->producer = NULL;
-    else if (strncmp(word, "cancelled", 9) == 0)
-        word_cancelled(producer, word);
+    else if (word_is(word, "cancelled"))
+        uva__case_run_await(producer->run, uva__consumer_rules_is_cancelled,
+                            producer, "a cancel");
+    else if (word_is(word, "cancelled-error"))
+        word_cancelled_error(producer);
     else if (word_is(word, "listen"))
         uva__consumer_rules_listen(producer);
     else {

@@ -66,11 +66,11 @@ struct uva__scripted_producer {
         int64_t demand;    /* requested and not offered */
         int64_t requested; /* requested in total */
         int64_t cancels;
-        bool snaps;    /* the next cancel outside of callbacks is an error */
-        bool snapped;  /* it was */
-        bool met;      /* on_schema was called */
-        bool ended;    /* NULL or an error has returned */
-        bool released; /* release was entered */
+        bool fails_cancel;  /* the next cancel calls on_error */
+        bool cancel_failed; /* a cancel has done so */
+        bool met;           /* on_schema was called */
+        bool ended;         /* NULL or an error has returned */
+        bool released;      /* release was entered */
         bool refused;
         bool final;             /* inside on_error or release ... */
         pthread_t final_thread; /* ... on this thread */
