@@ -109,7 +109,7 @@ START_TEST(what_cannot_be_joined_is_refused)
     refused(&schema, &array, 2, 8, EMSGSIZE, "EMSGSIZE");
     array = column(2, 0);
     array.array.n_buffers = 1;
-    refused(&schema, &array, 1, 0, EINVAL, "");
+    refused(&schema, &array, 2, 0, EINVAL, ""); /* the first one decides */
     array = column(2, 0);
     array.device_type = ARROW_DEVICE_CUDA;
     refused(&schema, &array, 1, 0, ENOTSUP, "CPU");
