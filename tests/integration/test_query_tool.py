@@ -342,6 +342,16 @@ class HelpIsGiven(Query):
                 self.assertTrue(
                     result.stdout.startswith(b"Usage: uvarrow COMMAND"))
 
+    def test_the_version_is_that_of_the_header(self):
+        header = os.path.join(os.environ["UVA_TEST_SOURCE"],
+                              "include/uvarrow/base.h")
+        with open(header, encoding="utf-8") as file:
+            parts = re.findall(r"#define UVA_VERSION_[A-Z]+ (\d+)", file.read())
+        result = self.run_words("--version")
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        self.assertEqual(result.stdout.decode(),
+                         f"uvarrow {'.'.join(parts[:3])}\n")
+
     def test_help_on_a_command(self):
         for name in ("devices", "query", "stall", "tck"):
             for words in ([name, "--help"], [name, "-h"], ["help", name]):
