@@ -17,6 +17,8 @@ uva_limit(sim/planted 300
     "compiles sources and links the simulator once for each planted bug")
 uva_limit(fuzz/planted 180
     "compiles and fuzzes once for each planted bug; instrumented, so 900 s")
+uva_limit(model/test_written_off 180
+    "explores half a million schedules of a lane, and its planted faults")
 uva_limit(interop/conformance 180
     "runs the whole suite twice, and most cases of Arrow C++ end by waiting")
 uva_limit(scripts/tck_mutants 180

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage/ordered_waits.c, unchanged, between devices that complete the events of
+ * its batches and a loop that passes the batches on, stops, or reaches a time
+ * limit. No wake-up is lost, whatever `awaited` holds when a wait is over; the
+ * batches come in order; and each array is released once, and each count given
+ * back.
+ *
+ * Waits (device/event_wait.h) are replaced by what is between their threads:
+ * the exchange of `side`. The mutants replace that, or an access of the engine,
+ * through the linker (--wrap). */
+#include "stage/ordered_waits.h"
+
+#include <check.h>
+#include <errno.h>
+#include <string.h>
+
+#include "device/wait_error.h"
+#include "model/explore.h"
+#include "uvarrow/arrow.h"
+
+enum { BATCHES = 2, ARENA = 1024 };
+
+enum mutant {
+    NONE,
+    MARKS_BY_A_STORE,
+    POLLS_ONLY_BEFORE_IT_MARKS,
+    MARKS_THE_FIRST_ONE_ALONE,
+    WAKES_BEFORE_IT_IS_OVER,
+    COMPLETES_BY_A_STORE,
+    ABANDONS_WHAT_IS_OVER
+};
+
+enum kind { PASSES, STOPS, LIMITS };
+
+static struct {
+    struct uva__rt rt;
+    struct uva__meter meter;
+    struct uva__source above_source;
+    struct uva__producer above, producer;
+    struct uva__ordered_waits waits;
+    struct uva_watch watches[BATCHES];
+    struct uva__task slot;
+    struct uva__atomic64 posted; /* 1: the loop is woken */
+    uint64_t begun, requested;   /* batches that have come; requested of them */
+    uint64_t taken;              /* batches passed on */
+    uint64_t arrays;             /* arrays that are not released */
+    uint64_t freed;              /* waits freed */
+    int64_t refs, jobs;
+    bool unseen; /* of a mutant */
+    struct explore_arena arena;
+    _Alignas(64) char bytes[ARENA];
+} world;
+
+static enum mutant mutant; /* mutant of the case */
+static enum kind kind;     /* of the case */
+
+/* ---- what surrounds it -------------------------------------------------- */
+
+void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
+                     const struct uva__wakeup_ops *wakeup_ops,
+                     struct uva__producer *above)
+{
+    (void)stage;
+    (void)ops;
+    (void)wakeup_ops;
+    (void)above;
+}
+
+void uva__stage_free(struct uva__wakeup *wakeup)
+{
+    (void)wakeup;
+    sim_fail("the stage is freed");
+}
+
+struct uva__devices *uva__devices_acquire(struct uva__devices *devices)
+{
+    return devices;
+}
+
+void uva__devices_release(struct uva__devices *devices)
+{
+    (void)devices;
+}
+
+void uva__producer_run(struct uva__producer *producer)
+{
+    (void)producer;
+}
+
+void uva__task_drop(struct ArrowAsyncTask *task)
+{
+    (void)task;
+    sim_fail("a task is dropped");
+}
+
+void uva__stage_acquire(struct uva__stage *stage)
+{
+    (void)stage;
+    world.refs++;
+}
+
+void uva__stage_release(struct uva__stage *stage)
+{
+    (void)stage;
+    world.refs--;
+}
+
+struct uva__stage *uva__stage_of(struct uva__source *source)
+{
+    return uva__container_of(source, struct uva__stage, source);
+}
+
+void uva__stage_request(struct uva__stage *stage, int64_t n)
+{
+    (void)stage;
+    world.requested += (uint64_t)n;
+}
+
+void uva__stage_stop(struct uva__source *source)
+{
+    source->stopped = true;
+}
+
+void uva__stage_fail_extraction(struct uva__stage *stage, int code)
+{
+    (void)stage;
+    (void)code;
+    sim_fail("an extraction failed");
+}
+
+bool uva__rt_job_begin(struct uva__rt *rt)
+{
+    (void)rt;
+    world.jobs++;
+    return true;
+}
+
+void uva__rt_job_end(struct uva__rt *rt)
+{
+    (void)rt;
+    world.jobs--;
+}
+
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+{
+    (void)rt;
+    (void)wakeup;
+    uva__atomic64_exchange(&world.posted, 1);
+    return false;
+}
+
+void uva__producer_wake(struct uva__producer *producer)
+{
+    (void)producer;
+}
+
+struct uva__task *uva__producer_take_task(struct uva__producer *producer)
+{
+    (void)producer;
+    return &world.slot;
+}
+
+int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
+{
+    return (int64_t)(uintptr_t)task->private_data;
+}
+
+int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
+{
+    (void)task;
+    return 1;
+}
+
+/* The next stage takes the array. */
+void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
+                          const char *room)
+{
+    (void)task;
+    (void)room;
+    if (entry->info.ordinal != (int64_t)world.taken++)
+        sim_fail("the batches change places");
+    if (entry->code != 0)
+        sim_fail("a batch that failed is passed on");
+    if (world.watches[entry->info.ordinal].side.value != UVA__EVENT_WAIT_OVER)
+        sim_fail("a batch is passed on that is not ready");
+    uva_array_release(&entry->array);
+}
+
+void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer, int64_t ms)
+{
+    (void)rt;
+    (void)ms;
+    timer->running = true;
+}
+
+void uva__timer_stop(struct uva__rt *rt, struct uva__timer *timer)
+{
+    (void)rt;
+    timer->running = false;
+}
+
+int uva__wait_error_timeout(const struct uva_watch *watch, int64_t timeout_ms,
+                            struct uva_error *error)
+{
+    (void)watch;
+    (void)timeout_ms;
+    error->code = ETIMEDOUT;
+    return ETIMEDOUT;
+}
+
+uint64_t __wrap_uva__clock_ns(void);
+
+uint64_t __wrap_uva__clock_ns(void)
+{
+    return sim_now_ns();
+}
+
+/* There is no budget, and no trace. */
+void uva__share_set_held(struct uva__share *share, int64_t batches,
+                         int64_t bytes)
+{
+    (void)share;
+    (void)batches;
+    (void)bytes;
+}
+
+void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
+                           int64_t bytes)
+{
+    (void)meter;
+    (void)batches;
+    (void)bytes;
+}
+
+void uva__meter_wait(const struct uva__meter *meter, const char *name,
+                     int64_t ordinal, uint64_t since_ns)
+{
+    (void)meter;
+    (void)name;
+    (void)ordinal;
+    (void)since_ns;
+}
+
+void uva__meter_note_wakeup(struct uva__meter *meter)
+{
+    (void)meter;
+}
+
+/* ---- waits -------------------------------------------------------------- */
+
+int uva__event_wait_new(struct uva__devices *devices,
+                        const struct uva_device_event *event,
+                        void (*over)(struct uva_watch *watch), void *client,
+                        struct uva_watch **out)
+{
+    struct uva_watch *watch = event->sync_event;
+
+    (void)devices;
+    watch->over = over;
+    watch->client = client;
+    watch->refs.value = 1;
+    *out = watch;
+    return 0;
+}
+
+void uva__event_wait_release(struct uva_watch *watch)
+{
+    if (uva__atomic64_sub(&watch->refs, 1) != 1)
+        return;
+    uva_array_release(&watch->left);
+    world.freed++;
+}
+
+int uva__event_wait_outcome(struct uva_watch *watch, struct uva_error *error)
+{
+    (void)watch;
+    return error->code = 0;
+}
+
+/* On a device's thread: the event is complete. */
+static void device_run(void *arg)
+{
+    struct uva_watch *watch = arg;
+    bool wanted = true;
+
+    if (mutant == WAKES_BEFORE_IT_IS_OVER) {
+        watch->over(watch);
+        uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER);
+    } else if (mutant == COMPLETES_BY_A_STORE) {
+        uva__atomic64_store(&watch->side, UVA__EVENT_WAIT_OVER);
+        watch->over(watch);
+    } else {
+        wanted = uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER) !=
+                 UVA__EVENT_WAIT_ABANDONED;
+        if (wanted)
+            watch->over(watch);
+    }
+    uva__event_wait_release(watch);
+}
+
+void uva__event_wait_begin(struct uva_watch *watch)
+{
+    uva__atomic64_add(&watch->refs, 1);
+    sim_spawn("device", device_run, watch);
+}
+
+bool uva__event_wait_abandon(struct uva_watch *watch,
+                             struct ArrowDeviceArray *array)
+{
+    uint64_t pending = UVA__EVENT_WAIT_PENDING;
+
+    if (!uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_ABANDONED) &&
+        mutant != ABANDONS_WHAT_IS_OVER)
+        return false;
+    uva_array_move(array, &watch->left);
+    uva__event_wait_release(watch);
+    return true;
+}
+
+/* ---- mutants ------------------------------------------------------------ */
+
+uint64_t __real_sim_load(const void *word, size_t size);
+uint64_t __wrap_sim_load(const void *word, size_t size);
+uint64_t __real_sim_exchange(void *word, size_t size, uint64_t value);
+uint64_t __wrap_sim_exchange(void *word, size_t size, uint64_t value);
+uint64_t __real_sim_or(void *word, size_t size, uint64_t bits);
+uint64_t __wrap_sim_or(void *word, size_t size, uint64_t bits);
+
+uint64_t __wrap_sim_exchange(void *word, size_t size, uint64_t value)
+{
+    const bool marks = word == &world.waits.awaited;
+
+    if (marks && mutant == MARKS_THE_FIRST_ONE_ALONE &&
+        world.waits.awaited.value != 0)
+        return 0;
+    if (marks && mutant == MARKS_BY_A_STORE) {
+        sim_store(word, size, value);
+        return 0;
+    }
+    if (marks && mutant == POLLS_ONLY_BEFORE_IT_MARKS)
+        world.unseen = true;
+    return __real_sim_exchange(word, size, value);
+}
+
+uint64_t __wrap_sim_load(const void *word, size_t size)
+{
+    if (!world.unseen)
+        return __real_sim_load(word, size);
+    world.unseen = false;
+    return UVA__EVENT_WAIT_PENDING;
+}
+
+/* The read of the mark: only it changes nothing. */
+uint64_t __wrap_sim_or(void *word, size_t size, uint64_t bits)
+{
+    return bits == 0 && mutant == COMPLETES_BY_A_STORE
+               ? __real_sim_load(word, size)
+               : __real_sim_or(word, size, bits);
+}
+
+/* ---- the stage ---------------------------------------------------------- */
+
+static void batch_begin(struct uva__ordered_waits *waits,
+                        struct uva__pending_batch *wait)
+{
+    const struct uva_device_event event = {wait->batch.array.device_type,
+                                           wait->batch.array.device_id,
+                                           wait->batch.array.sync_event};
+
+    uva__pending_batch_watch(waits, wait, &event, NULL);
+}
+
+static void batch_over(struct uva__ordered_waits *waits,
+                       struct uva__pending_batch *wait,
+                       const struct uva_error *error)
+{
+    (void)waits;
+    (void)wait;
+    (void)error;
+}
+
+static void array_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+    world.arrays--;
+}
+
+static int batch_extract(struct ArrowAsyncTask *task,
+                         struct ArrowDeviceArray *out)
+{
+    memset(out, 0, sizeof(*out));
+    out->array.release = array_release;
+    out->device_id = -1;
+    out->device_type = ARROW_DEVICE_CUDA;
+    out->sync_event = &world.watches[(uintptr_t)task->private_data];
+    world.arrays++;
+    return 0;
+}
+
+/* ---- the loop ----------------------------------------------------------- */
+
+static bool loop_is_woken(void *arg)
+{
+    (void)arg;
+    return uva__atomic64_load(&world.posted) != 0;
+}
+
+/* What has been requested comes, and then the end. Returns whether any came. */
+static bool loop_feed(void)
+{
+    const uint64_t before = world.begun;
+
+    while (world.begun < BATCHES && world.begun < world.requested) {
+        struct ArrowAsyncTask task = {.extract_data = batch_extract,
+                                      .private_data =
+                                          (void *)(uintptr_t)world.begun++};
+
+        uva__ordered_waits_task(&world.waits.stage, &task, NULL);
+    }
+    world.waits.stage.ended = world.begun == BATCHES;
+    return world.begun > before;
+}
+
+/* Pulls until nothing new comes. Returns whether the stream goes on. */
+static bool loop_pull(void)
+{
+    struct uva__source *source = &world.waits.stage.source;
+
+    do {
+        uva__ordered_waits_pull(source, BATCHES);
+        while (source->ready > 0)
+            (void)uva__ordered_waits_take(source);
+    } while (loop_feed());
+    return source->failure.code == 0 && !source->ended;
+}
+
+static void loop_expire(void)
+{
+    struct uva__timer *timer = &world.waits.loop.timer;
+
+    if (!timer->running)
+        return;
+    timer->running = false;
+    timer->fire(timer);
+}
+
+static void loop_run(void *arg)
+{
+    bool more = loop_pull();
+
+    if (more && kind == LIMITS) {
+        loop_expire();
+        more = loop_pull();
+    }
+    while (more && kind != STOPS) {
+        sim_wait(loop_is_woken, arg);
+        uva__atomic64_exchange(&world.posted, 0);
+        more = loop_pull();
+    }
+    uva__ordered_waits_stop(&world.waits.stage.source);
+}
+
+static void first(void *arg)
+{
+    sim_spawn("loop", loop_run, arg);
+}
+
+/* ---- test programs ------------------------------------------------------ */
+
+static void prepare(void)
+{
+    static const struct uva__ordered_waits_ops ops = {batch_begin, batch_over,
+                                                      NULL};
+    struct uva__stage *stage = &world.waits.stage;
+
+    world.arena = (struct explore_arena){.bytes = world.bytes,
+                                         .size = sizeof(world.bytes)};
+    world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
+                                                .dealloc = explore_dealloc,
+                                                .ctx = &world.arena};
+    world.meter.point.rt = &world.rt;
+    stage->source.rt = &world.rt;
+    stage->source.meter = &world.meter;
+    stage->source.producer = &world.producer;
+    stage->source.schema_known = true;
+    world.above.source = &world.above_source;
+    world.waits.window = (struct uva_window){
+        .batches = BATCHES, .refill = BATCHES - 1, .bytes = 1 << 20};
+    world.waits.timeout_ms = kind == LIMITS;
+    uva__ordered_waits_init(&world.waits, NULL, &ops, &world.above, NULL);
+}
+
+static const char *wrong(void)
+{
+    const int failed = world.waits.stage.source.failure.code;
+
+    if (kind == PASSES && world.taken != BATCHES)
+        return "a batch is lost";
+    if (failed != 0 && (kind != LIMITS || failed != ETIMEDOUT))
+        return "the stream fails";
+    if (world.arrays != 0)
+        return "an array is not released";
+    if (world.freed != world.begun)
+        return "a wait is not freed";
+    return world.refs == 0 && world.jobs == 0 ? NULL : "a count is not back";
+}
+
+static struct explore_kernel kernel = {
+    .memory = &world,
+    .size = sizeof(world),
+    .prepare = prepare,
+    .first = first,
+    .wrong = wrong,
+};
+
+static const struct explore_kernel *kernel_of(enum kind of)
+{
+    static const char *const names[] = {"ordered waits",
+                                        "ordered waits, a stop",
+                                        "ordered waits, a time limit"};
+
+    kind = of;
+    kernel.name = names[of];
+    return &kernel;
+}
+
+START_TEST(no_wake_up_is_lost_and_everything_is_given_back)
+{
+    explore_holds(kernel_of(PASSES));
+    explore_holds(kernel_of(STOPS));
+    explore_holds(kernel_of(LIMITS));
+}
+END_TEST
+
+static const struct {
+    enum mutant mutant;
+    enum kind kind;
+    const char *what;
+} mutants[] = {
+    {MARKS_BY_A_STORE, PASSES, "the mark is stored"},
+    {POLLS_ONLY_BEFORE_IT_MARKS, PASSES, "it polls only before it marks"},
+    {MARKS_THE_FIRST_ONE_ALONE, PASSES, "only the first wait is marked"},
+    {WAKES_BEFORE_IT_IS_OVER, PASSES, "the device looks before it is over"},
+    {COMPLETES_BY_A_STORE, PASSES, "the device stores and loads"},
+    {ABANDONS_WHAT_IS_OVER, STOPS, "a wait that is over is abandoned"},
+    {ABANDONS_WHAT_IS_OVER, LIMITS, "a wait that is over is abandoned"},
+};
+
+START_TEST(its_mutants_are_found)
+{
+    for (size_t i = 0; i < sizeof(mutants) / sizeof(*mutants); i++) {
+        mutant = mutants[i].mutant;
+        explore_finds(kernel_of(mutants[i].kind), mutants[i].what);
+    }
+    mutant = NONE;
+}
+END_TEST
+
+int main(void)
+{
+    return explore_main("ordered waits",
+                        no_wake_up_is_lost_and_everything_is_given_back,
+                        its_mutants_are_found, NULL);
+}
