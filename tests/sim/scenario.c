@@ -26,6 +26,7 @@
 #include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
+#include "sim/vulkan_peer.h"
 
 enum { CHAINS = 2 };
 
@@ -92,6 +93,7 @@ static void draw_mishaps(void)
 static void draw_devices(void)
 {
     device_stages_begin();
+    vulkan_begin();
     scenario.devices = peers_chance(1, 2);
     if (scenario.devices)
         device_begin(peers_chance(1, 2));
@@ -257,6 +259,13 @@ static void outsider(void *arg)
     scenario.meddlers--;
 }
 
+static void vulkan_program(void *arg)
+{
+    meddle_soon();
+    vulkan_use(arg);
+    scenario.meddlers--;
+}
+
 static void outsiders_spawn(void)
 {
     for (int i = 0; i < scenario.runtimes_used; i++)
@@ -264,6 +273,10 @@ static void outsiders_spawn(void)
             peers_chance(1, 4)) {
             scenario.meddlers++;
             peers_spawn("outsider", outsider, scenario.runtimes[i]);
+            if (!vulkan_draw())
+                continue;
+            scenario.meddlers++;
+            peers_spawn("vulkan program", vulkan_program, scenario.runtimes[i]);
         }
 }
 
@@ -422,7 +435,7 @@ static bool chains_take_time(void)
     for (int i = 0; i < scenario.chains_used; i++)
         if (scenario.chains[i].expectation.delays)
             return true;
-    return scenario.devices && device_takes_time();
+    return vulkan_is_used() || (scenario.devices && device_takes_time());
 }
 
 static void chains_await(void)
@@ -532,6 +545,7 @@ static void check_books(void *arg)
     if (scenario.devices)
         device_check();
     device_stages_check();
+    vulkan_check();
     adbc_check();
     hosts_check();
     fake_files_check();
