@@ -29,9 +29,11 @@ static inline void uva__counter_set(struct uva__counter *counter, int64_t value)
     atomic_store_explicit(&counter->value, value, memory_order_relaxed);
 }
 
+/* Wraps, as the atomic addition below does: peers may claim any number. */
 static inline void uva__counter_add(struct uva__counter *counter, int64_t n)
 {
-    uva__counter_set(counter, uva__counter_get(counter) + n);
+    uva__counter_set(
+        counter, (int64_t)((uint64_t)uva__counter_get(counter) + (uint64_t)n));
 }
 
 /* Thread: any, if all threads that write it use these two. */
