@@ -102,6 +102,7 @@ MAY = {
                        "<uvarrow/io.h>", "<uvarrow/adbc.h>", "<uv.h>"],
     "tests/fuzz/": ["uvarrow/", *LAYERS, "support/", "fuzz/", "<uv.h>"],
     "tests/fuzz/fixture_sim.c": ["uvarrow/", "fuzz/", "sim/"],
+    "tests/fuzz/fuzz_options.c": ["uvarrow/", "fuzz/", "options.h"],
     "tests/programs/": ["uvarrow/", "support/gpu_program.h", "support/world.h",
                         "adbc_draft.h", "<uv.h>"],
     "tests/sim/": ["uvarrow/", *LAYERS, "sim/", "support/", "<uv.h>",
