@@ -5,6 +5,7 @@
  * sync_event is a cl_event *.
  *
  * Clauses: EV-06. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -71,12 +72,11 @@ static int opencl_load(void *ctx, const char *path, void **state,
     return code;
 }
 
+/* All copies have ended, and released their queues. */
 static void opencl_unload(void *state)
 {
-    struct uva__opencl *opencl = state;
-
-    uva__opencl_forget(opencl);
-    free(opencl);
+    assert(((struct uva__opencl *)state)->own.queues == NULL);
+    free(state);
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -136,19 +136,20 @@ static void opencl_settle(void *state, struct uva_watch *watch)
 
 /* ---- queues ------------------------------------------------------------- */
 
-/* Gives the event as arrays have it: a pointer to the handle. */
 static int opencl_record(void *state, const struct uva_device_event *device,
                          void *device_stream, void **event_out,
                          struct uva_error *error)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-    uva__cl_event *box = malloc(sizeof(*box));
+    struct uva__opencl_event *box = malloc(sizeof(*box));
     uva__cl_int status;
 
     (void)device;
     if (box == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
-    status = cl->clEnqueueMarkerWithWaitList(device_stream, 0, NULL, box);
+    box->queue = NULL;
+    status =
+        cl->clEnqueueMarkerWithWaitList(device_stream, 0, NULL, &box->handle);
     if (status != 0) {
         free(box);
         return uva__opencl_failed(error, "clEnqueueMarkerWithWaitList", status);

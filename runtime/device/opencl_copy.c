@@ -10,77 +10,18 @@
 
 #include "arrow/vendor_error.h"
 
-enum { DEVICES_MOST = 64 }; /* of one context */
-
 /* ---- queues ------------------------------------------------------------- */
 
-static int queues_make(struct uva__opencl *opencl, uva__cl_context context,
-                       uva__cl_queue *out, struct uva_error *error)
+/* The queue of a copy: the program's, or one of ours. */
+struct queue_use {
+    uva__cl_queue handle;
+    struct uva__opencl_queue *ours; /* uses; NULL: it is the program's */
+};
+
+static void queue_end(struct uva__opencl *opencl, const struct queue_use *queue)
 {
-    struct uva__opencl_queues *queues = calloc(1, sizeof(*queues));
-    uva__cl_device devices[DEVICES_MOST] = {NULL};
-    uva__cl_int status;
-
-    if (queues == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for a queue");
-    status = opencl->cl.clGetContextInfo(context, UVA__CL_CONTEXT_DEVICES,
-                                         sizeof(devices), devices, NULL);
-    if (status != 0) {
-        free(queues);
-        return uva__opencl_failed(error, "clGetContextInfo", status);
-    }
-    queues->queue =
-        opencl->cl.clCreateCommandQueue(context, devices[0], 0, &status);
-    if (status != 0) {
-        free(queues);
-        return uva__opencl_failed(error, "clCreateCommandQueue", status);
-    }
-    queues->context = context;
-    queues->before = opencl->own.queues;
-    opencl->own.queues = queues;
-    *out = queues->queue;
-    return 0;
-}
-
-/* Finds our queue for a context, or makes it. */
-static int queues_find(struct uva__opencl *opencl, uva__cl_context context,
-                       uva__cl_queue *out, struct uva_error *error)
-{
-    const struct uva__opencl_queues *queues = opencl->own.queues;
-
-    while (queues != NULL && queues->context != context)
-        queues = queues->before;
-    if (queues == NULL)
-        return queues_make(opencl, context, out, error);
-    *out = queues->queue;
-    return 0;
-}
-
-/* Drops a queue of ours that may have a command which never ends: the next copy
- * uses a new one. A queue of the program's is left as it is. */
-static void queues_forget(struct uva__opencl *opencl, uva__cl_queue queue)
-{
-    struct uva__opencl_queues **at = &opencl->own.queues, *found;
-
-    while (*at != NULL && (*at)->queue != queue)
-        at = &(*at)->before;
-    found = *at;
-    if (found == NULL)
-        return;
-    *at = found->before;
-    (void)opencl->cl.clReleaseCommandQueue(queue);
-    free(found);
-}
-
-void uva__opencl_forget(struct uva__opencl *opencl)
-{
-    struct uva__opencl_queues *queues = opencl->own.queues, *before;
-
-    for (; queues != NULL; queues = before) {
-        before = queues->before;
-        (void)opencl->cl.clReleaseCommandQueue(queues->queue);
-        free(queues);
-    }
+    if (queue->ours != NULL)
+        uva__opencl_queue_drop(opencl, queue->ours);
 }
 
 /* The program's handles for a device, while they are in use: a detach waits for
@@ -123,14 +64,15 @@ static int context_missing(struct uva_error *error, const char *call)
  * program has to attach a context or queue. */
 static int queue_find(struct uva__opencl *opencl,
                       const struct uva_opencl_device *native,
-                      uva__cl_mem memory, uva__cl_queue *out,
+                      uva__cl_mem memory, struct queue_use *out,
                       struct uva_error *error)
 {
     uva__cl_context context = native->context;
     uva__cl_int status;
+    int code;
 
-    *out = native->queue;
-    if (*out != NULL)
+    out->handle = native->queue;
+    if (out->handle != NULL)
         return 0;
     if (native->svm && context == NULL)
         return context_missing(error, "clEnqueueSVMMemcpy");
@@ -140,7 +82,10 @@ static int queue_find(struct uva__opencl *opencl,
         if (status != 0)
             return uva__opencl_failed(error, "clGetMemObjectInfo", status);
     }
-    return queues_find(opencl, context, out, error);
+    code = uva__opencl_queue_use(opencl, context, &out->ours, error);
+    if (code == 0)
+        out->handle = out->ours->queue;
+    return code;
 }
 
 /* ---- copies ------------------------------------------------------------- */
@@ -185,12 +130,12 @@ static int copy_check(struct uva__opencl *opencl,
     return code == EAGAIN ? 0 : code;
 }
 
-/* Gives an event as arrays have it: a pointer to the handle. */
-static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
+/* Without `event_out` no event is made. */
+static int copy_begin(struct uva__opencl *opencl, const struct queue_use *queue,
                       const struct uva_device_copy *copy, bool svm,
                       void **event_out, struct uva_error *error)
 {
-    uva__cl_event *box = NULL;
+    struct uva__opencl_event *box = NULL;
     uva__cl_int status;
 
     if (event_out != NULL) {
@@ -198,21 +143,28 @@ static int copy_begin(struct uva__opencl *opencl, uva__cl_queue queue,
         if (box == NULL)
             return uva_error_set(error, ENOMEM, "no memory for an event");
     }
-    status = copy_enqueue(opencl, queue, copy, svm, box);
+    status = copy_enqueue(opencl, queue->handle, copy, svm,
+                          box != NULL ? &box->handle : NULL);
     if (status != 0) {
         free(box);
         return uva__opencl_failed(error, copy_call(copy, svm), status);
     }
-    (void)opencl->cl.clFlush(queue);
-    if (event_out != NULL)
-        *event_out = box;
+    (void)opencl->cl.clFlush(queue->handle);
+    if (box == NULL)
+        return 0;
+    box->queue = queue->ours;
+    if (box->queue != NULL)
+        box->queue->uses++;
+    *event_out = box;
     return 0;
 }
 
 /* Queries the event once more after the copy was queued: it may have failed in
  * between, and then the copy never runs. An event that is not known to have
- * failed may still let the copy run. */
-static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
+ * failed may still let the copy run. A queue of the program's is left as it is.
+ */
+static int copy_behind(struct uva__opencl *opencl,
+                       const struct queue_use *queue,
                        const struct uva_device_copy *copy, bool svm,
                        void **event_out, struct uva_error *error)
 {
@@ -225,7 +177,8 @@ static int copy_behind(struct uva__opencl *opencl, uva__cl_queue queue,
         return code;
     if (event_out != NULL)
         uva__opencl_event_free(opencl, *event_out);
-    queues_forget(opencl, queue);
+    if (queue->ours != NULL)
+        uva__opencl_queue_forget(opencl, queue->ours);
     return uva__opencl_query(opencl, &copy->after, error);
 }
 
@@ -236,15 +189,18 @@ static int copy_with(struct uva__opencl *opencl,
 {
     void *const memory =
         copy->to_device ? copy->target : (void *)(uintptr_t)copy->source;
-    uva__cl_queue queue;
-    int code = queue_find(opencl, native, memory, &queue, error);
+    struct queue_use queue = {0};
+    int code;
 
-    if (code != 0)
-        return code;
     if (native->svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
         return uva_error_set(error, ENOTSUP,
                              "OpenCL: the library has no clEnqueueSVMMemcpy");
-    return copy_behind(opencl, queue, copy, native->svm, event_out, error);
+    code = queue_find(opencl, native, memory, &queue, error);
+    if (code != 0)
+        return code;
+    code = copy_behind(opencl, &queue, copy, native->svm, event_out, error);
+    queue_end(opencl, &queue);
+    return code;
 }
 
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,

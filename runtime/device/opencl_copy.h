@@ -3,7 +3,7 @@
 #ifndef UVA_DEVICE_OPENCL_COPY_H
 #define UVA_DEVICE_OPENCL_COPY_H
 
-#include "device/opencl_event.h"
+#include "device/opencl_queue.h"
 
 /* Functions of struct uva_device_ops, which describes them. Thread: the device
  * thread. */
@@ -16,8 +16,5 @@ void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,
 
 /* For struct uva__vendor_info. Thread: the device thread. */
 int uva__opencl_alloc_failed(void *state, struct uva_error *error);
-
-/* Releases the queues. Thread: the device thread. */
-void uva__opencl_forget(struct uva__opencl *opencl);
 
 #endif

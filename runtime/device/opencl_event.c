@@ -5,7 +5,6 @@
 #include "device/opencl_event.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "arrow/vendor_error.h"
 #include "device/shared_library.h"
@@ -85,12 +84,4 @@ bool uva__opencl_has_failed(struct uva__opencl *opencl,
     if (status != UVA__CL_COMPLETE)
         return status < UVA__CL_COMPLETE;
     return cl->clWaitForEvents(1, &handle) == UVA__CL_EVENT_FAILED;
-}
-
-void uva__opencl_event_free(void *state, void *event)
-{
-    struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-
-    (void)cl->clReleaseEvent(*(uva__cl_event *)event);
-    free(event);
 }

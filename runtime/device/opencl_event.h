@@ -8,11 +8,20 @@
 
 #define UVA__OPENCL_VENDOR "opencl"
 
-/* A queue of ours for copies in one context, which it keeps alive. */
-struct uva__opencl_queues {
-    struct uva__opencl_queues *before; /* owns */
-    uva__cl_context context;           /* borrows: of the queue */
-    uva__cl_queue queue;               /* owns */
+/* A queue of ours for copies in one context. It keeps the context alive, so it
+ * is released when no copy uses it. */
+struct uva__opencl_queue {
+    struct uva__opencl_queue *before; /* the one made before it */
+    uva__cl_context context;          /* borrows: of the queue */
+    uva__cl_queue queue;              /* owns */
+    uint64_t uses; /* one while a copy is begun, and one for each event of a
+                      copy that was not freed */
+};
+
+/* An event as arrays have it: a pointer to its first member. */
+struct uva__opencl_event {
+    uva__cl_event handle;            /* owns */
+    struct uva__opencl_queue *queue; /* uses: of the copy; or NULL */
 };
 
 /* A buffer of ours in shared virtual memory. It is freed with its own context,
@@ -28,9 +37,9 @@ enum { UVA__OPENCL_BUCKETS = 64 };
 /* The state of the table. */
 struct uva__opencl {
     struct uva__cl cl;
-    struct uva__native_handles *attached;  /* borrows */
-    struct {                               /* the device thread's alone */
-        struct uva__opencl_queues *queues; /* owns */
+    struct uva__native_handles *attached; /* borrows */
+    struct {                              /* the device thread's alone */
+        struct uva__opencl_queue *queues; /* owns: those in use */
         struct uva__opencl_block *blocks[UVA__OPENCL_BUCKETS]; /* owns: hashed
                                                                   by address */
         struct uva_error no_memory; /* why alloc gave NULL */
@@ -47,9 +56,8 @@ int uva__opencl_failed(struct uva_error *error, const char *call,
 bool uva__opencl_has_failed(struct uva__opencl *opencl,
                             const struct uva_device_event *event);
 
-/* Functions of struct uva_device_ops, which describes them. Thread: any. */
+/* Of struct uva_device_ops, which describes it. Thread: any. */
 int uva__opencl_query(void *state, const struct uva_device_event *event,
                       struct uva_error *error);
-void uva__opencl_event_free(void *state, void *event);
 
 #endif

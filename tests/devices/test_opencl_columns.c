@@ -466,6 +466,43 @@ START_TEST(a_context_may_have_several_devices)
 }
 END_TEST
 
+/* Drivers release what a command has used some time after its end. */
+static void context_await_last(cl_context context)
+{
+    cl_uint count = 0;
+
+    while (count != 1) {
+        ck_assert_int_eq(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT,
+                                          sizeof(count), &count, NULL),
+                         0);
+        sched_yield();
+    }
+}
+
+START_TEST(contexts_that_were_copied_from_are_let_go)
+{
+    struct opencl_device others[BATCHES];
+
+    set_up();
+    for (int k = 0; k < BATCHES; k++) {
+        opencl_device_open(&others[k]);
+        columns_make(&cl.given[k], &others[k], cl.values[k]);
+    }
+    make_stream(BATCHES);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_run(&f);
+    ck_assert_int_eq(f.got.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(f.got.batches, BATCHES);
+    for (int k = 0; k < BATCHES; k++) {
+        columns_free(&cl.given[k]);
+        cl.given[k] = (struct columns){0};
+        clReleaseCommandQueue(others[k].queue);
+        context_await_last(others[k].context);
+        clReleaseContext(others[k].context);
+    }
+}
+END_TEST
+
 /* ---- failures ----------------------------------------------------------- */
 
 static void expect_failure(int code)
@@ -580,6 +617,7 @@ static void add_cases(TCase *tc)
     tcase_add_loop_test(tc, what_was_copied_to_a_device_outlives_its_detaching,
                         0, 2);
     suite_add(tc, a_context_may_have_several_devices,
+              contexts_that_were_copied_from_are_let_go,
               shared_virtual_memory_needs_a_context,
               a_device_that_nobody_attached_gives_no_memory,
               an_event_of_another_context_is_refused_by_the_platform, NULL);

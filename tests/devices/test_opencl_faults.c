@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/opencl_event.h"
 #include "devices/faulty_opencl.h"
 #include "devices/opencl_device.h"
 #include "support/check_suite.h"
@@ -247,11 +248,14 @@ END_TEST
 
 START_TEST(a_recording_without_memory_leaves_the_array_as_it_was)
 {
+    struct uva_device_info info;
     struct uva_error error;
 
     set_up(1);
     make_array();
-    faulty_libc_only(sizeof(cl_event));
+    ck_assert_int_eq(
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_OPENCL, &info), 0);
+    faulty_libc_only(sizeof(struct uva__opencl_event));
     faulty_libc_fail(1);
     ck_assert_int_eq(
         uva_array_record(f.loop.runtime, &s.array, s.devices[0].queue, &error),
