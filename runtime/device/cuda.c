@@ -49,6 +49,8 @@ static const struct uva__symbol cuda_own[] = {
     OWN(cuDevicePrimaryCtxGetState, "", false),
     OWN(cuDevicePrimaryCtxRetain, "", false),
     OWN(cuDevicePrimaryCtxRelease, "_v2", false),
+    OWN(cuCtxGetCurrent, "", false),
+    OWN(cuCtxGetDevice, "", false),
     OWN(cuCtxPushCurrent, "_v2", false),
     OWN(cuCtxPopCurrent, "_v2", false),
     OWN(cuMemAlloc, "_v2", false),
@@ -103,15 +105,45 @@ static int primary_find(struct uva__gpu *gpu, int64_t device_id,
 
 /* An array in pinned memory may have no device id. */
 static int cuda_context_find(struct uva__gpu *gpu, int64_t device_id,
-                             uva__gpu_stream stream,
                              struct uva__gpu_context *out,
                              struct uva_error *error)
+{
+    return primary_find(gpu, device_id < 0 ? 0 : device_id, out, error);
+}
+
+/* A default stream is that of the context which is current on this thread, as
+ * it is for all other calls of the program's. The device thread has none, and a
+ * thread may have that of another device: then the primary context is meant,
+ * which the CUDA runtime would use. */
+static int default_find(struct uva__gpu *gpu, int64_t device_id,
+                        struct uva__gpu_context *out, struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    int code = cu->cuCtxGetCurrent(&out->handle);
+    int device = -1;
+
+    if (code != 0)
+        return uva__gpu_failed(gpu, "cuCtxGetCurrent", code, error);
+    if (out->handle == NULL)
+        return cuda_context_find(gpu, device_id, out, error);
+    code = cu->cuCtxGetDevice(&device);
+    if (code != 0)
+        return uva__gpu_failed(gpu, "cuCtxGetDevice", code, error);
+    out->entered = device_id < 0 || device == device_id;
+    return out->entered ? 0 : cuda_context_find(gpu, device_id, out, error);
+}
+
+static int cuda_context_of(struct uva__gpu *gpu, int64_t device_id,
+                           uva__gpu_stream stream, struct uva__gpu_context *out,
+                           struct uva_error *error)
 {
     struct uva__cu *cu = cu_of(gpu);
     int code;
 
-    if (!stream_is_real(stream) || cu->cuStreamGetCtx == NULL)
-        return primary_find(gpu, device_id < 0 ? 0 : device_id, out, error);
+    if (!stream_is_real(stream))
+        return default_find(gpu, device_id, out, error);
+    if (cu->cuStreamGetCtx == NULL)
+        return cuda_context_find(gpu, device_id, out, error);
     code = cu->cuStreamGetCtx(stream, &out->handle);
     return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
 }
@@ -126,7 +158,8 @@ static void cuda_context_drop(struct uva__gpu *gpu,
 static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *context,
                       struct uva_error *error)
 {
-    const int code = cu_of(gpu)->cuCtxPushCurrent(context->handle);
+    const int code =
+        context->entered ? 0 : cu_of(gpu)->cuCtxPushCurrent(context->handle);
 
     return code == 0 ? 0
                      : uva__gpu_failed(gpu, "cuCtxPushCurrent", code, error);
@@ -136,8 +169,8 @@ static void cuda_leave(struct uva__gpu *gpu, struct uva__gpu_context *context)
 {
     void *handle;
 
-    (void)context;
-    (void)cu_of(gpu)->cuCtxPopCurrent(&handle);
+    if (!context->entered)
+        (void)cu_of(gpu)->cuCtxPopCurrent(&handle);
 }
 
 /* ---- memory ------------------------------------------------------------- */
@@ -199,6 +232,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .own = cuda_own,
     .n_own = sizeof(cuda_own) / sizeof(cuda_own[0]),
     .context_find = cuda_context_find,
+    .context_of = cuda_context_of,
     .context_drop = cuda_context_drop,
     .enter = cuda_enter,
     .leave = cuda_leave,

@@ -22,6 +22,8 @@ struct uva__cu {
     uva__gpu_code (*cuDevicePrimaryCtxRetain)(uva__cu_context *context,
                                               uva__cu_device device);
     uva__gpu_code (*cuDevicePrimaryCtxRelease)(uva__cu_device device);
+    uva__gpu_code (*cuCtxGetCurrent)(uva__cu_context *context);
+    uva__gpu_code (*cuCtxGetDevice)(uva__cu_device *device);
     uva__gpu_code (*cuCtxPushCurrent)(uva__cu_context context);
     uva__gpu_code (*cuCtxPopCurrent)(uva__cu_context *context);
     uva__gpu_code (*cuMemAlloc)(uva__cu_pointer *memory, size_t size);

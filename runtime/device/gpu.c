@@ -61,8 +61,7 @@ static int context_enter(struct uva__gpu *gpu, int64_t device_id,
                          struct uva__gpu_context *context,
                          struct uva_error *error)
 {
-    int code =
-        gpu->vendor->context_find(gpu, device_id, stream, context, error);
+    int code = gpu->vendor->context_of(gpu, device_id, stream, context, error);
 
     if (code != 0)
         return code;

@@ -19,7 +19,8 @@ struct uva__gpu_context {
     int device;
     void *handle; /* CUDA: counts, if `retained` */
     bool retained;
-    int before; /* HIP: the device that was current */
+    bool entered; /* CUDA: the thread has it as its own: nothing to undo */
+    int before;   /* HIP: the device that was current */
 };
 
 /* What differs between vendors. Functions that can fail return 0, or an errno
@@ -31,11 +32,15 @@ struct uva__gpu_vendor {
     const struct uva__symbol *own; /* of the vendor's own table */
     size_t n_own;
 
-    /* finds the context of `stream`, or if that is NULL of a device, and keeps
-     * it alive; never creates one */
+    /* finds the context for streams of ours on a device, and keeps it alive;
+     * never creates one */
     int (*context_find)(struct uva__gpu *gpu, int64_t device_id,
-                        uva__gpu_stream stream, struct uva__gpu_context *out,
-                        struct uva_error *error);
+                        struct uva__gpu_context *out, struct uva_error *error);
+    /* finds the context in which `stream` of the program's is used: that of a
+     * default stream depends on the thread */
+    int (*context_of)(struct uva__gpu *gpu, int64_t device_id,
+                      uva__gpu_stream stream, struct uva__gpu_context *out,
+                      struct uva_error *error);
     void (*context_drop)(struct uva__gpu *gpu,
                          struct uva__gpu_context *context);
     /* make it current on this thread, and undo that */

@@ -83,8 +83,7 @@ int uva__gpu_streams_find(struct uva__gpu *gpu, int64_t device_id,
     streams = calloc(1, sizeof(*streams));
     if (streams == NULL)
         return uva_error_set(error, ENOMEM, "no memory for a stream");
-    code = gpu->vendor->context_find(gpu, device_id, NULL, &streams->context,
-                                     error);
+    code = gpu->vendor->context_find(gpu, device_id, &streams->context, error);
     if (code != 0) {
         free(streams);
         return code;

@@ -52,16 +52,23 @@ static struct uva__hip *hip_of(struct uva__gpu *gpu)
 
 /* An array in pinned memory may have no device id. */
 static int hip_context_find(struct uva__gpu *gpu, int64_t device_id,
-                            uva__gpu_stream stream,
                             struct uva__gpu_context *out,
                             struct uva_error *error)
 {
-    (void)stream;
     if (device_id > INT_MAX)
         return uva__gpu_failed(gpu, "hipSetDevice", UVA__GPU_INVALID_DEVICE,
                                error);
     out->device = device_id < 0 ? 0 : (int)device_id;
     return 0;
+}
+
+/* A device has one context, so that its default streams have, too. */
+static int hip_context_of(struct uva__gpu *gpu, int64_t device_id,
+                          uva__gpu_stream stream, struct uva__gpu_context *out,
+                          struct uva_error *error)
+{
+    (void)stream;
+    return hip_context_find(gpu, device_id, out, error);
 }
 
 static void hip_context_drop(struct uva__gpu *gpu,
@@ -140,6 +147,7 @@ static const struct uva__gpu_vendor hip_vendor = {
     .own = hip_own,
     .n_own = sizeof(hip_own) / sizeof(hip_own[0]),
     .context_find = hip_context_find,
+    .context_of = hip_context_of,
     .context_drop = hip_context_drop,
     .enter = hip_enter,
     .leave = hip_leave,

@@ -38,6 +38,8 @@ FAKE_API int cuDevicePrimaryCtxRelease_v2(int device);
 FAKE_API int cuCtxCreate_v2(void **context, unsigned flags, int device);
 FAKE_API int cuCtxDestroy_v2(void *context);
 FAKE_API int cuCtxSetCurrent(void *context);
+FAKE_API int cuCtxGetCurrent(void **context);
+FAKE_API int cuCtxGetDevice(int *device);
 FAKE_API int cuCtxPushCurrent_v2(void *context);
 FAKE_API int cuCtxPopCurrent_v2(void **context);
 #ifndef UVA_FAKE_OLDEST
@@ -154,6 +156,21 @@ int cuCtxSetCurrent(void *context)
 {
     fake_current_set(context);
     return 0;
+}
+
+int cuCtxGetCurrent(void **context)
+{
+    *context = fake_current();
+    IF_MAY(0, 0);
+}
+
+int cuCtxGetDevice(int *device)
+{
+    const int code = fake_begin(FAKE_INSIDE);
+
+    if (code == 0)
+        *device = fake_current()->device;
+    return code;
 }
 
 int cuCtxPushCurrent_v2(void *context)

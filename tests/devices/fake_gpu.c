@@ -18,7 +18,7 @@
 
 #include "devices/fake_control.h"
 
-enum { PAUSE_NS = 50000, UNCALLED = 4096 };
+enum { PAUSE_NS = 50000, UNCALLED = 4096, THREADS = 4096, PER_THREAD = 2 };
 
 enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY };
 
@@ -47,10 +47,19 @@ struct stream {
     struct fake_context *context;
 };
 
+/* The default stream of one thread in one context. */
+struct of_thread {
+    struct of_thread *before;
+    struct fake_context *context;
+    struct stream *stream;
+};
+
 /* Guards all streams and events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct stream *default_stream;
+static _Thread_local struct of_thread *of_thread; /* of this thread */
+static struct of_thread *of_threads[THREADS]; /* of all, so that none is lost */
+static unsigned n_of_threads;
 static void *uncalled[UNCALLED]; /* user data of calls that are never made */
 static unsigned n_uncalled;
 
@@ -198,14 +207,38 @@ int fake_stream_destroy(void *handle)
     return fake_sticky();
 }
 
-/* NULL, 1 and 2 are default streams, which are one stream here. */
+/* Finds or makes the default stream of this thread in its current context. */
+static struct stream *of_thread_find_locked(void)
+{
+    struct of_thread *found = of_thread;
+
+    while (found != NULL && found->context != fake_current())
+        found = found->before;
+    if (found != NULL)
+        return found->stream;
+    found = calloc(1, sizeof(*found));
+    assert(found != NULL && n_of_threads < THREADS);
+    found->before = of_thread;
+    found->context = fake_current();
+    found->stream = stream_new();
+    of_threads[n_of_threads++] = found;
+    of_thread = found;
+    return found->stream;
+}
+
+/* NULL and 1 are the legacy default stream of the current context, 2 is the
+ * default stream of this thread in it. */
 static struct stream *stream_of_locked(void *handle)
 {
-    if ((uintptr_t)handle > 2)
+    struct fake_context *context = fake_current();
+
+    if ((uintptr_t)handle > PER_THREAD)
         return handle;
-    if (default_stream == NULL)
-        default_stream = stream_new();
-    return default_stream;
+    if ((uintptr_t)handle == PER_THREAD)
+        return of_thread_find_locked();
+    if (context->legacy == NULL)
+        context->legacy = stream_new();
+    return context->legacy;
 }
 
 static int stream_queue(void *handle, const struct op *what)
@@ -283,8 +316,9 @@ int fake_stream_copy(void *stream, void *target, const void *source,
 
 int fake_stream_context(void *stream, void **out)
 {
-    *out = ((struct stream *)stream)->context;
-    return 0;
+    *out = (uintptr_t)stream > PER_THREAD ? ((struct stream *)stream)->context
+                                          : fake_current();
+    return *out != NULL ? 0 : FAKE_INVALID_CONTEXT;
 }
 
 /* ---- events ------------------------------------------------------------- */
@@ -314,9 +348,10 @@ int fake_event_destroy(void *event)
 int fake_event_record(void *handle, void *stream)
 {
     struct event *event = handle;
+    void *context;
 
-    if (event == NULL || ((uintptr_t)stream > 2 &&
-                          ((struct stream *)stream)->context != event->context))
+    if (event == NULL || fake_stream_context(stream, &context) != 0 ||
+        context != event->context)
         return FAKE_INVALID_HANDLE;
     return stream_queue(stream, &(struct op){.kind = RECORD, .event = event});
 }

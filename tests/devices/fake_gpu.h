@@ -44,6 +44,7 @@ struct fake_context {
     atomic_int kept; /* a primary context is active while this is not 0 */
     atomic_bool destroyed;
     struct fake_context *before; /* the context destroyed before this one */
+    void *legacy;                /* its legacy default stream; NULL: not made */
 };
 
 typedef void fake_callback_fn(void *stream, int code, void *user_data);

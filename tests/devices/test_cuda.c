@@ -199,6 +199,9 @@ static int transfer(struct gpu_fixture *s, ArrowDeviceType device_type)
 
 static void *own;
 
+/* The legacy default stream, by its two handles, and the thread's. */
+static void *const default_streams[] = {NULL, (void *)1, (void *)2};
+
 /* The runtimes of other cases have kept the primary context. */
 static void set_up(void)
 {
@@ -259,17 +262,74 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
     gpu_fixture_open(&s, &driver, &control, 1);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     ck_assert_int_eq(
-        uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
-    text_contains(error.message, "primary context");
-    ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], s.streams[0], &error),
         lib.streams_report ? 0 : ENODEV);
+    if (!lib.streams_report)
+        text_contains(error.message, "primary context");
+    uva_array_release(&s.arrays[0]);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    ck_assert_int_eq(
+        uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), 0);
     gpu_fixture_ask(&s, 0, UVA_FOREVER);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.answer.code, 0);
     ck_assert_int_eq(transfer(&s, ARROW_DEVICE_CPU), ENODEV);
     text_contains(s.outcome.error.message, "primary context");
     primary_is_not_there();
+    gpu_fixture_close(&s);
+}
+END_TEST
+
+/* The primary context has default streams, too, on which nothing is queued. */
+START_TEST(a_default_stream_is_that_of_the_current_context)
+{
+    void *const handle = default_streams[_i];
+    struct vendor_driver driver = cuda;
+    struct uva_error error;
+    struct gpu_fixture s;
+    void *primary;
+
+    vendor_must(lib.cu.cuDevicePrimaryCtxRetain(&primary, 0));
+    driver.enter = own_enter;
+    driver.leave = own_leave;
+    gpu_fixture_open(&s, &driver, &control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    stream_gate(handle, &s.words[0], 1);
+    ck_assert_int_eq(
+        uva_array_record(s.loop.runtime, &s.arrays[0], handle, &error), 0);
+    ck_assert(!event_is_over(*(void **)s.arrays[0].sync_event));
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    vendor_must(lib.cu.cuDevicePrimaryCtxRelease(0));
+    gpu_fixture_close(&s);
+}
+END_TEST
+
+/* The context is current here, and the array is on another device. */
+START_TEST(an_array_elsewhere_is_recorded_in_the_primary_context)
+{
+    struct uva_error error;
+    struct gpu_fixture s;
+
+    if (!cuda_second(true))
+        return;
+    gpu_fixture_open(&s, &cuda, &control, 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    s.arrays[0].device_id = 1;
+    stream_gate(NULL, &s.words[0], 1);
+    ck_assert_int_eq(
+        uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), 0);
+    gpu_fixture_ask(&s, 0, UVA_FOREVER);
+    gpu_fixture_until_done(&s); /* before the gate opens */
+    ck_assert_int_eq(s.answer.code, 0);
+    uva_array_release(&s.arrays[0]);
+    loop_close_runtime(&s.loop, 0);
+    gpu_fixture_pass(&s, 0);
+    vendor_stream_drain(NULL);
+    (void)cuda_second(false);
     gpu_fixture_close(&s);
 }
 END_TEST
@@ -346,7 +406,10 @@ int main(void)
     gpu_faults_add(suite, &cuda, &control);
     tc = suite_case(suite, "contexts", set_up, NULL);
     tcase_set_timeout(tc, 60);
-    suite_add(tc, no_context_is_made_where_the_program_has_none,
+    tcase_add_loop_test(tc, a_default_stream_is_that_of_the_current_context, 0,
+                        3);
+    suite_add(tc, an_array_elsewhere_is_recorded_in_the_primary_context,
+              no_context_is_made_where_the_program_has_none,
               a_context_of_the_programs_own_records_but_copies_nothing,
               managed_memory_is_there_if_the_driver_has_it,
               a_copy_that_wants_the_primary_context_is_told_that_there_is_none,
