@@ -409,9 +409,10 @@ enum uva_wait {
 /** How to wait for events. */
 struct uva_ready {
     enum uva_wait wait;  /* where to wait */
-    void *device_stream; /* for UVA_WAIT_STREAM: a cudaStream_t, hipStream_t or
-                            cl_command_queue of the batches' device; borrows,
-                            until the stream is done */
+    void *device_stream; /* for UVA_WAIT_STREAM: a cudaStream_t, hipStream_t,
+                            cl_command_queue or sycl::queue * of the batches'
+                            device; NULL: the legacy default stream of CUDA and
+                            HIP; borrows, until the stream is done */
     int64_t timeout_ms;  /* for one event, then ETIMEDOUT; 0: no limit */
     struct uva_window window; /* limits of the batches waited for at once */
     void *reserved[4];

@@ -68,13 +68,6 @@ static struct uva__cu *cu_of(struct uva__gpu *gpu)
 
 /* ---- contexts ----------------------------------------------------------- */
 
-/* The handles of default streams are small numbers, not pointers, and mean a
- * stream of the current context. */
-static bool stream_is_real(uva__gpu_stream stream)
-{
-    return (uintptr_t)stream > 2;
-}
-
 static int primary_find(struct uva__gpu *gpu, int64_t device_id,
                         struct uva__gpu_context *out, struct uva_error *error)
 {
@@ -133,6 +126,38 @@ static int default_find(struct uva__gpu *gpu, int64_t device_id,
     return out->entered ? 0 : cuda_context_find(gpu, device_id, out, error);
 }
 
+static void cuda_context_drop(struct uva__gpu *gpu,
+                              struct uva__gpu_context *context)
+{
+    if (context->retained)
+        (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(context->device);
+}
+
+/* The device thread uses the primary context. */
+static int cuda_stream_check(void *state, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__cu *cu = cu_of(gpu);
+    struct uva__gpu_context primary = {0};
+    uva__cu_context current = NULL;
+    struct uva_error none;
+    int device = 0;
+    bool fits;
+
+    if (cu->cuCtxGetCurrent(&current) != 0 || current == NULL ||
+        cu->cuCtxGetDevice(&device) != 0)
+        return 0;
+    fits = primary_find(gpu, device, &primary, &none) == 0 &&
+           primary.handle == current;
+    cuda_context_drop(gpu, &primary);
+    if (fits)
+        return 0;
+    return uva_error_set(error, ENOTSUP,
+                         "CUDA: a default stream of a context that is not the "
+                         "primary one cannot be made to wait: pass a stream "
+                         "that was created in the context");
+}
+
 static int cuda_context_of(struct uva__gpu *gpu, int64_t device_id,
                            uva__gpu_stream stream, struct uva__gpu_context *out,
                            struct uva_error *error)
@@ -140,19 +165,12 @@ static int cuda_context_of(struct uva__gpu *gpu, int64_t device_id,
     struct uva__cu *cu = cu_of(gpu);
     int code;
 
-    if (!stream_is_real(stream))
+    if (uva__stream_is_default(stream))
         return default_find(gpu, device_id, out, error);
     if (cu->cuStreamGetCtx == NULL)
         return cuda_context_find(gpu, device_id, out, error);
     code = cu->cuStreamGetCtx(stream, &out->handle);
     return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
-}
-
-static void cuda_context_drop(struct uva__gpu *gpu,
-                              struct uva__gpu_context *context)
-{
-    if (context->retained)
-        (void)cu_of(gpu)->cuDevicePrimaryCtxRelease(context->device);
 }
 
 static int cuda_enter(struct uva__gpu *gpu, struct uva__gpu_context *context,
@@ -274,6 +292,8 @@ static int cuda_load(void *ctx, const char *path, void **state,
 const struct uva__vendor_info uva__cuda_info = {
     .vendor = "cuda",
     .query_call = "cuEventQuery",
+    .default_streams = true,
+    .stream_check = cuda_stream_check,
     .alloc_failed = uva__gpu_alloc_failed,
 };
 

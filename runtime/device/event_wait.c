@@ -218,8 +218,8 @@ static int event_wait_start(struct uva_watch *watch, struct uva_error *error)
 {
     if (watch->work != NULL)
         return event_wait_step(watch, error);
-    return watch->device_stream != NULL ? event_wait_chain(watch, error)
-                                        : event_wait_arm(watch, error);
+    return watch->chains ? event_wait_chain(watch, error)
+                         : event_wait_arm(watch, error);
 }
 
 /* Drops the device thread's reference. Only a vendor's callback may still come.
@@ -456,7 +456,7 @@ bool uva__event_wait_abandon(struct uva_watch *watch,
 
     if (!uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_ABANDONED))
         return false;
-    if (watch->device_stream != NULL)
+    if (watch->chains)
         event_wait_unchain(watch);
     uva_array_move(array, &watch->left);
     event_wait_end(watch);

@@ -77,10 +77,10 @@ struct uva_watch {
 
     /* Set before uva__event_wait_begin(). */
     struct uva__work *work; /* owns, until the last release; NULL: none */
-    /* borrows until the wait is over or abandoned: this stream is made to wait,
-     * on the device; NULL: the host waits */
-    void *device_stream;
-    bool poll_only; /* poll only, never arm a callback */
+    bool chains; /* a stream is made to wait, on the device, not the host */
+    void *device_stream; /* borrows until the wait is over or abandoned: that
+                            stream; NULL may be one */
+    bool poll_only;      /* poll only, never arm a callback */
 
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
     void *slots[4];               /* the back end's: see uva_watch_slots() */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "arrow/device_traits.h"
+#include "arrow/vendor_error.h"
 #include "device/gpu_streams.h"
 
 enum { SLOT_SEEN, SLOT_CALLBACK, SLOT_VENDOR }; /* of uva_watch_slots() */
@@ -238,13 +239,27 @@ int uva__gpu_record(void *state, const struct uva_device_event *device,
     return code;
 }
 
+/* The stream is another one on each thread, and this thread is not the
+ * program's. */
+static int stream_of_thread(const struct uva__gpu *gpu, struct uva_error *error)
+{
+    return uva__vendor_error_set(
+        error, ENOTSUP, gpu->vendor->library.vendor, 0,
+        "the stream handle 2 is the default stream of the thread that uses it, "
+        "and the library uses it on a thread of its own: pass a stream that "
+        "was created, or 0 for the legacy default stream");
+}
+
 int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
                          void *device_stream, struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_context context = {0};
-    int code =
-        context_enter(gpu, event->device_id, device_stream, &context, error);
+    int code;
+
+    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
+        return stream_of_thread(gpu, error);
+    code = context_enter(gpu, event->device_id, device_stream, &context, error);
 
     if (code != 0)
         return code;

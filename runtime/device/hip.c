@@ -177,6 +177,7 @@ static int hip_load(void *ctx, const char *path, void **state,
 const struct uva__vendor_info uva__hip_info = {
     .vendor = "hip",
     .query_call = "hipEventQuery",
+    .default_streams = true,
     .alloc_failed = uva__gpu_alloc_failed,
 };
 

@@ -142,6 +142,13 @@ static int oneapi_unable(struct uva_error *error)
                          "oneAPI: this libsycl has no barriers");
 }
 
+static int queue_missing(struct uva_error *error)
+{
+    return uva_error_set(error, EINVAL,
+                         "oneAPI: `device_stream` is NULL; pass a "
+                         "sycl::queue *");
+}
+
 static int oneapi_record(void *state, const struct uva_device_event *device,
                          void *device_stream, void **event_out,
                          struct uva_error *error)
@@ -149,6 +156,8 @@ static int oneapi_record(void *state, const struct uva_device_event *device,
     const struct oneapi *oneapi = state;
 
     (void)device;
+    if (device_stream == NULL)
+        return queue_missing(error);
     if (oneapi->sycl.barrier == NULL)
         return oneapi_unable(error);
     return oneapi->shim.uva_oneapi_record(&oneapi->sycl, device_stream,
@@ -160,6 +169,8 @@ static int oneapi_stream_wait(void *state, const struct uva_device_event *event,
 {
     const struct oneapi *oneapi = state;
 
+    if (device_stream == NULL)
+        return queue_missing(error);
     if (oneapi->sycl.barrier_behind == NULL)
         return oneapi_unable(error);
     return oneapi->shim.uva_oneapi_stream_wait(&oneapi->sycl, device_stream,

@@ -136,15 +136,25 @@ static void opencl_settle(void *state, struct uva_watch *watch)
 
 /* ---- queues ------------------------------------------------------------- */
 
+static int queue_missing(struct uva_error *error)
+{
+    return uva_error_set(error, EINVAL,
+                         "OpenCL: `device_stream` is NULL; pass a "
+                         "cl_command_queue");
+}
+
 static int opencl_record(void *state, const struct uva_device_event *device,
                          void *device_stream, void **event_out,
                          struct uva_error *error)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-    struct uva__opencl_event *box = malloc(sizeof(*box));
+    struct uva__opencl_event *box;
     uva__cl_int status;
 
     (void)device;
+    if (device_stream == NULL)
+        return queue_missing(error);
+    box = malloc(sizeof(*box));
     if (box == NULL)
         return uva_error_set(error, ENOMEM, "no memory for an event");
     box->queue = NULL;
@@ -163,9 +173,12 @@ static int opencl_stream_wait(void *state, const struct uva_device_event *event,
                               void *device_stream, struct uva_error *error)
 {
     struct uva__cl *cl = &((struct uva__opencl *)state)->cl;
-    const uva__cl_int status = cl->clEnqueueBarrierWithWaitList(
-        device_stream, 1, event->sync_event, NULL);
+    uva__cl_int status;
 
+    if (device_stream == NULL)
+        return queue_missing(error);
+    status = cl->clEnqueueBarrierWithWaitList(device_stream, 1,
+                                              event->sync_event, NULL);
     if (status != 0)
         return uva__opencl_failed(error, "clEnqueueBarrierWithWaitList",
                                   status);

@@ -388,6 +388,22 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     return load_await(devices, backend, error);
 }
 
+/* Only CUDA has several contexts for a device. A table of the user's may have
+ * handles of any kind. */
+int uva__devices_check_stream(struct uva__devices *devices, void *device_stream,
+                              struct uva_error *error)
+{
+    const struct uva__backend *backend =
+        uva__devices_backend(devices, ARROW_DEVICE_CUDA);
+    struct uva_error unloaded;
+
+    if (!uva__stream_is_default(device_stream) ||
+        uva__devices_load(devices, ARROW_DEVICE_CUDA, &unloaded) != 0 ||
+        backend->vendor_info == NULL)
+        return 0;
+    return backend->vendor_info->stream_check(backend->state, error);
+}
+
 /* ---- descriptions ------------------------------------------------------- */
 
 static void text_copy(char *out, size_t size, const char *text)

@@ -22,9 +22,13 @@ enum uva__loaded {
 struct uva__vendor_info {
     const char *vendor;     /* static: in errors */
     const char *query_call; /* static: the call that queries an event */
+    bool default_streams;   /* small handles are those of default streams */
     /* fills `error` with why alloc has last given NULL, and returns its
      * code. Device thread. NULL: the table has no alloc. */
     int (*alloc_failed)(void *state, struct uva_error *error);
+    /* returns whether the device thread can use a default stream of the calling
+     * thread: 0, or why not. Any thread. NULL: of another vendor than CUDA */
+    int (*stream_check)(void *state, struct uva_error *error);
 };
 
 /* One device type. */
@@ -160,6 +164,21 @@ UVA_MUST_CHECK int uva__devices_load(struct uva__devices *devices,
 UVA_MUST_CHECK int uva__devices_describe(struct uva__devices *devices,
                                          ArrowDeviceType device_type,
                                          struct uva_device_info *out);
+
+/* Returns whether a handle of a vendor with default streams is one of these: a
+ * small number, which means another stream on each thread, or in each context.
+ */
+static inline bool uva__stream_is_default(const void *handle)
+{
+    return (uintptr_t)handle <= 2;
+}
+
+/* Checks a stream of the caller's that the device thread is to make wait. Loads
+ * CUDA if it is a default stream. 0; ENOTSUP, with what to pass instead.
+ * Thread: the caller's. */
+UVA_MUST_CHECK int uva__devices_check_stream(struct uva__devices *devices,
+                                             void *device_stream,
+                                             struct uva_error *error);
 
 /* Replaces the table of a type: uva_device_register().
  * Thread: any. */

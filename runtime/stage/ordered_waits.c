@@ -109,13 +109,22 @@ static bool wait_prepare(struct uva__ordered_waits *w,
 
 void uva__pending_batch_watch(struct uva__ordered_waits *w,
                               struct uva__pending_batch *wait,
+                              const struct uva_device_event *event)
+{
+    if (wait_prepare(w, wait, event))
+        uva__event_wait_begin(wait->watch);
+}
+
+void uva__pending_batch_chain(struct uva__ordered_waits *w,
+                              struct uva__pending_batch *wait,
                               const struct uva_device_event *event,
                               void *device_stream)
 {
-    if (!wait_prepare(w, wait, event))
-        return;
-    wait->watch->device_stream = device_stream;
-    uva__event_wait_begin(wait->watch);
+    if (wait_prepare(w, wait, event)) {
+        wait->watch->chains = true;
+        wait->watch->device_stream = device_stream;
+        uva__event_wait_begin(wait->watch);
+    }
 }
 
 void uva__pending_batch_work(struct uva__ordered_waits *w,

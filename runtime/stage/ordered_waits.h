@@ -80,9 +80,13 @@ void uva__ordered_waits_stop(struct uva__source *source);
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,
                              const struct uva_allocator *allocator);
 
-/* Begins to wait for `event` of a batch; or, with `device_stream`, has that
- * stream wait on the device. */
+/* Begins to wait for `event` of a batch. */
 void uva__pending_batch_watch(struct uva__ordered_waits *waits,
+                              struct uva__pending_batch *wait,
+                              const struct uva_device_event *event);
+
+/* Has `device_stream` wait for `event` of a batch, on the device. */
+void uva__pending_batch_chain(struct uva__ordered_waits *waits,
                               struct uva__pending_batch *wait,
                               const struct uva_device_event *event,
                               void *device_stream);

@@ -28,13 +28,16 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
                         const struct uva_device_event *event)
 {
     struct uva_error error;
-    int code = EAGAIN;
+    int code;
 
-    if (r->options.wait == UVA_WAIT_HOST)
-        code = uva__event_wait_peek(r->waits.devices, event, &error);
-    if (code == EAGAIN)
-        uva__pending_batch_watch(&r->waits, wait, event,
+    if (r->options.wait == UVA_WAIT_STREAM) {
+        uva__pending_batch_chain(&r->waits, wait, event,
                                  r->options.device_stream);
+        return;
+    }
+    code = uva__event_wait_peek(r->waits.devices, event, &error);
+    if (code == EAGAIN)
+        uva__pending_batch_watch(&r->waits, wait, event);
     else if (code == 0)
         wait->batch.array.sync_event = NULL;
     else
@@ -139,10 +142,10 @@ static int ready_check(struct uva_stream *stream,
                                 "uva_ready: an unknown `wait`, or a negative "
                                 "timeout or window, or a reserved member of "
                                 "the window that is not NULL");
-    if ((options->wait == UVA_WAIT_STREAM) != (options->device_stream != NULL))
+    if (options->wait != UVA_WAIT_STREAM && options->device_stream != NULL)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_ready: `device_stream` goes with "
-                                "UVA_WAIT_STREAM, and that with it");
+                                "UVA_WAIT_STREAM alone");
     return 0;
 }
 
@@ -154,6 +157,19 @@ static int ready_add_workers(struct uva_stream *stream,
         return 0;
     return uva_stream_parallel(
         stream, &(struct uva_parallel){.window = options->window});
+}
+
+/* A default stream is that of the context which is current here. */
+static int ready_check_stream(struct uva_stream *stream,
+                              const struct setup *setup)
+{
+    struct uva_error why = {0};
+    int code = 0;
+
+    if (setup->options.wait == UVA_WAIT_STREAM)
+        code = uva__devices_check_stream(setup->devices,
+                                         setup->options.device_stream, &why);
+    return code == 0 ? 0 : uva__stream_fail(stream, code, "%s", why.message);
 }
 
 int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
@@ -173,7 +189,9 @@ int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "ready: no thread or memory to wait with");
-    code = uva__stream_wrap(stream, ready_make, &setup);
+    code = ready_check_stream(stream, &setup);
+    if (code == 0)
+        code = uva__stream_wrap(stream, ready_make, &setup);
     stream->device_data = code == 0;
     uva__devices_release(setup.devices);
     return code;

@@ -4,7 +4,9 @@
  *
  * Happy path:  the device thread records an event on the user's stream, and
  *              begins to wait for it -> the event is complete: the device
- *              thread releases the array and frees the event.
+ *              thread releases the array and frees the event. On a default
+ *              stream, which is another one for each thread or context, the
+ *              caller's thread records.
  *
  * What can fail: the recording: then the array is released when the workers
  *              end, and this is logged. Without memory or a device thread the
@@ -24,6 +26,8 @@ struct after {
     struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
+    bool recorded;                /* the caller's thread has tried to record */
+    struct uva_error why;         /* if that has failed, code 0: it has not */
     void *event;                  /* owns, through ops->event_free */
     struct uva_watch *watch;      /* counts */
     struct uva__device_command command; /* records; when over, releases */
@@ -108,22 +112,57 @@ static int after_record(struct after *after, struct uva_error *error)
     struct uva__backend *backend = after->backend;
     int code;
 
-    if (backend == NULL)
-        return uva_error_set(error, ENOTSUP,
-                             "nothing is known here of device type %d",
-                             (int)array->device_type);
-    code = uva__backend_load(backend, error);
-    if (code != 0)
-        return code;
     if (backend->ops->record == NULL)
         return uva_error_set(error, ENOTSUP, "%s: events cannot be recorded",
                              backend->ops->name);
     code = backend->ops->record(backend->state, &device, after->device_stream,
                                 &after->event, error);
-    if (code != 0)
-        return uva__backend_failed(backend, code,
-                                   "an event could not be recorded", error);
-    return after_watch(after, error);
+    return code == 0
+               ? 0
+               : uva__backend_failed(backend, code,
+                                     "an event could not be recorded", error);
+}
+
+/* Returns whether the stream is another one on the device thread. */
+static bool after_is_default(const struct after *after)
+{
+    const struct uva__backend *backend = after->backend;
+
+    return backend != NULL && backend->vendor_info != NULL &&
+           backend->vendor_info->default_streams &&
+           uva__stream_is_default(after->device_stream);
+}
+
+/* Loads the table and records, on the caller's thread. */
+static void after_record_now(struct after *after)
+{
+    const ArrowDeviceType type = after->deferred.array.device_type;
+    struct uva_error *why = &after->why;
+
+    after->recorded = true;
+    why->code = uva__devices_load(after->devices, type, why);
+    if (why->code == 0)
+        why->code = after_record(after, why);
+}
+
+/* Does the same on the device thread, unless it was done. */
+static int after_begin(struct after *after, struct uva_error *error)
+{
+    int code;
+
+    if (after->backend == NULL)
+        return uva_error_set(error, ENOTSUP,
+                             "nothing is known here of device type %d",
+                             (int)after->deferred.array.device_type);
+    if (after->recorded) {
+        *error = after->why;
+        code = error->code;
+    } else {
+        code = uva__backend_load(after->backend, error);
+        if (code == 0)
+            code = after_record(after, error);
+    }
+    return code == 0 ? after_watch(after, error) : code;
 }
 
 static void after_run(struct uva__device_command *command)
@@ -131,7 +170,7 @@ static void after_run(struct uva__device_command *command)
     struct after *after = uva__container_of(command, struct after, command);
     struct uva_error error = {0};
 
-    if (after_record(after, &error) != 0) {
+    if (after_begin(after, &error) != 0) {
         after_defer(after, &error);
         return;
     }
@@ -199,5 +238,7 @@ void uva_array_release_after(struct uva_runtime *runtime,
     after->backend = uva__devices_first_use(after->devices, array->device_type);
     after->device_stream = device_stream;
     uva_array_move(array, &after->deferred.array);
+    if (after_is_default(after))
+        after_record_now(after);
     after_send(after, after_run);
 }

@@ -68,7 +68,7 @@ static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
                                   t->target.device_id);
         break;
     case UVA__EVENT_WAIT:
-        uva__pending_batch_watch(&t->waits, wait, &event, NULL);
+        uva__pending_batch_watch(&t->waits, wait, &event);
         break;
     case UVA__EVENT_UNKNOWN:
         uva__pending_batch_fail(&t->waits, wait, error.code, &error);

@@ -221,6 +221,9 @@ START_TEST(two_runtimes_wait_for_the_same_event)
 }
 END_TEST
 
+/* The legacy default stream, by its two handles, and the thread's. */
+static void *const default_streams[] = {NULL, (void *)1, (void *)2};
+
 /* ---- the program's streams ---------------------------------------------- */
 
 START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
@@ -230,7 +233,7 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
     void *mine, *event;
 
     open_with(4, 1);
-    mine = vendor_stream_new();
+    mine = _i == 0 ? vendor_stream_new() : default_streams[_i - 1];
     event = vendor_event_new();
     options.device_stream = mine;
     s.unwatched = true;
@@ -245,7 +248,25 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
     ck_assert(gpu->event_is_over(event));
     uva_stream_release(stream);
     vendor_event_free(event);
-    vendor_stream_free(mine);
+    if (_i == 0)
+        vendor_stream_free(mine);
+}
+END_TEST
+
+START_TEST(a_default_stream_of_this_thread_cannot_be_made_to_wait)
+{
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
+                                      .device_stream = default_streams[2]};
+    struct uva_stream *stream;
+
+    open_with(1, 1);
+    stream = gpu_fixture_ready(&s, 1, &options);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
+    ck_assert_ptr_nonnull(
+        strstr(s.outcome.error.message, "pass a stream that was created"));
+    ck_assert_int_eq(s.batches, 0);
+    uva_stream_release(stream);
 }
 END_TEST
 
@@ -303,6 +324,36 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 }
 END_TEST
 
+/* Waits until the device thread has run the commands sent so far, which it does
+ * in order. `complete` is an event that is complete. */
+static void commands_end(int complete)
+{
+    gpu_fixture_array(&s, 5, &s.arrays[5]);
+    s.arrays[5].sync_event = &s.events[complete];
+    gpu_fixture_ask(&s, 5, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
+    uva_array_release(&s.arrays[5]);
+}
+
+/* The device thread has default streams of its own. */
+START_TEST(an_array_is_released_behind_the_work_of_a_default_stream)
+{
+    void *const mine = default_streams[_i];
+
+    open_with(2, 0);
+    s.events[1] = vendor_event_new();
+    gpu->stream_gate(mine, &s.words[0], 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    uva_array_release_after(s.loop.runtime, &s.arrays[0], mine);
+    for (int i = 0; i < 3; i++)
+        commands_end(1);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+    gpu_fixture_pass(&s, 0);
+    while (atomic_load(&s.fake.live) != 0)
+        (void)sched_yield();
+}
+END_TEST
+
 /* The library's calls must not invalidate the capture. */
 START_TEST(another_thread_may_capture_meanwhile)
 {
@@ -319,17 +370,6 @@ START_TEST(another_thread_may_capture_meanwhile)
     uva_array_release(&s.arrays[0]);
 }
 END_TEST
-
-/* Waits until the device thread has run the commands sent so far, which it does
- * in order. `complete` is an event that is complete. */
-static void commands_end(int complete)
-{
-    gpu_fixture_array(&s, 5, &s.arrays[5]);
-    s.arrays[5].sync_event = &s.events[complete];
-    gpu_fixture_ask(&s, 5, UVA_FOREVER);
-    gpu_fixture_until_done(&s);
-    uva_array_release(&s.arrays[5]);
-}
 
 /* ---- copies ------------------------------------------------------------- */
 
@@ -822,11 +862,14 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
     tcase_add_loop_test(tc, a_close_comes_while_events_are_armed, 0, 4);
     suite_add(tc, a_close_comes_while_a_callback_is_armed,
               two_runtimes_wait_for_the_same_event,
-              a_stream_of_the_device_waits_instead_of_the_host,
+              a_default_stream_of_this_thread_cannot_be_made_to_wait,
               a_producer_records_an_event_behind_its_work,
               memory_of_the_host_may_say_no_device,
               an_array_is_released_behind_the_work_that_reads_it,
               another_thread_may_capture_meanwhile, NULL);
+    suite_add_loops(tc, 0, 3, a_stream_of_the_device_waits_instead_of_the_host,
+                    an_array_is_released_behind_the_work_of_a_default_stream,
+                    NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     suite_add(tc, each_device_has_memory_and_streams_of_its_own,
               a_copy_is_behind_the_event,

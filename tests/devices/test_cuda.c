@@ -308,6 +308,32 @@ START_TEST(a_default_stream_is_that_of_the_current_context)
 }
 END_TEST
 
+/* The device thread would use that of the primary context. */
+START_TEST(a_default_stream_of_another_context_cannot_be_made_to_wait)
+{
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM};
+    struct vendor_driver driver = cuda;
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+    struct gpu_fixture s;
+    void *primary;
+
+    if (_i == 1)
+        vendor_must(lib.cu.cuDevicePrimaryCtxRetain(&primary, 0));
+    driver.enter = own_enter;
+    driver.leave = own_leave;
+    gpu_fixture_open(&s, &driver, &control, 1);
+    gpu_fixture_arrays(&s, 1);
+    fake_source_schema(&s.fake, &schema);
+    stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
+    ck_assert_int_eq(uva_stream_ready(stream, &options), ENOTSUP);
+    uva_stream_release(stream);
+    if (_i == 1)
+        vendor_must(lib.cu.cuDevicePrimaryCtxRelease(0));
+    gpu_fixture_close(&s);
+}
+END_TEST
+
 /* The context is current here, and the array is on another device. */
 START_TEST(an_array_elsewhere_is_recorded_in_the_primary_context)
 {
@@ -408,6 +434,8 @@ int main(void)
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_default_stream_is_that_of_the_current_context, 0,
                         3);
+    tcase_add_loop_test(
+        tc, a_default_stream_of_another_context_cannot_be_made_to_wait, 0, 2);
     suite_add(tc, an_array_elsewhere_is_recorded_in_the_primary_context,
               no_context_is_made_where_the_program_has_none,
               a_context_of_the_programs_own_records_but_copies_nothing,

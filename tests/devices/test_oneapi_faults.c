@@ -155,10 +155,10 @@ END_TEST
 /* ---- streams ------------------------------------------------------------ */
 
 /* Makes a queue wait for the event of a batch. */
-static void chain(void)
+static void chain(void *queue)
 {
     const struct uva_ready options = {.wait = UVA_WAIT_STREAM,
-                                      .device_stream = sycl.driver.queue};
+                                      .device_stream = queue};
 
     fixture_ready(&f, fixture_arrays(&f, &sycl.array, 1), &options);
     (void)fixture_run(&f);
@@ -168,8 +168,24 @@ static void chain(void)
 START_TEST(a_queue_cannot_be_made_to_wait_without_barriers)
 {
     set_up(UVA_TEST_OLD_SYCL);
-    chain();
+    chain(sycl.driver.queue);
     assert_answer(ENOTSUP, "barriers");
+    sycl.driver.event_end(sycl.event, false);
+}
+END_TEST
+
+START_TEST(there_is_no_queue_without_a_handle)
+{
+    struct uva_error error;
+
+    set_up(UVA_TEST_FAKE_SYCL);
+    sycl.array.sync_event = NULL;
+    ck_assert_int_eq(
+        uva_array_record(f.loop.runtime, &sycl.array, NULL, &error), EINVAL);
+    text_contains(error.message, "sycl::queue");
+    sycl.array.sync_event = sycl.event;
+    chain(NULL);
+    assert_answer(EINVAL, "sycl::queue");
     sycl.driver.event_end(sycl.event, false);
 }
 END_TEST
@@ -209,7 +225,7 @@ START_TEST(a_barrier_that_throws_is_told)
     set_up(UVA_TEST_FAKE_SYCL);
     sycl.spoil(FAKE_SYCL_BARRIER);
     if (_i == 0) {
-        chain();
+        chain(sycl.driver.queue);
     } else {
         sycl.array.sync_event = NULL;
         ck_assert_int_eq(uva_array_record(f.loop.runtime, &sycl.array,
@@ -252,7 +268,8 @@ int main(void)
               a_libsycl_of_another_kind_is_refused,
               an_old_libsycl_has_events_without_barriers,
               there_may_be_no_memory,
-              a_queue_cannot_be_made_to_wait_without_barriers, NULL);
+              a_queue_cannot_be_made_to_wait_without_barriers,
+              there_is_no_queue_without_a_handle, NULL);
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
     tcase_add_test(tc, an_array_is_kept_where_no_event_can_be_recorded);

@@ -277,6 +277,27 @@ START_TEST(a_producer_records_an_event_behind_its_work)
 }
 END_TEST
 
+/* A default stream is CUDA's and HIP's. */
+START_TEST(there_is_no_queue_without_a_handle)
+{
+    const struct uva_ready options = {.wait = UVA_WAIT_STREAM};
+    struct uva_error error;
+
+    set_up(1);
+    make_arrays(1, false);
+    cl.arrays[0].sync_event = NULL;
+    ck_assert_int_eq(
+        uva_array_record(f.loop.runtime, &cl.arrays[0], NULL, &error), EINVAL);
+    text_contains(error.message, "cl_command_queue");
+    cl.arrays[0].sync_event = &cl.events[0];
+    start_with(1, &options);
+    fixture_await(&f);
+    ck_assert_int_eq(f.got.outcome.error.code, EINVAL);
+    text_contains(f.got.outcome.error.message, "cl_command_queue");
+    clSetUserEventStatus(cl.gates[0], CL_COMPLETE);
+}
+END_TEST
+
 START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 {
     struct ArrowDeviceArray array;
@@ -364,6 +385,7 @@ int main(void)
     tcase_add_loop_test(tc, two_runtimes_wait_for_the_same_events, 0, 4);
     suite_add(tc, patience_with_one_array_ends,
               a_producer_records_an_event_behind_its_work,
+              there_is_no_queue_without_a_handle,
               an_array_is_released_behind_the_work_that_reads_it, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     return suite_run_alone(suite);

@@ -65,9 +65,12 @@ END_TEST
 START_TEST(what_makes_no_sense_is_refused)
 {
     static const struct uva_ready wrong[] = {
-        {.wait = UVA_WAIT_STREAM},  {.device_stream = &f},
-        {.wait = (enum uva_wait)3}, {.wait = (enum uva_wait) - 1},
-        {.timeout_ms = -1},         {.window = {.batches = -1}},
+        {.wait = UVA_WAIT_NONE, .device_stream = &f},
+        {.device_stream = &f},
+        {.wait = (enum uva_wait)3},
+        {.wait = (enum uva_wait) - 1},
+        {.timeout_ms = -1},
+        {.window = {.batches = -1}},
         {.reserved = {&f}},
     };
 

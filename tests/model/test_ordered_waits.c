@@ -367,7 +367,7 @@ static void batch_begin(struct uva__ordered_waits *waits,
                                            wait->batch.array.device_id,
                                            wait->batch.array.sync_event};
 
-    uva__pending_batch_watch(waits, wait, &event, NULL);
+    uva__pending_batch_watch(waits, wait, &event);
 }
 
 static void batch_over(struct uva__ordered_waits *waits,

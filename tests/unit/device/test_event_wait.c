@@ -393,6 +393,7 @@ static int script_run(const struct uva_device_ops *ops, struct script *script,
     soft_device_init(&s.device, SOFT_POLLS);
     event_wait_open_with(&s, ops, script);
     watch = event_wait_watch(&s, 0);
+    watch->chains = device_stream != NULL;
     watch->device_stream = device_stream;
     uva__event_wait_begin(watch);
     code = event_wait_await(&s, watch);
@@ -564,6 +565,7 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
     soft_device_init(&gone.s.device, SOFT_POLLS);
     event_wait_open_with(&gone.s, &ops, &gone);
     gone.watch = event_wait_watch(&gone.s, 0);
+    gone.watch->chains = true;
     gone.watch->device_stream = &gone;
     if (_i == 0)
         ck_assert(uva__device_thread_send(&gone.s.devices->device_thread,
