@@ -59,6 +59,7 @@ static const struct uva__symbol cuda_own[] = {
     OWN(cuMemcpyHtoDAsync, "_v2", false),
     OWN(cuMemAllocManaged, "", true),
     OWN(cuStreamGetCtx, "", true),
+    OWN(cuStreamGetCtx_v2, "", true),
 };
 
 static struct uva__cu *cu_of(struct uva__gpu *gpu)
@@ -158,18 +159,24 @@ static int cuda_stream_check(void *state, struct uva_error *error)
                          "that was created in the context");
 }
 
+/* A green context may be current on one thread only, which may be another one:
+ * its primary context is used. */
 static int cuda_context_of(struct uva__gpu *gpu, int64_t device_id,
                            uva__gpu_stream stream, struct uva__gpu_context *out,
                            struct uva_error *error)
 {
     struct uva__cu *cu = cu_of(gpu);
+    uva__cu_green green;
     int code;
 
     if (uva__stream_is_default(stream))
         return default_find(gpu, device_id, out, error);
     if (cu->cuStreamGetCtx == NULL)
         return cuda_context_find(gpu, device_id, out, error);
-    code = cu->cuStreamGetCtx(stream, &out->handle);
+    if (cu->cuStreamGetCtx_v2 != NULL)
+        code = cu->cuStreamGetCtx_v2(stream, &out->handle, &green);
+    else
+        code = cu->cuStreamGetCtx(stream, &out->handle);
     return code == 0 ? 0 : uva__gpu_failed(gpu, "cuStreamGetCtx", code, error);
 }
 

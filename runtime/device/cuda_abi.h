@@ -8,6 +8,7 @@
 #ifndef UVA_GPU_TYPES
 typedef int uva__cu_device;
 typedef void *uva__cu_context;
+typedef void *uva__cu_green;
 typedef unsigned long long uva__cu_pointer; /* on the device */
 #endif
 
@@ -39,6 +40,10 @@ struct uva__cu {
                                        unsigned flags);
     uva__gpu_code (*cuStreamGetCtx)(uva__gpu_stream stream,
                                     uva__cu_context *context);
+    /* of a stream in a green context, gives the primary context besides */
+    uva__gpu_code (*cuStreamGetCtx_v2)(uva__gpu_stream stream,
+                                       uva__cu_context *context,
+                                       uva__cu_green *green);
 };
 
 #endif

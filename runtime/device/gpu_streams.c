@@ -5,6 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { DEVICES_COUNTED = 64 }; /* if there are more, some share a count */
+
+/* The callbacks that have not come, on each device. */
+static struct uva__atomic64 armed_on[DEVICES_COUNTED];
+
 /* ---- streams for callbacks ---------------------------------------------- */
 
 static void callback_stream_release(struct uva__gpu_callback_stream *callback)
@@ -13,14 +18,29 @@ static void callback_stream_release(struct uva__gpu_callback_stream *callback)
         free(callback);
 }
 
+/* It may have been given up. */
 void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *callback)
 {
-    uva__atomic64_sub(&callback->armed, 1);
+    uint64_t armed = uva__atomic64_load(&callback->armed);
+
+    while (armed != 0 &&
+           !uva__atomic64_cas(&callback->armed, &armed, armed - 1))
+        ;
+    if (armed != 0)
+        uva__atomic64_sub(callback->on_device, 1);
     callback_stream_release(callback);
 }
 
+/* Gives up callbacks that have not come: functions without a status are never
+ * called if the device has failed. */
+static void callback_stream_forget(struct uva__gpu_callback_stream *callback)
+{
+    uva__atomic64_sub(callback->on_device,
+                      uva__atomic64_exchange(&callback->armed, 0));
+}
+
 static struct uva__gpu_callback_stream *
-callback_stream_new(struct uva__gpu *gpu)
+callback_stream_new(struct uva__gpu *gpu, int device)
 {
     struct uva__gpu_callback_stream *callback = calloc(1, sizeof(*callback));
     const size_t call = UVA__GPU_CALL(stream_create);
@@ -35,22 +55,23 @@ callback_stream_new(struct uva__gpu *gpu)
         free(callback);
         return NULL;
     }
+    callback->on_device = &armed_on[(unsigned)device % DEVICES_COUNTED];
     uva__atomic64_store(&callback->refs, 1);
     return callback;
 }
 
 /* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
  */
-struct uva__gpu_callback_stream *
-uva__gpu_streams_callback(struct uva__gpu *gpu,
-                          struct uva__gpu_streams *streams)
+static struct uva__gpu_callback_stream *
+callback_stream_choose(struct uva__gpu *gpu, struct uva__gpu_streams *streams)
 {
     struct uva__gpu_callback_stream *best = NULL;
-    uint64_t armed, least = UVA__GPU_ARMED_MOST;
+    uint64_t armed, least = UINT64_MAX;
 
     for (int i = 0; i < UVA__GPU_CALLBACK_STREAMS && least != 0; i++) {
         if (streams->callbacks[i] == NULL)
-            streams->callbacks[i] = callback_stream_new(gpu);
+            streams->callbacks[i] =
+                callback_stream_new(gpu, streams->context.device);
         if (streams->callbacks[i] == NULL)
             break;
         armed = uva__atomic64_load(&streams->callbacks[i]->armed);
@@ -59,8 +80,22 @@ uva__gpu_streams_callback(struct uva__gpu *gpu,
         least = armed;
         best = streams->callbacks[i];
     }
+    return best;
+}
+
+struct uva__gpu_callback_stream *
+uva__gpu_streams_callback(struct uva__gpu *gpu,
+                          struct uva__gpu_streams *streams)
+{
+    struct uva__gpu_callback_stream *best =
+        callback_stream_choose(gpu, streams);
+
     if (best == NULL)
         return NULL;
+    if (uva__atomic64_add(best->on_device, 1) >= UVA__GPU_ARMED_MOST) {
+        uva__atomic64_sub(best->on_device, 1);
+        return NULL;
+    }
     uva__atomic64_add(&best->armed, 1);
     uva__atomic64_add(&best->refs, 1);
     return best;
@@ -120,6 +155,8 @@ static void streams_free(struct uva__gpu *gpu, struct uva__gpu_streams *streams)
         if (streams->callbacks[i] == NULL)
             continue;
         (void)gpu->calls.stream_destroy(streams->callbacks[i]->stream);
+        if (gpu->calls.stream_callback == NULL)
+            callback_stream_forget(streams->callbacks[i]);
         callback_stream_release(streams->callbacks[i]);
     }
 }

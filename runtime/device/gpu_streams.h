@@ -12,8 +12,8 @@
 
 enum {
     UVA__GPU_CALLBACK_STREAMS = 8, /* streams for callbacks, which share them */
-    UVA__GPU_ARMED_MOST = 256 /* callbacks on one stream: a driver blocks when
-                                 too much is queued */
+    UVA__GPU_ARMED_MOST = 32       /* callbacks on one device, for all sets of
+                                      workers: drivers hang with a few more */
 };
 
 /* A stream on which callbacks wait. References are held by the device's streams
@@ -21,7 +21,9 @@ enum {
 struct uva__gpu_callback_stream {
     uva__gpu_stream stream; /* owned by the device's streams */
     struct uva__atomic64 refs;
-    struct uva__atomic64 armed; /* callbacks that have not come */
+    struct uva__atomic64 armed;      /* callbacks that have not come */
+    struct uva__atomic64 *on_device; /* static: callbacks on its device that
+                                        have not come */
 };
 
 /* The streams of one device. The device thread's alone. */

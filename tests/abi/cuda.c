@@ -11,6 +11,11 @@ typedef CUstream uva__gpu_stream;
 typedef CUstreamCaptureMode uva__gpu_capture_mode;
 typedef CUdevice uva__cu_device;
 typedef CUcontext uva__cu_context;
+#if CUDA_VERSION >= 12050
+typedef CUgreenCtx uva__cu_green;
+#else
+typedef void *uva__cu_green;
+#endif
 typedef CUdeviceptr uva__cu_pointer;
 
 #include "device/cuda_abi.h"
@@ -77,5 +82,8 @@ const struct uva__cu cuda_own = {
     .cuMemcpyDtoHAsync = cuMemcpyDtoHAsync,
     .cuMemcpyHtoDAsync = cuMemcpyHtoDAsync,
     .cuMemAllocManaged = cuMemAllocManaged,
-    .cuStreamGetCtx = cuStreamGetCtx,
+    .cuStreamGetCtx = (cuStreamGetCtx),
+#if CUDA_VERSION >= 12050
+    .cuStreamGetCtx_v2 = cuStreamGetCtx_v2,
+#endif
 };

@@ -119,9 +119,41 @@ struct fake_context *fake_current(void)
     return contexts[depth];
 }
 
+static uintptr_t this_thread(void)
+{
+    return (uintptr_t)&depth;
+}
+
+/* A green context may be current on one thread at a time. */
+static void green_enter(struct fake_context *context)
+{
+    uintptr_t holder = 0;
+
+    if (context != NULL && context->primary != NULL &&
+        !atomic_compare_exchange_strong(&context->holder, &holder,
+                                        this_thread()) &&
+        holder != this_thread())
+        fake_count(FAKE_BREACHES, 1);
+}
+
+static void green_leave(struct fake_context *context)
+{
+    uintptr_t holder = this_thread();
+
+    for (int i = 0; i <= depth; i++)
+        if (contexts[i] == context)
+            return;
+    if (context != NULL && context->primary != NULL)
+        (void)atomic_compare_exchange_strong(&context->holder, &holder, 0);
+}
+
 void fake_current_set(struct fake_context *context)
 {
+    struct fake_context *before = contexts[depth];
+
     contexts[depth] = context;
+    green_leave(before);
+    green_enter(context);
 }
 
 int fake_push(struct fake_context *context)
@@ -129,13 +161,18 @@ int fake_push(struct fake_context *context)
     if (context == NULL || depth + 1 == STACK)
         return FAKE_INVALID_CONTEXT;
     contexts[++depth] = context;
+    green_enter(context);
     return 0;
 }
 
 struct fake_context *fake_pop(void)
 {
+    struct fake_context *before = contexts[depth];
+
     assert(depth > 0);
-    return contexts[depth--];
+    depth--;
+    green_leave(before);
+    return before;
 }
 
 int fake_context_keep(struct fake_context *context, int step)

@@ -12,6 +12,7 @@ enum fake_what {
     FAKE_BREACHES,  /* calls made inside a callback */
     FAKE_CALLS,     /* calls of threads that are not excused */
     FAKE_CALLBACKS, /* callbacks made */
+    FAKE_ARMED,     /* callbacks queued and not made */
     FAKE_QUEUED,    /* operations that streams have not run, also those that
                        were destroyed */
     FAKE_WHATS

@@ -57,6 +57,16 @@ FAKE_API int cuStreamDestroy_v2(void *stream);
 FAKE_API int cuStreamSynchronize(void *stream);
 #ifndef UVA_FAKE_OLD
 FAKE_API int cuStreamGetCtx(void *stream, void **context);
+FAKE_API int cuStreamGetCtx_v2(void *stream, void **context, void **green);
+FAKE_API int cuDeviceGetDevResource(int device, void *resource, int type);
+FAKE_API int cuDevResourceGenerateDesc(void **desc, void *resources,
+                                       unsigned count);
+FAKE_API int cuGreenCtxCreate(void **green, void *desc, int device,
+                              unsigned flags);
+FAKE_API int cuGreenCtxDestroy(void *green);
+FAKE_API int cuCtxFromGreenCtx(void **context, void *green);
+FAKE_API int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags,
+                                    int priority);
 #endif
 FAKE_API int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 FAKE_API int cuStreamWaitValue32_v2(void *stream, uva__cu_pointer word,
@@ -263,6 +273,70 @@ int cuStreamSynchronize(void *stream)
 int cuStreamGetCtx(void *stream, void **context)
 {
     IF_MAY(0, fake_stream_context(stream, context));
+}
+
+int cuStreamGetCtx_v2(void *stream, void **context, void **green)
+{
+    int code = fake_begin(0);
+
+    *green = NULL;
+    if (code == 0)
+        code = fake_stream_context(stream, context);
+    if (code == 0 && ((struct fake_context *)*context)->primary != NULL) {
+        *green = *context;
+        *context = ((struct fake_context *)*green)->primary;
+    }
+    return code;
+}
+
+/* Descriptions of a part of the device have no content here. */
+int cuDeviceGetDevResource(int device, void *resource, int type)
+{
+    (void)device;
+    (void)resource;
+    (void)type;
+    return 0;
+}
+
+int cuDevResourceGenerateDesc(void **desc, void *resources, unsigned count)
+{
+    (void)count;
+    *desc = resources;
+    return 0;
+}
+
+int cuGreenCtxCreate(void **green, void *desc, int device, unsigned flags)
+{
+    struct fake_context *made = calloc(1, sizeof(*made));
+
+    (void)desc;
+    (void)flags;
+    made->device = device;
+    made->primary = fake_primary(device);
+    fake_context_keep(made->primary, 1);
+    *green = made;
+    return 0;
+}
+
+/* Keeps the memory, because streams that end refer to it. */
+int cuGreenCtxDestroy(void *green)
+{
+    fake_context_keep(((struct fake_context *)green)->primary, -1);
+    return cuCtxDestroy_v2(green);
+}
+
+int cuCtxFromGreenCtx(void **context, void *green)
+{
+    *context = green;
+    return 0;
+}
+
+int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags,
+                           int priority)
+{
+    (void)flags;
+    (void)priority;
+    return fake_stream_create_in(green, stream);
 }
 #endif
 

@@ -146,6 +146,17 @@ static void run_locked(struct stream *stream, const struct op *op)
 
 /* ---- streams ------------------------------------------------------------ */
 
+static bool is_call(const struct op *op)
+{
+    return op->kind == CALLBACK || op->kind == HOST;
+}
+
+/* Returns the count of all contexts of the stream's device. */
+static int *called_back_of(const struct stream *stream)
+{
+    return &fake_primary(stream->context->device)->called_back;
+}
+
 static void *stream_main(void *arg)
 {
     struct stream *stream = arg;
@@ -163,6 +174,8 @@ static void *stream_main(void *arg)
         if (stream->first == NULL)
             stream->last = &stream->first;
         stream->done++;
+        *called_back_of(stream) -= is_call(op);
+        fake_count(FAKE_ARMED, -is_call(op));
         fake_count(FAKE_QUEUED, -1);
         if (op->event != NULL)
             event_drop_locked(op->event);
@@ -174,25 +187,30 @@ static void *stream_main(void *arg)
     return NULL;
 }
 
-static struct stream *stream_new(void)
+static struct stream *stream_new(struct fake_context *context)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
     pthread_t thread;
 
     assert(stream != NULL);
     stream->last = &stream->first;
-    stream->context = fake_current();
+    stream->context = context;
     if (pthread_create(&thread, NULL, stream_main, stream) != 0)
         abort();
     pthread_detach(thread);
     return stream;
 }
 
-int fake_stream_create(void **out)
+int fake_stream_create_in(struct fake_context *context, void **out)
 {
-    *out = stream_new();
+    *out = stream_new(context);
     fake_count(FAKE_STREAMS, 1);
     return 0;
+}
+
+int fake_stream_create(void **out)
+{
+    return fake_stream_create_in(fake_current(), out);
 }
 
 int fake_stream_destroy(void *handle)
@@ -220,7 +238,7 @@ static struct stream *of_thread_find_locked(void)
     assert(found != NULL && n_of_threads < THREADS);
     found->before = of_thread;
     found->context = fake_current();
-    found->stream = stream_new();
+    found->stream = stream_new(fake_current());
     of_threads[n_of_threads++] = found;
     of_thread = found;
     return found->stream;
@@ -237,8 +255,24 @@ static struct stream *stream_of_locked(void *handle)
     if ((uintptr_t)handle == PER_THREAD)
         return of_thread_find_locked();
     if (context->legacy == NULL)
-        context->legacy = stream_new();
+        context->legacy = stream_new(context);
     return context->legacy;
+}
+
+/* A call that blocks here is counted, since it must not be made on the device
+ * thread. */
+static void queue_room_locked(struct stream *stream, const struct op *op)
+{
+    int *calls = called_back_of(stream);
+
+    if (stream->queued - stream->done >= FAKE_QUEUE ||
+        (is_call(op) && *calls >= FAKE_HOST_FUNCTIONS))
+        fake_count(FAKE_BREACHES, 1);
+    while (stream->queued - stream->done >= FAKE_QUEUE ||
+           (is_call(op) && *calls >= FAKE_HOST_FUNCTIONS))
+        pthread_cond_wait(&changed, &lock);
+    *calls += is_call(op);
+    fake_count(FAKE_ARMED, is_call(op));
 }
 
 static int stream_queue(void *handle, const struct op *what)
@@ -256,6 +290,7 @@ static int stream_queue(void *handle, const struct op *what)
         op->turn = op->event->recorded;
     if (op->event != NULL)
         op->event->refs++;
+    queue_room_locked(stream, op);
     *stream->last = op;
     stream->last = &op->next;
     stream->queued++;
@@ -344,6 +379,12 @@ int fake_event_destroy(void *event)
     return fake_sticky();
 }
 
+/* A green context is a part of its primary context. */
+static struct fake_context *root_of(struct fake_context *context)
+{
+    return context->primary != NULL ? context->primary : context;
+}
+
 /* The event must be of the same context as the stream. */
 int fake_event_record(void *handle, void *stream)
 {
@@ -351,7 +392,7 @@ int fake_event_record(void *handle, void *stream)
     void *context;
 
     if (event == NULL || fake_stream_context(stream, &context) != 0 ||
-        context != event->context)
+        root_of(context) != root_of(event->context))
         return FAKE_INVALID_HANDLE;
     return stream_queue(stream, &(struct op){.kind = RECORD, .event = event});
 }

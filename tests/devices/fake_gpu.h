@@ -30,7 +30,11 @@ enum {
     FAKE_CAPTURE_INVALIDATED = 901
 };
 
-enum { FAKE_DEVICES = 2 };
+/* FAKE_HOST_FUNCTIONS: of a device that were not called; with more, drivers
+ * hang. FAKE_QUEUE: operations on a stream; a driver blocks until there is
+ * room.
+ */
+enum { FAKE_DEVICES = 2, FAKE_HOST_FUNCTIONS = 32, FAKE_QUEUE = 1024 };
 
 /* What a call requires or does. */
 enum {
@@ -45,6 +49,10 @@ struct fake_context {
     atomic_bool destroyed;
     struct fake_context *before; /* the context destroyed before this one */
     void *legacy;                /* its legacy default stream; NULL: not made */
+    struct fake_context *primary; /* of a green context: its primary one */
+    atomic_uintptr_t holder;      /* of a green context: the thread on which it
+                                     is current, or 0 */
+    int called_back;              /* FAKE_HOST_FUNCTIONS; locked */
 };
 
 typedef void fake_callback_fn(void *stream, int code, void *user_data);
@@ -77,6 +85,7 @@ int fake_event_destroy(void *event);
 int fake_event_record(void *event, void *stream);
 int fake_event_query(void *event);
 int fake_stream_create(void **out);
+int fake_stream_create_in(struct fake_context *context, void **out);
 int fake_stream_destroy(void *stream);
 int fake_stream_synchronize(void *stream);
 int fake_stream_wait(void *stream, void *event);

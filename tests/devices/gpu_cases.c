@@ -139,6 +139,36 @@ START_TEST(many_events_may_be_outstanding)
 }
 END_TEST
 
+/* The remaining events are polled. The second wait for the last event gives the
+ * library time to try all of them; the double counts calls that a driver would
+ * not take. */
+START_TEST(callbacks_are_as_few_as_drivers_take)
+{
+    enum { MANY = 3 * UVA__GPU_ARMED_MOST };
+
+    if (!gpu->calls_back || control->fakegpu_count == NULL)
+        return;
+    open_with(MANY, MANY);
+    for (int k = 0; k < MANY; k++) {
+        s.arrays[k].device_type =
+            k % 2 == 0 ? gpu->device_type : gpu->host_type;
+        s.arrays[k].device_id = k % 4 == 3 ? -1 : 0;
+        gpu_fixture_ask(&s, k, UVA_FOREVER);
+    }
+    while (control->fakegpu_count(FAKE_ARMED) < UVA__GPU_ARMED_MOST)
+        (void)sched_yield();
+    gpu_fixture_ask(&s, MANY - 1, 50);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.answer.code, ETIMEDOUT);
+    gpu_fixture_pass_all(&s);
+    while (s.answers < MANY + 1)
+        gpu_fixture_until_done(&s);
+    ck_assert_int_eq(control->fakegpu_count(FAKE_BREACHES), 0);
+    for (int k = 0; k < MANY; k++)
+        uva_array_release(&s.arrays[k]);
+}
+END_TEST
+
 START_TEST(one_that_is_late_does_not_hold_up_the_others)
 {
 
@@ -857,6 +887,7 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
               an_event_that_was_never_recorded_is_complete,
               an_event_that_lasts_is_waited_for, patience_with_one_array_ends,
               many_events_may_be_outstanding,
+              callbacks_are_as_few_as_drivers_take,
               one_that_is_late_does_not_hold_up_the_others,
               a_cancelled_stream_lets_go_of_what_it_waits_for, NULL);
     tcase_add_loop_test(tc, a_close_comes_while_events_are_armed, 0, 4);

@@ -72,10 +72,13 @@ void gpu_fixture_array(struct gpu_fixture *s, int k,
 
 void gpu_fixture_arrays(struct gpu_fixture *s, int count)
 {
+    const bool each = 2 * count <= GPU_OPERATIONS * GPU_STREAMS;
+
     for (int k = 0; k < count; k++) {
         void *stream = s->streams[k % GPU_STREAMS];
-        s->gpu->stream_gate(stream, &s->words[k % GPU_STREAMS],
-                            (uint32_t)(k / GPU_STREAMS) + 1);
+        if (each || k < GPU_STREAMS)
+            s->gpu->stream_gate(stream, &s->words[k % GPU_STREAMS],
+                                (uint32_t)(k / GPU_STREAMS) + 1);
         s->events[k] = vendor_event_new();
         vendor_event_record(s->events[k], stream);
         gpu_fixture_array(s, k, &s->arrays[k]);

@@ -9,7 +9,9 @@
 #include "support/loop_fixture.h"
 #include "uvarrow/uvarrow.h"
 
-enum { GPU_STREAMS = 4, GPU_BATCHES = 4096 };
+/* GPU_OPERATIONS: queued on a stream before a gate opens; a driver blocks when
+ * about 1,000 are queued. */
+enum { GPU_STREAMS = 4, GPU_OPERATIONS = 256, GPU_BATCHES = 1000 };
 
 struct gpu_fixture {
     const struct vendor_driver *gpu;    /* NULL: not open */
@@ -44,7 +46,8 @@ void gpu_fixture_await_end(const struct fake_control *control);
 void gpu_fixture_close(struct gpu_fixture *s);
 
 /* Batch k carries an event behind gate k % GPU_STREAMS, which opens for it at
- * the value k / GPU_STREAMS + 1. */
+ * the value k / GPU_STREAMS + 1; or, if that takes too many operations, all
+ * gates open at the value 1. */
 void gpu_fixture_arrays(struct gpu_fixture *s, int count);
 
 /* Makes batch k, without an event. */

@@ -3,6 +3,7 @@
  * Skipped without a device. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,17 @@ static struct {
     int (*cuStreamBeginCapture)(void *stream, int mode);
     int (*cuStreamEndCapture)(void *stream, void **graph);
     int (*cuGraphDestroy)(void *graph);
+    /* from 12.5 on; each may be NULL */
+    int (*cuDeviceGetDevResource)(int device, void *resource, int type);
+    int (*cuDevResourceGenerateDesc)(void **desc, void *resources,
+                                     unsigned count);
+    int (*cuGreenCtxCreate)(void **green, void *desc, int device,
+                            unsigned flags);
+    int (*cuGreenCtxDestroy)(void *green);
+    int (*cuCtxFromGreenCtx)(void **context, void *green);
+    int (*cuGreenCtxStreamCreate)(void **stream, void *green, unsigned flags,
+                                  int priority);
+    bool has_green;      /* these are there */
     bool streams_report; /* streams report their context */
     bool spares_captures, calls_back, manages; /* features of newer drivers */
 } lib;
@@ -53,9 +65,21 @@ static const struct vendor_function functions[] = {
     {"cuDevicePrimaryCtxGetState", &lib.cu.cuDevicePrimaryCtxGetState},
     {"cuDevicePrimaryCtxRetain", &lib.cu.cuDevicePrimaryCtxRetain},
     {"cuDevicePrimaryCtxRelease_v2", &lib.cu.cuDevicePrimaryCtxRelease},
+    {"cuCtxPushCurrent_v2", &lib.cu.cuCtxPushCurrent},
+    {"cuCtxPopCurrent_v2", &lib.cu.cuCtxPopCurrent},
     {"cuMemAlloc_v2", &lib.cu.cuMemAlloc},
     {"cuMemFree_v2", &lib.cu.cuMemFree},
     {"cuMemcpyHtoDAsync_v2", &lib.cu.cuMemcpyHtoDAsync},
+    {NULL, NULL},
+};
+
+static const struct vendor_function green_functions[] = {
+    {"cuDeviceGetDevResource", &lib.cuDeviceGetDevResource},
+    {"cuDevResourceGenerateDesc", &lib.cuDevResourceGenerateDesc},
+    {"cuGreenCtxCreate", &lib.cuGreenCtxCreate},
+    {"cuGreenCtxDestroy", &lib.cuGreenCtxDestroy},
+    {"cuCtxFromGreenCtx", &lib.cuCtxFromGreenCtx},
+    {"cuGreenCtxStreamCreate", &lib.cuGreenCtxStreamCreate},
     {NULL, NULL},
 };
 
@@ -64,6 +88,9 @@ static bool cuda_open(void *library)
     int device;
 
     vendor_driver_resolve(library, functions);
+    lib.has_green = dlsym(library, "cuStreamGetCtx_v2") != NULL;
+    if (lib.has_green)
+        vendor_driver_resolve(library, green_functions);
     lib.streams_report = dlsym(library, "cuStreamGetCtx") != NULL;
     lib.spares_captures =
         dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
@@ -334,6 +361,48 @@ START_TEST(a_default_stream_of_another_context_cannot_be_made_to_wait)
 }
 END_TEST
 
+/* Makes a green context of the whole device, and its stream. */
+static void *green_new(void **stream)
+{
+    uint64_t resource[64] = {0}; /* a CUdevResource, which has 144 bytes */
+    void *desc, *green;
+
+    vendor_must(lib.cuDeviceGetDevResource(0, resource, 1));
+    vendor_must(lib.cuDevResourceGenerateDesc(&desc, resource, 1));
+    vendor_must(lib.cuGreenCtxCreate(&green, desc, 0, 1));
+    vendor_must(lib.cuGreenCtxStreamCreate(stream, green,
+                                           UVA__GPU_STREAM_NON_BLOCKING, 0));
+    return green;
+}
+
+/* It may be current on one thread only, which is this one. */
+START_TEST(a_green_context_stays_on_its_thread)
+{
+    void *green, *context, *stream;
+    struct gpu_fixture s;
+
+    if (!lib.has_green)
+        return;
+    gpu_fixture_open(&s, &cuda, &control, 1);
+    green = green_new(&stream);
+    vendor_must(lib.cuCtxFromGreenCtx(&context, green));
+    vendor_must(lib.cu.cuCtxPushCurrent(context));
+    stream_gate(stream, &s.words[0], 1);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    uva_array_release_after(s.loop.runtime, &s.arrays[0], stream);
+    loop_settle(&s.loop);
+    ck_assert_int_eq(atomic_load(&s.fake.live), 1);
+    gpu_fixture_pass(&s, 0);
+    while (atomic_load(&s.fake.live) != 0)
+        (void)sched_yield();
+    vendor_must(lib.cu.cuCtxPopCurrent(&context));
+    vendor_stream_drain(stream);
+    vendor_stream_free(stream);
+    vendor_must(lib.cuGreenCtxDestroy(green));
+    gpu_fixture_close(&s);
+}
+END_TEST
+
 /* The context is current here, and the array is on another device. */
 START_TEST(an_array_elsewhere_is_recorded_in_the_primary_context)
 {
@@ -436,7 +505,8 @@ int main(void)
                         3);
     tcase_add_loop_test(
         tc, a_default_stream_of_another_context_cannot_be_made_to_wait, 0, 2);
-    suite_add(tc, an_array_elsewhere_is_recorded_in_the_primary_context,
+    suite_add(tc, a_green_context_stays_on_its_thread,
+              an_array_elsewhere_is_recorded_in_the_primary_context,
               no_context_is_made_where_the_program_has_none,
               a_context_of_the_programs_own_records_but_copies_nothing,
               managed_memory_is_there_if_the_driver_has_it,
