@@ -301,6 +301,7 @@ const struct uva__vendor_info uva__cuda_info = {
     .query_call = "cuEventQuery",
     .default_streams = true,
     .stream_check = cuda_stream_check,
+    .prepare = uva__gpu_prepare,
     .alloc_failed = uva__gpu_alloc_failed,
 };
 

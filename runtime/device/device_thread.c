@@ -266,6 +266,20 @@ static bool device_thread_has_ended(struct uva__device_thread *device_thread)
     return uva__atomic64_load(&device_thread->over) != 0;
 }
 
+void uva__device_thread_await(struct uva__device_thread *device_thread)
+{
+    uint32_t seen = uva__futex_now(&device_thread->gone);
+    bool started;
+
+    uva__lock_take(&device_thread->locked.lock);
+    started = device_thread->locked.started;
+    uva__lock_drop(&device_thread->locked.lock);
+    while (started && uva__atomic64_load(&device_thread->over) == 0) {
+        (void)uva__futex_wait(&device_thread->gone, seen, -1);
+        seen = uva__futex_now(&device_thread->gone);
+    }
+}
+
 void uva__device_thread_end(struct uva__device_thread *device_thread)
 {
     pthread_t thread;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one thread that calls the libraries of devices; all runtimes on one set
- * of workers share it. It runs commands, in the order in which they were sent,
- * and polls items until they are done, in intervals that grow with their age.
- * What commands and items do is left to device/event_wait.c. */
+/* A thread that calls the libraries of devices; all runtimes on one set of
+ * workers share two: see device/registry.h. It runs commands, in the order in
+ * which they were sent, and polls items until they are done, in intervals that
+ * grow with their age. What commands and items do is left to
+ * device/event_wait.c. */
 #ifndef UVA_DEVICE_DEVICE_THREAD_H
 #define UVA_DEVICE_DEVICE_THREAD_H
 
@@ -87,6 +88,10 @@ void uva__device_thread_poll(struct uva__device_thread *device_thread,
  * exits when that call returns. Thread: any, also the
  * device thread. */
 void uva__device_thread_end(struct uva__device_thread *device_thread);
+
+/* Waits until a thread that is ending, or was never started, is over: a foreign
+ * call may be stuck. Thread: any other. */
+void uva__device_thread_await(struct uva__device_thread *device_thread);
 
 /* Whether the caller is the device thread. Thread: any. */
 bool uva__device_thread_is_current(struct uva__device_thread *device_thread);

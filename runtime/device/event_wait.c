@@ -29,6 +29,7 @@ enum { ARM_AGAIN_NS = 2000000 }; /* age at which a polled wait is armed */
 static void event_wait_begin_run(struct uva__device_command *command);
 static void event_wait_end_run(struct uva__device_command *command);
 static void event_wait_tidy_run(struct uva__device_command *command);
+static void event_wait_prepare_run(struct uva__device_command *command);
 static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns);
 static void event_wait_finish(struct uva__poll_item *item);
 
@@ -52,6 +53,7 @@ int uva__event_wait_new(struct uva__devices *devices,
     watch->begin.run = event_wait_begin_run;
     watch->end.run = event_wait_end_run;
     watch->tidy.run = event_wait_tidy_run;
+    watch->prepare.run = event_wait_prepare_run;
     watch->item.poll = event_wait_poll;
     watch->item.finish = event_wait_finish;
     uva__atomic64_store(&watch->refs, 1);
@@ -252,14 +254,26 @@ static void event_wait_begin_run(struct uva__device_command *command)
     if (code_is_pending(code)) {
         event_wait_note(watch, &error);
         uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_OPEN);
-        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
+        uva__device_thread_poll(watch->thread, &watch->item);
         return;
     }
     event_wait_fire(watch, code, &error, false);
     event_wait_leave(watch);
 }
 
-/* The device thread's reference is dropped when polling ends; work, once begun,
+/* The event thread does nothing that may block: only events of tables that are
+ * known. If the system creates no thread, the device thread waits. */
+static struct uva__device_thread *event_wait_thread(struct uva_watch *watch)
+{
+    struct uva__devices *devices = watch->devices;
+
+    if (!watch->backend->built_in || watch->work != NULL || watch->chains ||
+        uva__device_thread_start(&devices->event_thread) != 0)
+        return &devices->device_thread;
+    return &devices->event_thread;
+}
+
+/* The thread's reference is dropped when polling ends; work, once begun,
  * keeps the device thread running until then. */
 void uva__event_wait_begin(struct uva_watch *watch)
 {
@@ -268,7 +282,8 @@ void uva__event_wait_begin(struct uva_watch *watch)
     uva__atomic64_add(&watch->refs, 1);
     if (watch->work != NULL)
         uva__devices_use(watch->devices);
-    if (uva__device_thread_send(&watch->devices->device_thread, &watch->begin))
+    watch->thread = event_wait_thread(watch);
+    if (uva__device_thread_send(watch->thread, &watch->begin))
         return;
     (void)uva_error_set(&error, ESHUTDOWN, "the workers are gone");
     event_wait_fire(watch, ESHUTDOWN, &error, false);
@@ -303,13 +318,41 @@ static int event_wait_query(struct uva_watch *watch, struct uva_error *error)
                                              : code;
 }
 
+static void event_wait_prepare_run(struct uva__device_command *command)
+{
+    struct uva_watch *watch =
+        uva__container_of(command, struct uva_watch, prepare);
+    const struct uva__backend *backend = watch->backend;
+
+    backend->vendor_info->prepare(backend->state, watch->event.device_id);
+    uva__atomic64_store(&watch->prepared, 1);
+    uva__event_wait_release(watch);
+}
+
+/* Has the device thread make what arm needs. Returns whether it has. */
+static bool event_wait_prepare(struct uva_watch *watch)
+{
+    const struct uva__vendor_info *info = watch->backend->vendor_info;
+
+    if (info == NULL || info->prepare == NULL)
+        return true;
+    if (!watch->own.preparing) {
+        watch->own.preparing = true;
+        uva__atomic64_add(&watch->refs, 1);
+        if (!uva__device_thread_send(&watch->devices->device_thread,
+                                     &watch->prepare))
+            uva__event_wait_release(watch);
+    }
+    return uva__atomic64_load(&watch->prepared) != 0;
+}
+
 /* An event that lasts is worth a callback: the back end may have declined to
  * arm one at first. */
 static int event_wait_arm_again(struct uva_watch *watch, uint64_t age_ns,
                                 struct uva_error *error)
 {
     if (watch->own.armed || watch->own.rearmed || watch->work != NULL ||
-        age_ns < ARM_AGAIN_NS)
+        watch->poll_only || age_ns < ARM_AGAIN_NS || !event_wait_prepare(watch))
         return EAGAIN;
     watch->own.rearmed = true;
     return event_wait_arm(watch, error);
@@ -344,7 +387,7 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
         code = event_wait_check(watch, notified, age_ns, &error);
         known = known || !code_is_pending(code);
         if (code_is_pending(code) &&
-            uva__device_thread_is_ending(&watch->devices->device_thread))
+            uva__device_thread_is_ending(watch->thread))
             code = uva_error_set(&error, ECANCELED, "the workers are gone");
         if (code_is_pending(code)) {
             item->has_callback = watch->own.armed && !notified;
@@ -377,7 +420,7 @@ static void event_wait_tidy_run(struct uva__device_command *command)
         uva__container_of(command, struct uva_watch, tidy);
 
     if (watch->item.listed)
-        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
+        uva__device_thread_poll(watch->thread, &watch->item);
     else
         event_wait_settle(watch);
     uva__event_wait_release(watch);
@@ -390,7 +433,6 @@ static void event_wait_tidy_run(struct uva__device_command *command)
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
-    struct uva__device_thread *device_thread = &watch->devices->device_thread;
     bool fires, sent;
 
     watch->report.code = code_is_pending(code) || code < 0 ? EIO : code;
@@ -401,13 +443,32 @@ void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
             event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
     if (fires)
         event_wait_fire(watch, 0, NULL, true);
-    sent = fires ? uva__device_thread_send_quietly(device_thread, &watch->tidy)
-                 : uva__device_thread_send(device_thread, &watch->tidy);
+    sent = fires ? uva__device_thread_send_quietly(watch->thread, &watch->tidy)
+                 : uva__device_thread_send(watch->thread, &watch->tidy);
     if (!sent)
         uva__event_wait_release(watch);
 }
 
 /* ---- an early end ------------------------------------------------------- */
+
+static void event_wait_drop_run(struct uva__device_command *command)
+{
+    struct uva_watch *watch = uva__container_of(command, struct uva_watch, end);
+
+    if (watch->left.array.release != NULL)
+        uva_array_release(&watch->left);
+    uva__event_wait_release(watch);
+}
+
+/* The user's release may block: it runs on the device thread. */
+static void event_wait_drop(struct uva_watch *watch)
+{
+    watch->end.run = event_wait_drop_run;
+    if (watch->left.array.release == NULL ||
+        watch->thread == &watch->devices->device_thread ||
+        !uva__device_thread_send(&watch->devices->device_thread, &watch->end))
+        event_wait_drop_run(&watch->end);
+}
 
 /* Runs after the begin, so the wait is being polled unless it is over. */
 static void event_wait_end_run(struct uva__device_command *command)
@@ -420,16 +481,14 @@ static void event_wait_end_run(struct uva__device_command *command)
         event_wait_fire(watch, uva__wait_error_cancelled(&error), &error,
                         false);
     if (watch->item.listed)
-        uva__device_thread_poll(&watch->devices->device_thread, &watch->item);
-    if (watch->left.array.release != NULL)
-        uva_array_release(&watch->left);
-    uva__event_wait_release(watch);
+        uva__device_thread_poll(watch->thread, &watch->item);
+    event_wait_drop(watch);
 }
 
 /* Without a device thread no other thread uses the event: it runs here. */
 static void event_wait_end(struct uva_watch *watch)
 {
-    if (!uva__device_thread_send(&watch->devices->device_thread, &watch->end))
+    if (!uva__device_thread_send(watch->thread, &watch->end))
         event_wait_end_run(&watch->end);
 }
 

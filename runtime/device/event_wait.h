@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One asynchronous wait for one event: started, polled and cleaned up on the
- * device thread, completed to a client on some loop. The client, the device
+/* One asynchronous wait for one event: started, polled and cleaned up on one
+ * thread, completed to a client on some loop. That is the device thread for
+ * work, for a device stream that has to wait, and for a table of the user's,
+ * which may expect it; otherwise the event thread. The client, the device
  * thread and the vendor hold references; a vendor cannot be made to drop its
  * reference, so a wait may outlive everything else. */
 #ifndef UVA_DEVICE_EVENT_WAIT_H
@@ -70,9 +72,14 @@ struct uva_watch {
     struct uva_error *text; /* owns: the description of a failure, or NULL */
     bool unverified; /* only the vendor's callback has reported success */
 
-    struct uva__device_command begin; /* sent once */
-    struct uva__device_command end;   /* sent once, by cancel or abandon */
-    struct uva__device_command tidy;  /* sent once, by uva_watch_notify() */
+    /* borrows: the thread that starts, polls and cleans up; set by
+     * uva__event_wait_begin() */
+    struct uva__device_thread *thread;
+    struct uva__device_command begin;   /* sent once */
+    struct uva__device_command end;     /* sent once, by cancel or abandon */
+    struct uva__device_command tidy;    /* sent once, by uva_watch_notify() */
+    struct uva__device_command prepare; /* sent once, to the device thread */
+    struct uva__atomic64 prepared;      /* 1: what arm needs was made */
     struct uva__poll_item item; /* polled from the begin until it is over */
 
     /* Set before uva__event_wait_begin(). */
@@ -84,9 +91,10 @@ struct uva_watch {
 
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
     void *slots[4];               /* the back end's: see uva_watch_slots() */
-    struct {                      /* the device thread's alone */
+    struct {                      /* that of `thread` alone */
         bool armed;               /* the vendor will call back */
         bool settled;             /* what arm retained is freed */
+        bool preparing;           /* `prepare` was sent */
         bool rearmed;             /* arm was called a second time */
         bool notify_pending;      /* over, but the client is not notified */
         bool working;   /* a step is in flight: its memory is in use */

@@ -25,16 +25,20 @@ static uva__gpu_event event_of(const struct uva_device_event *event)
     return *(uva__gpu_event *)event->sync_event;
 }
 
+/* The vendor for which this thread is in relaxed mode: its calls do not disturb
+ * captures on other threads. */
+static _Thread_local const struct uva__gpu_vendor *relaxed;
+
 /* Without this a call of ours could invalidate a capture on another thread.
- * Done once for the thread, as soon as the program has initialised the driver.
- */
+ * Done once for the thread, as soon as the program has initialised the driver;
+ * again where a program uses two vendors. */
 static void gpu_relax(struct uva__gpu *gpu)
 {
     uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
 
-    if (gpu->relaxed || gpu->calls.capture_exchange == NULL)
-        return;
-    gpu->relaxed = gpu->calls.capture_exchange(&mode) == 0;
+    if (relaxed != gpu->vendor && gpu->calls.capture_exchange != NULL &&
+        gpu->calls.capture_exchange(&mode) == 0)
+        relaxed = gpu->vendor;
 }
 
 /* No context has to be current. */
@@ -125,17 +129,15 @@ static int callback_queue(struct uva__gpu *gpu,
     return calls->stream_host(callback->stream, host_called, watch);
 }
 
-static bool callback_arm(struct uva__gpu *gpu, struct uva__gpu_streams *streams,
+/* The context is current. */
+static bool callback_arm(struct uva__gpu *gpu,
+                         struct uva__gpu_callback_stream *callback,
                          const struct uva_device_event *event,
                          struct uva_watch *watch)
 {
-    struct uva__gpu_callback_stream *callback =
-        uva__gpu_streams_callback(gpu, streams);
     void **slots = uva_watch_slots(watch);
     int code;
 
-    if (callback == NULL)
-        return false;
     slots[SLOT_CALLBACK] = callback;
     slots[SLOT_VENDOR] = (void *)(uintptr_t)gpu->vendor->library.vendor;
     code = gpu->calls.stream_wait(callback->stream, event_of(event), 0);
@@ -154,20 +156,40 @@ int uva__gpu_arm(void *state, const struct uva_device_event *event,
 {
     struct uva__gpu *gpu = state;
     void **slots = uva_watch_slots(watch);
-    struct uva__gpu_streams *streams;
+    struct uva__gpu_callback_stream *callback;
+    struct uva__gpu_context context;
     bool armed;
 
     if (slots[SLOT_SEEN] == NULL) {
         slots[SLOT_SEEN] = gpu;
         return EAGAIN;
     }
-    if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
+    callback = uva__gpu_streams_callback(gpu, event->device_id, &context);
+    if (callback == NULL)
         return EAGAIN;
-    if (streams_enter(gpu, event->device_id, &streams, error) != 0)
+    if (gpu->vendor->enter(gpu, &context, error) != 0) {
+        uva__gpu_callback_stream_drop(callback);
         return EAGAIN;
-    armed = callback_arm(gpu, streams, event, watch);
-    gpu->vendor->leave(gpu, &streams->context);
+    }
+    armed = callback_arm(gpu, callback, event, watch);
+    gpu->vendor->leave(gpu, &context);
     return armed ? EINPROGRESS : EAGAIN;
+}
+
+/* Makes one stream more for callbacks. */
+void uva__gpu_prepare(void *state, int64_t device_id)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_streams *streams;
+    struct uva_error none;
+
+    if (gpu->calls.stream_callback == NULL && gpu->calls.stream_host == NULL)
+        return;
+    gpu_relax(gpu);
+    if (streams_enter(gpu, device_id, &streams, &none) != 0)
+        return;
+    uva__gpu_streams_prepare(gpu, streams);
+    gpu->vendor->leave(gpu, &streams->context);
 }
 
 /* ---- the program's streams ---------------------------------------------- */

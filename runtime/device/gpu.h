@@ -42,6 +42,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
     }
 
 /* For struct uva__vendor_info. Thread: the device thread. */
+void uva__gpu_prepare(void *state, int64_t device_id);
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 
 #endif

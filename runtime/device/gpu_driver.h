@@ -5,6 +5,7 @@
 #ifndef UVA_DEVICE_GPU_DRIVER_H
 #define UVA_DEVICE_GPU_DRIVER_H
 
+#include "base/atomic.h"
 #include "device/gpu_abi.h"
 #include "device/shared_library.h"
 #include "uvarrow/device.h"
@@ -64,10 +65,10 @@ struct uva__gpu_vendor {
 struct uva__gpu {
     const struct uva__gpu_vendor *vendor;
     struct uva__gpu_calls calls;
-    struct uva__gpu_streams *streams; /* owns; the device thread's alone */
+    struct uva__lock lock; /* guards the list of streams, and their callback
+                              streams */
+    struct uva__gpu_streams *streams; /* owns; only the device thread adds */
     struct uva_error no_memory; /* why alloc gave NULL; the device thread's */
-    bool relaxed; /* calls of the device thread do not disturb captures of other
-                     threads; that thread's alone */
 };
 
 /* Opens the library and fills both tables. 0; ENOTSUP, ENOSYS.

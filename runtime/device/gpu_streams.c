@@ -60,20 +60,33 @@ callback_stream_new(struct uva__gpu *gpu, int device)
     return callback;
 }
 
-/* Chooses an idle stream, or a new one, or the one with the fewest callbacks.
- */
+/* Waits that begin at the same time get streams of their own: so no stream is
+ * taken for idle that another wait may be about to use. */
+void uva__gpu_streams_prepare(struct uva__gpu *gpu,
+                              struct uva__gpu_streams *streams)
+{
+    struct uva__gpu_callback_stream *fresh;
+    int i = 0;
+
+    while (i < UVA__GPU_CALLBACK_STREAMS && streams->callbacks[i] != NULL)
+        i++;
+    if (i == UVA__GPU_CALLBACK_STREAMS)
+        return;
+    fresh = callback_stream_new(gpu, streams->context.device);
+    uva__lock_take(&gpu->lock);
+    streams->callbacks[i] = fresh;
+    uva__lock_drop(&gpu->lock);
+}
+
+/* Chooses the stream with the fewest callbacks. */
 static struct uva__gpu_callback_stream *
-callback_stream_choose(struct uva__gpu *gpu, struct uva__gpu_streams *streams)
+callback_stream_choose_locked(const struct uva__gpu_streams *streams)
 {
     struct uva__gpu_callback_stream *best = NULL;
     uint64_t armed, least = UINT64_MAX;
 
-    for (int i = 0; i < UVA__GPU_CALLBACK_STREAMS && least != 0; i++) {
-        if (streams->callbacks[i] == NULL)
-            streams->callbacks[i] =
-                callback_stream_new(gpu, streams->context.device);
-        if (streams->callbacks[i] == NULL)
-            break;
+    for (int i = 0;
+         i < UVA__GPU_CALLBACK_STREAMS && streams->callbacks[i] != NULL; i++) {
         armed = uva__atomic64_load(&streams->callbacks[i]->armed);
         if (armed >= least)
             continue;
@@ -84,12 +97,21 @@ callback_stream_choose(struct uva__gpu *gpu, struct uva__gpu_streams *streams)
 }
 
 struct uva__gpu_callback_stream *
-uva__gpu_streams_callback(struct uva__gpu *gpu,
-                          struct uva__gpu_streams *streams)
+uva__gpu_streams_callback(struct uva__gpu *gpu, int64_t device_id,
+                          struct uva__gpu_context *context)
 {
-    struct uva__gpu_callback_stream *best =
-        callback_stream_choose(gpu, streams);
+    struct uva__gpu_callback_stream *best = NULL;
+    const struct uva__gpu_streams *streams;
 
+    uva__lock_take(&gpu->lock);
+    streams = gpu->streams;
+    while (streams != NULL && streams->device_id != device_id)
+        streams = streams->before;
+    if (streams != NULL) {
+        best = callback_stream_choose_locked(streams);
+        *context = streams->context;
+    }
+    uva__lock_drop(&gpu->lock);
     if (best == NULL)
         return NULL;
     if (uva__atomic64_add(best->on_device, 1) >= UVA__GPU_ARMED_MOST) {
@@ -124,8 +146,10 @@ int uva__gpu_streams_find(struct uva__gpu *gpu, int64_t device_id,
         return code;
     }
     streams->device_id = device_id;
+    uva__lock_take(&gpu->lock);
     streams->before = gpu->streams;
     gpu->streams = streams;
+    uva__lock_drop(&gpu->lock);
     *out = streams;
     return 0;
 }

@@ -26,7 +26,8 @@ struct uva__gpu_callback_stream {
                                         have not come */
 };
 
-/* The streams of one device. The device thread's alone. */
+/* The streams of one device. The device thread's alone, but for those for
+ * callbacks. */
 struct uva__gpu_streams {
     struct uva__gpu_streams *before; /* owns */
     int64_t device_id;
@@ -51,11 +52,17 @@ UVA_MUST_CHECK int uva__gpu_streams_copy(struct uva__gpu *gpu,
                                          bool to_device, uva__gpu_stream *out,
                                          struct uva_error *error);
 
-/* Gives a stream for one more callback, and notes the callback; NULL: there is
- * none. Their context is current. Thread: the device thread. */
+/* Makes a stream for callbacks, unless there are enough. Their context is
+ * current. Thread: the device thread. */
+void uva__gpu_streams_prepare(struct uva__gpu *gpu,
+                              struct uva__gpu_streams *streams);
+
+/* Gives a stream for one more callback, and its context, and notes the
+ * callback; NULL: there is none, or too many callbacks wait. Calls no function
+ * of the vendor's. Thread: any. */
 struct uva__gpu_callback_stream *
-uva__gpu_streams_callback(struct uva__gpu *gpu,
-                          struct uva__gpu_streams *streams);
+uva__gpu_streams_callback(struct uva__gpu *gpu, int64_t device_id,
+                          struct uva__gpu_context *context);
 
 /* Notes that the callback has come. Calls no function of the vendor's.
  * Thread: any. */

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "base/unreachable.h"
 #include "device/builtin.h"
 #include "device/pinned_pool.h"
@@ -26,6 +27,9 @@
 static void device_thread_begin(struct uva__device_thread *device_thread);
 static void device_thread_end(struct uva__device_thread *device_thread);
 static void device_thread_clear(struct uva__device_thread *device_thread);
+static void event_thread_begin(struct uva__device_thread *event_thread);
+static void event_thread_end(struct uva__device_thread *event_thread);
+static void event_thread_clear(struct uva__device_thread *event_thread);
 static void leave_run(struct uva__device_command *command);
 
 /* ---- life --------------------------------------------------------------- */
@@ -41,6 +45,9 @@ struct uva__devices *uva__devices_new(void)
     devices->device_thread.begin = device_thread_begin;
     devices->device_thread.end = device_thread_end;
     devices->device_thread.clear = device_thread_clear;
+    devices->event_thread.begin = event_thread_begin;
+    devices->event_thread.end = event_thread_end;
+    devices->event_thread.clear = event_thread_clear;
     devices->leave.run = leave_run;
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
@@ -49,6 +56,7 @@ struct uva__devices *uva__devices_new(void)
         backend->library = uva__builtins[type].library;
         backend->vendor_info = uva__builtins[type].vendor_info;
         backend->ctx = &devices->attached;
+        backend->built_in = true;
     }
     return devices;
 }
@@ -75,8 +83,10 @@ void uva__devices_use(struct uva__devices *devices)
 
 void uva__devices_quit(struct uva__devices *devices)
 {
-    if (uva__atomic64_sub(&devices->users, 1) == 1)
+    if (uva__atomic64_sub(&devices->users, 1) == 1) {
+        uva__device_thread_end(&devices->event_thread);
         uva__device_thread_end(&devices->device_thread);
+    }
     uva__devices_release(devices);
 }
 
@@ -145,6 +155,7 @@ static void device_thread_clear(struct uva__device_thread *device_thread)
     struct uva__devices *devices = devices_of(device_thread);
 
     assert(devices->deferred_releases.first == NULL);
+    uva__device_thread_await(&devices->event_thread); /* it uses the tables */
     for (int type = 0; type < UVA__DEVICE_TYPES; type++) {
         struct uva__backend *backend = &devices->backends[type];
         if (uva__atomic64_load(&backend->loaded) != UVA__LOADED_OK)
@@ -158,6 +169,29 @@ static void device_thread_clear(struct uva__device_thread *device_thread)
 static void device_thread_end(struct uva__device_thread *device_thread)
 {
     uva__devices_release(devices_of(device_thread));
+}
+
+/* ---- the event thread ---------------------------------------------------- */
+
+static struct uva__devices *waiter_of(struct uva__device_thread *event_thread)
+{
+    return uva__container_of(event_thread, struct uva__devices, event_thread);
+}
+
+static void event_thread_begin(struct uva__device_thread *event_thread)
+{
+    uva__devices_acquire(waiter_of(event_thread));
+}
+
+static void event_thread_end(struct uva__device_thread *event_thread)
+{
+    uva__devices_release(waiter_of(event_thread));
+}
+
+/* The device thread unloads the tables. */
+static void event_thread_clear(struct uva__device_thread *event_thread)
+{
+    (void)event_thread;
 }
 
 /* ---- tables ------------------------------------------------------------- */
@@ -214,6 +248,7 @@ int uva__devices_register(struct uva__devices *devices,
         backend->ctx = ctx;
         backend->library = NULL;
         backend->vendor_info = NULL;
+        backend->built_in = false;
     }
     uva__lock_drop(&devices->lock);
     if (met)
@@ -303,22 +338,44 @@ static void load_failed(struct uva__backend *backend, int code)
     uva__atomic64_store(&backend->loaded, UVA__LOADED_FAILED);
 }
 
+static void load_now(struct uva__backend *backend)
+{
+    const int code =
+        backend->ops->load(backend->ctx, library_path(backend->library),
+                           &backend->state, &backend->why);
+
+    if (code == 0)
+        uva__atomic64_store(&backend->loaded, UVA__LOADED_OK);
+    else
+        load_failed(backend, code);
+    uva__futex_raise(&backend->settled);
+}
+
+/* Waits until the thread that loads has ended that. False: it is this one. */
+static bool load_settle(struct uva__backend *backend)
+{
+    uint32_t seen = uva__futex_now(&backend->settled);
+
+    while (uva__atomic64_load(&backend->loaded) == UVA__LOADED_BUSY) {
+        if (uva__atomic64_load(&backend->loader) == uva__thread_self())
+            return false;
+        (void)uva__futex_wait(&backend->settled, seen, -1);
+        seen = uva__futex_now(&backend->settled);
+    }
+    return true;
+}
+
 int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
 {
-    int code;
+    uint64_t expected = UVA__LOADED_NOT;
 
-    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_BUSY)
+    if (uva__atomic64_cas(&backend->loaded, &expected, UVA__LOADED_BUSY)) {
+        uva__atomic64_store(&backend->loader, uva__thread_self());
+        load_now(backend);
+    }
+    if (!load_settle(backend))
         return uva_error_set(error, EDEADLK, "%s: it is being loaded",
                              backend->ops->name);
-    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_NOT) {
-        uva__atomic64_store(&backend->loaded, UVA__LOADED_BUSY);
-        code = backend->ops->load(backend->ctx, library_path(backend->library),
-                                  &backend->state, &backend->why);
-        if (code == 0)
-            uva__atomic64_store(&backend->loaded, UVA__LOADED_OK);
-        else
-            load_failed(backend, code);
-    }
     if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
         return 0;
     *error = backend->why;

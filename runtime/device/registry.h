@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of each device type, and the one device thread that all runtimes on
- * the same workers share. References are held by the workers, by streams and by
+/* The table of each device type, and the threads that all runtimes on the same
+ * workers share: the device thread, on which calls may block, and the event
+ * thread, which waits for the events of built-in tables, and does nothing that
+ * may block.
+ * References are held by the workers, by streams and by
  * waits, the last of which may end long after the workers. */
 #ifndef UVA_DEVICE_REGISTRY_H
 #define UVA_DEVICE_REGISTRY_H
@@ -29,6 +32,9 @@ struct uva__vendor_info {
     /* returns whether the device thread can use a default stream of the calling
      * thread: 0, or why not. Any thread. NULL: of another vendor than CUDA */
     int (*stream_check)(void *state, struct uva_error *error);
+    /* makes what arm needs on a device, and may fail, which arm then sees.
+     * Device thread. NULL: arm needs nothing. */
+    void (*prepare)(void *state, int64_t device_id);
 };
 
 /* One device type. */
@@ -40,7 +46,10 @@ struct uva__backend {
                             environment, or NULL */
     const struct uva__vendor_info
         *vendor_info;            /* static; NULL: of the user's table */
+    bool built_in;               /* the table is ours */
     struct uva__atomic64 met;    /* 1: in use, it cannot be replaced */
+    struct uva__atomic64 loader; /* of LOADED_BUSY: the thread that loads */
+    struct uva__futex settled;   /* raised when that has ended */
     struct uva__atomic64 loaded; /* enum uva__loaded; it guards what follows */
     void *state;                 /* owns, through ops->unload */
     struct uva_error why;        /* of a load that failed */
@@ -69,7 +78,8 @@ struct uva__devices {
     struct uva__atomic64 refs;
     struct uva__atomic64 users; /* of the device thread: the workers, and
                                objects that need it after them */
-    struct uva__device_thread device_thread;
+    struct uva__device_thread device_thread; /* calls may block */
+    struct uva__device_thread event_thread;  /* waits; it ends first */
     struct uva__deferred_releases
         deferred_releases;               /* the device thread's alone */
     struct uva__device_command leave;    /* sent when the workers end */
@@ -147,8 +157,9 @@ int uva__backend_query(const struct uva__backend *backend,
 /* Frees an event of the table's; NULL: does nothing. Thread: any. */
 void uva__backend_event_free(const struct uva__backend *backend, void *event);
 
-/* Loads the table, unless that was tried before. 0, or why it failed.
- * Thread: the device thread. */
+/* Loads the table, unless that was tried before; waits for a load by the other
+ * thread. 0, or why it failed. Thread: any for a built-in table; the device
+ * thread. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
                                      struct uva_error *error);
 

@@ -133,14 +133,14 @@ static bool after_is_default(const struct after *after)
            uva__stream_is_default(after->device_stream);
 }
 
-/* Loads the table and records, on the caller's thread. */
+/* Loads the table and records, on the caller's thread: the device thread may be
+ * in a call that blocks. */
 static void after_record_now(struct after *after)
 {
-    const ArrowDeviceType type = after->deferred.array.device_type;
     struct uva_error *why = &after->why;
 
     after->recorded = true;
-    why->code = uva__devices_load(after->devices, type, why);
+    why->code = uva__backend_load(after->backend, why);
     if (why->code == 0)
         why->code = after_record(after, why);
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The checks before every call of the fake libraries: whether the call may
  * proceed, the thread's current context, and faults that the test requested. */
+#define _GNU_SOURCE
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "devices/fake_control.h"
 #include "devices/fake_gpu.h"
 
 enum { STACK = 8 };
 
-static atomic_int sticky, capturing, spoiled;
+static atomic_int held, sticky, capturing, spoiled;
 static atomic_bool started;
 static atomic_long counts[FAKE_WHATS], fail_at;
 static atomic_int fail_code;
@@ -26,6 +28,7 @@ static _Thread_local bool calling_back, excused;
 FAKE_API void fakegpu_excuse(int on);
 FAKE_API void fakegpu_fail(long n, int code);
 FAKE_API void fakegpu_poison(int code);
+FAKE_API void fakegpu_hold(int calls);
 
 void fake_count(int what, int step)
 {
@@ -54,6 +57,23 @@ void fakegpu_poison(int code)
         fake_drain();
     atomic_store(&sticky, code);
     fake_wake();
+}
+
+void fakegpu_hold(int calls)
+{
+    atomic_store(&held, calls);
+}
+
+void fake_hold(int call)
+{
+    const struct timespec pause = {0, 50000};
+
+    if (excused || (atomic_load(&held) & call) == 0)
+        return;
+    fake_count(FAKE_HELD, 1);
+    while (atomic_load(&held) & call)
+        (void)nanosleep(&pause, NULL);
+    fake_count(FAKE_HELD, -1);
 }
 
 int fake_sticky(void)

@@ -15,7 +15,16 @@ enum fake_what {
     FAKE_ARMED,     /* callbacks queued and not made */
     FAKE_QUEUED,    /* operations that streams have not run, also those that
                        were destroyed */
+    FAKE_HELD,      /* calls that fakegpu_hold() makes wait now */
     FAKE_WHATS
+};
+
+/* Calls that may wait for the device, by their documents. */
+enum fake_hold {
+    FAKE_HOLD_FREE = 1,
+    FAKE_HOLD_ALLOC = 2,
+    FAKE_HOLD_UPLOAD = 4, /* from memory that is not pinned */
+    FAKE_HOLD_CREATE = 8  /* of a stream */
 };
 
 struct fake_control {
@@ -26,6 +35,9 @@ struct fake_control {
     void (*fakegpu_fail)(long n, int code);
     /* Makes all work fail with that code from now on; 0: ends that. */
     void (*fakegpu_poison)(int code);
+    /* Makes these calls of threads that are not excused wait, until they are
+     * not held any more. */
+    void (*fakegpu_hold)(int calls);
 };
 
 #endif

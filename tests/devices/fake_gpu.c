@@ -210,6 +210,7 @@ int fake_stream_create_in(struct fake_context *context, void **out)
 
 int fake_stream_create(void **out)
 {
+    fake_hold(FAKE_HOLD_CREATE);
     return fake_stream_create_in(fake_current(), out);
 }
 
@@ -343,6 +344,8 @@ int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data)
 int fake_stream_copy(void *stream, void *target, const void *source,
                      size_t size)
 {
+    if (!fake_memory_is_known(source))
+        fake_hold(FAKE_HOLD_UPLOAD);
     return stream_queue(stream, &(struct op){.kind = COPY,
                                              .target = target,
                                              .source = source,

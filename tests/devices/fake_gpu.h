@@ -102,6 +102,8 @@ int fake_memory_free(void *memory);
 /* Returns where the bytes of an address are; for device memory, that is another
  * place. */
 void *fake_memory_bytes(const void *address);
+/* Returns whether the address is in memory that was allocated here. */
+bool fake_memory_is_known(const void *address);
 
 /* Returns the code that all work has failed with, or 0. */
 int fake_sticky(void);
@@ -111,6 +113,9 @@ void fake_wake(void);
 
 /* Waits until nothing is queued. */
 void fake_drain(void);
+
+/* Waits while the test holds calls of this kind (enum fake_hold). */
+void fake_hold(int call);
 
 /* Marks this thread as inside a callback, or not. */
 void fake_calls_back(bool on);

@@ -32,6 +32,7 @@ int fake_memory_new(void **out, size_t size, bool of_host)
 {
     struct block *block = calloc(1, sizeof(*block));
 
+    fake_hold(FAKE_HOLD_ALLOC);
     if (size == 0 || size > (size_t)1 << 40) {
         free(block);
         return size == 0 ? FAKE_INVALID_VALUE : FAKE_OUT_OF_MEMORY;
@@ -53,6 +54,7 @@ int fake_memory_free(void *memory)
 {
     struct block *block, **link = &blocks;
 
+    fake_hold(FAKE_HOLD_FREE);
     pthread_mutex_lock(&lock);
     while (*link != NULL && (*link)->address != memory)
         link = &(*link)->next;
@@ -68,6 +70,19 @@ int fake_memory_free(void *memory)
     free(block);
     fake_count(FAKE_BLOCKS, -1);
     return 0;
+}
+
+bool fake_memory_is_known(const void *address)
+{
+    const char *at = address;
+    bool known = false;
+
+    pthread_mutex_lock(&lock);
+    for (const struct block *block = blocks; block != NULL; block = block->next)
+        known = known ||
+                (at >= block->address && at < block->address + block->size);
+    pthread_mutex_unlock(&lock);
+    return known;
 }
 
 void *fake_memory_bytes(const void *address)

@@ -81,7 +81,7 @@ static void event_lasts(int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
         gpu_fixture_ask(&s, k, UVA_FOREVER);
-        while (control->fakegpu_count(FAKE_STREAMS) == GPU_STREAMS)
+        while (control->fakegpu_count(FAKE_ARMED) == 0)
             (void)sched_yield();
         return;
     }
@@ -355,14 +355,17 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 END_TEST
 
 /* Waits until the device thread has run the commands sent so far, which it does
- * in order. `complete` is an event that is complete. */
-static void commands_end(int complete)
+ * in order: the release of an array behind a stream is the last one. */
+static void commands_end(void)
 {
+    const long before = atomic_load(&s.fake.live);
+    void *stream = vendor_stream_new();
+
     gpu_fixture_array(&s, 5, &s.arrays[5]);
-    s.arrays[5].sync_event = &s.events[complete];
-    gpu_fixture_ask(&s, 5, UVA_FOREVER);
-    gpu_fixture_until_done(&s);
-    uva_array_release(&s.arrays[5]);
+    uva_array_release_after(s.loop.runtime, &s.arrays[5], stream);
+    while (atomic_load(&s.fake.live) > before)
+        (void)sched_yield();
+    vendor_stream_free(stream);
 }
 
 /* The device thread has default streams of its own. */
@@ -371,12 +374,10 @@ START_TEST(an_array_is_released_behind_the_work_of_a_default_stream)
     void *const mine = default_streams[_i];
 
     open_with(2, 0);
-    s.events[1] = vendor_event_new();
     gpu->stream_gate(mine, &s.words[0], 1);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.loop.runtime, &s.arrays[0], mine);
-    for (int i = 0; i < 3; i++)
-        commands_end(1);
+    commands_end();
     ck_assert_int_eq(atomic_load(&s.fake.live), 1);
     gpu_fixture_pass(&s, 0);
     while (atomic_load(&s.fake.live) != 0)
@@ -504,7 +505,7 @@ START_TEST(pinned_memory_is_used_again)
         uva_stream_release(stream);
         while (atomic_load(&s.fake.live) > live) /* a thread frees it */
             (void)sched_yield();
-        commands_end(0);
+        commands_end();
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
     ck_assert_int_gt(blocks[0], 1);
@@ -559,7 +560,7 @@ START_TEST(a_copy_is_behind_the_event)
     ck_assert_int_eq(uva_stream_for_each(stream, &mine, NULL), 0);
     loop_settle(&s.loop);
     for (int i = 0; i < 20; i++)
-        commands_end(1);
+        commands_end();
     ck_assert_int_eq(s.batches, 0);
     gpu_fixture_pass(&s, 0);
     gpu_fixture_until_done(&s);
@@ -602,7 +603,7 @@ START_TEST(copies_to_the_device_are_not_behind_those_from_it)
     ck_assert_int_eq(uva_stream_transfer(from, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(from, &any, NULL), 0);
     loop_settle(&s.loop);
-    commands_end(1); /* the copy has begun */
+    commands_end(); /* the copy has begun */
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     to = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(to, &there), 0);
@@ -631,6 +632,77 @@ START_TEST(a_device_that_cannot_be_is_not_there)
     ck_assert_int_eq(
         uva_array_record(s.loop.runtime, &s.arrays[0], NULL, &error), ENODEV);
     uva_array_release(&s.arrays[0]);
+}
+END_TEST
+
+/* ---- calls that block ---------------------------------------------------- */
+
+/* A release that waits for the test. */
+static struct {
+    void (*release)(struct ArrowArray *array);
+    atomic_bool entered, open;
+} slow;
+
+static void slow_release(struct ArrowArray *array)
+{
+    atomic_store(&slow.entered, true);
+    while (!atomic_load(&slow.open))
+        (void)sched_yield();
+    slow.release(array);
+}
+
+static void turn(void)
+{
+    (void)uv_run(&s.loop.uv, UV_RUN_NOWAIT);
+    (void)sched_yield();
+}
+
+/* Has the device thread make a call of the kind `held`, or the release, and
+ * waits until that has begun. Returns a stream, or NULL. */
+static struct uva_stream *block_begin(int held)
+{
+    struct uva_stream *stream = NULL;
+
+    if (held != 0) {
+        control->fakegpu_hold(held);
+        stream = copies_begin(gpu->device_type, 0, ARROW_DEVICE_CPU);
+        while (control->fakegpu_count(FAKE_HELD) == 0)
+            turn();
+        return stream;
+    }
+    atomic_store(&slow.entered, false);
+    atomic_store(&slow.open, false);
+    gpu_fixture_array(&s, 0, &s.arrays[0]);
+    slow.release = s.arrays[0].array.release;
+    s.arrays[0].array.release = slow_release;
+    uva_array_release_after(s.loop.runtime, &s.arrays[0], s.streams[2]);
+    while (!atomic_load(&slow.entered))
+        (void)sched_yield();
+    return NULL;
+}
+
+/* The answer comes while the call is held: otherwise this never ends. */
+START_TEST(what_may_block_holds_up_no_event)
+{
+    static const int kinds[] = {FAKE_HOLD_FREE, FAKE_HOLD_ALLOC,
+                                FAKE_HOLD_UPLOAD, FAKE_HOLD_CREATE, 0};
+    struct uva_stream *stream;
+
+    open_with(3, 0);
+    s.events[1] = vendor_event_new();
+    gpu_fixture_array(&s, 1, &s.arrays[1]);
+    s.arrays[1].sync_event = &s.events[1];
+    stream = block_begin(kinds[_i]);
+    gpu_fixture_ask(&s, 1, UVA_FOREVER);
+    while (s.answers == 0)
+        turn();
+    ck_assert_int_eq(s.answer.code, 0);
+    ck_assert(kinds[_i] == 0 || control->fakegpu_count(FAKE_HELD) != 0);
+    control->fakegpu_hold(0);
+    atomic_store(&slow.open, true);
+    if (stream != NULL)
+        uva_stream_release(stream);
+    uva_array_release(&s.arrays[1]);
 }
 END_TEST
 
@@ -701,7 +773,11 @@ static void play(int code)
     uva_array_release(&s.arrays[0]);
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     uva_array_release_after(s.loop.runtime, &s.arrays[0], s.streams[0]);
-    commands_end(0);
+    gpu_fixture_array(&s, 5, &s.arrays[5]);
+    s.arrays[5].sync_event = &s.events[0];
+    gpu_fixture_ask(&s, 5, UVA_FOREVER);
+    gpu_fixture_until_done(&s);
+    uva_array_release(&s.arrays[5]);
     loop_close_runtime(&s.loop, 0);
 }
 
@@ -866,6 +942,7 @@ static void add_faults(Suite *suite)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
+    tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
     tcase_add_loop_test(
         tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails, 0, 2);
     suite_add(tc, any_call_may_fail, there_may_be_no_memory,

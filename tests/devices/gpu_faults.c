@@ -3,6 +3,7 @@
 #include "devices/gpu_faults.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "device/gpu_abi.h"
@@ -139,36 +140,21 @@ START_TEST(a_device_that_fails_is_told_with_its_code)
 }
 END_TEST
 
-static void on_answer(void *ctx, struct ArrowDeviceArray *array,
-                      const struct uva_error *error)
-{
-    ck_assert_int_eq(error->code, 0);
-    uva_array_release(array);
-    *(bool *)ctx = true;
-}
-
-static bool has_answered(void *ctx)
-{
-    return *(bool *)ctx;
-}
-
-/* Waits until the device thread has processed earlier commands, which it does
- * in order. */
+/* Waits until the device thread has run the commands sent so far, which it does
+ * in order: the release of an array behind a stream is the last one. */
 static void device_thread_await(struct gated *g)
 {
-    void *event = vendor_event_new(); /* never recorded: complete */
+    const long before = atomic_load(&g->f.f.fake.live);
+    void *stream = vendor_stream_new();
     struct ArrowDeviceArray array;
-    bool answered = false;
 
     fake_source_batch(&g->f.f.fake, 0, &array);
     array.device_type = gpu->device_type;
     array.device_id = 0;
-    array.sync_event = &event;
-    ck_assert_int_eq(uva_array_wait(g->f.f.loop.runtime, &array, UVA_FOREVER,
-                                    on_answer, &answered),
-                     0);
-    loop_until(&g->f.f.loop, has_answered, &answered);
-    vendor_event_free(event);
+    uva_array_release_after(g->f.f.loop.runtime, &array, stream);
+    while (atomic_load(&g->f.f.fake.live) > before)
+        (void)sched_yield();
+    vendor_stream_free(stream);
 }
 
 /* The copies are queued by then, waiting for the event. */
