@@ -55,8 +55,10 @@ FAKE_API int cuEventQuery(void *event);
 FAKE_API int cuStreamCreate(void **stream, unsigned flags);
 FAKE_API int cuStreamDestroy_v2(void *stream);
 FAKE_API int cuStreamSynchronize(void *stream);
-#ifndef UVA_FAKE_OLD
+#ifndef UVA_FAKE_OLDEST
 FAKE_API int cuStreamGetCtx(void *stream, void **context);
+#endif
+#ifndef UVA_FAKE_OLD
 FAKE_API int cuStreamGetCtx_v2(void *stream, void **context, void **green);
 FAKE_API int cuDeviceGetDevResource(int device, void *resource, int type);
 FAKE_API int cuDevResourceGenerateDesc(void **desc, void *resources,
@@ -269,12 +271,14 @@ int cuStreamSynchronize(void *stream)
            fake_stream_synchronize(stream));
 }
 
-#ifndef UVA_FAKE_OLD
+#ifndef UVA_FAKE_OLDEST
 int cuStreamGetCtx(void *stream, void **context)
 {
     IF_MAY(0, fake_stream_context(stream, context));
 }
+#endif
 
+#ifndef UVA_FAKE_OLD
 int cuStreamGetCtx_v2(void *stream, void **context, void **green)
 {
     int code = fake_begin(0);
