@@ -76,6 +76,11 @@ void fake_hold(int call)
     fake_count(FAKE_HELD, -1);
 }
 
+void fake_fail(int code)
+{
+    atomic_store(&sticky, code);
+}
+
 int fake_sticky(void)
 {
     return atomic_load(&sticky);

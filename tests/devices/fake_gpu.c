@@ -20,7 +20,7 @@
 
 enum { PAUSE_NS = 50000, UNCALLED = 4096, THREADS = 4096, PER_THREAD = 2 };
 
-enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY };
+enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY, STORE, SPIN, FAIL };
 
 struct event {
     int refs; /* references of its owner and of operations */
@@ -118,12 +118,28 @@ static void run_call_locked(struct stream *stream, const struct op *op)
     pthread_mutex_lock(&lock);
 }
 
+static void run_record_locked(const struct op *op)
+{
+    if (fake_sticky() == 0 && op->event->done < op->turn)
+        op->event->done = op->turn;
+}
+
+static void run_spin_locked(const struct op *op)
+{
+    const struct timespec pause = {(time_t)(op->turn / 1000000000),
+                                   (long)(op->turn % 1000000000)};
+
+    pthread_mutex_unlock(&lock);
+    if (fake_sticky() == 0)
+        (void)nanosleep(&pause, NULL);
+    pthread_mutex_lock(&lock);
+}
+
 static void run_locked(struct stream *stream, const struct op *op)
 {
     switch (op->kind) {
     case RECORD:
-        if (fake_sticky() == 0 && op->event->done < op->turn)
-            op->event->done = op->turn;
+        run_record_locked(op);
         break;
     case WAIT:
         while (fake_sticky() == 0 && op->event->done < op->turn)
@@ -135,6 +151,16 @@ static void run_locked(struct stream *stream, const struct op *op)
     case CALLBACK:
     case HOST:
         run_call_locked(stream, op);
+        break;
+    case STORE:
+        if (fake_sticky() == 0)
+            atomic_store((_Atomic uint32_t *)op->target, (uint32_t)op->turn);
+        break;
+    case SPIN:
+        run_spin_locked(op);
+        break;
+    case FAIL:
+        fake_fail((int)op->turn);
         break;
     case COPY:
         if (fake_sticky() == 0)
@@ -328,6 +354,23 @@ int fake_stream_wait_value(void *stream, void *word, uint32_t value)
         stream, &(struct op){.kind = VALUE, .turn = value, .target = word});
 }
 
+int fake_stream_store(void *stream, void *word, uint32_t value)
+{
+    return stream_queue(
+        stream, &(struct op){.kind = STORE, .turn = value, .target = word});
+}
+
+int fake_stream_spin(void *stream, uint64_t ns)
+{
+    return stream_queue(stream, &(struct op){.kind = SPIN, .turn = ns});
+}
+
+int fake_stream_fail(void *stream, int code)
+{
+    return stream_queue(stream,
+                        &(struct op){.kind = FAIL, .turn = (uint64_t)code});
+}
+
 int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data)
 {
     return stream_queue(
@@ -413,4 +456,17 @@ int fake_event_query(void *handle)
     done = event->done >= event->recorded;
     pthread_mutex_unlock(&lock);
     return done ? 0 : FAKE_NOT_READY;
+}
+
+int fake_event_synchronize(void *handle)
+{
+    struct event *event = handle;
+    uint64_t turn;
+
+    pthread_mutex_lock(&lock);
+    turn = event->recorded;
+    while (fake_sticky() == 0 && event->done < turn)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    return fake_sticky();
 }

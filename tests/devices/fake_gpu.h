@@ -84,12 +84,16 @@ int fake_event_create(void **out);
 int fake_event_destroy(void *event);
 int fake_event_record(void *event, void *stream);
 int fake_event_query(void *event);
+int fake_event_synchronize(void *event);
 int fake_stream_create(void **out);
 int fake_stream_create_in(struct fake_context *context, void **out);
 int fake_stream_destroy(void *stream);
 int fake_stream_synchronize(void *stream);
 int fake_stream_wait(void *stream, void *event);
 int fake_stream_wait_value(void *stream, void *word, uint32_t value);
+int fake_stream_store(void *stream, void *word, uint32_t value);
+int fake_stream_spin(void *stream, uint64_t ns);
+int fake_stream_fail(void *stream, int code);
 int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data);
 int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data);
 int fake_stream_copy(void *stream, void *target, const void *source,
@@ -107,6 +111,9 @@ bool fake_memory_is_known(const void *address);
 
 /* Returns the code that all work has failed with, or 0. */
 int fake_sticky(void);
+
+/* Makes all work fail from now on; the caller wakes the threads that wait. */
+void fake_fail(int code);
 
 /* Wakes all waiting threads. */
 void fake_wake(void);
