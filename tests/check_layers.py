@@ -97,6 +97,7 @@ MAY = {
                    "<arrow/c/dlpack_abi.h>",
                    "<arrow-adbc/adbc.h>", "device/cuda_abi.h",
                    "device/hip_abi.h", "device/opencl_abi.h", "<CL/cl.h>",
+                   "device/vulkan_abi.h", "<vulkan/vulkan.h>",
                    "<cuda.h>", "<hip/hip_runtime_api.h>"],
     "tests/install/": ["<uvarrow/uvarrow.h>", "<uvarrow/tck.h>",
                        "<uvarrow/io.h>", "<uvarrow/adbc.h>", "<uv.h>"],

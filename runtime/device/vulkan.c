@@ -12,13 +12,7 @@
 #include "device/builtin.h"
 #include "device/native_handles.h"
 #include "device/shared_library.h"
-
-/* The part of Vulkan's binary interface that we use. */
-typedef void (*vulkan_fn)(void);
-typedef vulkan_fn vulkan_get_fn(void *device, const char *name);
-typedef int32_t vulkan_status_fn(void *device, uint64_t event);
-
-enum { VULKAN_EVENT_SET = 3, VULKAN_EVENT_RESET = 4 };
+#include "device/vulkan_abi.h"
 
 static const char VENDOR[] = "vulkan";
 
@@ -36,11 +30,11 @@ static int vulkan_load(void *ctx, const char *path, void **state,
 static int vulkan_get_status(const struct uva_vulkan_device *native,
                              void *sync_event, struct uva_error *error)
 {
-    vulkan_get_fn *get;
-    vulkan_status_fn *get_status;
-    vulkan_fn found;
-    uint64_t event;
-    int32_t status;
+    uva__vk_get_fn *get;
+    uva__vk_status_fn *get_status;
+    uva__vk_fn *found;
+    uva__vk_event event;
+    uva__vk_result status;
 
     memcpy(&get, &native->get_device_proc_addr, sizeof(get));
     found = get(native->device, "vkGetEventStatus");
@@ -51,9 +45,9 @@ static int vulkan_get_status(const struct uva_vulkan_device *native,
     memcpy(&get_status, &found, sizeof(get_status));
     memcpy(&event, sync_event, sizeof(event));
     status = get_status(native->device, event);
-    if (status == VULKAN_EVENT_SET)
+    if (status == UVA__VK_EVENT_SET)
         return 0;
-    if (status != VULKAN_EVENT_RESET)
+    if (status != UVA__VK_EVENT_RESET)
         return uva__shared_library_failed(error, EIO, VENDOR,
                                           "vkGetEventStatus", status);
     error->vendor_code = status;
