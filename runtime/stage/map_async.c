@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/entry.h"
 #include "arrow/layout.h"
 #include "arrow/metadata.h"
 #include "base/error.h"
@@ -27,6 +26,7 @@
 #include "base/mpsc.h"
 #include "stage/output.h"
 #include "stage/stage.h"
+#include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -44,15 +44,19 @@ enum reply_state {
     REPLY_GIVEN  /* the loop */
 };
 
-/* One batch, from its task to its result. */
+/* One batch, from its task to its result, which is passed on in its slot: so a
+ * reply is in use only until its turn has come, and the same few are used again
+ * and again. */
 struct uva_reply {
     struct uva__link link;       /* in a list of the stage */
     struct uva__link given;      /* in `given` of the stage */
     struct uva_reply *older;     /* owns: the one that was made before it */
     struct map_async *stage;     /* borrows */
     struct uva__atomic64 state;  /* enum reply_state */
-    struct uva__entry batch;     /* owns: the batch that waits; or the result,
-                                    released if there is none */
+    struct uva__task *slot;      /* owns, while it is in use: of the producer
+                                    below. With what is known of the batch, and
+                                    the batch that waits, or the result;
+                                    released if there is neither */
     struct uva__failure failure; /* owns: given instead of a result, or of
                                     begin; code 0: none */
     int64_t before;              /* size of the batch that came, if known */
@@ -70,14 +74,15 @@ struct map_async {
         struct uva_reply *newest; /* owns: leads to all replies */
         struct uva__list free;    /* replies that are not in use */
         struct uva__list waiting; /* not begun, in order */
-        struct uva__list order;   /* ordered: begun and not passed on */
-        struct uva__list ready;   /* with results to be passed on */
-        int64_t used;             /* replies in use */
+        struct uva__list order;   /* ordered: begun, and its turn has not
+                                     come */
+        struct uva__list ready;   /* slots with results to be passed on */
+        int64_t used;             /* replies in use, and those slots */
         int64_t begun;            /* of these, begun and not given */
         int64_t done;             /* of these, given */
         int64_t requested;        /* batches requested above that have not
                                      come */
-        int64_t bytes;            /* in replies that were given */
+        int64_t bytes;            /* in results */
         int64_t undone;           /* in the rest, as far as known */
         int64_t largest;          /* size of the largest batch; -1: unknown */
         bool started;             /* a batch has been requested */
@@ -117,44 +122,65 @@ static struct uva_reply *reply_pop(struct uva__list *list)
     return link != NULL ? reply_of(link) : NULL;
 }
 
-/* Frees a reply, but keeps its memory for the next batch. */
+/* A reply has no slot any more. Its memory is in the cache: the next batch gets
+ * it. */
 static void reply_put(struct map_async *m, struct uva_reply *reply)
 {
-    uva__metadata_fini(&reply->batch.info.metadata, allocator_of(m), NULL);
-    uva__failure_fini(&reply->failure, allocator_of(m));
-    m->loop.used--;
-    uva__list_push(&m->loop.free, &reply->link);
+    uva__list_push_front(&m->loop.free, &reply->link);
 }
 
-/* Frees a reply with the batch or result that it holds. */
+/* Releases what a reply holds, but for its slot. Thread: the last that uses it.
+ */
+static void reply_empty(struct map_async *m, struct uva_reply *reply)
+{
+    uva_array_release(&reply->slot->array);
+    uva__failure_fini(&reply->failure, allocator_of(m));
+    m->loop.used--;
+}
+
+/* Frees a reply with all that it holds. */
 static void reply_discard(struct map_async *m, struct uva_reply *reply)
 {
-    if (uva_array_is_live(&reply->batch.array))
-        uva_array_release(&reply->batch.array);
+    reply_empty(m, reply);
+    uva__task_clear(reply->slot, allocator_of(m));
+    uva__slots_put_task(m->stage.source.rt, reply->slot);
     reply_put(m, reply);
 }
 
-/* Gives a reply in which only the metadata is filled in; NULL without memory.
- */
+static struct uva_reply *reply_make(struct map_async *m)
+{
+    struct uva_reply *reply = uva__memory_new(allocator_of(m), sizeof(*reply));
+
+    if (reply == NULL)
+        return NULL;
+    reply->stage = m;
+    reply->older = m->loop.newest;
+    m->loop.newest = reply;
+    return reply;
+}
+
+/* Gives a reply with a slot in which only the metadata is filled in; NULL
+ * without memory. */
 static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
 {
     struct uva_reply *reply = reply_pop(&m->loop.free);
 
-    if (reply == NULL) {
-        reply = uva__memory_new(allocator_of(m), sizeof(*reply));
-        if (reply == NULL)
-            return NULL;
-        reply->stage = m;
-        reply->older = m->loop.newest;
-        m->loop.newest = reply;
+    if (reply == NULL)
+        reply = reply_make(m);
+    if (reply == NULL)
+        return NULL;
+    reply->slot = uva__producer_take_task(m->stage.source.producer);
+    if (reply->slot == NULL) {
+        reply_put(m, reply);
+        return NULL;
     }
+    reply->slot->array.array.release = NULL;
     reply->seen = false;
     m->loop.used++;
     if (metadata == NULL ||
-        uva__metadata_copy(allocator_of(m), metadata,
-                           &reply->batch.info.metadata) != ENOMEM)
+        uva__task_take_metadata(reply->slot, allocator_of(m), metadata) == 0)
         return reply;
-    reply_put(m, reply);
+    reply_discard(m, reply);
     return NULL;
 }
 
@@ -180,9 +206,11 @@ static void map_async_account(struct map_async *m)
 
 /* ---- any thread: a reply is given --------------------------------------- */
 
-/* Puts the result in the reply, or why there is none. */
-static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
-                       const struct uva_error *error)
+/* Not inline, as most results are simple, and an error takes a kilobyte of
+ * stack. */
+__attribute__((noinline)) static void
+reply_fill_slowly(struct uva_reply *reply, struct ArrowDeviceArray *out,
+                  const struct uva_error *error)
 {
     const struct map_async *m = reply->stage;
     const char *name = m->stage.source.ops->name;
@@ -198,15 +226,29 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
                              name);
     else if (out != NULL)
         code = uva__output_measure(&m->output, name, out,
-                                   &reply->batch.info.bytes, &detail);
+                                   &reply->slot->info.bytes, &detail);
     if (code != 0)
         uva__failure_set(&reply->failure, allocator_of(m), code, &detail, NULL);
     if (out == NULL || !uva_array_is_live(out))
         return;
     if (reply->failure.code == 0)
-        uva_array_move(out, &reply->batch.array);
+        uva_array_move(out, &reply->slot->array);
     else
         uva_array_release(out);
+}
+
+/* Puts the result in the reply, or why there is none. */
+static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
+                       const struct uva_error *error)
+{
+    const struct uva__output *output = &reply->stage->output;
+    struct uva__task *slot = reply->slot;
+
+    if (error == NULL && out != NULL &&
+        uva__output_measure_simple(output, out, &slot->info.bytes))
+        uva_array_move(out, &slot->array);
+    else
+        reply_fill_slowly(reply, out, error);
 }
 
 /* In a turn only the loop thread can see BEGINNING, while begin is on its
@@ -254,31 +296,33 @@ static void reply_settle(struct map_async *m, struct uva_reply *reply)
 {
     struct uva__source *source = &m->stage.source;
 
-    if (uva_array_is_live(&reply->batch.array)) {
-        uva__list_push(&m->loop.ready, &reply->link);
+    if (uva_array_is_live(&reply->slot->array)) {
+        assert(reply->failure.code == 0);
+        uva__list_push(&m->loop.ready, &reply->slot->link);
         source->ready++;
+        reply_put(m, reply);
         return;
     }
     if (source->failure.code == 0)
         uva__failure_move(&reply->failure, &source->failure, allocator_of(m));
     m->loop.done--;
-    reply_put(m, reply);
+    reply_discard(m, reply);
 }
 
 /* Counts a reply that was given. */
 static void reply_note_given(struct map_async *m, struct uva_reply *reply)
 {
+    const struct uva__task *slot = reply->slot;
+
     reply->seen = true;
     m->loop.begun--;
     m->loop.undone -= reply->before;
     m->loop.done++;
     m->loop.over = m->loop.over || reply->failure.code != 0;
-    if (uva_array_is_live(&reply->batch.array)) {
-        m->loop.bytes += reply->batch.info.bytes;
-        map_async_note_size(m, reply->batch.info.bytes);
+    if (uva_array_is_live(&slot->array)) {
+        m->loop.bytes += slot->info.bytes;
+        map_async_note_size(m, slot->info.bytes);
     }
-    if (m->options.unordered)
-        reply_settle(m, reply);
 }
 
 /* Gives the replies that were given since the last call: the first one, which
@@ -291,10 +335,14 @@ static struct uva__link *replies_take_given(struct map_async *m)
 static void replies_poll(struct map_async *m)
 {
     struct uva__link *link = replies_take_given(m), *next;
+    struct uva_reply *reply;
 
     for (; link != NULL; link = next) {
         next = link->next;
-        reply_note_given(m, uva__container_of(link, struct uva_reply, given));
+        reply = uva__container_of(link, struct uva_reply, given);
+        reply_note_given(m, reply);
+        if (m->options.unordered)
+            reply_settle(m, reply);
     }
 }
 
@@ -345,8 +393,7 @@ static void reply_refuse(struct map_async *m, struct uva_reply *reply, int code)
     uva__failure_format(&reply->failure, allocator_of(m), code,
                         "%s: begin failed with %s", m->stage.source.ops->name,
                         uva_error_name(code));
-    if (uva_array_is_live(&reply->batch.array))
-        uva_array_release(&reply->batch.array);
+    uva_array_release(&reply->slot->array);
 }
 
 /* Returns whether the reply was given inside begin. Otherwise it counts the
@@ -364,34 +411,44 @@ static bool reply_was_given(struct map_async *m, struct uva_reply *reply)
     return true;
 }
 
+/* Whether the turn of a reply comes as soon as it is given, as none before it
+ * is waited for. Nothing is begun behind a failure. */
+static bool reply_is_next(const struct map_async *m)
+{
+    return m->options.unordered || uva__list_is_empty(&m->loop.order);
+}
+
 /* Begins with `batch`, in which the array is filled in. */
 static void reply_begin(struct map_async *m, struct uva_reply *reply,
                         struct uva_batch *batch)
 {
-    struct uva__meter *meter = m->stage.source.meter;
+    const struct uva__batch_info *info = &reply->slot->info;
     uint64_t since_ns;
     int code;
 
     batch->schema = &m->output.input;
-    batch->metadata = reply->batch.info.metadata.block;
-    batch->ordinal = reply->batch.info.ordinal;
+    batch->metadata = info->metadata.block;
+    batch->ordinal = info->ordinal;
     batch->stream = NULL;
     memset(batch->reserved, 0, sizeof(batch->reserved));
     m->loop.begun++;
-    if (!m->options.unordered)
-        uva__list_push(&m->loop.order, &reply->link);
     uva__atomic64_store(&reply->state, REPLY_BEGINNING);
     since_ns = uva__span_begin(m->stage.source.rt);
     code = uva__error_positive(m->options.begin(m->options.ctx, batch, reply));
-    uva__span_end(meter, m->stage.source.ops->name, reply->batch.info.ordinal,
-                  since_ns);
-    if (uva_array_is_live(&batch->data))
-        uva_array_release(&batch->data);
+    uva__span_end(m->stage.source.meter, m->stage.source.ops->name,
+                  info->ordinal, since_ns);
+    uva_array_release(&batch->data);
     if (code != 0)
         reply_refuse(m, reply, code);
-    else if (!reply_was_given(m, reply))
-        return;
-    reply_note_given(m, reply);
+    if (code != 0 || reply_was_given(m, reply)) {
+        reply_note_given(m, reply);
+        if (reply_is_next(m)) {
+            reply_settle(m, reply);
+            return;
+        }
+    }
+    if (!m->options.unordered)
+        uva__list_push(&m->loop.order, &reply->link);
 }
 
 static void replies_begin(struct map_async *m)
@@ -403,7 +460,7 @@ static void replies_begin(struct map_async *m)
         reply = reply_pop(&m->loop.waiting);
         if (reply == NULL)
             return;
-        uva_array_move(&reply->batch.array, &batch.data);
+        uva_array_move(&reply->slot->array, &batch.data);
         reply_begin(m, reply, &batch);
     }
 }
@@ -428,10 +485,10 @@ static bool reply_extract(struct map_async *m, struct uva_reply *reply,
     const struct uva__batch_info *info = uva__task_info(task);
     const int64_t bytes = info->bytes;
 
-    reply->batch.info.ordinal = info->ordinal;
+    reply->slot->info.ordinal = info->ordinal;
     if (uva__task_extract_first(task, out) != 0) {
-        reply->batch.array.array.release = NULL;
-        reply_put(m, reply);
+        reply->slot->array.array.release = NULL;
+        reply_discard(m, reply);
         return false;
     }
     reply_measure(m, reply, out, bytes);
@@ -445,6 +502,7 @@ static void map_async_task(struct uva__stage *stage,
     struct map_async *m = map_async_of(stage);
     struct uva_reply *reply = NULL;
     struct uva_batch batch;
+    bool begins;
 
     m->loop.requested--;
     assert(m->loop.requested >= 0);
@@ -454,13 +512,16 @@ static void map_async_task(struct uva__stage *stage,
         map_async_lose(m, task);
         return;
     }
-    if (uva__list_is_empty(&m->loop.waiting) && map_async_may_begin(m)) {
-        if (reply_extract(m, reply, task, &batch.data))
+    begins = uva__list_is_empty(&m->loop.waiting) && map_async_may_begin(m);
+    if (reply_extract(m, reply, task,
+                      begins ? &batch.data : &reply->slot->array)) {
+        if (begins)
             reply_begin(m, reply, &batch);
-    } else if (reply_extract(m, reply, task, &reply->batch.array)) {
-        uva__list_push(&m->loop.waiting, &reply->link);
+        else
+            uva__list_push(&m->loop.waiting, &reply->link);
     }
-    map_async_account(m);
+    if (m->stage.source.share.account != NULL)
+        map_async_account(m); /* the next batch may begin before a pull */
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
@@ -515,31 +576,43 @@ static void map_async_pull(struct uva__source *source, int64_t demand)
         map_async_request(m, demand);
 }
 
+static struct uva__task *ready_pop(struct map_async *m)
+{
+    struct uva__link *link = uva__list_pop(&m->loop.ready);
+
+    if (link == NULL)
+        return NULL;
+    m->loop.used--;
+    return uva__container_of(link, struct uva__task, link);
+}
+
 static struct uva__task *map_async_take(struct uva__source *source)
 {
     struct map_async *m = map_async_at(source);
-    struct uva__task *task = uva__producer_take_task(source->producer);
-    struct uva_reply *reply;
+    struct uva__task *task = ready_pop(m);
 
-    if (task == NULL)
-        return NULL;
-    reply = reply_pop(&m->loop.ready);
     source->ready--;
     m->loop.done--;
-    m->loop.bytes -= reply->batch.info.bytes;
-    uva__task_fill_entry(task, &reply->batch, NULL);
-    reply_put(m, reply);
+    m->loop.bytes -= task->info.bytes;
     return task;
 }
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-static void replies_drop(struct map_async *m, struct uva__list *list)
+static void replies_drop_waiting(struct map_async *m)
 {
     struct uva_reply *reply;
 
-    while ((reply = reply_pop(list)) != NULL)
+    while ((reply = reply_pop(&m->loop.waiting)) != NULL)
         reply_discard(m, reply);
+}
+
+static void ready_drop(struct map_async *m)
+{
+    struct uva__task *task;
+
+    while ((task = ready_pop(m)) != NULL)
+        uva__producer_drop_task(m->stage.source.producer, task);
 }
 
 /* Discards the results that were given after a stop. */
@@ -591,8 +664,8 @@ static void map_async_stop(struct uva__source *source)
 
     uva__stage_stop(source);
     uva__source_hold(source, 0, 0);
-    replies_drop(m, &m->loop.waiting);
-    replies_drop(m, &m->loop.ready);
+    replies_drop_waiting(m);
+    ready_drop(m);
     replies_drop_ordered(m);
     replies_cancel(m);
     replies_clear(m);
@@ -619,9 +692,12 @@ static void map_async_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
 {
     struct map_async *m = map_async_of(stage);
+    struct uva__link *link = replies_take_given(m);
     struct uva_reply *reply;
 
-    replies_clear(m); /* given behind the close of the runtime */
+    /* Given behind the close of the runtime, which frees the slots. */
+    for (; link != NULL; link = link->next)
+        reply_empty(m, uva__container_of(link, struct uva_reply, given));
     assert(m->loop.used == 0);
     while ((reply = m->loop.newest) != NULL) {
         m->loop.newest = reply->older;

@@ -8,7 +8,6 @@
 #include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/error.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 /* Has the user's function replace the schema of the source. */
@@ -80,10 +79,9 @@ int uva__output_measure(const struct uva__output *output, const char *name,
                         const struct ArrowDeviceArray *batch, int64_t *bytes,
                         struct uva_error *error)
 {
-    if (!uva__fixed_width_measure(&output->shape, &batch->array, bytes))
-        return output_measure_columns(output, name, batch, bytes, error);
-    *bytes = uva__window_size(*bytes);
-    return 0;
+    return uva__output_measure_simple(output, batch, bytes)
+               ? 0
+               : output_measure_columns(output, name, batch, bytes, error);
 }
 
 void uva__output_fini(struct uva__output *output)

@@ -6,6 +6,7 @@
 
 #include "arrow/fixed_width.h"
 #include "stream/source.h"
+#include "stream/window.h"
 
 /* All zeroes: nothing is known. Does not change once it is `known`. */
 struct uva__output {
@@ -33,6 +34,18 @@ UVA_MUST_CHECK int uva__output_measure(const struct uva__output *output,
                                        const char *name,
                                        const struct ArrowDeviceArray *batch,
                                        int64_t *bytes, struct uva_error *error);
+
+/* The same for most batches, which need no look at the schema; false for every
+ * other batch, also for one that does not fit. Thread: any, once it is known. */
+static inline bool
+uva__output_measure_simple(const struct uva__output *output,
+                           const struct ArrowDeviceArray *batch, int64_t *bytes)
+{
+    if (!uva__fixed_width_measure(&output->shape, &batch->array, bytes))
+        return false;
+    *bytes = uva__window_size(*bytes);
+    return true;
+}
 
 /* Releases the schemas. Thread: any. */
 void uva__output_fini(struct uva__output *output);

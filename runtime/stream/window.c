@@ -40,10 +40,13 @@ int64_t uva__window_room(const struct uva_window *window, int64_t demand,
 int64_t uva__window_fit(const struct uva_window *window, int64_t room,
                         int64_t bytes, int64_t asked, int64_t largest)
 {
-    int64_t fits;
+    int64_t fits, all;
 
     if (largest <= 0)
         return room;
+    if (!__builtin_mul_overflow(asked + room, largest, &all) &&
+        all <= window->bytes - bytes)
+        return room; /* without a division, for most */
     fits = (window->bytes - bytes) / largest - asked;
     if (fits < 1)
         fits = bytes == 0 && asked == 0;
