@@ -313,16 +313,16 @@ uva_stream_start_take(struct uva_stream *stream,
                       void *ctx, struct uva_error *error);
 
 /** Takes the next batch, if one waits. Calls no function of the user's. Its
- * only system call is the wake-up of the loop when the window is refilled. With
- * `batch` NULL nothing is taken: 0 once the schema is known
- * (uva_stream_get_info()).
- * Returns 0 and gives batch->data, which the caller releases; its other members
- * are borrowed until the next call. EAGAIN: there is none now, and the ready
- * function will be called. ENOENT: the stream has ended, however it did;
- * `outcome` (may be NULL) is borrowed as long as the stream. EINVAL if it was
- * not started so; EPERM on another thread.
- * Thread: loop.
- * Clauses: ER-08, ER-10. */
+ * only system call is a wake-up when the window is refilled: of the loop, or of
+ * the worker that reads the source. What such a worker has read may come
+ * without a turn if the host makes the turns (uva_runtime_turn()), but no more
+ * of it than in a turn. With `batch` NULL nothing is taken: 0 once the schema
+ * is known (uva_stream_get_info()). Returns 0 and gives batch->data, which the
+ * caller releases; its other members are borrowed until the next call. EAGAIN:
+ * there is none now, and the ready function will be called. ENOENT: the stream
+ * has ended, however it did; `outcome` (may be NULL) is borrowed as long as the
+ * stream. EINVAL if it was not started so; EPERM on another thread. Thread:
+ * loop. Clauses: ER-08, ER-10. */
 UVA_API UVA_MUST_CHECK int uva_stream_take(struct uva_stream *stream,
                                            struct uva_batch *batch,
                                            struct uva_outcome *outcome);

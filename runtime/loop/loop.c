@@ -501,6 +501,8 @@ int uva__loop_attach(struct uva_runtime *runtime)
     if (runtime->hosting == UVA__HOSTED_BY_LOOP)
         uv_unref((uv_handle_t *)&runtime->wake);
     runtime->rt->loop.runtime = runtime;
+    runtime->rt->loop.turned = runtime->hosting == UVA__HOSTED_BY_TURNS ||
+                               runtime->hosting == UVA__HOSTED_BY_POSTS;
     return 0;
 }
 

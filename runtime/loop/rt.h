@@ -103,6 +103,7 @@ struct uva__rt {
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
         struct uva_runtime *runtime; /* borrows; NULL once detached */
+        bool turned;                 /* each turn is a call of the host's */
         int64_t keepalive;           /* reasons to keep the loop alive */
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */

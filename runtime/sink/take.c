@@ -48,6 +48,8 @@ struct take {
     bool known;      /* the schema is known */
     bool mapped;     /* sizes from above are those before maps */
     bool waits;      /* the ready function is due at the next change */
+    bool direct;     /* batches may come between two turns ... */
+    bool filling;    /* ... and do so now */
 };
 
 static struct take *take_of(struct uva__consumer *consumer)
@@ -166,6 +168,33 @@ static void take_request(struct take *t)
     producer->request(producer, n);
 }
 
+/* Requests a whole window between two turns. What the source has ready comes
+ * before this returns. */
+static void take_fill(struct take *t)
+{
+    const int64_t n = take_fit(t, t->window.batches - t->requested);
+
+    t->requested += n;
+    t->filling = true;
+    uva__producer_request_direct(t->consumer.stream->tail, n);
+    t->filling = false;
+}
+
+/* One was taken. Between two turns, without the system calls of a turn, more
+ * come when none is left; but not while the ready function is due, as it would
+ * be called then. */
+static void take_go_on(struct take *t)
+{
+    const struct uva__rt *rt = t->consumer.stream->rt;
+
+    if (t->count > t->window.refill)
+        return;
+    if (!t->direct || t->waits || uva__rt_in_turn(rt) || !uva__rt_is_alive(rt))
+        take_request(t);
+    else if (t->count == 0 && !t->consumer.decided)
+        take_fill(t);
+}
+
 /* The last act of what calls it, as the function may release the stream, which
  * still counts itself. */
 static void take_notify(struct take *t)
@@ -198,6 +227,8 @@ static int take_schema(struct uva__consumer *consumer)
     struct take *t = take_of(consumer);
 
     t->known = true;
+    t->direct = consumer->handler.producer == &consumer->stream->tail->abi &&
+                uva__producer_is_direct(consumer->stream->tail);
     uva__fixed_width_read(&t->shape, consumer->batch.schema);
     take_request(t);
     take_notify(t);
@@ -227,6 +258,8 @@ static void take_batch(struct uva__consumer *consumer)
     take_account(t);
     if (!item_prepare(t))
         uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
+    if (t->filling)
+        return;
     take_request(t);
     take_notify_soon(t);
 }
@@ -361,7 +394,7 @@ static int take_next(struct take *t, struct uva_batch *batch,
     batch->stream = t->consumer.stream;
     memset(batch->reserved, 0, sizeof(batch->reserved));
     uva_array_move(&item->batch.array, &batch->data);
-    take_request(t);
+    take_go_on(t);
     return 0;
 }
 

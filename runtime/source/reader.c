@@ -381,6 +381,7 @@ static const struct uva__source_ops reader_source_ops = {
     .take = reader_take,
     .stop = reader_stop,
     .leave = reader_leave,
+    .direct = true, /* woken by the worker, or by the budget */
 };
 
 int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,

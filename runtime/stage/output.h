@@ -36,7 +36,8 @@ UVA_MUST_CHECK int uva__output_measure(const struct uva__output *output,
                                        int64_t *bytes, struct uva_error *error);
 
 /* The same for most batches, which need no look at the schema; false for every
- * other batch, also for one that does not fit. Thread: any, once it is known. */
+ * other batch, also for one that does not fit. Thread: any, once it is known.
+ */
 static inline bool
 uva__output_measure_simple(const struct uva__output *output,
                            const struct ArrowDeviceArray *batch, int64_t *bytes)

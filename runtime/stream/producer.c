@@ -926,6 +926,55 @@ void uva__producer_run(struct uva__producer *p)
     uva__producer_release(p);
 }
 
+/* ---- between two turns -------------------------------------------------- */
+
+bool uva__producer_is_direct(const struct uva__producer *p)
+{
+    return p->rt->loop.turned && p->observed == 0 && p->deadlines == NULL &&
+           !p->lazy && !p->source->pulls_inline && p->source->ops->direct;
+}
+
+/* As absorb_source(), which stops the source in a turn only. */
+static void producer_look(struct uva__producer *p)
+{
+    if (!uva__producer_state_is_sated(&p->loop.state))
+        absorb_source(p);
+}
+
+/* As a run, but only offers batches, within what is left of the budget of the
+ * last turn. All other moves are left to a turn. */
+static void producer_offer_ready(struct uva__producer *p)
+{
+    struct uva__producer_state *state = &p->loop.state;
+    const int64_t before = uva__producer_offered(p);
+    int32_t left = p->rt->loop.budget - p->rt->loop.spent;
+
+    p->loop.running = true;
+    producer_look(p);
+    for (; left > 0 && uva__atomic64_peek(&p->demand) == 0 &&
+           uva__producer_state_next(state) == UVA__MOVE_OFFER_TASK;
+         left--) {
+        producer_move(p, UVA__MOVE_OFFER_TASK);
+        if (state->ready == 0)
+            producer_look(p);
+    }
+    p->rt->loop.spent += (int32_t)(uva__producer_offered(p) - before);
+    uva__slots_trim_tasks(p->rt);
+    if (state->ready > 0)
+        producer_look(p);
+    p->loop.running = false;
+}
+
+void uva__producer_request_direct(struct uva__producer *p, int64_t n)
+{
+    assert(!uva__rt_in_turn(p->rt) && !p->loop.running);
+    if (n > 0)
+        producer_note_request(p, n);
+    producer_offer_ready(p);
+    if (uva__producer_state_next(&p->loop.state) != UVA__MOVE_WAIT)
+        uva__producer_wake(p);
+}
+
 /* ---- what its owner calls ----------------------------------------------- */
 
 void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)

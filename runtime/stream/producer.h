@@ -167,6 +167,17 @@ void uva__producer_end_drain(struct uva__producer *producer);
 void uva__producer_drop_task(struct uva__producer *producer,
                              struct uva__task *task);
 
+/* Whether batches that are ready may be offered between two turns of the
+ * host's: a turn would cost system calls, and no code of the user's is called
+ * for that. Does not change. Thread: loop. */
+bool uva__producer_is_direct(const struct uva__producer *producer);
+
+/* Requests `n` batches, 0 or more, of such a producer between two turns, for a
+ * handler that calls no code of the user's now. Those that are ready are
+ * offered before it returns. The loop is woken only if that is not all, and
+ * nothing else will wake it. Thread: loop. */
+void uva__producer_request_direct(struct uva__producer *producer, int64_t n);
+
 /* How many batches it has offered. Thread: loop. */
 static inline int64_t
 uva__producer_offered(const struct uva__producer *producer)

@@ -36,6 +36,9 @@ struct uva__source_ops {
     /* Gives the source above a stage that has started, from which its next
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);
+    bool direct; /* unless it pulls inline, pull and take may be called between
+                    two turns: they call no code of the user's, and after a pull
+                    a wake-up comes for the next batch, or for the end */
 };
 
 /* Part of every source: the facts, and the producer to wake. */

@@ -19,6 +19,7 @@
 #include "support/hosting_fixture.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
 
 enum { PATIENCE_MS = 30000, TURNS = 50, AN_HOUR_MS = 3600000 };
 
@@ -353,6 +354,165 @@ START_TEST(nothing_is_written_while_more_than_half_a_window_waits)
 }
 END_TEST
 
+/* ---- batches that come between turns ------------------------------------ */
+
+enum { FEW = 4, MANY = 3000 };
+
+/* A stream of a source that a worker reads, `ahead` batches ahead. Not started.
+ */
+static struct uva_stream *read_stream(int64_t batches, int32_t ahead)
+{
+    struct uva_blocking_source options = fake_source_options(&h.fake);
+    struct ArrowArrayStream source;
+
+    h.fake.batches = batches;
+    options.window.batches = ahead;
+    fake_source_plain(&h.fake, &source);
+    return uva_stream_from_blocking_cpu(h.rt, &source, &options);
+}
+
+static void start_few(struct uva_stream *stream)
+{
+    const struct uva_window window = {.batches = FEW};
+
+    ck_assert_int_eq(
+        uva_stream_start_take(stream, &window, on_ready, NULL, NULL), 0);
+}
+
+/* Turns until the worker has read and closed the source, and a window waits. */
+static void await_all_read(void)
+{
+    while (atomic_load(&h.fake.released) == 0)
+        if (is_readable(1))
+            ck_assert(uva_runtime_turn(h.rt));
+    settle();
+}
+
+/* Takes up to `most` batches, which must be the next ones. */
+static int take_in_order(struct uva_stream *stream, int64_t most,
+                         int64_t *taken)
+{
+    struct uva_batch batch;
+    int code = 0;
+
+    while (most-- > 0) {
+        code = uva_stream_take(stream, &batch, NULL);
+        if (code != 0)
+            break;
+        ck_assert_int_eq(batch.ordinal, *taken);
+        uva_array_release(&batch.data);
+        ++*taken;
+    }
+    return code;
+}
+
+static void end_with(struct uva_stream *stream, enum uva_end end)
+{
+    struct uva_outcome outcome;
+    struct uva_batch batch;
+    int code;
+
+    while ((code = uva_stream_take(stream, &batch, &outcome)) == EAGAIN)
+        turn_when_readable();
+    ck_assert_int_eq(code, ENOENT);
+    ck_assert_int_eq(outcome.end, end);
+    uva_stream_release(stream);
+}
+
+START_TEST(what_was_read_ahead_is_taken_without_a_turn)
+{
+    struct uva_stream *stream = read_stream(3 * FEW, 64);
+    int64_t taken = 0;
+
+    start_few(stream);
+    await_all_read();
+    ck_assert_int_eq(take_in_order(stream, 100, &taken), EAGAIN);
+    ck_assert_int_eq(taken, 3 * FEW);
+    end_with(stream, UVA_END_COMPLETE);
+}
+END_TEST
+
+static void reopen(const struct uva_runtime_options *options)
+{
+    tear_down();
+    hosting_init(&h);
+    ck_assert_int_eq(uva_runtime_open(NULL, options, &h.rt, NULL), 0);
+}
+
+/* Other streams must have their turn, too. */
+START_TEST(no_more_come_without_a_turn_than_in_a_turn)
+{
+    const struct uva_runtime_options options = {.no_thread = true,
+                                                .turn_batches = FEW + 1};
+    struct uva_stream *stream;
+    int64_t taken = 0;
+
+    reopen(&options);
+    stream = read_stream(10 * FEW, 64);
+    start_few(stream);
+    await_all_read();
+    ck_assert_int_eq(take_in_order(stream, 100, &taken), EAGAIN);
+    ck_assert_int_ge(taken, FEW);
+    ck_assert_int_le(taken, 2 * FEW + 1);
+    while (take_in_order(stream, 100, &taken) == EAGAIN)
+        turn_when_readable();
+    ck_assert_int_eq(taken, 10 * FEW);
+    end_with(stream, UVA_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(a_limit_holds_without_a_turn)
+{
+    struct uva_stream *stream = read_stream(3 * FEW, 64);
+    int64_t taken = 0;
+
+    ck_assert_int_eq(uva_stream_limit(stream, 2 * FEW + 1), 0);
+    start_few(stream);
+    await_all_read();
+    ck_assert_int_eq(take_in_order(stream, 100, &taken), EAGAIN);
+    ck_assert_int_eq(taken, 2 * FEW + 1);
+    end_with(stream, UVA_END_COMPLETE);
+}
+END_TEST
+
+START_TEST(after_a_cancel_nothing_comes_without_a_turn)
+{
+    struct uva_stream *stream = read_stream(3 * FEW, 64);
+    int64_t taken = 0;
+
+    start_few(stream);
+    await_all_read();
+    ck_assert_int_eq(take_in_order(stream, 1, &taken), 0);
+    uva_stream_cancel(stream, 0, NULL);
+    ck_assert_int_eq(take_in_order(stream, 100, &taken), EAGAIN);
+    ck_assert_int_eq(taken, FEW);
+    end_with(stream, UVA_END_CANCELLED);
+}
+END_TEST
+
+/* Sometimes the worker is ahead, and sometimes the host: no wake-up may get
+ * lost. With a window of one batch nothing is read ahead, and with a limit of
+ * three batches a source may be refused one. */
+START_TEST(a_host_that_only_waits_for_the_descriptor_takes_all)
+{
+    static const int32_t ahead[] = {1, 2, 7, 64};
+    const struct uva_runtime_options options = {
+        .no_thread = true,
+        .memory_bytes = _i < 4 ? 0 : 3 * h.fake.rows * (int64_t)sizeof(int64_t),
+    };
+    struct uva_stream *stream;
+    int64_t taken = 0;
+
+    reopen(&options);
+    stream = read_stream(MANY, ahead[_i % 4]);
+    start_few(stream);
+    while (take_in_order(stream, MANY, &taken) == EAGAIN)
+        turn_when_readable();
+    ck_assert_int_eq(taken, MANY);
+    end_with(stream, UVA_END_COMPLETE);
+}
+END_TEST
+
 static void *turn_once(void *ctx)
 {
     (void)ctx;
@@ -371,7 +531,7 @@ END_TEST
 int main(void)
 {
     TCase *timers = tcase_create("timers"), *cost = tcase_create("cost");
-    TCase *thread = tcase_create("thread");
+    TCase *thread = tcase_create("thread"), *direct = tcase_create("direct");
 
     suite_add(timers,
               a_timer_started_between_turns_makes_the_descriptor_readable,
@@ -384,6 +544,12 @@ int main(void)
               nothing_is_written_while_more_than_half_a_window_waits, NULL);
     suite_add(thread, waiting_on_the_opener_before_the_first_turn_says_edeadlk,
               the_first_turn_makes_another_thread_the_loop_thread, NULL);
+    suite_add(direct, what_was_read_ahead_is_taken_without_a_turn,
+              no_more_come_without_a_turn_than_in_a_turn,
+              a_limit_holds_without_a_turn,
+              after_a_cancel_nothing_comes_without_a_turn, NULL);
+    tcase_add_loop_test(
+        direct, a_host_that_only_waits_for_the_descriptor_takes_all, 0, 8);
     return suite_main("turned host", set_up, tear_down, timers, cost, thread,
-                      NULL);
+                      direct, NULL);
 }
