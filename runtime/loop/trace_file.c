@@ -82,6 +82,12 @@ static int32_t thread_self(void)
     return thread_number;
 }
 
+static void record_name(struct uva__trace_record *record, const char *stream)
+{
+    record->stream[NAME_LAST] = '\0';
+    (void)memccpy(record->stream, stream, '\0', NAME_LAST);
+}
+
 static void trace_file_event(void *ctx, const struct uva_trace_event *event)
 {
     const struct trace_user *user = ctx;
@@ -93,13 +99,13 @@ static void trace_file_event(void *ctx, const struct uva_trace_event *event)
     if (slot == NULL)
         return;
     record = &slot->record;
-    record->event = *event;
+    memcpy(&record->event, event, offsetof(struct uva_trace_event, reserved));
     record->event.stream_id += user->id_base;
     record->event.from_id += user->id_base;
     record->thread = thread_self();
-    record->stream[0] = record->stream[NAME_LAST] = '\0';
+    record->stream[0] = '\0';
     if (event->stream != NULL)
-        (void)memccpy(record->stream, event->stream, '\0', NAME_LAST);
+        record_name(record, event->stream);
     uva__trace_ring_publish(slot, position);
     if (position % (UVA__TRACE_RING_SIZE / 2) == 0)
         uva__parker_unpark(&user->file->writer);

@@ -38,15 +38,24 @@ static inline void put(struct uva__trace_json *json, const char *text)
     put_bytes(json, text, strlen(text));
 }
 
+static const char two_digits[] = "0001020304050607080910111213141516171819"
+                                 "2021222324252627282930313233343536373839"
+                                 "4041424344454647484950515253545556575859"
+                                 "6061626364656667686970717273747576777879"
+                                 "8081828384858687888990919293949596979899";
+
 static void put_int(struct uva__trace_json *json, int64_t value)
 {
     char digits[24], *end = digits + sizeof(digits), *at = end;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 
-    do {
-        *--at = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest != 0);
+    for (; rest >= 100; rest /= 100) {
+        at -= 2;
+        memcpy(at, two_digits + rest % 100 * 2, 2);
+    }
+    if (rest >= 10)
+        *--at = two_digits[rest * 2 + 1];
+    *--at = two_digits[rest >= 10 ? rest * 2 : rest * 2 + 1];
     if (value < 0)
         *--at = '-';
     put_bytes(json, at, (size_t)(end - at));
@@ -110,36 +119,42 @@ static void put_text(struct uva__trace_json *json, const char *text)
     }
 }
 
-/* Puts a member of an object, behind another one. */
-static void put_member(struct uva__trace_json *json, const char *name,
-                       const char *value)
+/* Puts a member of an object, behind another one: `begin` is what comes before
+ * its value, as a literal, which costs no call. */
+static inline void put_member(struct uva__trace_json *json, const char *begin,
+                              const char *value)
 {
-    put(json, ",\"");
-    put(json, name);
-    put(json, "\":\"");
+    put(json, begin);
     put_text(json, value);
     put(json, "\"");
 }
 
-static void put_number(struct uva__trace_json *json, const char *name,
-                       int64_t value)
+static inline void put_number(struct uva__trace_json *json, const char *begin,
+                              int64_t value)
 {
-    put(json, ",\"");
-    put(json, name);
-    put(json, "\":");
+    put(json, begin);
     put_int(json, value);
 }
 
-/* Begins an event that happened on `thread`. */
+/* Keeps the text that events of one thread have in common. */
+static void place_set(struct uva__trace_json *json, int32_t thread)
+{
+    json->place.thread = thread;
+    json->place.size = (uint32_t)snprintf(
+        json->place.text, sizeof(json->place.text),
+        "\",\"pid\":%lld,\"tid\":%ld,\"ts\":", (long long)json->pid,
+        (long)thread);
+}
+
+/* Begins an event that happened on `thread`; `phase` is one character. */
 static void put_event(struct uva__trace_json *json, const char *phase,
                       int32_t thread, int64_t at_ns)
 {
+    if (json->place.thread != thread || json->place.size == 0)
+        place_set(json, thread);
     put(json, ",\n{\"ph\":\"");
-    put(json, phase);
-    put(json, "\"");
-    put_number(json, "pid", json->pid);
-    put_number(json, "tid", thread);
-    put(json, ",\"ts\":");
+    put_bytes(json, phase, 1);
+    put_bytes(json, json->place.text, json->place.size);
     put_us(json, at_ns - json->origin_ns);
 }
 
@@ -173,9 +188,9 @@ static void put_name(struct uva__trace_json *json, const char *what,
     if (!thread_name(thread, name))
         return;
     put(json, ",\n{\"ph\":\"M\"");
-    put_number(json, "pid", json->pid);
-    put_number(json, "tid", thread);
-    put_member(json, "name", what);
+    put_number(json, ",\"pid\":", json->pid);
+    put_number(json, ",\"tid\":", thread);
+    put_member(json, ",\"name\":\"", what);
     put(json, ",\"args\":{\"name\":\"");
     put_text(json, name);
     put(json, "\"}}");
@@ -194,8 +209,8 @@ static void put_thread(struct uva__trace_json *json, int32_t thread)
 void uva__trace_json_begin(struct uva__trace_json *json)
 {
     put(json, "[\n{\"ph\":\"M\"");
-    put_number(json, "pid", json->pid);
-    put_member(json, "name", "process_labels");
+    put_number(json, ",\"pid\":", json->pid);
+    put(json, ",\"name\":\"process_labels\"");
     put(json, ",\"args\":{\"labels\":\"uvarrow\"}}");
     put_name(json, "process_name", (int32_t)json->pid);
 }
@@ -259,7 +274,7 @@ static void put_flow(struct uva__trace_json *json, const char *phase,
                      const struct uva__trace_flow *flow)
 {
     put_event(json, phase, flow->thread, flow->at_ns);
-    put_number(json, "id", (int64_t)flow->id);
+    put_number(json, ",\"id\":", (int64_t)flow->id);
     put(json, ",\"cat\":\"batch\",\"name\":\"batch\"");
     put(json, *phase == 'f' ? ",\"bp\":\"e\"}" : "}");
 }
@@ -345,7 +360,10 @@ static void put_id(struct uva__trace_json *json, uint64_t stream_id)
 static void put_stream(struct uva__trace_json *json,
                        const struct uva__trace_record *record)
 {
-    put_text(json, record->stream[0] != '\0' ? record->stream : "stream");
+    if (record->stream[0] != '\0')
+        put_text(json, record->stream);
+    else
+        put(json, "stream");
     put(json, " ");
     put_id(json, record->event.stream_id);
 }
@@ -358,17 +376,17 @@ static void put_args(struct uva__trace_json *json,
     put(json, ",\"args\":{\"stream\":\"");
     put_stream(json, record);
     put(json, "\"");
-    put_number(json, "stage", event->stage);
-    put_member(json, "in", event->stage_name);
+    put_number(json, ",\"stage\":", event->stage);
+    put_member(json, ",\"in\":\"", event->stage_name);
     if (event->ordinal >= 0)
-        put_number(json, "batch", event->ordinal);
+        put_number(json, ",\"batch\":", event->ordinal);
     if (event->value != 0 && event->kind == UVA_TRACE_INSTANT)
-        put_number(json, "value", event->value);
+        put_number(json, ",\"value\":", event->value);
     if (event->kind == UVA_TRACE_LINK) {
         put(json, ",\"from_stream\":\"");
         put_id(json, event->from_id);
         put(json, "\"");
-        put_number(json, "from_batch", event->value);
+        put_number(json, ",\"from_batch\":", event->value);
     }
     put(json, "}}");
 }
@@ -383,8 +401,8 @@ static void put_span(struct uva__trace_json *json,
     put_event(json, "X", record->thread, event->at_ns);
     put(json, ",\"dur\":");
     put_us(json, length_ns > 0 ? length_ns : 1);
-    put_member(json, "cat", "uvarrow");
-    put_member(json, "name", event->name);
+    put(json, ",\"cat\":\"uvarrow\"");
+    put_member(json, ",\"name\":\"", event->name);
     put_args(json, record);
     if (event->ordinal >= 0)
         flow_go_on(json, record);
@@ -420,14 +438,14 @@ static void put_wait(struct uva__trace_json *json,
     (void)snprintf(name, sizeof(name), "wait for %.16s", event->name);
     json->n_waits++;
     put_event(json, "b", record->thread, event->at_ns);
-    put_number(json, "id", (int64_t)json->n_waits);
-    put_member(json, "cat", "wait");
-    put_member(json, "name", name);
+    put_number(json, ",\"id\":", (int64_t)json->n_waits);
+    put(json, ",\"cat\":\"wait\"");
+    put_member(json, ",\"name\":\"", name);
     put_args(json, record);
     put_event(json, "e", record->thread, event->end_ns);
-    put_number(json, "id", (int64_t)json->n_waits);
-    put_member(json, "cat", "wait");
-    put_member(json, "name", name);
+    put_number(json, ",\"id\":", (int64_t)json->n_waits);
+    put(json, ",\"cat\":\"wait\"");
+    put_member(json, ",\"name\":\"", name);
     put(json, "}");
 }
 
@@ -436,8 +454,8 @@ static void put_instant(struct uva__trace_json *json,
 {
     put_event(json, "i", record->thread, record->event.at_ns);
     put(json, ",\"s\":\"t\"");
-    put_member(json, "cat", "uvarrow");
-    put_member(json, "name", record->event.name);
+    put(json, ",\"cat\":\"uvarrow\"");
+    put_member(json, ",\"name\":\"", record->event.name);
     put_args(json, record);
 }
 

@@ -42,6 +42,11 @@ struct uva__trace_json {
     int64_t origin_ns; /* the time that is written as 0 */
     int64_t pid;       /* of this process */
     uint64_t n_flows, n_waits;
+    struct {
+        int32_t thread; /* the last one that an event was of */
+        uint32_t size;  /* 0: there was none */
+        char text[64];  /* its number, that of the process, and `ts` */
+    } place;
     int32_t threads[UVA__TRACE_JSON_THREADS]; /* with a name in the text */
     struct uva__trace_flow flows[UVA__TRACE_JSON_FLOWS];
     struct uva__trace_numbering numberings[UVA__TRACE_JSON_STREAMS];

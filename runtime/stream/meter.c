@@ -30,11 +30,14 @@ static void point_send_span(const struct uva__point *point,
                                                 .end_ns = (int64_t)now_ns});
 }
 
-void uva__point_report_span(const struct uva__point *point, const char *name,
-                            int64_t ordinal, uint64_t since_ns)
+uint64_t uva__point_report_span(const struct uva__point *point,
+                                const char *name, int64_t ordinal,
+                                uint64_t since_ns)
 {
-    point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns,
-                    uva__clock_ns());
+    const uint64_t now_ns = uva__clock_ns();
+
+    point_send_span(point, UVA_TRACE_SPAN, name, ordinal, since_ns, now_ns);
+    return now_ns;
 }
 
 uint64_t uva__meter_span(struct uva__meter *meter, const char *name,

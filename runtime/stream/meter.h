@@ -107,8 +107,9 @@ static inline bool uva__point_traces(const struct uva__point *point)
 /* ---- events ------------------------------------------------------------- */
 
 /* The slow halves of the functions below. Thread: any. */
-void uva__point_report_span(const struct uva__point *point, const char *name,
-                            int64_t ordinal, uint64_t since_ns);
+uint64_t uva__point_report_span(const struct uva__point *point,
+                                const char *name, int64_t ordinal,
+                                uint64_t since_ns);
 void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
                        const char *name, int64_t value);
 void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
@@ -136,12 +137,13 @@ static inline uint64_t uva__span_end(struct uva__meter *meter, const char *name,
 }
 
 /* The same for a call of a consumer, which has no statistics. */
-static inline void uva__point_span_end(const struct uva__point *point,
-                                       const char *name, int64_t ordinal,
-                                       uint64_t since_ns)
+static inline uint64_t uva__point_span_end(const struct uva__point *point,
+                                           const char *name, int64_t ordinal,
+                                           uint64_t since_ns)
 {
-    if (since_ns != 0 && uva__point_traces(point))
-        uva__point_report_span(point, name, ordinal, since_ns);
+    return since_ns != 0 && uva__point_traces(point)
+               ? uva__point_report_span(point, name, ordinal, since_ns)
+               : 0;
 }
 
 /* Reports that something happened. Thread: any. */

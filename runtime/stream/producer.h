@@ -86,7 +86,8 @@ struct uva__producer {
         struct uva__detach_hook detach; /* registered while it lingers */
         int64_t seen;                   /* requests not reported so far */
         uint64_t since_ns;              /* it waits since; 0: not timed */
-        uint64_t call_ns; /* a foreign handler is called since; 0: not timed */
+        uint64_t call_ns; /* a foreign handler is called since, or has
+                             returned in this run; 0: not timed */
         int64_t ordinal;  /* of the batch offered last, if that is reported */
         bool starved;     /* between two runs: for a batch */
         bool idle;        /* between two runs: for a request */
