@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import run_on
 
 ONE = pa.record_batch({"n": [1]})
 
@@ -180,3 +181,54 @@ def test_nothing_is_printed(run, capfd):
 
     run(main)
     assert capfd.readouterr() == ("", "")
+
+
+def raises(exception):
+    def function(*_):
+        raise exception
+
+    return function
+
+
+@pytest.mark.parametrize("code", [errno.EAGAIN, errno.ENOENT, errno.ECANCELED,
+                                  errno.ETIMEDOUT, errno.EPIPE, errno.EBUSY])
+@pytest.mark.parametrize("build", [
+    lambda e: uvarrow.stream(raises(e)),
+    lambda e: uvarrow.stream(failing(e)),
+    lambda e: uvarrow.stream([ONE] * 3).map(raises(e)),
+    lambda e: uvarrow.stream([ONE] * 3).map(raises(e)).parallel(2),
+    lambda e: uvarrow.stream([ONE] * 3).filter(raises(e)),
+    lambda e: uvarrow.stream([ONE] * 3).filter(raises(e)).map(lambda b: b)],
+    ids=["open", "generator", "map", "parallel", "filter", "filter_map"])
+def test_no_errno_is_mistaken_for_one_of_the_library(build, code):
+    """Some codes have a meaning for the library, when a stage returns them."""
+    mine = OSError(code, "mine")
+
+    async def main():
+        async with build(mine) as rows:
+            return await count_until_error(rows)
+
+    assert run_on("asyncio", main)[1] is mine
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise KeyError("no text")
+
+
+@pytest.mark.parametrize("mine", [
+    Mine(), Mine("x" * 10000), Mine("\u00e4" * 10000),
+    Mine("a" + "\u00e4" * 10000), Mine("bc" + "\U0001f389" * 300),
+    Mine("\0abc"),
+    Mine("\ud800"), Mine("a\nb\x1b[0m"), Mine("%s %n %d"), Unprintable()],
+    ids=range(10))
+def test_any_text_of_an_exception(mine):
+    async def main():
+        for rows in (uvarrow.stream(failing(mine)),
+                     uvarrow.stream([ONE]).filter(raises(mine)).rebatch(rows=2),
+                     uvarrow.merge(uvarrow.stream([ONE]),
+                                   uvarrow.stream(failing(mine)))):
+            async with rows:
+                assert (await count_until_error(rows))[1] is mine
+
+    run_on("asyncio", main)

@@ -161,6 +161,14 @@ static int filter_call(struct function *function, struct uva_batch *in,
     return keep;
 }
 
+/* The two codes by which a transform does not fail */
+static int filter_fail(struct function *function, struct uva_error *error)
+{
+    const int code = tap_fail(function->tap, error);
+
+    return code == EAGAIN || code == ENOENT ? EIO : code;
+}
+
 static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
@@ -173,7 +181,7 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     keep = filter_call(function, in, &out.data);
     if (keep < 0)
-        code = tap_fail(function->tap, error);
+        code = filter_fail(function, error);
     gil_leave(&gil);
     if (keep == 1)
         code = emit(emitter, &out);
