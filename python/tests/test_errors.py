@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors: which exception arrives where, and what it has."""
+import copy
 import errno
+import pickle
 
 import anyio
 import pyarrow as pa
@@ -232,3 +234,13 @@ def test_any_text_of_an_exception(mine):
                 assert (await count_until_error(rows))[1] is mine
 
     run_on("asyncio", main)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ETIMEDOUT])
+def test_errors_are_copied_and_pickled(code):
+    error = uvarrow.Error._of(code, "text", [(b"key", b"value")])
+    for same in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert type(same) is type(error)
+        assert (same.errno, same.strerror) == (code, "text")
+        assert same.metadata == {"key": "value"}
+        assert isinstance(same, TimeoutError) == (code == errno.ETIMEDOUT)

@@ -22,6 +22,9 @@ class Error(OSError):
         error.metadata = metadata_dict(pairs)
         return error
 
+    def __reduce__(self):
+        return _remade, (self.errno, self.strerror, self.metadata)
+
     def __init__(self, *args):
         super().__init__(*args)
         self.metadata = {}
@@ -33,6 +36,13 @@ class _TimedOut(Error, TimeoutError):
 
 _TimedOut.__name__ = _TimedOut.__qualname__ = "Error"
 Error.__module__ = _TimedOut.__module__ = "uvarrow"
+
+
+def _remade(code, text, metadata):
+    """An error that was copied or pickled."""
+    error = Error._of(code, text, ())
+    error.metadata = metadata
+    return error
 
 
 def metadata_dict(pairs):
