@@ -257,3 +257,29 @@ def test_a_sub_interpreter_is_refused_clearly():
     first, last = result.stdout.splitlines()
     assert "ImportError" in first and "interpreter" in first
     assert last == "5"
+
+
+def test_control_c_ends_the_wait_for_a_stuck_source():
+    result = run_script("""
+        import atexit, signal, warnings
+        warnings.simplefilter("ignore")
+        # what a shell starts in the background ignores the key
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        leave = uvarrow._core.leave
+
+        def waits(milliseconds): # as if the key were pressed during the wait
+            if milliseconds:
+                signal.raise_signal(signal.SIGINT)
+            return leave(milliseconds)
+
+        uvarrow._core.leave = waits
+
+        async def main():
+            rows = uvarrow.stream(stuck())
+            await anext(rows)
+            entered.wait()
+        asyncio.run(main())
+    """, seconds="1000")
+    assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
+    assert "a source did not return" in result.stderr
+    assert "Traceback" not in result.stderr

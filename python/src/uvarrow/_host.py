@@ -10,7 +10,7 @@ import asyncio
 import atexit
 import os
 import sys
-import threading
+import time
 import weakref
 
 from . import _core
@@ -207,13 +207,21 @@ def _leave():
         seconds = float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
     except ValueError:
         seconds = EXIT_SECONDS
-    if _core.leave(seconds * 1000):
+    begin = time.monotonic()
+    try:
+        is_free = _core.leave(seconds * 1000)
+    except KeyboardInterrupt: # it waits no longer
+        is_free = _core.leave(0)
+    if is_free:
         return
-    print(f"uvarrow: a source did not return within {seconds:g} s; leaving "
-          f"with status {EXIT_STUCK}", file=sys.stderr)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(EXIT_STUCK)
+    try:
+        print("uvarrow: a source did not return within "
+              f"{time.monotonic() - begin:.1f} s; leaving with status "
+              f"{EXIT_STUCK}", file=sys.stderr)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally: # also if both are closed
+        os._exit(EXIT_STUCK)
 
 
 def _forget():
