@@ -238,3 +238,57 @@ def test_reading_on_the_loop_fails_instead_of_waiting(run):
             pa.table(uvarrow.stream([batch_of(1)]).to_reader())
 
     run(main)
+
+
+def test_releasing_the_reader_ends_a_wait_of_the_iterable(run):
+    """It may wait for something that never comes."""
+    waits, closed = threading.Event(), threading.Event()
+
+    async def source():
+        try:
+            yield batch_of(1)
+            waits.set()
+            await anyio.sleep_forever()
+        finally:
+            closed.set()
+
+    async def main():
+        reader = pa.RecordBatchReader.from_stream(
+            uvarrow.to_reader(source(), SCHEMA))
+        await read(reader, next)
+        await in_thread(waits.wait)
+        await in_thread(reader.close)
+        del reader
+        await in_thread(closed.wait)
+
+    run(main)
+
+
+def test_cancelling_the_writing_task_of_a_reader(run):
+    """The loop ends, while a thread reads."""
+    results = []
+
+    async def source():
+        yield batch_of(1)
+        await anyio.sleep_forever()
+
+    def wait(reader, started):
+        reader = pa.RecordBatchReader.from_stream(reader)
+        next(reader)
+        started.set()
+        with pytest.raises(OSError):
+            next(reader)
+        results.append(True)
+
+    async def main():
+        started = threading.Event()
+        threads.append(threading.Thread(
+            target=wait,
+            args=(uvarrow.to_reader(source(), SCHEMA), started)))
+        threads[0].start()
+        await in_thread(started.wait)
+
+    threads = []
+    run(main)
+    threads[0].join()
+    assert results == [True]

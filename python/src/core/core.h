@@ -117,6 +117,7 @@ struct tap {
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
     char text[256];      /* what the library was given instead of it */
     bool is_ready;       /* in host->ready */
+    bool is_closed;      /* of a writer: nothing reads any more */
 };
 
 /* Makes a tap with one reference. NULL with an exception. */

@@ -25,6 +25,15 @@ static void writer_on_writable(void *ctx, struct uva_pusher *pusher)
     tap_ready(ctx);
 }
 
+static void writer_on_closed(void *ctx, struct uva_pusher *pusher)
+{
+    struct tap *tap = ctx;
+
+    (void)pusher;
+    tap->is_closed = true;
+    tap_ready(tap);
+}
+
 static void writer_free_ctx(void *tap)
 {
     tap_release(tap);
@@ -33,7 +42,7 @@ static void writer_free_ctx(void *tap)
 static int writer_set_schema(Writer *self, PyObject *capsule)
 {
     struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
-    struct ArrowSchema copy;
+    struct ArrowSchema copy = {0};
     int code;
 
     if (schema == NULL)
@@ -43,9 +52,11 @@ static int writer_set_schema(Writer *self, PyObject *capsule)
         code = uva_schema_copy(schema, &copy);
     if (code == 0)
         code = uva_pusher_set_schema(self->pusher, &copy);
-    if (code != 0)
-        (void)core_raise(code, "the schema cannot be used", NULL);
-    return code;
+    if (code == 0)
+        return 0;
+    uva_schema_release(&copy);
+    (void)core_raise(code, "the schema cannot be used", NULL);
+    return -1;
 }
 
 /* Writer(host, capsule of the schema, batches, bytes) */
@@ -53,7 +64,7 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args,
                             PyObject *kwargs)
 {
     struct uva_push_source how = {.on_writable = writer_on_writable,
-                                  .on_closed = writer_on_writable,
+                                  .on_closed = writer_on_closed,
                                   .free_ctx = writer_free_ctx};
     PyObject *host, *schema;
     long long bytes;
@@ -146,6 +157,13 @@ static PyObject *writer_unwait(PyObject *object, PyObject *waiter)
     return tap_unwait(((Writer *)object)->tap, waiter);
 }
 
+/* Whether nothing reads any more; the waiters are called then. */
+static PyObject *writer_is_closed(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(((Writer *)object)->tap->is_closed);
+}
+
 static void writer_dealloc(PyObject *object)
 {
     Writer *self = (Writer *)object;
@@ -166,6 +184,7 @@ static PyMethodDef writer_methods[] = {
     {"reader", writer_reader, METH_VARARGS, NULL},
     {"push", writer_push, METH_O, NULL},
     {"close", writer_close, METH_VARARGS, NULL},
+    {"is_closed", writer_is_closed, METH_NOARGS, NULL},
     {"_wait", writer_wait, METH_O, NULL},
     {"_unwait", writer_unwait, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

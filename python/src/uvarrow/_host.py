@@ -65,6 +65,10 @@ class AsyncioHost(_core.Host):
         """Lets the loop run once."""
         await asyncio.sleep(0)
 
+    def guard(self, writer):
+        """Something that reads an iterable until `writer` is closed."""
+        return _AsyncioGuard(self._loop(), writer)
+
     def spawn(self, function):
         """Runs a coroutine function beside the caller."""
         task = self._loop().create_task(function())
@@ -75,6 +79,47 @@ class AsyncioHost(_core.Host):
 def _give_up(future):
     if not future.done():
         future.set_result(False)
+
+
+class _AsyncioGuard:
+    """Reads an iterable for a writer. If nothing reads that any more, the wait
+    for the iterable ends."""
+
+    def __init__(self, loop, writer):
+        self._loop = loop
+        self._writer = writer
+        self._task = asyncio.current_task()
+        self._waits = self._cancels = False
+        self._arm()
+
+    def _arm(self):
+        self._future = self._loop.create_future()
+        self._future.add_done_callback(self._woken)
+        self._writer._wait(self._future)
+
+    def _woken(self, _):
+        if not self._writer.is_closed():
+            self._arm()
+        elif self._waits:
+            self._cancels = True
+            self._task.cancel()
+
+    async def next(self, iterator):
+        if self._writer.is_closed():
+            raise StopAsyncIteration
+        self._waits = True
+        try:
+            return await iterator.__anext__()
+        except asyncio.CancelledError:
+            if not self._cancels or self._task.uncancel() > 0:
+                raise
+            raise StopAsyncIteration from None
+        finally:
+            self._waits = False
+
+    def end(self):
+        self._future.remove_done_callback(self._woken)
+        self._writer._unwait(self._future)
 
 
 async def _until_shutdown(host, loop, fd):
@@ -122,6 +167,9 @@ class TrioHost(_core.Host):
             await self.wait(tap)
         return not scope.cancelled_caught
 
+    def guard(self, writer):
+        return _TrioGuard(self._trio, writer)
+
     async def checkpoint(self):
         await self._trio.lowlevel.checkpoint()
 
@@ -151,6 +199,35 @@ class _TrioWaiter:
             return self._lowlevel.Abort.SUCCEEDED
 
         await self._lowlevel.wait_task_rescheduled(abort)
+
+
+class _TrioGuard:
+    """As _AsyncioGuard."""
+
+    def __init__(self, trio, writer):
+        self._trio = trio
+        self._writer = writer
+        self._scope = None
+        writer._wait(self)
+
+    def wake(self):
+        if not self._writer.is_closed():
+            self._writer._wait(self)
+        elif self._scope is not None:
+            self._scope.cancel()
+
+    async def next(self, iterator):
+        if self._writer.is_closed():
+            raise StopAsyncIteration
+        with self._trio.CancelScope() as self._scope:
+            try:
+                return await iterator.__anext__()
+            finally:
+                self._scope = None
+        raise StopAsyncIteration
+
+    def end(self):
+        self._writer._unwait(self)
 
 
 def current():

@@ -213,10 +213,10 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
 
     Up to `window` batches are read ahead by the worker, and as many wait for
     the loop; all of these have at most `max_bytes` bytes, or one batch more.
-    `interrupt` is a function that makes a blocked call of the source return soon, such as
-    `connection.interrupt` of DuckDB; a worker thread calls it, until that call
-    has returned. `device_type` is Arrow's number for the device of the data, if
-    that is not the CPU's.
+    `interrupt` is a function that makes a blocked call of the source return
+    soon, such as `connection.interrupt` of DuckDB; a worker thread calls it,
+    until that call has returned. `device_type` is Arrow's number for the device
+    of the data, if that is not the CPU's.
 
     Returns a Stream. It is opened when it is first read.
     """
@@ -308,9 +308,9 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
 
     `iterable` yields objects with `__arrow_c_array__` of `schema`, which has
     `__arrow_c_schema__`. It is iterated in the running event loop, at most
-    twice `window` batches, and `max_bytes` bytes, ahead of the reader. What it raises,
-    the reader reports as its error; when the reader is released, the iterable
-    is closed. Returns a Reader.
+    twice `window` batches, and `max_bytes` bytes, ahead of the reader. What it
+    raises, the reader reports as its error. When the reader is released, a wait
+    for the iterable ends, and it is closed. Returns a Reader.
     """
     host = _host.current()
     writer = _core.Writer(host, schema.__arrow_c_schema__(), _window(window),
@@ -333,8 +333,13 @@ async def _pump(host, writer, iterable):
 
 
 async def _push_all(host, writer, iterator):
+    guard = host.guard(writer)
     try:
-        async for batch in iterator:
+        while True:
+            try:
+                batch = await guard.next(iterator)
+            except StopAsyncIteration:
+                break
             code = writer.push(batch)
             while code == errno.EAGAIN:
                 await host.wait(writer)
@@ -344,6 +349,7 @@ async def _push_all(host, writer, iterator):
             if code != 0:
                 raise OSError(code, os.strerror(code))
     finally:
+        guard.end()
         if hasattr(iterator, "aclose"):
             await iterator.aclose()
 
