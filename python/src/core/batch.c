@@ -61,30 +61,35 @@ static int batch_share_cpu(Batch *self, struct ArrowArray *out)
     return -1;
 }
 
-static void array_capsule_drop(PyObject *capsule)
+static void array_free(void *memory)
 {
-    struct ArrowArray *array = PyCapsule_GetPointer(capsule, "arrow_array");
+    struct ArrowArray *array = memory;
 
-    if (array->release != NULL)
+    if (array != NULL && array->release != NULL)
         array->release(array);
     free(array);
 }
 
-static void device_capsule_drop(PyObject *capsule)
+static void array_capsule_drop(PyObject *capsule)
 {
-    struct ArrowDeviceArray *array =
-        PyCapsule_GetPointer(capsule, "arrow_device_array");
-
-    uva_array_release(array);
-    free(array);
+    array_free(PyCapsule_GetPointer(capsule, "arrow_array"));
 }
 
-/* (capsule of the schema, capsule of the array); takes `array`, which is the
- * capsule's memory. */
-static PyObject *batch_pair(Batch *self, void *array, const char *name,
-                            PyCapsule_Destructor drop)
+static void device_array_free(void *memory)
 {
-    PyObject *data = PyCapsule_New(array, name, drop);
+    if (memory != NULL)
+        uva_array_release(memory);
+    free(memory);
+}
+
+static void device_capsule_drop(PyObject *capsule)
+{
+    device_array_free(PyCapsule_GetPointer(capsule, "arrow_device_array"));
+}
+
+/* (capsule of the schema, `data`); takes `data`, a capsule. */
+static PyObject *batch_pair(Batch *self, PyObject *data)
+{
     PyObject *schema =
         data == NULL ? NULL : schema_capsule(&self->schema->schema);
 
@@ -100,6 +105,7 @@ static PyObject *batch_c_array(PyObject *object, PyObject *args,
 {
     Batch *self = (Batch *)object;
     struct ArrowArray *out = calloc(1, sizeof(*out));
+    PyObject *data;
 
     (void)args;
     (void)kwargs; /* a schema may be requested; it is not cast to */
@@ -109,7 +115,10 @@ static PyObject *batch_c_array(PyObject *object, PyObject *args,
         free(out);
         return NULL;
     }
-    return batch_pair(self, out, "arrow_array", array_capsule_drop);
+    data = PyCapsule_New(out, "arrow_array", array_capsule_drop);
+    if (data == NULL)
+        array_free(out);
+    return batch_pair(self, data);
 }
 
 static PyObject *batch_c_device_array(PyObject *object, PyObject *args,
@@ -117,6 +126,7 @@ static PyObject *batch_c_device_array(PyObject *object, PyObject *args,
 {
     Batch *self = (Batch *)object;
     struct ArrowDeviceArray *out = calloc(1, sizeof(*out));
+    PyObject *data;
 
     (void)args;
     (void)kwargs;
@@ -126,7 +136,10 @@ static PyObject *batch_c_device_array(PyObject *object, PyObject *args,
         free(out);
         return NULL;
     }
-    return batch_pair(self, out, "arrow_device_array", device_capsule_drop);
+    data = PyCapsule_New(out, "arrow_device_array", device_capsule_drop);
+    if (data == NULL)
+        device_array_free(out);
+    return batch_pair(self, data);
 }
 
 static PyObject *batch_c_schema(PyObject *object, PyObject *unused)
@@ -178,6 +191,34 @@ static PyObject *batch_close(PyObject *object, PyObject *unused)
 /* ---- in -------------------------------------------------------------------
  */
 
+/* Whether data of the schema `of` may be passed on; otherwise raises. */
+static bool schema_fits(const struct ArrowSchema *expected,
+                        const struct ArrowSchema *of)
+{
+    if (expected == NULL || schema_equals(expected, of))
+        return true;
+    PyErr_SetString(PyExc_ValueError,
+                    "a batch has another schema than its stream");
+    return false;
+}
+
+/* A Batch needs no capsules. */
+static int own_export(Batch *batch, const struct ArrowSchema *expected,
+                      struct ArrowSchema *schema, struct ArrowDeviceArray *out)
+{
+    struct ArrowArray array;
+
+    if (!schema_fits(expected, &batch->schema->schema) ||
+        batch_share_cpu(batch, &array) != 0)
+        return -1;
+    uva_array_from_cpu(&array, out);
+    if (schema == NULL || uva_schema_copy(&batch->schema->schema, schema) == 0)
+        return 0;
+    uva_array_release(out);
+    PyErr_NoMemory();
+    return -1;
+}
+
 static int pair_export(PyObject *pair, const struct ArrowSchema *expected,
                        struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
@@ -196,11 +237,8 @@ static int pair_export(PyObject *pair, const struct ArrowSchema *expected,
                             "__arrow_c_array__ gave no schema and array");
         return -1;
     }
-    if (expected != NULL && !schema_equals(expected, of)) {
-        PyErr_SetString(PyExc_ValueError,
-                        "a batch has another schema than its stream");
+    if (!schema_fits(expected, of))
         return -1;
-    }
     uva_array_from_cpu(array, out);
     if (schema != NULL)
         uva_schema_move(of, schema);
@@ -210,9 +248,12 @@ static int pair_export(PyObject *pair, const struct ArrowSchema *expected,
 int batch_export(PyObject *object, const struct ArrowSchema *expected,
                  struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
-    PyObject *pair = PyObject_CallMethod(object, "__arrow_c_array__", NULL);
+    PyObject *pair;
     int result = -1;
 
+    if (Py_IS_TYPE(object, batch_type))
+        return own_export((Batch *)object, expected, schema, out);
+    pair = PyObject_CallMethod(object, "__arrow_c_array__", NULL);
     if (pair != NULL)
         result = pair_export(pair, expected, schema, out);
     Py_XDECREF(pair);

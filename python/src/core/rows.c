@@ -220,7 +220,7 @@ static void stream_capsule_drop(PyObject *capsule)
     struct ArrowArrayStream *stream =
         PyCapsule_GetPointer(capsule, "arrow_array_stream");
 
-    if (stream->release != NULL)
+    if (stream != NULL && stream->release != NULL)
         stream->release(stream);
     free(stream);
 }

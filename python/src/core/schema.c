@@ -46,7 +46,8 @@ static void capsule_drop(PyObject *capsule)
 {
     struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
 
-    uva_schema_release(schema);
+    if (schema != NULL)
+        uva_schema_release(schema);
     free(schema);
 }
 
@@ -70,7 +71,7 @@ PyObject *schema_capsule(const struct ArrowSchema *schema)
 PyObject *schema_pyarrow(Schema *schema)
 {
     struct ArrowSchema copy = {0};
-    PyObject *pyarrow, *type = NULL;
+    PyObject *pyarrow, *type = NULL, *made = NULL;
 
     if (schema->pyarrow != NULL)
         return schema->pyarrow;
@@ -80,8 +81,11 @@ PyObject *schema_pyarrow(Schema *schema)
     if (type != NULL && uva_schema_copy(&schema->schema, &copy) != 0)
         PyErr_NoMemory();
     else if (type != NULL)
-        schema->pyarrow = PyObject_CallMethod(type, "_import_from_c", "N",
-                                              PyLong_FromVoidPtr(&copy));
+        made = PyObject_CallMethod(type, "_import_from_c", "N",
+                                   PyLong_FromVoidPtr(&copy));
+    if (schema->pyarrow == NULL) /* no other thread has made it meanwhile */
+        schema->pyarrow = Py_XNewRef(made);
+    Py_XDECREF(made);
     uva_schema_release(&copy);
     Py_XDECREF(type);
     Py_XDECREF(pyarrow);
