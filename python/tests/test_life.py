@@ -283,3 +283,21 @@ def test_control_c_ends_the_wait_for_a_stuck_source():
     assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
     assert "a source did not return" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_pool_of_many_loops_leaves_nothing(tmp_path):
+    import uvarrow.adbc
+    pytest.importorskip("adbc_driver_sqlite")
+    pool = uvarrow.adbc.Pool("sqlite", uri=str(tmp_path / "rows.db"))
+
+    async def main():
+        return len(await pool.query("SELECT 1").read_all())
+
+    assert run_on("asyncio", main) == 1
+    gc.collect()
+    before = descriptors()
+    for _ in range(20):
+        run_on("asyncio", main)
+    gc.collect()
+    assert len(pool._pools) == 0
+    assert descriptors() <= before

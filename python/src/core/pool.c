@@ -8,9 +8,8 @@
 #include "uvarrow/adbc.h"
 
 typedef struct {
-    PyObject_HEAD Host *host;   /* counts */
-    struct uva_adbc_pool *pool; /* counts; NULL: closed */
-    unsigned forks;             /* fork_number() when it was made */
+    PyObject_HEAD struct uva_adbc_pool *pool; /* counts; NULL: closed */
+    unsigned forks; /* fork_number() when it was made */
 } Pool;
 
 /* Fills in `out` with the texts of a list and a NULL. The texts are borrowed
@@ -50,7 +49,6 @@ static int pool_make(Pool *self, PyObject *args)
                           &options.connections, &options.idle_ms, &wait_ms) ||
         !host_check((Host *)host))
         return -1;
-    self->host = (Host *)Py_NewRef((PyObject *)host);
     self->forks = fork_number();
     options.wait_ms = wait_ms;
     texts = texts_of(of_database);
@@ -58,7 +56,7 @@ static int pool_make(Pool *self, PyObject *args)
     if (more != NULL) {
         options.options = texts;
         options.connection_options = more;
-        code = uva_adbc_pool_new(self->host->runtime, &options, &self->pool,
+        code = uva_adbc_pool_new(((Host *)host)->runtime, &options, &self->pool,
                                  &error);
         if (code != 0)
             (void)core_raise(code, error.message, NULL);
@@ -104,31 +102,30 @@ static PyObject *pool_close(PyObject *object, PyObject *unused)
 static void pool_dealloc(PyObject *object)
 {
     pool_drop((Pool *)object);
-    Py_CLEAR(((Pool *)object)->host);
     core_free(object);
 }
 
-/* args: pool, sql or None, capsule of the parameters or None, options, table or
- * None, batches, bytes */
+/* args: host, pool, sql or None, capsule of the parameters or None, options,
+ * table or None, batches, bytes */
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};
     struct ArrowArrayStream parameters;
     struct uva_stream *stream = NULL;
-    PyObject *pool, *capsule, *options;
+    PyObject *owner, *pool, *capsule, *options;
     const char **texts;
     long long bytes;
     Pool *self;
 
-    if (!PyArg_ParseTuple(args, "O!zOO!ziL", pool_type, &pool, &query.sql,
-                          &capsule, &PyList_Type, &options, &query.ingest_table,
-                          &query.window.batches, &bytes))
+    if (!PyArg_ParseTuple(args, "O!O!zOO!ziL", host_type, &owner, pool_type,
+                          &pool, &query.sql, &capsule, &PyList_Type, &options,
+                          &query.ingest_table, &query.window.batches, &bytes))
         return NULL;
     self = (Pool *)pool;
     query.window.bytes = bytes;
-    if (!host_check(self->host) || (*tap = tap_new(self->host)) == NULL)
+    *host = (Host *)owner;
+    if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)
         return NULL;
-    *host = self->host;
     texts = texts_of(options);
     if (texts == NULL)
         return NULL;

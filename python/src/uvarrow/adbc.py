@@ -88,7 +88,7 @@ class Pool:
             pool = self._pools[host] = _core.Pool(host, *self._how)
         capsule = None if parameters is None else _rows(parameters)
         result = Stream()
-        result._query((pool, sql, capsule, _pairs(options or {}), table,
+        result._query((host, pool, sql, capsule, _pairs(options or {}), table,
                        _window(window), _half(max_bytes)),
                       window, _half(max_bytes))
         return result
