@@ -258,3 +258,134 @@ def test_an_interrupt_that_raises_is_ignored(run, gate, capfd):
 
     run(main)
     assert capfd.readouterr() == ("", "")
+
+
+def test_closing_waits_for_the_sources_of_all_parts(run, gate):
+    """The last source to be released is one of a part."""
+    source = gate(BATCHES, before=1)
+
+    async def main():
+        rows = uvarrow.merge(uvarrow.stream(BATCHES[:1]),
+                             uvarrow.stream(source))
+        async with rows:
+            await anext(rows)
+            await source.wait_entered()
+            async with anyio.create_task_group() as group:
+                group.start_soon(rows.aclose)
+                await anyio.lowlevel.checkpoint()
+                source.opened.set()
+                await rows.aclose(seconds=None)
+        assert source.closed.is_set()
+
+    run(main)
+
+
+def test_what_was_closed_before_it_was_read_stays_closed(run):
+    async def main():
+        rows = uvarrow.stream(BATCHES)
+        for _ in range(3):
+            await rows.aclose()
+        rows.cancel("again")
+        rows.stats()
+        assert rows.metadata == {}
+        with pytest.raises(uvarrow.Error):
+            await rows.schema()
+        with pytest.raises(StopAsyncIteration):
+            await anext(rows)
+        with pytest.raises(uvarrow.Error, match="closed"):
+            rows.to_reader()
+
+    run(main)
+
+
+def test_what_is_cancelled_before_it_is_read_fails(run):
+    async def main():
+        rows = uvarrow.stream(BATCHES)
+        rows.cancel("why")
+        for read in (rows.schema, rows.__anext__):
+            with pytest.raises(uvarrow.Error, match="why") as info:
+                await read()
+            assert info.value.errno == errno.ECANCELED
+        await rows.aclose()
+
+    run(main)
+
+
+def test_a_function_that_looks_on_may_cancel_and_drop(run):
+    async def main():
+        box = []
+
+        def drop(kind, *_):
+            if kind == "batch":
+                box.clear()
+
+        def cancel(kind, *_):
+            if kind == "batch":
+                rows.cancel("while looking on")
+
+        box.append(uvarrow.stream(BATCHES).trace(drop))
+        step = box[0].__anext__()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            await step
+            del step
+        rows = uvarrow.stream(BATCHES).trace(cancel)
+        with pytest.raises(uvarrow.Error, match="while looking on"):
+            await rows.read_all()
+
+    run(main)
+
+
+def test_dropping_on_another_thread(run, gate):
+    source = gate(BATCHES, before=1)
+
+    async def main():
+        box = [uvarrow.stream(source, interrupt=source.interrupt)]
+        await anext(box[0])
+        await source.wait_entered()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            await anyio.to_thread.run_sync(box.clear)
+        await source.wait_closed()
+
+    run(main)
+
+
+def test_tasks_share_a_stream(run):
+    async def main():
+        seen = []
+        async with uvarrow.stream(BATCHES, window=2) as rows:
+            async def read():
+                async for batch in rows:
+                    seen.append(batch.ordinal)
+
+            async with anyio.create_task_group() as group:
+                for _ in range(7):
+                    group.start_soon(read)
+        return seen
+
+    assert sorted(run(main)) == list(range(100))
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "uvloop", "trio"])
+def test_generators_that_are_left_open_end_with_the_loop(kind):
+    """They close their streams while the loop ends, before or behind the
+    runtime."""
+    from conftest import run_on
+
+    async def chunks():
+        async with uvarrow.stream(BATCHES) as rows:
+            async for batch in rows:
+                yield batch
+
+    async def main():
+        kept = chunks(), uvarrow.ipc(uvarrow.stream(BATCHES))
+        for one in kept:
+            await anext(one)
+        return kept
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore") # trio complains of such generators
+        for _ in range(10):
+            run_on(kind, main)
+        gc.collect()

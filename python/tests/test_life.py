@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What begins and ends: loops, streams, the process, its forks."""
+import asyncio
 import gc
 import os
 import subprocess
 import sys
 import textwrap
+import threading
+import time
+import warnings
+import weakref
 
 import pyarrow as pa
 import pytest
@@ -47,7 +52,6 @@ def test_many_loops_in_a_row_leave_nothing(kind):
 
 
 def test_a_loop_that_is_only_closed_leaves_nothing():
-    import asyncio
     before = descriptors()
     for _ in range(20):
         loop = asyncio.new_event_loop()
@@ -283,6 +287,127 @@ def test_control_c_ends_the_wait_for_a_stuck_source():
     assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
     assert "a source did not return" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
+def test_a_loop_that_is_closed_with_a_task_that_reads_leaves_nothing(
+        kind, gate, caplog):
+    """As a program does that finishes nothing: asyncio logs the lost task."""
+    import uvloop
+    make = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+    async def read(source):
+        async with uvarrow.stream(source) as rows:
+            await anext(rows)
+
+    def once():
+        source = gate([ONE])
+        loop = make[kind]()
+        task = loop.create_task(read(source))
+        while not source.entered.is_set():
+            loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+        assert not uvarrow._host._hosts
+        source.opened.set()
+        return weakref.ref(task), weakref.ref(loop)
+
+    gone = [once()]
+    collect()
+    before = descriptors()
+    gone += [once() for _ in range(3)]
+    collect()
+    assert [ref for pair in gone for ref in pair if ref() is not None] == []
+    for _ in range(1000): # a worker may be about to drop its source
+        if descriptors() <= before:
+            break
+        time.sleep(0.01)
+    assert descriptors() <= before
+
+
+def collect():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            gc.collect()
+
+
+def test_loops_that_threads_close_leave_nothing():
+    kept = []
+
+    def work():
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(read_one())
+        loop.close()
+        kept.append(loop) # it is collected on another thread
+
+    def once():
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert not uvarrow._host._hosts
+
+    once()
+    before = descriptors() # a closed loop has none
+    for _ in range(10):
+        once()
+    assert descriptors() <= before
+    kept.clear()
+
+
+class Owner:
+    """What makes a cycle with its stream."""
+
+    def __init__(self, build):
+        self.rows = build(self)
+
+    def source(self):
+        yield ONE
+
+    def function(self, batch):
+        return batch
+
+    def look(self, *event):
+        pass
+
+
+@pytest.mark.parametrize("build", [
+    lambda owner: uvarrow.stream(owner.source),
+    lambda owner: uvarrow.stream([ONE] * 9, interrupt=owner.look),
+    lambda owner: uvarrow.stream([ONE] * 9).map(owner.function),
+    lambda owner: uvarrow.stream([ONE] * 9).filter(owner.function),
+    lambda owner: uvarrow.stream([ONE] * 9).trace(owner.look),
+    lambda owner: uvarrow.merge(
+        uvarrow.stream([ONE] * 9),
+        uvarrow.stream([ONE] * 9).map(owner.function))],
+    ids=["source", "interrupt", "map", "filter", "trace", "merge"])
+def test_cycles_through_a_stream_are_collected(build):
+    async def main():
+        gone = [weakref.ref(Owner(build)) for _ in range(20)]
+        owner = Owner(build)
+        await anext(owner.rows)
+        gone.append(weakref.ref(owner))
+        del owner
+        collect()
+        assert [ref for ref in gone[:20] if ref() is not None] == []
+        return gone
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gone = run_on("asyncio", main)
+    collect() # a worker keeps what it is using until the loop has ended
+    assert [ref for ref in gone if ref() is not None] == []
+
+
+def test_an_exported_stream_keeps_what_it_calls():
+    """Its cycle is garbage, but for the reader of another thread."""
+    async def main():
+        reader = Owner(lambda owner: uvarrow.stream([ONE] * 9).map(
+            lambda batch: owner.function(batch))).rows.to_reader()
+        collect()
+        async with uvarrow.stream(reader) as rows:
+            return len([batch async for batch in rows])
+
+    assert run_on("asyncio", main) == 9
 
 
 def test_a_pool_of_many_loops_leaves_nothing(tmp_path):

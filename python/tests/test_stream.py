@@ -2,6 +2,7 @@
 """Iteration: what is delivered, in which order, and that other tasks run."""
 import asyncio
 import errno
+import threading
 
 import anyio
 import pyarrow as pa
@@ -257,3 +258,58 @@ def test_many_loops_in_threads(run):
         return results
 
     assert run(main) == [1000] * 4
+
+
+def test_a_stream_stays_with_its_loop():
+    """A loop on a thread inside a task, which has a loop, too."""
+    async def main():
+        unread = uvarrow.stream(numbers())
+        async with uvarrow.stream(numbers()) as rows:
+            loop = asyncio.get_running_loop()
+            asyncio._set_running_loop(None)
+            other = asyncio.new_event_loop()
+            try:
+                for step in (rows.__anext__, rows.schema):
+                    with pytest.raises(RuntimeError, match="another|different"):
+                        other.run_until_complete(asyncio.wait_for(step(), 20))
+                with pytest.raises(RuntimeError, match="two event loops"):
+                    other.run_until_complete(merge(unread))
+            finally:
+                other.close()
+                asyncio._set_running_loop(loop)
+
+    async def merge(rows):
+        uvarrow.merge(uvarrow.stream(numbers()), uvarrow.stream(numbers()))
+        uvarrow.merge(uvarrow.stream(numbers()), rows)
+
+    asyncio.run(main())
+
+
+def test_a_loop_that_has_moved_to_another_thread_is_refused():
+    loop = asyncio.new_event_loop()
+
+    async def main():
+        return len(await uvarrow.stream(numbers()).read_all())
+
+    def elsewhere():
+        with pytest.raises(RuntimeError, match="another thread"):
+            loop.run_until_complete(main())
+
+    assert loop.run_until_complete(main()) == 100
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert loop.run_until_complete(main()) == 100
+    loop.close()
+
+
+def test_what_was_not_opened_raises():
+    rows = uvarrow.Stream()
+    for call in (lambda: rows._wait(None), lambda: rows._unwait(None),
+                 rows._take, rows._peek, lambda: rows._merge(rows),
+                 lambda: rows._reader(1, 1), lambda: rows._set_name("x")):
+        with pytest.raises(RuntimeError, match="is made by"):
+            call()
+    assert rows._close()
+    assert rows._stats() == rows._metadata() == []
+    rows._cancel(0, None)

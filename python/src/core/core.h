@@ -95,29 +95,51 @@ int exit_init(void); /* -1 with an exception */
 typedef struct {
     PyObject_HEAD struct uva_runtime *runtime; /* counts: for late calls */
     struct tap *ready; /* counts each: those with something new */
+    struct tap *taps;  /* borrows each: those of the host */
     unsigned forks;    /* fork_number() when it was made */
     bool open;         /* the runtime has not closed */
+    bool in_turn;      /* uva_runtime_turn() runs */
+    const void *loop;  /* only compared: the loop of asyncio; NULL: trio */
 } Host;
 
 /* Whether the runtime of the host can be used; otherwise raises. */
 bool host_check(Host *host);
 
+/* Does what is due on the runtime, and calls the waiters of what has something
+ * new. Inside a turn, or once it has closed, nothing happens. Loop thread. */
+void host_turn_now(Host *host);
+
+/* Gives a future of the loop of asyncio, which must be running, ready to be
+ * yielded to its task; NULL with an exception. */
+PyObject *host_future(const Host *host);
+
 /* ---- the tap: what callbacks reach of a stream (tap.c) --------------------
  */
+
+/* What a source or a function of a stage keeps of Python. The stream of the tap
+ * owns these, so it shows them to the garbage collector. Under the GIL. */
+struct holder {
+    struct tap *tap; /* counts */
+    struct holder *next;
+    PyObject *objects[3]; /* owns; NULL: none */
+};
 
 struct tap {
     atomic_int references;
     atomic_int sources;          /* sources of Python that are not freed */
     struct uva_runtime *runtime; /* counts */
     struct uva_stream *stream;   /* counts; NULL in a tap without one */
-    Host *host;         /* borrows; NULL when the object that owns it is gone */
-    struct tap *next;   /* the next one in host->ready */
+    Host *host;       /* borrows; NULL when the object that owns it is gone */
+    struct tap *next; /* the next one in host->ready */
+    struct tap *above, *below; /* in host->taps */
     struct tap *merged; /* counts: of a stream merged into this one; a list */
-    PyObject *waiters;  /* owns: a list; NULL */
+    struct holder *holders; /* not freed */
+    PyObject *waiters;      /* owns: a list; NULL */
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
     char text[256];      /* what the library was given instead of it */
     bool is_ready;       /* in host->ready */
     bool is_closed;      /* of a writer: nothing reads any more */
+    bool is_part;        /* merged into another one, which has the host */
 };
 
 /* Makes a tap with one reference. NULL with an exception. */
@@ -140,8 +162,20 @@ int tap_fail(struct tap *tap, struct uva_error *error);
  * Python's, otherwise uvarrow.Error. Returns NULL. */
 PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome);
 
-PyObject *tap_wait(struct tap *tap, PyObject *waiter);
-PyObject *tap_unwait(struct tap *tap, PyObject *waiter);
+/* Has the waiter called when the tap, or one merged into it, has something new.
+ * -1 with an exception. */
+int tap_wait(struct tap *tap, PyObject *waiter);
+int tap_unwait(struct tap *tap, PyObject *waiter);
+
+/* Takes a reference of the tap and to what is in `objects`. */
+void holder_add(struct holder *holder, struct tap *tap);
+
+/* Drops the objects and the tap, on any thread. False if the interpreter has
+ * ended: then the holder must stay where it is. */
+bool holder_drop(struct holder *holder);
+
+/* Shows what the holders of a tap, and of those merged into it, own. */
+int tap_traverse(const struct tap *tap, visitproc visit, void *arg);
 
 /* The object is going: drops the stream on the loop thread, and the tap. */
 void tap_close(struct tap *tap, unsigned forks);
@@ -228,7 +262,7 @@ typedef struct {
     bool started;             /* it is read here */
     bool ended;               /* iteration has ended */
     bool over;                /* the stream has, or it is closed */
-    bool exported;            /* it is read elsewhere */
+    bool exported;            /* it is read elsewhere, or closed */
 } Stream;
 
 /* ---- databases (pool.c) ---------------------------------------------------

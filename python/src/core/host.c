@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime on an event loop of Python, which watches its descriptor and calls
  * turn() when that is readable. A turn does not wait, so it keeps the GIL; what
- * its callbacks have noted is passed on behind it, to _wake() of the host, a
- * method that the subclass for a kind of loop has. */
+ * its callbacks have noted is passed on behind it, to the waiters: futures of
+ * asyncio, or objects with wake(). */
 #include <poll.h>
 #include <unistd.h>
 
@@ -62,6 +62,79 @@ bool host_check(Host *host)
     return false;
 }
 
+/* ---- waiters --------------------------------------------------------------
+ */
+
+/* Looked up once, as they are used for each wait. */
+static PyObject *running_loop; /* asyncio.get_running_loop */
+static PyObject *name_create_future, *name_blocking, *name_done,
+    *name_set_result;
+
+static int names_find(void)
+{
+    PyObject *asyncio;
+
+    if (running_loop != NULL)
+        return 0;
+    name_create_future = PyUnicode_InternFromString("create_future");
+    name_blocking = PyUnicode_InternFromString("_asyncio_future_blocking");
+    name_done = PyUnicode_InternFromString("done");
+    name_set_result = PyUnicode_InternFromString("set_result");
+    asyncio = PyImport_ImportModule("asyncio");
+    if (asyncio != NULL)
+        running_loop = PyObject_GetAttrString(asyncio, "get_running_loop");
+    Py_XDECREF(asyncio);
+    return running_loop != NULL && name_set_result != NULL ? 0 : -1;
+}
+
+/* Does what `await future` does before it yields: by the mark, a task knows
+ * that it waits for the future. */
+PyObject *host_future(const Host *host)
+{
+    PyObject *loop = NULL, *future = NULL;
+
+    if (names_find() == 0)
+        loop = PyObject_CallFunctionObjArgs(running_loop, NULL);
+    if (loop != NULL && loop != host->loop)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "uvarrow: this belongs to another event loop");
+    else if (loop != NULL)
+        future = PyObject_CallMethodObjArgs(loop, name_create_future, NULL);
+    if (future != NULL && PyObject_SetAttr(future, name_blocking, Py_True) != 0)
+        Py_CLEAR(future);
+    Py_XDECREF(loop);
+    return future;
+}
+
+/* Sets a future, which may be done: cancelled. -1 with an exception. */
+static int future_wake(PyObject *future)
+{
+    PyObject *answer = NULL;
+    int is_done = -1;
+
+    if (names_find() == 0)
+        answer = PyObject_CallMethodObjArgs(future, name_done, NULL);
+    if (answer != NULL)
+        is_done = PyObject_IsTrue(answer);
+    Py_XDECREF(answer);
+    if (is_done != 0)
+        return is_done > 0 ? 0 : -1;
+    answer = PyObject_CallMethodObjArgs(future, name_set_result, Py_None, NULL);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
+static int waiter_wake(const Host *self, PyObject *waiter)
+{
+    PyObject *answer;
+
+    if (self->loop != NULL)
+        return future_wake(waiter);
+    answer = PyObject_CallMethod(waiter, "wake", NULL);
+    Py_XDECREF(answer);
+    return answer != NULL ? 0 : -1;
+}
+
 /* Calls the waiters of one tap. */
 static void host_wake_tap(Host *self, struct tap *tap)
 {
@@ -69,14 +142,9 @@ static void host_wake_tap(Host *self, struct tap *tap)
     const Py_ssize_t n = waiters == NULL ? 0 : PyList_Size(waiters);
 
     tap->waiters = NULL;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *done = PyObject_CallMethod((PyObject *)self, "_wake", "O",
-                                             PyList_GetItem(waiters, i));
-
-        if (done == NULL)
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (waiter_wake(self, PyList_GetItem(waiters, i)) != 0)
             PyErr_WriteUnraisable((PyObject *)self);
-        Py_XDECREF(done);
-    }
     Py_XDECREF(waiters);
 }
 
@@ -92,18 +160,49 @@ static void host_wake(Host *self)
     }
 }
 
+/* ---- turns ----------------------------------------------------------------
+ */
+
+static void host_turn_once(Host *self)
+{
+    self->in_turn = true;
+    self->open = uva_runtime_turn(self->runtime);
+    self->in_turn = false;
+}
+
+void host_turn_now(Host *self)
+{
+    if (!self->open || self->in_turn || self->forks != fork_number() ||
+        !uva_runtime_on_loop(self->runtime))
+        return;
+    Py_INCREF((PyObject *)self);
+    host_turn_once(self);
+    host_wake(self);
+    Py_DECREF((PyObject *)self);
+}
+
 /* turn(*anything): the loop keeps the arguments, for as long as it watches. */
 static PyObject *host_turn(PyObject *object, PyObject *args)
 {
     Host *self = (Host *)object;
 
     (void)args;
-    if (self->open && self->forks == fork_number())
-        self->open = uva_runtime_turn(self->runtime);
-    Py_INCREF(object);
-    host_wake(self);
-    Py_DECREF(object);
+    host_turn_now(self);
     return PyBool_FromLong(self->open);
+}
+
+/* _set_loop(loop): of asyncio, which makes the waiters: futures */
+static PyObject *host_set_loop(PyObject *object, PyObject *loop)
+{
+    ((Host *)object)->loop = loop;
+    Py_RETURN_NONE;
+}
+
+/* Whether this is the thread on which the loop has run first */
+static PyObject *host_is_here(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyBool_FromLong(uva_runtime_on_loop(((Host *)object)->runtime));
 }
 
 static PyObject *host_fileno(PyObject *object, PyObject *unused)
@@ -122,8 +221,8 @@ static void host_close(Host *self)
     if (!self->open || self->forks != fork_number())
         return;
     (void)uva_runtime_close(self->runtime, 0, NULL, NULL);
-    while (self->open && uva_runtime_on_loop(self->runtime)) {
-        self->open = uva_runtime_turn(self->runtime);
+    while (self->open && !self->in_turn && uva_runtime_on_loop(self->runtime)) {
+        host_turn_once(self);
         if (self->open) {
             Py_BEGIN_ALLOW_THREADS struct pollfd poller = {
                 .fd = uva_runtime_fd(self->runtime), .events = POLLIN};
@@ -143,6 +242,42 @@ static PyObject *host_finish(PyObject *object, PyObject *unused)
     host_close(self);
     if (uva_runtime_on_loop(self->runtime)) /* what waits is the loop's */
         host_wake(self);
+    Py_DECREF(object);
+    Py_RETURN_NONE;
+}
+
+/* Drops all that waits: the loop has closed, and calls nothing any more. */
+static void host_forget(Host *self)
+{
+    struct tap *tap;
+
+    while ((tap = self->ready) != NULL) {
+        self->ready = tap->next;
+        tap->is_ready = false;
+        tap_release(tap);
+    }
+    for (tap = self->taps; tap != NULL;) {
+        PyObject *waiters = tap->waiters;
+
+        tap->waiters = NULL;
+        tap = tap->below;
+        if (waiters != NULL) { /* what is dropped may end any tap */
+            Py_DECREF(waiters);
+            tap = self->taps;
+        }
+    }
+}
+
+/* As finish(), but nothing that waits is woken. */
+static PyObject *host_abandon(PyObject *object, PyObject *unused)
+{
+    Host *self = (Host *)object;
+
+    (void)unused;
+    Py_INCREF(object);
+    host_close(self);
+    if (uva_runtime_on_loop(self->runtime))
+        host_forget(self);
     Py_DECREF(object);
     Py_RETURN_NONE;
 }
@@ -170,22 +305,21 @@ static void host_dealloc(PyObject *object)
     Host *self = (Host *)object;
 
     host_close(self);
-    while (self->ready != NULL) { /* nothing waits any more */
-        struct tap *tap = self->ready;
-
-        self->ready = tap->next;
-        tap_release(tap);
-    }
+    host_forget(self);
     if (self->forks == fork_number())
         uva_runtime_release(self->runtime);
     core_free(object);
 }
 
-static PyMethodDef host_methods[] = {{"turn", host_turn, METH_VARARGS, NULL},
-                                     {"fileno", host_fileno, METH_NOARGS, NULL},
-                                     {"finish", host_finish, METH_NOARGS, NULL},
-                                     {"stats", host_stats, METH_NOARGS, NULL},
-                                     {NULL, NULL, 0, NULL}};
+static PyMethodDef host_methods[] = {
+    {"turn", host_turn, METH_VARARGS, NULL},
+    {"_set_loop", host_set_loop, METH_O, NULL},
+    {"is_here", host_is_here, METH_NOARGS, NULL},
+    {"fileno", host_fileno, METH_NOARGS, NULL},
+    {"finish", host_finish, METH_NOARGS, NULL},
+    {"abandon", host_abandon, METH_NOARGS, NULL},
+    {"stats", host_stats, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
 
 static PyType_Slot host_slots[] = {{Py_tp_new, host_new},
                                    {Py_tp_dealloc, host_dealloc},

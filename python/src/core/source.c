@@ -16,11 +16,11 @@
 
 #include "core/core.h"
 
+/* The objects that it holds */
+enum { OBJECT, OPENER, INTERRUPT };
+
 struct source {
-    struct tap *tap;     /* counts */
-    PyObject *object;    /* owns */
-    PyObject *opener;    /* owns */
-    PyObject *interrupt; /* owns; NULL: none */
+    struct holder held;
 };
 
 /* ---- on workers -----------------------------------------------------------
@@ -62,8 +62,13 @@ static int device_stream_from_capsule(PyObject *capsule,
 /* What the opener gives: a capsule or an iterator; NULL with an exception. */
 static PyObject *source_call(struct source *source, bool device)
 {
-    return PyObject_CallFunction(source->opener, "OO", source->object,
-                                 device ? Py_True : Py_False);
+    PyObject *opener = Py_NewRef(source->held.objects[OPENER]);
+    PyObject *given =
+        PyObject_CallFunction(opener, "OO", source->held.objects[OBJECT],
+                              device ? Py_True : Py_False);
+
+    Py_DECREF(opener);
+    return given;
 }
 
 static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
@@ -82,9 +87,9 @@ static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
     else if (PyCapsule_CheckExact(given))
         code = stream_from_capsule(given, out);
     else
-        code = rows_open(given, source->tap, out);
+        code = rows_open(given, source->held.tap, out);
     if (code != 0)
-        code = tap_fail(source->tap, error);
+        code = tap_fail(source->held.tap, error);
     Py_XDECREF(given);
     gil_leave(&gil);
     return code;
@@ -104,7 +109,7 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
     if (given != NULL)
         code = device_stream_from_capsule(given, out);
     if (code != 0)
-        code = tap_fail(source->tap, error);
+        code = tap_fail(source->held.tap, error);
     Py_XDECREF(given);
     gil_leave(&gil);
     return code;
@@ -114,31 +119,28 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
 static void source_interrupt(void *ctx)
 {
     struct source *source = ctx;
+    PyObject *interrupt;
     struct gil gil;
 
     if (!gil_enter(&gil))
         return;
-    Py_XDECREF(PyObject_CallFunctionObjArgs(source->interrupt, NULL));
+    interrupt = Py_NewRef(source->held.objects[INTERRUPT]);
+    Py_XDECREF(PyObject_CallFunctionObjArgs(interrupt, NULL));
     PyErr_Clear();
+    Py_DECREF(interrupt);
     gil_leave(&gil);
 }
 
 static void source_free(void *ctx)
 {
     struct source *source = ctx;
-    struct gil gil;
+    struct tap *tap = tap_acquire(source->held.tap);
 
-    if (gil_enter(&gil)) {
-        Py_CLEAR(source->object);
-        Py_CLEAR(source->opener);
-        Py_CLEAR(source->interrupt);
-        gil_leave(&gil);
-    }
-    atomic_fetch_sub(&source->tap->sources, 1);
-    tap_post_ready(source->tap);
-    tap_release(source->tap);
-    free(source);
-    live_add(-1);
+    if (holder_drop(&source->held))
+        free(source);
+    atomic_fetch_sub(&tap->sources, 1);
+    tap_post_ready(tap);
+    tap_release(tap);
 }
 
 /* ---- on the loop thread ---------------------------------------------------
@@ -153,13 +155,12 @@ static struct source *source_new(struct tap *tap, PyObject *object,
         PyErr_NoMemory();
         return NULL;
     }
-    source->tap = tap_acquire(tap);
-    source->object = Py_NewRef(object);
-    source->opener = Py_NewRef(opener);
+    holder_add(&source->held, tap);
+    source->held.objects[OBJECT] = Py_NewRef(object);
+    source->held.objects[OPENER] = Py_NewRef(opener);
     if (interrupt != Py_None)
-        source->interrupt = Py_NewRef(interrupt);
+        source->held.objects[INTERRUPT] = Py_NewRef(interrupt);
     atomic_fetch_add(&tap->sources, 1);
-    live_add(1);
     return source;
 }
 
@@ -180,7 +181,7 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     if (source == NULL)
         return NULL;
     how.ctx = source;
-    how.interrupt = source->interrupt != NULL ? source_interrupt : NULL;
+    how.interrupt = interrupt != Py_None ? source_interrupt : NULL;
     how.window.batches = batches;
     how.window.bytes = bytes;
     if (device < 0) {

@@ -7,10 +7,11 @@
 
 #include "core/core.h"
 
+/* The objects that it holds */
+enum { CALLABLE, GIVEN /* the Schema of what it gets; NULL: not known */ };
+
 struct function {
-    struct tap *tap;           /* counts */
-    PyObject *callable;        /* owns */
-    Schema *given;             /* owns: the schema of what it gets */
+    struct holder held;
     struct ArrowSchema result; /* owns: of what it gives; released: the
                                   schema of what it gets */
 };
@@ -23,36 +24,40 @@ static struct function *function_new(struct tap *tap, PyObject *callable)
         PyErr_NoMemory();
         return NULL;
     }
-    function->tap = tap_acquire(tap);
-    function->callable = Py_NewRef(callable);
-    live_add(1);
+    holder_add(&function->held, tap);
+    function->held.objects[CALLABLE] = Py_NewRef(callable);
     return function;
 }
 
 static void function_free(void *ctx)
 {
     struct function *function = ctx;
-    struct gil gil;
 
-    if (gil_enter(&gil)) {
-        Py_CLEAR(function->callable);
-        Py_CLEAR(function->given);
-        gil_leave(&gil);
-    }
     uva_schema_release(&function->result);
-    tap_release(function->tap);
-    free(function);
-    live_add(-1);
+    if (holder_drop(&function->held))
+        free(function);
 }
 
 /* A Batch of the data, which is moved out of `in`; NULL with an exception. */
 static PyObject *function_batch(struct function *function, struct uva_batch *in)
 {
-    if (function->given == NULL)
-        function->given = (Schema *)schema_new(in->schema);
-    return function->given == NULL
-               ? NULL
-               : batch_new(function->given, &in->data, in->ordinal);
+    PyObject **given = &function->held.objects[GIVEN];
+
+    if (*given == NULL)
+        *given = schema_new(in->schema);
+    return *given == NULL ? NULL
+                          : batch_new((Schema *)*given, &in->data, in->ordinal);
+}
+
+/* Calls the function with the batch. It keeps a reference meanwhile, so that it
+ * is no garbage, as long as it runs. */
+static PyObject *function_call(struct function *function, PyObject *batch)
+{
+    PyObject *callable = Py_NewRef(function->held.objects[CALLABLE]);
+    PyObject *result = PyObject_CallFunctionObjArgs(callable, batch, NULL);
+
+    Py_DECREF(callable);
+    return result;
 }
 
 /* ---- map ------------------------------------------------------------------
@@ -68,7 +73,7 @@ static int map_call(struct function *function, struct uva_batch *in,
     int code = -1;
 
     if (batch != NULL)
-        result = PyObject_CallFunctionObjArgs(function->callable, batch, NULL);
+        result = function_call(function, batch);
     if (result != NULL)
         code = batch_export(result, expected, NULL, out);
     Py_XDECREF(result);
@@ -86,7 +91,7 @@ static int map_batch(void *ctx, struct uva_batch *in,
     if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     if (map_call(function, in, out) != 0)
-        code = tap_fail(function->tap, error);
+        code = tap_fail(function->held.tap, error);
     gil_leave(&gil);
     return code;
 }
@@ -149,7 +154,7 @@ static int filter_call(struct function *function, struct uva_batch *in,
     int keep = -1;
 
     if (batch != NULL)
-        wanted = PyObject_CallFunctionObjArgs(function->callable, batch, NULL);
+        wanted = function_call(function, batch);
     if (wanted != NULL)
         keep = PyObject_IsTrue(wanted);
     if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
@@ -164,7 +169,7 @@ static int filter_call(struct function *function, struct uva_batch *in,
 /* The two codes by which a transform does not fail */
 static int filter_fail(struct function *function, struct uva_error *error)
 {
-    const int code = tap_fail(function->tap, error);
+    const int code = tap_fail(function->held.tap, error);
 
     return code == EAGAIN || code == ENOENT ? EIO : code;
 }
@@ -221,16 +226,18 @@ static void trace_event(void *ctx, const struct uva_event *event)
 {
     struct function *function = ctx;
     struct gil gil;
-    PyObject *done;
+    PyObject *callable, *done;
 
     if (!gil_enter(&gil))
         return;
-    done = PyObject_CallFunction(
-        function->callable, "sLid", event_name(event->kind),
-        (long long)event->count, event->code, (double)event->time_ns / 1e9);
+    callable = Py_NewRef(function->held.objects[CALLABLE]);
+    done = PyObject_CallFunction(callable, "sLid", event_name(event->kind),
+                                 (long long)event->count, event->code,
+                                 (double)event->time_ns / 1e9);
     if (done == NULL)
-        PyErr_WriteUnraisable(function->callable);
+        PyErr_WriteUnraisable(callable);
     Py_XDECREF(done);
+    Py_DECREF(callable);
     gil_leave(&gil);
 }
 

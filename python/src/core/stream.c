@@ -8,8 +8,8 @@
  *
  * `await stream.__anext__()` is an object of the type Next, which takes a batch
  * when it is awaited. Only if there is none, or if the loop has to run, it
- * becomes the coroutine _next(), to which it passes everything on. A time-out
- * therefore loses no batch.
+ * yields to the loop, and takes one behind that. A time-out therefore loses no
+ * batch.
  *
  * On cancel:   the stream ends, and iteration with it. When the object is
  *              freed, its stream is cancelled. */
@@ -21,6 +21,11 @@
 
 enum { RUN_BATCHES = 64, RUN_NS = 1000000 };
 
+/* In so small a window, each batch is announced nearly by itself, so that a
+ * turn instead of a wait saves much of what the batch costs. In a large one,
+ * batches are better waited for, as they come together then. */
+enum { FEW_BATCHES = 8 };
+
 static int64_t now_ns(void)
 {
     struct timespec now;
@@ -29,15 +34,19 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Whether there is a stream; otherwise raises. */
+static bool stream_was_opened(const Stream *self)
+{
+    if (self->tap == NULL)
+        PyErr_SetString(PyExc_RuntimeError,
+                        "uvarrow: a stream is made by uvarrow.stream()");
+    return self->tap != NULL;
+}
+
 /* Whether the stream can be built or read; otherwise raises. */
 static bool stream_check(Stream *self)
 {
-    if (self->tap == NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "uvarrow: a stream is made by "
-                                            "uvarrow.stream()");
-        return false;
-    }
-    return host_check(self->host);
+    return stream_was_opened(self) && host_check(self->host);
 }
 
 /* ---- open -----------------------------------------------------------------
@@ -155,6 +164,10 @@ static PyObject *stream_take(PyObject *object, PyObject *unused)
     if (stream_start(self) != 0)
         return NULL;
     code = uva_stream_take(self->tap->stream, &batch, &outcome);
+    if (code == EAGAIN && self->window.batches <= FEW_BATCHES) {
+        host_turn_now(self->host);
+        code = uva_stream_take(self->tap->stream, &batch, &outcome);
+    }
     if (code == EAGAIN)
         Py_RETURN_NONE;
     if (code == ENOENT)
@@ -212,24 +225,44 @@ static PyObject *stream_due(PyObject *object, PyObject *unused)
 }
 
 /* The loop has run. */
-static PyObject *stream_fresh(PyObject *object, PyObject *unused)
+static void stream_has_rested(Stream *self)
 {
-    Stream *self = (Stream *)object;
-
-    (void)unused;
     self->run = 0;
     self->since_ns = now_ns();
+}
+
+static PyObject *stream_fresh(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    stream_has_rested((Stream *)object);
     Py_RETURN_NONE;
 }
 
 static PyObject *stream_wait(PyObject *object, PyObject *waiter)
 {
-    return tap_wait(((Stream *)object)->tap, waiter);
+    Stream *self = (Stream *)object;
+
+    return !stream_was_opened(self) || tap_wait(self->tap, waiter) != 0
+               ? NULL
+               : Py_NewRef(Py_None);
 }
 
 static PyObject *stream_unwait(PyObject *object, PyObject *waiter)
 {
-    return tap_unwait(((Stream *)object)->tap, waiter);
+    Stream *self = (Stream *)object;
+
+    return !stream_was_opened(self) || tap_unwait(self->tap, waiter) != 0
+               ? NULL
+               : Py_NewRef(Py_None);
+}
+
+/* The host of the stream; None before it is opened */
+static PyObject *stream_get_host(PyObject *object, void *unused)
+{
+    Stream *self = (Stream *)object;
+
+    (void)unused;
+    return Py_NewRef(self->host != NULL ? (PyObject *)self->host : Py_None);
 }
 
 /* ---- end ------------------------------------------------------------------
@@ -295,14 +328,38 @@ static PyObject *stream_is_running(PyObject *object, PyObject *unused)
     return PyBool_FromLong(self->started && !self->over);
 }
 
-static void stream_dealloc(PyObject *object)
+/* A function of a stage, or a source, may refer to the stream: such a cycle is
+ * visible as long as the stream is read here, or nowhere. */
+static int stream_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Stream *self = (Stream *)object;
 
-    if (self->tap != NULL)
-        tap_close(self->tap, self->forks);
-    Py_CLEAR(self->schema);
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->host);
+    return self->tap == NULL || self->exported
+               ? 0
+               : tap_traverse(self->tap, visit, arg);
+}
+
+static int stream_clear(PyObject *object)
+{
+    Stream *self = (Stream *)object;
+    struct tap *tap = self->tap;
+
+    self->tap = NULL;
+    self->started = false;
+    self->ended = self->over = true;
+    if (tap != NULL)
+        tap_close(tap, self->forks);
     Py_CLEAR(self->host);
+    return 0;
+}
+
+static void stream_dealloc(PyObject *object)
+{
+    PyObject_GC_UnTrack(object);
+    (void)stream_clear(object);
+    Py_CLEAR(((Stream *)object)->schema);
     core_free(object);
 }
 
@@ -437,9 +494,14 @@ static PyObject *stream_merge(PyObject *object, PyObject *argument)
         return NULL;
     if (self == other)
         return core_raise(EINVAL, "a stream is not merged with itself", NULL);
+    if (self->host != other->host) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "uvarrow: streams of two event loops are not merged");
+        return NULL;
+    }
     stream = uva_stream_acquire(other->tap->stream);
     (void)uva_stream_merge(self->tap->stream, &stream, 1, NULL);
-    other->exported = true;
+    other->exported = other->tap->is_part = true;
     for (last = self->tap; last->merged != NULL;)
         last = last->merged;
     last->merged = tap_acquire(other->tap); /* for what it raises */
@@ -539,9 +601,13 @@ static PyObject *stream_reader(PyObject *object, PyObject *args)
 /* ---- await ----------------------------------------------------------------
  */
 
+/* On asyncio it yields a future itself, and None to let the loop run; for other
+ * loops, the coroutine _next() does that. */
 typedef struct {
     PyObject_HEAD Stream *stream; /* counts */
-    PyObject *inner; /* owns: the coroutine that waits; NULL: none */
+    PyObject *future;             /* owns: which it has yielded; NULL: none */
+    PyObject *inner;              /* owns: the coroutine _next(); NULL: none */
+    bool rests;                   /* it has yielded None */
 } Next;
 
 static PyObject *stream_anext(PyObject *object)
@@ -553,27 +619,71 @@ static PyObject *stream_anext(PyObject *object)
     return (PyObject *)next;
 }
 
-/* Gives the batch; what _next() yields while it waits; or raises. */
+/* The wait is over, whatever ended it. */
+static void next_unwait(Next *self)
+{
+    if (self->future == NULL)
+        return;
+    if (self->stream->tap != NULL &&
+        tap_unwait(self->stream->tap, self->future) != 0)
+        PyErr_WriteUnraisable((PyObject *)self->stream);
+    Py_CLEAR(self->future);
+}
+
+/* The task has run again: so has the loop. */
+static void next_resume(Next *self)
+{
+    if (self->future == NULL && !self->rests)
+        return;
+    self->rests = false;
+    next_unwait(self);
+    stream_has_rested(self->stream);
+}
+
+/* Gives what the task of asyncio gets: None if the loop only has to run. */
+static PyObject *next_yield(Next *self, bool is_due)
+{
+    PyObject *future;
+
+    if (is_due) {
+        self->rests = true;
+        return Py_NewRef(Py_None);
+    }
+    future = host_future(self->stream->host);
+    if (future == NULL || tap_wait(self->stream->tap, future) != 0) {
+        Py_XDECREF(future);
+        return NULL;
+    }
+    self->future = future;
+    return Py_NewRef(future);
+}
+
+/* Gives the batch; what is yielded while it waits; or raises. */
 static PySendResult next_send(PyObject *object, PyObject *value,
                               PyObject **result)
 {
     Next *self = (Next *)object;
+    Stream *stream = self->stream;
+    bool is_due;
 
-    if (self->inner == NULL) {
-        if (!stream_is_due(self->stream)) {
-            *result = stream_take((PyObject *)self->stream, NULL);
-            if (*result != Py_None)
-                return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
-            Py_DECREF(*result);
-        }
-        self->inner =
-            PyObject_CallMethod((PyObject *)self->stream, "_next", NULL);
-        if (self->inner == NULL) {
-            *result = NULL;
-            return PYGEN_ERROR;
-        }
+    if (self->inner != NULL)
+        return PyIter_Send(self->inner, value, result);
+    next_resume(self);
+    is_due = stream_is_due(stream);
+    if (!is_due) {
+        *result = stream_take((PyObject *)stream, NULL);
+        if (*result != Py_None)
+            return *result == NULL ? PYGEN_ERROR : PYGEN_RETURN;
+        Py_DECREF(*result);
     }
-    return PyIter_Send(self->inner, value, result);
+    if (stream->host != NULL && stream->host->loop != NULL) {
+        *result = next_yield(self, is_due);
+        return *result == NULL ? PYGEN_ERROR : PYGEN_NEXT;
+    }
+    self->inner = PyObject_CallMethod((PyObject *)stream, "_next", NULL);
+    *result = NULL;
+    return self->inner == NULL ? PYGEN_ERROR
+                               : PyIter_Send(self->inner, value, result);
 }
 
 /* For callers that use the methods of an iterator. */
@@ -613,6 +723,7 @@ static PyObject *next_throw(PyObject *object, PyObject *args)
         Py_XDECREF(method);
         return result;
     }
+    next_unwait(self);
     if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
         return NULL;
     if (PyExceptionInstance_Check(type))
@@ -627,15 +738,29 @@ static PyObject *next_close(PyObject *object, PyObject *unused)
     Next *self = (Next *)object;
 
     (void)unused;
+    next_unwait(self);
     if (self->inner == NULL)
         Py_RETURN_NONE;
     return PyObject_CallMethod(self->inner, "close", NULL);
+}
+
+static int next_traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Next *self = (Next *)object;
+
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->stream);
+    Py_VISIT(self->future);
+    Py_VISIT(self->inner);
+    return 0;
 }
 
 static void next_dealloc(PyObject *object)
 {
     Next *self = (Next *)object;
 
+    PyObject_GC_UnTrack(object);
+    next_unwait(self);
     Py_CLEAR(self->inner);
     Py_CLEAR(self->stream);
     core_free(object);
@@ -646,17 +771,15 @@ static PyMethodDef next_methods[] = {{"send", next_step, METH_O, NULL},
                                      {"close", next_close, METH_NOARGS, NULL},
                                      {NULL, NULL, 0, NULL}};
 
-static PyType_Slot next_slots[] = {{Py_tp_dealloc, next_dealloc},
-                                   {Py_tp_methods, next_methods},
-                                   {Py_tp_iter, PyObject_SelfIter},
-                                   {Py_tp_iternext, next_iternext},
-                                   {Py_am_await, PyObject_SelfIter},
-                                   {Py_am_send, next_send},
-                                   {0, NULL}};
+static PyType_Slot next_slots[] = {
+    {Py_tp_dealloc, next_dealloc},   {Py_tp_traverse, next_traverse},
+    {Py_tp_methods, next_methods},   {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, next_iternext}, {Py_am_await, PyObject_SelfIter},
+    {Py_am_send, next_send},         {0, NULL}};
 
 PyType_Spec next_spec = {.name = "uvarrow._core.Next",
                          .basicsize = sizeof(Next),
-                         .flags = Py_TPFLAGS_DEFAULT |
+                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC |
                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
                          .slots = next_slots};
 
@@ -697,12 +820,22 @@ static PyMethodDef stream_methods[] = {
     {"_reader", stream_reader, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
-static PyType_Slot stream_slots[] = {
-    {Py_tp_new, stream_new},         {Py_tp_dealloc, stream_dealloc},
-    {Py_tp_methods, stream_methods}, {Py_am_aiter, PyObject_SelfIter},
-    {Py_am_anext, stream_anext},     {0, NULL}};
+static PyGetSetDef stream_getset[] = {
+    {"_host", stream_get_host, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot stream_slots[] = {{Py_tp_new, stream_new},
+                                     {Py_tp_dealloc, stream_dealloc},
+                                     {Py_tp_traverse, stream_traverse},
+                                     {Py_tp_clear, stream_clear},
+                                     {Py_tp_methods, stream_methods},
+                                     {Py_tp_getset, stream_getset},
+                                     {Py_am_aiter, PyObject_SelfIter},
+                                     {Py_am_anext, stream_anext},
+                                     {0, NULL}};
 
 PyType_Spec stream_spec = {.name = "uvarrow._core.Stream",
                            .basicsize = sizeof(Stream),
-                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                    Py_TPFLAGS_HAVE_GC,
                            .slots = stream_slots};

@@ -22,6 +22,10 @@ struct tap *tap_new(Host *host)
     atomic_init(&tap->references, 1);
     atomic_init(&tap->sources, 0);
     tap->host = host;
+    tap->below = host->taps;
+    if (host->taps != NULL)
+        host->taps->above = tap;
+    host->taps = tap;
     tap->runtime = uva_runtime_acquire(host->runtime);
     return tap;
 }
@@ -155,27 +159,95 @@ PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome)
                       outcome->metadata);
 }
 
-PyObject *tap_wait(struct tap *tap, PyObject *waiter)
+static int waiters_add(struct tap *tap, PyObject *waiter)
 {
     if (tap->waiters == NULL)
         tap->waiters = PyList_New(0);
-    if (tap->waiters == NULL || PyList_Append(tap->waiters, waiter) != 0)
-        return NULL;
-    Py_RETURN_NONE;
+    return tap->waiters == NULL ? -1 : PyList_Append(tap->waiters, waiter);
 }
 
-PyObject *tap_unwait(struct tap *tap, PyObject *waiter)
+static int waiters_remove(struct tap *tap, PyObject *waiter)
 {
     const Py_ssize_t n = tap->waiters == NULL ? 0 : PyList_Size(tap->waiters);
 
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (PyList_GetItem(tap->waiters, i) != waiter)
-            continue;
-        if (PyList_SetSlice(tap->waiters, i, i + 1, NULL) != 0)
-            return NULL;
-        break;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (PyList_GetItem(tap->waiters, i) == waiter)
+            return PyList_SetSlice(tap->waiters, i, i + 1, NULL);
+    return 0;
+}
+
+int tap_wait(struct tap *tap, PyObject *waiter)
+{
+    for (; tap != NULL; tap = tap->merged)
+        if (waiters_add(tap, waiter) != 0)
+            return -1;
+    return 0;
+}
+
+int tap_unwait(struct tap *tap, PyObject *waiter)
+{
+    for (; tap != NULL; tap = tap->merged)
+        if (waiters_remove(tap, waiter) != 0)
+            return -1;
+    return 0;
+}
+
+/* ---- holders --------------------------------------------------------------
+ */
+
+void holder_add(struct holder *holder, struct tap *tap)
+{
+    holder->tap = tap_acquire(tap);
+    holder->next = tap->holders;
+    tap->holders = holder;
+    live_add(1);
+}
+
+bool holder_drop(struct holder *holder)
+{
+    struct holder **at = &holder->tap->holders;
+    struct gil gil;
+
+    if (!gil_enter(&gil)) {
+        live_add(-1);
+        return false;
     }
-    Py_RETURN_NONE;
+    while (*at != holder)
+        at = &(*at)->next;
+    *at = holder->next;
+    for (int i = 0; i < 3; i++)
+        Py_CLEAR(holder->objects[i]);
+    gil_leave(&gil);
+    tap_release(holder->tap);
+    live_add(-1);
+    return true;
+}
+
+int tap_traverse(const struct tap *tap, visitproc visit, void *arg)
+{
+    for (; tap != NULL; tap = tap->merged) {
+        Py_VISIT(tap->exception);
+        for (const struct holder *h = tap->holders; h != NULL; h = h->next)
+            for (int i = 0; i < 3; i++)
+                Py_VISIT(h->objects[i]);
+    }
+    return 0;
+}
+
+/* ---- the end --------------------------------------------------------------
+ */
+
+static void tap_leave_host(struct tap *tap)
+{
+    if (tap->host == NULL)
+        return;
+    if (tap->above != NULL)
+        tap->above->below = tap->below;
+    else
+        tap->host->taps = tap->below;
+    if (tap->below != NULL)
+        tap->below->above = tap->above;
+    tap->host = NULL;
 }
 
 static void tap_drop_stream(void *ctx)
@@ -190,7 +262,9 @@ static void tap_drop_stream(void *ctx)
  * thread, so it is released there. */
 void tap_close(struct tap *tap, unsigned made_with_forks)
 {
-    tap->host = NULL;
+    if (!tap->is_part)
+        for (struct tap *t = tap; t != NULL; t = t->merged)
+            tap_leave_host(t);
     if (made_with_forks != fork_number())
         return; /* all of it is the parent's */
     if (uva_runtime_on_loop(tap->runtime) ||

@@ -149,12 +149,15 @@ static PyObject *writer_close(PyObject *object, PyObject *args)
 
 static PyObject *writer_wait(PyObject *object, PyObject *waiter)
 {
-    return tap_wait(((Writer *)object)->tap, waiter);
+    return tap_wait(((Writer *)object)->tap, waiter) != 0 ? NULL
+                                                          : Py_NewRef(Py_None);
 }
 
 static PyObject *writer_unwait(PyObject *object, PyObject *waiter)
 {
-    return tap_unwait(((Writer *)object)->tap, waiter);
+    return tap_unwait(((Writer *)object)->tap, waiter) != 0
+               ? NULL
+               : Py_NewRef(Py_None);
 }
 
 /* Whether nothing reads any more; the waiters are called then. */

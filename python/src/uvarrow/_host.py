@@ -3,8 +3,8 @@
 closed with the loop. The loop watches its descriptor; nothing else of the loop
 is touched, so that any loop of asyncio does (uvloop), and trio.
 
-A host waits in two steps: what waits is noted in a tap (`_wait`), and `_wake`
-of the host is called with it when the tap has something new.
+A host waits in two steps: what waits is noted in a tap (`_wait`), and is woken
+when the tap has something new: a future of asyncio, or an object with `wake()`.
 """
 import asyncio
 import atexit
@@ -25,6 +25,7 @@ class AsyncioHost(_core.Host):
 
     def __init__(self, loop):
         self._loop = weakref.ref(loop)
+        self._set_loop(loop)
         self._tasks = set()
         fd = self.fileno()
         # A loop finishes its asynchronous generators before it is closed: this
@@ -35,11 +36,7 @@ class AsyncioHost(_core.Host):
             end.asend(None).send(None)
         except StopIteration:
             pass
-        loop.add_reader(fd, self.turn, end)
-
-    def _wake(self, future):
-        if not future.done():
-            future.set_result(None)
+        loop.add_reader(fd, self.turn, end, _Closed(self, loop))
 
     async def wait(self, tap):
         """Returns when `tap` has something new."""
@@ -79,6 +76,21 @@ class AsyncioHost(_core.Host):
 def _give_up(future):
     if not future.done():
         future.set_result(False)
+
+
+class _Closed:
+    """Goes with the callback, when a loop is closed that has not finished its
+    asynchronous generators. What waits on that loop waits for ever."""
+
+    def __init__(self, host, loop):
+        self._host = weakref.ref(host)
+        self._loop = weakref.ref(loop)
+
+    def __del__(self):
+        host, loop = self._host(), self._loop()
+        if host is not None and loop is not None and loop.is_closed():
+            _hosts.pop(loop, None)
+            host.abandon()
 
 
 class _AsyncioGuard:
@@ -156,9 +168,6 @@ class TrioHost(_core.Host):
                 _hosts.pop(token, None)
             self.finish()
 
-    def _wake(self, waiter):
-        waiter.wake()
-
     async def wait(self, tap):
         await _TrioWaiter(self._trio.lowlevel, tap).wait()
 
@@ -191,14 +200,15 @@ class _TrioWaiter:
             self._task = None
 
     async def wait(self):
-        self._tap._wait(self)
-
         def abort(_):
-            self._tap._unwait(self)
             self._task = None
             return self._lowlevel.Abort.SUCCEEDED
 
-        await self._lowlevel.wait_task_rescheduled(abort)
+        self._tap._wait(self)
+        try:
+            await self._lowlevel.wait_task_rescheduled(abort)
+        finally:
+            self._tap._unwait(self)
 
 
 class _TrioGuard:
@@ -234,23 +244,27 @@ def current():
     """The host of the running event loop."""
     if _left:
         raise RuntimeError("uvarrow: the interpreter is ending")
+    key, kind = _running()
+    host = _hosts.get(key)
+    if host is None:
+        host = _hosts[key] = kind(key)
+    if not host.is_here():
+        raise RuntimeError("uvarrow: this event loop has run on another thread "
+                           "before")
+    return host
+
+
+def _running():
+    """The running loop or trio's token, and the kind of host for it."""
     loop = asyncio._get_running_loop()
     if loop is not None:
-        host = _hosts.get(loop)
-        if host is None:
-            host = _hosts[loop] = AsyncioHost(loop)
-        return host
+        return loop, AsyncioHost
     trio = sys.modules.get("trio")
     if trio is not None:
         try:
-            token = trio.lowlevel.current_trio_token()
+            return trio.lowlevel.current_trio_token(), TrioHost
         except RuntimeError:
-            token = None
-        if token is not None:
-            host = _hosts.get(token)
-            if host is None:
-                host = _hosts[token] = TrioHost(token)
-            return host
+            pass
     raise RuntimeError("uvarrow: there is no running event loop: call this "
                        "inside a coroutine of asyncio or trio")
 

@@ -39,8 +39,8 @@ class Stream(_core.Stream):
     # ---- reading ------------------------------------------------------------
 
     async def _next(self):
-        # the part of `__anext__` that waits
-        host = self._host_of()
+        # the part of `__anext__` that waits, but on asyncio
+        host = self._host
         if self._due():
             await host.checkpoint()
             self._fresh()
@@ -51,15 +51,12 @@ class Stream(_core.Stream):
             batch = self._take()
         return batch
 
-    def _host_of(self):
-        return _host.current()
-
     async def schema(self):
         """Returns the schema, once the source is open. Raises what iteration
         would raise if the source cannot be opened."""
         schema = self._peek()
         while schema is None:
-            await self._host_of().wait(self)
+            await self._host.wait(self)
             schema = self._peek()
         return schema
 
@@ -85,10 +82,8 @@ class Stream(_core.Stream):
         """Ends the stream, and waits until its source is released: at most for
         `seconds`, None: without a limit. A source that blocks for longer stays
         on its thread, and is released when it returns."""
-        host = None
+        host = self._host
         while not self._close():
-            if host is None:
-                host = self._host_of()
             if seconds is None:
                 await host.wait(self)
             elif not await host.wait_briefly(self, seconds):
