@@ -2,6 +2,7 @@
 """A program that uses every public name as its types allow: checked by
 test_types.py, and never run."""
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import assert_type
 
 import pyarrow as pa
@@ -45,6 +46,8 @@ async def out(batches: AsyncIterator[uvarrow.Batch], schema: pa.Schema) -> None:
     assert_type(reader, uvarrow.Reader)
     async for chunk in uvarrow.ipc(uvarrow.stream(reader), compression="lz4"):
         assert_type(chunk, memoryview)
+    async with aclosing(uvarrow.ipc(uvarrow.stream(reader))) as chunks:
+        assert_type(await anext(chunks), memoryview)
 
 
 async def query() -> int:

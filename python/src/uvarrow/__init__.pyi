@@ -1,5 +1,5 @@
 # The types of the public names. tests/test_types.py checks them.
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final
 
 import pyarrow as pa
@@ -139,4 +139,4 @@ def to_reader(
 ) -> Reader: ...
 def ipc(
     source: Stream, *, compression: Literal["lz4", "zstd"] | None = None
-) -> AsyncIterator[memoryview]: ...
+) -> AsyncGenerator[memoryview, None]: ...
