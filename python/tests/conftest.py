@@ -12,11 +12,6 @@ import pytest
 
 import uvarrow
 
-# A test that hangs shows where, before its process is ended from outside.
-faulthandler.dump_traceback_later(
-    float(os.environ.get("CK_DEFAULT_TIMEOUT", "50")), exit=True,
-    file=sys.__stderr__)
-
 LOOPS = ("asyncio", "uvloop", "trio")
 
 
@@ -88,6 +83,17 @@ def gate():
     yield make
     for one in gates:
         one.opened.set()
+
+
+@pytest.fixture(autouse=True)
+def shows_where_it_hangs():
+    """A test that hangs shows where, before its process is ended from
+    outside."""
+    faulthandler.dump_traceback_later(
+        float(os.environ.get("CK_DEFAULT_TIMEOUT", "50")), exit=True,
+        file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(autouse=True)
