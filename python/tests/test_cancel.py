@@ -4,6 +4,7 @@ still blocked, which the gate proves, and the source is released later."""
 import asyncio
 import errno
 import gc
+import threading
 import warnings
 
 import anyio
@@ -389,3 +390,26 @@ def test_generators_that_are_left_open_end_with_the_loop(kind):
         for _ in range(10):
             run_on(kind, main)
         gc.collect()
+
+
+def test_the_interrupt_of_a_driver_ends_its_query(run):
+    """The query would take weeks, and its thread is waited for."""
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    entered = threading.Event()
+
+    def query():
+        entered.set()
+        return connection.sql("SELECT sum(sqrt(a.range * b.range)) AS s FROM "
+                              "range(1000000000) a, range(1000000000) b")
+
+    async def main():
+        async with uvarrow.stream(
+                query, interrupt=connection.interrupt) as rows:
+            async with anyio.create_task_group() as group:
+                group.start_soon(read_closed, rows)
+                await anyio.to_thread.run_sync(entered.wait)
+                await rows.aclose(seconds=None)
+
+    run(main)
+    connection.close()
