@@ -433,6 +433,7 @@ static void event_wait_tidy_run(struct uva__device_command *command)
 void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
                       const char *vendor)
 {
+    struct uva__device_thread *device_thread = watch->thread;
     bool fires, sent;
 
     watch->report.code = code_is_pending(code) || code < 0 ? EIO : code;
@@ -443,8 +444,8 @@ void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
             event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
     if (fires)
         event_wait_fire(watch, 0, NULL, true);
-    sent = fires ? uva__device_thread_send_quietly(watch->thread, &watch->tidy)
-                 : uva__device_thread_send(watch->thread, &watch->tidy);
+    sent = fires ? uva__device_thread_send_quietly(device_thread, &watch->tidy)
+                 : uva__device_thread_send(device_thread, &watch->tidy);
     if (!sent)
         uva__event_wait_release(watch);
 }
