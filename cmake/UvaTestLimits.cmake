@@ -26,6 +26,9 @@ uva_limit(scripts/tck_mutants 180
 uva_limit(scripts/install 240
     "installs the package and builds programs against it in several ways")
 
+uva_limit(unit/check/test_no_false_alarm 180
+    "plays random streams under the checker, on threads that take turns")
+
 uva_limit(scripts/test_timeline_page 180
     "starts a browser, and draws 200,000 events in it without a GPU")
 uva_limit(scripts/test_perfetto 180
