@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "tck/cases.h"
 
-/* A wait after one that failed: the shortest, and how much shorter it is. */
+/* After a wait that failed, the next ones last wait_ms >> (failed waits *
+ * SHORTER), but at least TURNS turns of TURN_MS. */
 enum { TURNS = 40, TURN_MS = 5, SHORTER = 2 };
 
 int64_t uva__case_run_now_ms(void)

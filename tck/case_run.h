@@ -64,7 +64,7 @@ struct uva__case_run {
     struct uva__atomic64 skipped; /* parts that the subject does not support */
     struct uva__atomic64 played;  /* parts that were played */
     int64_t columns;              /* of the last schema received */
-    int failed_waits;             /* things that had to happen did not */
+    int failed_waits;             /* for what had to happen */
     bool checked;                 /* the checker is in between */
 };
 

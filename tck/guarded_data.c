@@ -164,7 +164,7 @@ static void array_fill(struct guarded_data_array *own)
                                         .private_data = own};
 }
 
-/* Leaves the column alone in the place of the struct. */
+/* Gives the column itself as the array, without a struct around it. */
 static void array_strip(struct guarded_data_array *own)
 {
     own->is_bare = true;

@@ -32,7 +32,7 @@ UNSEEN = {
 SLOW = ("producer AT-09.", "producer AP-28.", "handler TH-12.")
 # Cases that no mutant fails, with the reason.
 UNPROVEN = {}
-# What only one case of a role can see.
+# Mutants that exactly one case of their role detects.
 SOLE = {
     "producer AT-23.beside":
         "required_AT23_no_callback_inside_an_extraction_by_another_thread",

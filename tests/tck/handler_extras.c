@@ -195,7 +195,7 @@ static bool loses(void *peer, void *at)
     return true;
 }
 
-/* Takes no stream for what is no struct. */
+/* Does not release the arrays of a stream that is no struct. */
 static bool loses_bare(void *peer, void *at)
 {
     const struct ArrowArray *array = at;

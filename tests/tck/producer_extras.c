@@ -74,7 +74,8 @@ static bool empty_fails(void *peer, void *at)
            fails_too(peer, at);
 }
 
-/* Ends like a whole stream if the last task of it is spoilt. */
+/* If the extraction of the last task fails, it calls on_next_task(NULL) instead
+ * of on_error. */
 static bool last_fails_as_end(void *peer, void *at)
 {
     const struct reference_producer *p = peer;

@@ -279,9 +279,9 @@ static void chain_add(struct uva_stream *stream, struct uva_group *beside)
     }
 }
 
-/* Returns whether the stages can follow the plan: those that extract tasks
- * before they are requested offer none that fails, and a branch that is read
- * beside goes on after a cancel, until the source ends. */
+/* Returns whether the stages can follow the plan. Those that extract tasks
+ * early cannot play one with a task that fails. A branch that is read beside
+ * goes on after a cancel, so it cannot play an endless source. */
 static bool chain_can(int32_t plan)
 {
     const char *chain = getenv("UVA_SUBJECT_CHAIN");
