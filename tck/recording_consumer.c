@@ -110,6 +110,8 @@ int uva__recording_consumer_extract(struct uva__recording_consumer *consumer,
         uva__case_run_breach(consumer->run, "AT-09",
                              "an extraction took %" PRId64 " ms",
                              uva__case_run_now_ms() - began_ms);
+    if (task->code != 0) /* the producer may report it at once */
+        uva__producer_rules_extracted(consumer, task->code);
     uva__producer_rules_back(consumer, slot);
     if (wanted && task->code == 0)
         recording_consumer_receive(consumer, ordinal, &array);
@@ -118,7 +120,8 @@ int uva__recording_consumer_extract(struct uva__recording_consumer *consumer,
     else if (task->code != 0)
         uva__case_run_breach(consumer->run, "AT-04",
                              "extraction to NULL returned %d", task->code);
-    uva__producer_rules_extracted(consumer, task->code);
+    if (task->code == 0)
+        uva__producer_rules_extracted(consumer, 0);
     return task->code;
 }
 
