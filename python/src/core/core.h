@@ -235,6 +235,11 @@ int rows_open(PyObject *iterator, struct tap *tap,
 int polite_wrap(struct ArrowArrayStream *stream,
                 const struct ArrowSchema *schema);
 
+/* Makes `stream` a blocking one, with the window that `args` are: batches and
+ * bytes. -1 with an exception. */
+int stream_block(struct uva_stream *stream, PyObject *args,
+                 struct ArrowArrayStream *out);
+
 /* Gives a capsule that owns `stream`, which is taken, also on failure. */
 PyObject *stream_capsule(struct ArrowArrayStream *stream);
 

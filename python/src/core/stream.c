@@ -577,23 +577,32 @@ static PyObject *stream_metadata(PyObject *object, PyObject *unused)
     return core_metadata(info != NULL ? info->metadata : NULL);
 }
 
+int stream_block(struct uva_stream *stream, PyObject *args,
+                 struct ArrowArrayStream *out)
+{
+    struct uva_window window = {0};
+    struct uva_error error = {0};
+    long long bytes;
+    int code;
+
+    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes))
+        return -1;
+    window.bytes = bytes;
+    code = uva_stream_to_blocking_cpu(stream, &window, out, &error);
+    if (code != 0)
+        (void)core_raise(code, error.message, NULL);
+    return code != 0 ? -1 : 0;
+}
+
 /* _reader(batches, bytes): a capsule with a blocking stream, for a thread */
 static PyObject *stream_reader(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
-    struct uva_window window = {0};
-    struct uva_error error = {0};
     struct ArrowArrayStream out;
-    long long bytes;
-    int code;
 
-    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes) ||
-        !stream_can_build(self))
+    if (!stream_can_build(self) ||
+        stream_block(self->tap->stream, args, &out) != 0)
         return NULL;
-    window.bytes = bytes;
-    code = uva_stream_to_blocking_cpu(self->tap->stream, &window, &out, &error);
-    if (code != 0)
-        return core_raise(code, error.message, NULL);
     self->exported = true;
     return polite_wrap(&out, NULL) != 0 ? NULL : stream_capsule(&out);
 }

@@ -97,19 +97,11 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args,
 static PyObject *writer_reader(PyObject *object, PyObject *args)
 {
     Writer *self = (Writer *)object;
-    struct uva_window window = {0};
-    struct uva_error error = {0};
     struct ArrowArrayStream out;
-    long long bytes;
-    int code;
 
-    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes) ||
-        !host_check(self->host))
+    if (!host_check(self->host) ||
+        stream_block(self->tap->stream, args, &out) != 0)
         return NULL;
-    window.bytes = bytes;
-    code = uva_stream_to_blocking_cpu(self->tap->stream, &window, &out, &error);
-    if (code != 0)
-        return core_raise(code, error.message, NULL);
     return polite_wrap(&out, &self->schema) != 0 ? NULL : stream_capsule(&out);
 }
 
