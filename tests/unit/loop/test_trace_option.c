@@ -3,9 +3,11 @@
  * names, or nowhere; and what is logged if that file cannot be written. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "loop/rt.h"
@@ -124,10 +126,24 @@ START_TEST(a_file_that_cannot_be_written_is_one_line_of_the_log)
                            "such file or directory");
     open_and_close(UVA_LOG_ERROR);
     ck_assert_int_eq(lines, 1);
-    ck_assert_int_eq(setenv("UVA_TRACE", "/dev/null", 1), 0);
+}
+END_TEST
+
+START_TEST(a_pipe_is_no_file_for_a_trace)
+{
+    char expected[300];
+    int reader;
+
+    (void)snprintf(expected, sizeof(expected),
+                   "UVA_TRACE: cannot write to %s: Invalid argument; it is no "
+                   "regular file",
+                   path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    reader = open(path, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(reader, 0);
     open_and_close(UVA_LOG_WARN);
-    ck_assert_str_eq(line, "UVA_TRACE: cannot write to /dev/null: Invalid "
-                           "argument; it is no regular file");
+    ck_assert_str_eq(line, expected);
+    (void)close(reader);
 }
 END_TEST
 
@@ -195,6 +211,7 @@ int main(void)
                     the_option_goes_before_the_environment,
                     without_either_there_are_no_events,
                     a_file_that_cannot_be_written_is_one_line_of_the_log,
+                    a_pipe_is_no_file_for_a_trace,
                     a_file_of_another_process_is_left_to_it,
                     without_a_log_the_line_goes_to_standard_error,
                     a_release_in_a_child_leaves_the_file_alone, NULL),
