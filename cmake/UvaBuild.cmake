@@ -60,6 +60,14 @@ function(uva_optimise)
     endforeach()
 endfunction()
 
+# One file of runtime/base/platform_*.c is built; tests/unit/base tests the other
+# one as well.
+if(UVA_PORTABLE)
+    set(UVA_OTHER_PLATFORMS linux)
+else()
+    set(UVA_OTHER_PLATFORMS posix)
+endif()
+
 # uva_layer(NAME FOLDER...): the objects of one layer of the library, for both
 # libraries and for tests that link it alone. A folder without a source
 # is no layer. Adds to UVA_LAYERS in the caller's scope.
@@ -70,6 +78,7 @@ function(uva_layer name)
             "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c")
         list(APPEND sources ${found})
     endforeach()
+    list(FILTER sources EXCLUDE REGEX "/platform_(${UVA_OTHER_PLATFORMS})\\.c$")
     if(NOT sources)
         return()
     endif()

@@ -31,7 +31,8 @@ POSIX = {
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
-SYSTEM = ("runtime/base/atomic.c", "runtime/base/thread.c",
+SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
+          "runtime/base/fork_page.c", "runtime/base/thread.c",
           "runtime/base/thread.h", "runtime/protocol/checker_state.c",
           "runtime/exec/", "runtime/loop/", "runtime/io/file_writer.c",
           "runtime/io/file_reader.c", "runtime/adbc/library.c",

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates a thread for each call, as this serves to find faults and need not be
  * fast. */
-#define _GNU_SOURCE
 #include "check/thread_util.h"
 
 #include <stddef.h>
-#include <time.h>
 
 #include "base/clock.h"
+#include "base/platform.h"
 #include "base/thread.h"
 
 struct call {
@@ -37,10 +36,5 @@ void uva__thread_util_run(void (*fn)(void *arg), void *arg)
 
 int64_t uva__thread_util_clock_ns(bool fine)
 {
-    struct timespec now;
-
-    if (fine)
-        return (int64_t)uva__clock_ns();
-    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return fine ? (int64_t)uva__clock_ns() : uva__platform_coarse_clock_ns();
 }

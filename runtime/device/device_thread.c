@@ -9,14 +9,13 @@
  *
  * On the end:  commands that were sent still run, and each item is polled once
  *              more. A thread that is stuck in a driver is detached. */
-#define _GNU_SOURCE
 #include "device/device_thread.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/prctl.h>
 
 #include "base/clock.h"
+#include "base/platform.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
 
@@ -186,8 +185,8 @@ static void device_thread_sleep(struct uva__device_thread *device_thread,
 
 static void device_thread_set_up(void)
 {
-    (void)prctl(PR_SET_TIMERSLACK, 1);
-    (void)pthread_setname_np(pthread_self(), "uva-devices");
+    uva__platform_wake_exactly();
+    uva__platform_name_thread("uva-devices");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 

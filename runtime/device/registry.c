@@ -7,7 +7,6 @@
  *
  * What can fail: a load. Its error is kept, and reported to every stream that
  *              needs the type. */
-#define _GNU_SOURCE
 #include "device/registry.h"
 
 #include <assert.h>
@@ -18,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/platform.h"
 #include "base/thread.h"
 #include "base/unreachable.h"
 #include "device/builtin.h"
@@ -296,7 +296,7 @@ static const char *library_path(const char *library)
     if (library == NULL)
         return NULL;
     (void)snprintf(name, sizeof(name), "UVA_%s_LIBRARY", library);
-    path = secure_getenv(name);
+    path = uva__platform_trusted_env(name);
     return path != NULL && path[0] != '\0' ? path : NULL;
 }
 

@@ -5,44 +5,24 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "arrow/vendor_error.h"
+#include "base/platform.h"
 
 enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
 
-/* A search among the loaded objects. */
-struct search {
-    const char *prefix;
-    char path[1024]; /* of the object found; empty: none */
-};
-
-static int search_step(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    struct search *search = arg;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *base = slash != NULL ? slash + 1 : info->dlpi_name;
-
-    (void)size;
-    if (strncmp(base, search->prefix, strlen(search->prefix)) != 0 ||
-        strlen(info->dlpi_name) >= sizeof(search->path))
-        return 0;
-    (void)snprintf(search->path, sizeof(search->path), "%s", info->dlpi_name);
-    return 1;
-}
-
 static void *open_loaded(const char *prefix, struct uva_error *error)
 {
-    struct search search = {.prefix = prefix};
+    char path[1024];
     void *handle;
 
-    if (prefix == NULL || dl_iterate_phdr(search_step, &search) == 0)
+    if (prefix == NULL ||
+        !uva__platform_find_loaded(prefix, path, sizeof(path)))
         return NULL;
-    handle = dlopen(search.path, FLAGS | RTLD_NOLOAD);
+    handle = dlopen(path, FLAGS | RTLD_NOLOAD);
     if (handle != NULL)
-        (void)uva_error_set(error, 0, "%.900s", search.path);
+        (void)uva_error_set(error, 0, "%.900s", path);
     return handle;
 }
 

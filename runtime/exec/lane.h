@@ -193,9 +193,6 @@ void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job);
 void uva__lane_wait_begin(void);
 void uva__lane_wait_end(void);
 
-/* How many CPUs this process may use. Thread: any. */
-int32_t uva__lane_cores(void);
-
 /* Whether the caller is a compute worker, where waiting is forbidden.
  * Thread: any. */
 bool uva__lane_is_compute(void);

@@ -32,13 +32,12 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/platform.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
 #include "exec/fair_queue.h"
@@ -100,17 +99,6 @@ static int options_check(const struct uva_workers_options *options,
                : 0;
 }
 
-int32_t uva__lane_cores(void)
-{
-    cpu_set_t set;
-    long n;
-
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-        return CPU_COUNT(&set);
-    n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n > 0 ? (int32_t)n : 1;
-}
-
 static void caps_init(struct uva_workers *workers,
                       const struct uva_workers_options *options)
 {
@@ -118,7 +106,7 @@ static void caps_init(struct uva_workers *workers,
 
     classes[UVA_LANE_COMPUTE].cap = options->compute_threads > 0
                                         ? options->compute_threads
-                                        : uva__lane_cores();
+                                        : uva__platform_cores();
     classes[UVA_LANE_BLOCKING].cap = options->blocking_threads > 0
                                          ? options->blocking_threads
                                          : BLOCKING_CAP;
@@ -140,12 +128,11 @@ static void nice_init(struct uva_workers *workers,
 
     workers->nice[UVA_LANE_BLOCKING] = blocking;
     workers->nice[UVA_LANE_COMPUTE] = compute;
-    workers->nice_base = getpriority(PRIO_PROCESS, 0);
+    workers->nice_base = uva__platform_nice();
     if (least >= 0)
         return;
-    workers->nice_refused =
-        setpriority(PRIO_PROCESS, 0, workers->nice_base + least) != 0;
-    (void)setpriority(PRIO_PROCESS, 0, workers->nice_base);
+    workers->nice_refused = !uva__platform_set_nice(workers->nice_base + least);
+    (void)uva__platform_set_nice(workers->nice_base);
 }
 
 static void pool_init(struct uva_workers *workers,
@@ -470,7 +457,7 @@ static void worker_name(const struct uva__worker *worker)
 
     (void)snprintf(text, sizeof(text), "uva%s%.*s%s", name[0] ? "-" : "",
                    11 - length, name, tail);
-    (void)pthread_setname_np(pthread_self(), text);
+    uva__platform_name_thread(text);
 }
 
 /* The lane that hooks get: uncapped threads do blocking work. */
@@ -489,9 +476,8 @@ static void worker_nice(const struct uva__worker *worker)
 
     if (workers->nice[UVA_LANE_BLOCKING] != 0 ||
         workers->nice[UVA_LANE_COMPUTE] != 0)
-        (void)setpriority(PRIO_PROCESS, 0,
-                          workers->nice_base +
-                              workers->nice[worker_lane(worker)]);
+        (void)uva__platform_set_nice(workers->nice_base +
+                                     workers->nice[worker_lane(worker)]);
 }
 
 static void worker_begin(struct uva__worker *worker)

@@ -14,7 +14,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
@@ -27,7 +26,7 @@ enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
 
 struct file_reader {
     int fd;           /* owns */
-    int wake;         /* owns: an eventfd, readable after a cancel */
+    int wake[2];      /* owns: a pipe, readable after a cancel; or -1, -1 */
     bool any_end;     /* see struct uva_ipc_source */
     bool is_seekable; /* a regular file */
     int64_t base;     /* where it begins in that */
@@ -52,7 +51,7 @@ static int file_no_memory(struct uva_error *error)
 static int file_wait(const struct file_reader *r)
 {
     struct pollfd fds[] = {{.fd = r->fd, .events = POLLIN},
-                           {.fd = r->wake, .events = POLLIN}};
+                           {.fd = r->wake[0], .events = POLLIN}};
 
     if (r->is_seekable)
         return 0;
@@ -359,19 +358,22 @@ static void file_interrupt(void *ctx)
 {
     const struct file_reader *r = ctx;
 
-    const uint64_t one = 1;
+    (void)!write(r->wake[1], "", 1);
+}
 
-    (void)!write(r->wake, &one, sizeof(one));
+static void file_close(int fd)
+{
+    if (fd >= 0)
+        (void)close(fd);
 }
 
 static void file_free(void *ctx)
 {
     struct file_reader *r = ctx;
 
-    if (r->wake >= 0)
-        (void)close(r->wake);
-    if (r->fd >= 0)
-        (void)close(r->fd);
+    file_close(r->wake[0]);
+    file_close(r->wake[1]);
+    file_close(r->fd);
     free(r->metadata);
     uva__ipc_framer_fini(&r->framer);
     uva__ipc_decoder_free(r->decoder);
@@ -387,10 +389,11 @@ static int file_open(struct file_reader *r, int fd, struct uva_error *error)
     if (r->fd < 0)
         return uva_error_set(error, errno, "uva_stream_from_file: fd %d: %s",
                              fd, uv_strerror(-errno));
-    r->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (r->wake < 0)
-        return uva_error_set(error, errno, "uva_stream_from_file: eventfd: %s",
+    if (pipe(r->wake) != 0)
+        return uva_error_set(error, errno, "uva_stream_from_file: pipe: %s",
                              uv_strerror(-errno));
+    for (int i = 0; i < 2; i++)
+        (void)fcntl(r->wake[i], F_SETFD, FD_CLOEXEC);
     return 0;
 }
 
@@ -402,7 +405,7 @@ static int file_new(int fd, const struct uva_ipc_source *options,
 
     if (r == NULL)
         return file_no_memory(error);
-    r->fd = r->wake = -1;
+    r->fd = r->wake[0] = r->wake[1] = -1;
     r->any_end = options->any_end;
     r->decoder = uva__ipc_decoder_new(options->max_bytes);
     code = r->decoder == NULL ? file_no_memory(error) : file_open(r, fd, error);

@@ -14,8 +14,6 @@
 #include "loop/loop.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/time_limits.h"
@@ -224,12 +222,10 @@ static void wake_turn(uv_poll_t *wake, int status, int events)
 {
     struct uva_runtime *runtime =
         uva__container_of(wake, struct uva_runtime, wake);
-    uint64_t count;
 
     (void)status;
     (void)events;
-    if (read(runtime->rt->wake_fd, &count, sizeof(count)) < 0)
-        assert(errno == EAGAIN || errno == EINTR);
+    uva__wake_fd_clear(&runtime->rt->wake_fd);
     uva__loop_turn(runtime);
 }
 
@@ -482,8 +478,8 @@ static const struct uva__wakeup_ops closer_ops = {closer_on_wakeup, NULL};
 
 int uva__loop_attach(struct uva_runtime *runtime)
 {
-    int code =
-        uv_poll_init(runtime->loop, &runtime->wake, runtime->rt->wake_fd);
+    int code = uv_poll_init(runtime->loop, &runtime->wake,
+                            runtime->rt->wake_fd.reader);
 
     if (code != 0)
         return -code;
@@ -546,6 +542,6 @@ void uva__loop_detach(struct uva_runtime *runtime)
     uv_close((uv_handle_t *)&runtime->timer, closed_timer);
     uv_close((uv_handle_t *)&runtime->idle, closed_idle);
     uv_close((uv_handle_t *)&runtime->check, closed_check);
-    if (runtime->clock_fd >= 0)
+    if (runtime->clock_fd.fd >= 0)
         uv_close((uv_handle_t *)&runtime->clock, closed_clock);
 }

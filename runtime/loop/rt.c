@@ -20,9 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "loop/trace_file.h"
@@ -34,20 +31,6 @@ static const char *const levels[] = {"", "error", "warn", "info", "debug"};
 static _Thread_local int turn_depth; /* turns that the thread is in */
 
 /* ---- making one --------------------------------------------------------- */
-
-static int alive_new(struct uva__atomic64 **out)
-{
-    void *page =
-        mmap(NULL, sizeof(struct uva__atomic64), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (page == MAP_FAILED)
-        return ENOMEM;
-    (void)madvise(page, sizeof(struct uva__atomic64), MADV_WIPEONFORK);
-    *out = page;
-    uva__atomic64_store(*out, 1);
-    return 0;
-}
 
 /* Writes a whole record at once, so that lines of several threads do not mix.
  */
@@ -177,8 +160,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     rt->loop.quantum = 1;
     uva__atomic64_store(&rt->refs, 1);
     uva__atomic64_store(&rt->holds, 1);
-    rt->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    code = rt->wake_fd < 0 ? errno : alive_new(&rt->alive);
+    code = uva__wake_fd_open(&rt->wake_fd);
+    if (code != 0)
+        goto fail_rt;
+    code = uva__fork_page_init(&rt->alive);
     if (code != 0)
         goto fail_fd;
     code =
@@ -199,10 +184,10 @@ int uva__rt_new(const struct uva_runtime_options *options, struct uva__rt **out)
     return 0;
 
 fail_alive:
-    (void)munmap(rt->alive, sizeof(*rt->alive));
+    uva__fork_page_fini(&rt->alive);
 fail_fd:
-    if (rt->wake_fd >= 0)
-        (void)close(rt->wake_fd);
+    uva__wake_fd_close(&rt->wake_fd);
+fail_rt:
     uva__memory_free(&allocator, rt, sizeof(*rt));
     return code;
 }
@@ -225,8 +210,8 @@ void uva__rt_unhold(struct uva__rt *rt)
         if (data != NULL)
             data->free(rt, data);
     }
-    (void)close(rt->wake_fd);
-    (void)munmap(rt->alive, sizeof(*rt->alive));
+    uva__wake_fd_close(&rt->wake_fd);
+    uva__fork_page_fini(&rt->alive);
     uva__memory_free(&allocator, rt, sizeof(*rt));
 }
 
@@ -367,20 +352,6 @@ bool uva__rt_must_not_wait(const struct uva__rt *rt)
 
 /* ---- the mailbox -------------------------------------------------------- */
 
-/* A thread that is cancelled must not end here, before it has woken the loop.
- */
-static void rt_wake(struct uva__rt *rt)
-{
-    const uint64_t one = 1;
-    int before, saved = errno;
-
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    while (write(rt->wake_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
-    (void)pthread_setcancelstate(before, NULL);
-    errno = saved;
-}
-
 static void mailbox_dispose(struct uva__rt *rt)
 {
     struct uva__wakeup *wakeup = uva__mailbox_take(&rt->mailbox), *next;
@@ -422,7 +393,7 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
     case UVA__MAILBOX_NOTHING:
         break;
     case UVA__MAILBOX_WAKE:
-        rt_wake(rt);
+        uva__wake_fd_raise(&rt->wake_fd);
         return true;
     case UVA__MAILBOX_DISPOSE:
         mailbox_dispose(rt);

@@ -8,7 +8,9 @@
 #ifndef UVA_LOOP_RT_H
 #define UVA_LOOP_RT_H
 
+#include "base/fork_page.h"
 #include "base/inflight.h"
+#include "base/platform.h"
 #include "base/thread.h"
 #include "exec/lane.h"
 #include "loop/mailbox.h"
@@ -68,8 +70,8 @@ struct uva__quiet {
 struct uva__rt {
     struct uva_allocator allocator; /* for all of the runtime's memory */
     struct uva_log log;             /* without `write`, `level` is 0 */
-    struct uva__atomic64 *alive;    /* owns: a page that a fork clears */
-    int wake_fd;                    /* owns: an eventfd */
+    struct uva__fork_page alive;    /* cleared in a forked child */
+    struct uva__wake_fd wake_fd;    /* watched by the loop */
     bool checked;                   /* every hop has a checker */
     uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
     bool traces_to_file;    /* `trace` is of loop/trace_file.h */
@@ -157,7 +159,7 @@ void uva__rt_close_hooks(struct uva__rt *rt);
  * own, so a child must not use any runtime of its parent. Thread: any. */
 static inline bool uva__rt_is_alive(const struct uva__rt *rt)
 {
-    return uva__atomic64_peek(rt->alive) != 0;
+    return uva__atomic64_peek(rt->alive.word) != 0;
 }
 
 /* Whether the caller is inside a turn of this runtime: then it may use the

@@ -16,17 +16,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "loop/runtime_impl.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
-
-/* Values of clock_due_ms that are no time. */
-enum { CLOCK_NEVER = -1, CLOCK_DUE = 0 };
 
 /* ---- options ------------------------------------------------------------- */
 
@@ -105,23 +99,15 @@ static void clock_due(uv_poll_t *clock, int status, int events)
 }
 
 /* Makes the descriptor readable from `due_ms` on, a time of the loop's clock:
- * CLOCK_DUE: at once; CLOCK_NEVER: not at all. The loop's clock may be a
- * millisecond late, and a turn that comes before its timer is due would be
- * repeated until then. */
+ * UVA__TIMER_FD_NOW: at once; UVA__TIMER_FD_NEVER: not at all. The loop's clock
+ * may be a millisecond late, and a turn that comes before its timer is due
+ * would be repeated until then. */
 static void clock_set(struct uva_runtime *runtime, int64_t due_ms)
 {
-    struct itimerspec when = {0};
-
     if (runtime->clock_due_ms == due_ms)
         return;
     runtime->clock_due_ms = due_ms;
-    if (due_ms == CLOCK_DUE) {
-        when.it_value.tv_nsec = 1;
-    } else if (due_ms != CLOCK_NEVER) {
-        when.it_value.tv_sec = (time_t)((due_ms + 1) / 1000);
-        when.it_value.tv_nsec = (long)((due_ms + 1) % 1000) * 1000000;
-    }
-    (void)timerfd_settime(runtime->clock_fd, TFD_TIMER_ABSTIME, &when, NULL);
+    uva__timer_fd_set(&runtime->clock_fd, due_ms > 0 ? due_ms + 1 : due_ms);
 }
 
 /* Makes the descriptor readable when libuv would have woken by itself. */
@@ -130,9 +116,9 @@ static void clock_follow(struct uva_runtime *runtime)
     const int timeout_ms = uv_backend_timeout(runtime->loop);
 
     if (timeout_ms < 0)
-        clock_set(runtime, CLOCK_NEVER);
+        clock_set(runtime, UVA__TIMER_FD_NEVER);
     else if (timeout_ms == 0)
-        clock_set(runtime, CLOCK_DUE);
+        clock_set(runtime, UVA__TIMER_FD_NOW);
     else
         clock_set(runtime, (int64_t)uv_now(runtime->loop) + timeout_ms);
 }
@@ -158,7 +144,7 @@ static void *watcher_run(void *ctx)
     struct uva_runtime *runtime = ctx;
     struct pollfd watched[] = {
         {.fd = uv_backend_fd(&runtime->own), .events = POLLIN},
-        {.fd = runtime->leave_fd, .events = POLLIN}};
+        {.fd = runtime->leave_fd.reader, .events = POLLIN}};
     uint64_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
@@ -204,16 +190,14 @@ static void *loop_run(void *ctx)
 
 static int clock_attach(struct uva_runtime *runtime)
 {
-    int code;
+    int code = uva__timer_fd_open(&runtime->clock_fd);
 
-    runtime->clock_fd =
-        timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (runtime->clock_fd < 0)
-        return errno;
-    code = uv_poll_init(runtime->loop, &runtime->clock, runtime->clock_fd);
+    if (code != 0)
+        return code;
+    code = uv_poll_init(runtime->loop, &runtime->clock, runtime->clock_fd.fd);
     if (code != 0) {
-        (void)close(runtime->clock_fd);
-        runtime->clock_fd = -1;
+        uva__timer_fd_close(&runtime->clock_fd);
+        runtime->clock_fd.fd = -1;
         return -code;
     }
     runtime->handles++;
@@ -232,9 +216,9 @@ static int host_by_turns(struct uva_runtime *runtime)
     clock_follow(runtime);
     if (runtime->hosting != UVA__HOSTED_BY_POSTS)
         return 0;
-    runtime->leave_fd = eventfd(0, EFD_CLOEXEC);
-    return runtime->leave_fd < 0
-               ? errno
+    code = uva__wake_fd_open(&runtime->leave_fd);
+    return code != 0
+               ? code
                : uva__thread_start(&runtime->watcher, watcher_run, runtime);
 }
 
@@ -279,10 +263,10 @@ static void runtime_give_up(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 
-    if (runtime->clock_fd >= 0)
-        (void)close(runtime->clock_fd);
-    if (runtime->leave_fd >= 0)
-        (void)close(runtime->leave_fd);
+    if (runtime->clock_fd.fd >= 0)
+        uva__timer_fd_close(&runtime->clock_fd);
+    if (runtime->leave_fd.reader >= 0)
+        uva__wake_fd_close(&runtime->leave_fd);
     runtime_unuse(runtime);
     uva__rt_release(rt);
 }
@@ -312,8 +296,8 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     uva__atomic64_store(&runtime->users, 1);
     runtime->on_detached = runtime_on_detached;
     uva__lane_news_init(runtime);
-    runtime->clock_fd = runtime->leave_fd = -1;
-    runtime->clock_due_ms = CLOCK_NEVER;
+    runtime->clock_fd.fd = runtime->leave_fd.reader = -1;
+    runtime->clock_due_ms = UVA__TIMER_FD_NEVER;
     runtime->hosting = hosting_of(loop, o);
     if (o->name != NULL)
         (void)snprintf(runtime->name, sizeof(runtime->name), "%s", o->name);
@@ -436,10 +420,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
 /* The watcher may still be requesting the turn that this is. */
 static void watcher_end(struct uva_runtime *runtime)
 {
-    const uint64_t one = 1;
-
-    while (write(runtime->leave_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    uva__wake_fd_raise(&runtime->leave_fd);
     watcher_notify(runtime);
     (void)pthread_join(runtime->watcher, NULL);
 }
@@ -552,7 +533,7 @@ struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)
     if (is_turned(runtime) && uva__rt_on_loop(runtime->rt) &&
         !uva__rt_in_turn(runtime->rt)) {
         uv_update_time(runtime->loop);
-        clock_set(runtime, CLOCK_DUE);
+        clock_set(runtime, UVA__TIMER_FD_NOW);
     }
     return runtime->loop;
 }

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "base/parker.h"
+#include "base/platform.h"
 #include "loop/loop.h"
 
 /* What runs the loop. */
@@ -60,8 +61,9 @@ struct uva_runtime {
     uv_timer_t timer; /* for the earliest of `timers` */
     uv_idle_t idle;   /* active after a turn was cut short: no sleep */
     uv_check_t check; /* continues such a turn */
-    uv_poll_t clock;  /* hosted by turns: on the timerfd */
-    int clock_fd;     /* owns: makes timers readable; or -1 */
+    uv_poll_t clock;  /* hosted by turns: on `clock_fd` */
+    struct uva__timer_fd clock_fd; /* makes timers readable; its fd is -1 with
+                                      any other hosting */
     void (*on_detached)(struct uva_runtime *runtime); /* last handle closed */
     int handles;          /* number of those above that are not closed */
     int64_t clock_due_ms; /* when clock_fd becomes readable: see clock_set() */
@@ -92,8 +94,8 @@ struct uva_runtime {
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
     struct uva__atomic64 turned;  /* number of turns, for the watcher */
-    int leave_fd;                 /* owns: readable when the watcher must end;
-                                     or -1 */
+    struct uva__wake_fd leave_fd; /* raised when the watcher must end; its
+                                     reader is -1 without one */
 
     struct uva__parker turn_awaited; /* the watcher, until the next turn */
 };

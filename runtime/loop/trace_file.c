@@ -24,11 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/parker.h"
+#include "base/platform.h"
 #include "base/thread.h"
 #include "loop/trace_json.h"
 
@@ -78,7 +78,7 @@ static _Thread_local int32_t thread_number; /* 0: not known */
 static int32_t thread_self(void)
 {
     if (thread_number == 0)
-        thread_number = (int32_t)syscall(SYS_gettid);
+        thread_number = uva__platform_thread_number();
     return thread_number;
 }
 
@@ -182,7 +182,7 @@ static void *trace_file_run(void *arg)
     uint32_t seen;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    (void)pthread_setname_np(pthread_self(), "uva-trace");
+    uva__platform_name_thread("uva-trace");
     while (!stop) {
         seen = uva__parker_prepare(&file->writer);
         stop = uva__atomic64_load(&file->stop) != 0;

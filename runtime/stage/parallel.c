@@ -18,6 +18,7 @@
 
 #include "arrow/metadata.h"
 #include "base/memory.h"
+#include "base/platform.h"
 #include "base/slab.h"
 #include "base/unreachable.h"
 #include "stage/extract_pool.h"
@@ -423,7 +424,7 @@ static const struct uva__stage_ops parallel_ops = {
 
 static int32_t parallel_cores(void)
 {
-    int32_t cores = uva__lane_cores();
+    int32_t cores = uva__platform_cores();
 
     return cores < WORKERS_MAX ? cores : WORKERS_MAX;
 }

@@ -20,8 +20,8 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/platform.h"
 #include "check/thread_util.h"
-#include "exec/lane.h"
 #include "loop/loop.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
@@ -360,10 +360,10 @@ END_TEST
 
 START_TEST(cores_are_counted_in_another_way)
 {
-    const int32_t cores = uva__lane_cores();
+    const int32_t cores = uva__platform_cores();
 
     let_fail("count cores", 0);
-    ck_assert_int_ge(uva__lane_cores(), cores);
+    ck_assert_int_ge(uva__platform_cores(), cores);
     ck_assert_int_eq(atomic_load(&faults), 1);
 }
 END_TEST
@@ -390,7 +390,7 @@ START_TEST(there_is_at_least_one_core)
 {
     let_fail("count cores", 0);
     times = 2;
-    ck_assert_int_eq(uva__lane_cores(), 1);
+    ck_assert_int_eq(uva__platform_cores(), 1);
 }
 END_TEST
 

@@ -334,7 +334,7 @@ static void prepare(void)
     world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
                                                 .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
-    world.rt.alive = &world.alive;
+    world.rt.alive.word = &world.alive;
     world.alive.value = 1;
     world.producer.abi = (struct ArrowAsyncProducer){
         .device_type = ARROW_DEVICE_CPU,

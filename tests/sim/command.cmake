@@ -20,7 +20,7 @@ list(APPEND sim_wrapped uva__slab_take uva__slab_put)
 list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
-list(FILTER sim_runtime EXCLUDE REGEX "/base/atomic\\.c$")
+list(FILTER sim_runtime EXCLUDE REGEX "/base/(atomic|platform_posix)\\.c$")
 # libraries beside the runtime
 list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
 add_library(sim_runtime OBJECT ${sim_runtime})

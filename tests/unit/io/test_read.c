@@ -891,7 +891,7 @@ START_TEST(descriptors_that_run_out_are_reported)
     small.rlim_cur = (rlim_t)next + 1;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &small), 0);
     check_refused(uva_stream_from_file(f.loop.runtime, 0, NULL), EMFILE,
-                  "eventfd");
+                  "pipe");
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 END_TEST

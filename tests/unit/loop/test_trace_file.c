@@ -423,8 +423,8 @@ END_TEST
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* A pipe whose reader is there can be opened, but cannot be written anywhere
- * but at its end. */
+/* A pipe with a reader can be opened, but cannot be written anywhere but at
+ * its end. */
 static void pipe_is_no_regular_file(void)
 {
     int reader;

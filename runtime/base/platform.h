@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the library asks of the operating system beyond ISO C and POSIX threads.
+ * Each platform has a file, and a build has one of them: platform_linux.c uses
+ * the calls that only Linux has; platform_posix.c gets along with those that
+ * every POSIX system has (the option UVA_PORTABLE).
+ *
+ * Descriptors here close on exec and never block. */
+#ifndef UVA_BASE_PLATFORM_H
+#define UVA_BASE_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "uvarrow/base.h"
+
+/* ---- sleeping on a number ----------------------------------------------- */
+
+/* Sleeps while `*at` is `seen`, at most `ns` (negative: without a limit). May
+ * return early. False if the time has passed. Not a cancellation point. Thread:
+ * any. */
+bool uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen, int64_t ns);
+
+/* Wakes one of the threads that sleep there, or all of them; it may wake more
+ * than it must. Uses only the address: the memory may be freed meanwhile.
+ * Thread: any. */
+void uva__platform_wake_one(_Atomic uint32_t *at);
+void uva__platform_wake_all(_Atomic uint32_t *at);
+
+/* ---- threads ------------------------------------------------------------ */
+
+/* Names the calling thread for debuggers, where that is possible; the system
+ * may cut the name to 15 characters. Thread: any. */
+void uva__platform_name_thread(const char *name);
+
+/* Returns a number of the calling thread for people to read: the one that the
+ * tools of the system show, if there is one. Thread: any. */
+int32_t uva__platform_thread_number(void);
+
+/* Has the system wake the calling thread as close to the end of a sleep as it
+ * can. Thread: any. */
+void uva__platform_wake_exactly(void);
+
+/* Returns the nice value of the calling thread. Thread: any. */
+int uva__platform_nice(void);
+
+/* Gives the calling thread, and no other, a nice value. False if the system
+ * refuses, or cannot set it for one thread. Thread: any. */
+bool uva__platform_set_nice(int value);
+
+/* Returns how many processors the process may use, at least 1. Thread: any. */
+int32_t uva__platform_cores(void);
+
+/* ---- time --------------------------------------------------------------- */
+
+/* The clock of uva__clock_ns(), read as cheaply as possible: it may be some
+ * milliseconds late. Thread: any. */
+int64_t uva__platform_coarse_clock_ns(void);
+
+/* ---- memory that a fork clears ------------------------------------------ */
+
+/* Returns cleared memory of `size` bytes, which the system itself clears in a
+ * forked child if it can: base/fork_page.h does that where it cannot. NULL
+ * without memory. Gives it to the caller. Thread: any. */
+void *uva__platform_map_wiped(size_t size);
+void uva__platform_unmap(void *memory, size_t size);
+
+/* ---- a descriptor that wakes a loop ------------------------------------- */
+
+/* Becomes readable when it is raised, until it is cleared. */
+struct uva__wake_fd {
+    int reader; /* owns: for the loop to watch */
+    int writer; /* owns, unless it equals `reader` */
+};
+
+/* Opens one that is not raised. Returns 0 or a code. Thread: any. */
+UVA_MUST_CHECK int uva__wake_fd_open(struct uva__wake_fd *wake_fd);
+void uva__wake_fd_close(struct uva__wake_fd *wake_fd);
+
+/* Raising one that is raised already changes nothing. raise() keeps errno.
+ * Thread: any; clear() of a descriptor is called by one thread at a time. */
+void uva__wake_fd_raise(const struct uva__wake_fd *wake_fd);
+void uva__wake_fd_clear(const struct uva__wake_fd *wake_fd);
+
+/* ---- a descriptor that becomes readable at a time ----------------------- */
+
+/* Times of uva__timer_fd_set() that are no time. */
+enum { UVA__TIMER_FD_NEVER = -1, UVA__TIMER_FD_NOW = 0 };
+
+struct uva__timer_fd {
+    int fd;                           /* owns: for the loop to watch */
+    struct uva__timer_thread *thread; /* owns: makes it readable; or NULL: the
+                                         system does */
+};
+
+/* Opens one that is never due. Returns 0 or a code. Thread: any. */
+UVA_MUST_CHECK int uva__timer_fd_open(struct uva__timer_fd *timer_fd);
+void uva__timer_fd_close(struct uva__timer_fd *timer_fd);
+
+/* Makes the descriptor readable from `due_ms` on, a time of uva__clock_ns() in
+ * milliseconds, and not readable until then. One thread at a time. */
+void uva__timer_fd_set(struct uva__timer_fd *timer_fd, int64_t due_ms);
+
+/* ---- the process -------------------------------------------------------- */
+
+/* Returns a variable of the environment; NULL if it is not set, or in a program
+ * that runs with other rights than those of its user (set-user-ID). Thread:
+ * any, while none changes the environment. */
+const char *uva__platform_trusted_env(const char *name);
+
+/* Finds a loaded library with a file name that begins with `prefix`, and writes
+ * its path. False if none is loaded, or the system cannot be asked. Thread:
+ * any. */
+bool uva__platform_find_loaded(const char *prefix, char *path, size_t size);
+
+#endif
