@@ -373,6 +373,17 @@ static void branch_consume(void *ctx)
     uva_stream_release(stream);
 }
 
+/* A loop that its runtime has to itself ends when it has nothing left to do,
+ * and the start of a stream by another thread does not prevent that. So there
+ * a branch starts while the chain is built. */
+static void branch_consume_soon(struct branch *branch)
+{
+    if (peers_are_alone())
+        branch_consume(branch);
+    else
+        peers_spawn("branch", branch_consume, branch);
+}
+
 /* The stream goes on as the first branch. */
 static void add_tee(struct uva_stream *stream, struct expectation *expectation)
 {
@@ -391,7 +402,7 @@ static void add_tee(struct uva_stream *stream, struct expectation *expectation)
         branch_consume(branch);
         break;
     case 1:
-        peers_spawn("branch", branch_consume, branch);
+        branch_consume_soon(branch);
         break;
     default:
         peers_spawn("leaver", branch_leave, branch);
