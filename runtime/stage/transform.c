@@ -696,6 +696,7 @@ struct progress {
     int64_t used, ready;         /* inputs; results */
     int64_t bytes;               /* in results */
     bool room;                   /* for results */
+    bool running;                /* a run is in progress, or queued */
     bool over;                   /* no run follows */
     uint64_t since_ns;           /* when the oldest row came; 0: none is kept */
     int extraction;              /* the code of one that failed, or 0 */
@@ -713,6 +714,7 @@ static struct progress transform_look(struct transform *t)
         .ready = t->locked.ready,
         .bytes = t->locked.bytes,
         .room = has_room_locked(t),
+        .running = t->locked.running,
         .over = t->locked.over,
         .since_ns = t->locked.since_ns,
         .extraction = t->locked.extraction,
@@ -769,13 +771,14 @@ static void transform_expire(struct uva__timer *timer)
 }
 
 /* Starts the timer for rows that are kept back, if a batch is wanted and none
- * is under way. */
+ * is under way. A run looks at these rows by itself, also if it still waits for
+ * a worker, and wakes the loop when it is over. */
 static void transform_set_timer(struct transform *t, int64_t demand,
                                 const struct progress *now)
 {
     struct uva__rt *rt = t->stage.source.rt;
     const bool waits = demand > 0 && now->since_ns != 0 && now->used == 0 &&
-                       now->ready == 0 && !now->over;
+                       now->ready == 0 && !now->running && !now->over;
     int64_t age_ms;
 
     if (waits == t->loop.timer.running)

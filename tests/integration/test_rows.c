@@ -531,6 +531,72 @@ START_TEST(rows_do_not_wait_while_a_batch_is_at_hand)
 }
 END_TEST
 
+/* Pushes one batch of `rows`, and has the loop pass it on to its worker. */
+static void push_rows(struct fixture *f, struct uva_pusher *pusher, int rows)
+{
+    struct ArrowDeviceArray array;
+
+    batch_make(&array, rows);
+    ck_assert_int_eq(uva_pusher_push(pusher, &array, NULL, 0), 0);
+    loop_settle(&f->loop);
+}
+
+/* Turns the loop until no timer is running, which a timer that is set again
+ * each time would prevent. */
+static void timers_end(struct fixture *f)
+{
+    for (int turns = 0; loop_has_timer(&f->loop); turns++) {
+        ck_assert_int_lt(turns, 100);
+        (void)uv_run(&f->loop.uv, UV_RUN_ONCE);
+    }
+}
+
+/* A row is kept when the only worker becomes busy. It is asked for, and its
+ * time passes: the job that passes it on waits for the worker. */
+START_TEST(rows_that_wait_for_a_worker_need_no_timer)
+{
+    struct uva_workers_options few = {.compute_threads = 1};
+    struct uva_runtime_options on_them = {0};
+    struct uva_error error = {0};
+    struct uva_stream *other;
+    struct uva_pusher *pusher;
+    struct ArrowSchema schema;
+    struct fixture f;
+    int64_t rows = 0;
+
+    ck_assert_int_eq(uva_workers_new(&few, &on_them.workers, &error), 0);
+    fixture_open_with(&f, 0, &on_them);
+    uva_workers_free(on_them.workers);
+    f.stream = uva_stream_from_pusher(f.loop.runtime, NULL, &pusher);
+    batch_schema(&schema);
+    ck_assert_int_eq(uva_pusher_set_schema(pusher, &schema), 0);
+    ck_assert_int_eq(
+        uva_stream_rebatch(f.stream,
+                           &(struct uva_rebatch){.rows = 2, .wait_ms = 1}),
+        0);
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    push_rows(&f, pusher, 2);
+    loop_until(&f.loop, is_positive, &rows);
+    push_rows(&f, pusher, 1);
+    consumer.transcribes = false;
+    atomic_store(&inside, false);
+    atomic_store(&passed, false);
+    other = occupy_worker(&f);
+    rows = 0;
+    ck_assert_int_eq(uva_stream_next(f.stream, on_next, &rows, NULL), 0);
+    loop_until_timer(&f.loop);
+    timers_end(&f);
+    ck_assert_int_eq(rows, 0);
+    atomic_store(&passed, true);
+    loop_until(&f.loop, is_positive, &rows);
+    ck_assert_int_eq(rows, 1);
+    recording_await_done(&consumer, &f.loop);
+    uva_stream_release(other);
+    uva_pusher_close(pusher, NULL, NULL);
+    fixture_close(&f);
+}
+END_TEST
+
 /* A slice needs nothing of the device; a joined batch does. */
 START_TEST(data_of_a_device_is_split_and_not_joined)
 {
@@ -639,6 +705,7 @@ int main(void)
               rows_that_have_waited_before_the_request_are_passed_on_at_once,
               rows_that_need_not_wait_any_more_are_passed_on,
               rows_do_not_wait_while_a_batch_is_at_hand,
+              rows_that_wait_for_a_worker_need_no_timer,
               data_of_a_device_is_split_and_not_joined,
               what_cannot_be_joined_stays_apart, NULL);
     return suite_main("rows", set_up, tear_down, rows, NULL);
