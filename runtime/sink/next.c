@@ -204,8 +204,10 @@ static int next_again(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
     }
     n->fn = fn;
     n->ctx = ctx;
+    uva__wakeup_acquire(&stream->wakeup); /* fn may release it from now on */
     uva__atomic64_exchange(&n->call, CALL_WAITING);
     uva__rt_wake(stream->rt, &stream->wakeup);
+    uva__wakeup_release(&stream->wakeup);
     return 0;
 }
 

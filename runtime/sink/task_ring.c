@@ -388,12 +388,13 @@ int uva__task_ring_start(struct uva_stream *stream,
     r = task_ring_new(stream, &whole);
     if (r == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    (void)uva_stream_acquire(stream); /* the reader's reference */
     code = uva__stream_start(stream, &r->sink, error);
     if (code != 0) {
         task_ring_free(r, &stream->rt->allocator);
+        uva_stream_release(stream);
         return code;
     }
-    (void)uva_stream_acquire(stream); /* the reader's reference */
     *out = r;
     return 0;
 }

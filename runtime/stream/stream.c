@@ -321,12 +321,15 @@ int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
     }
     s->sink = sink;
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
+    uva__wakeup_acquire(&s->wakeup); /* this call's: a stream that has started
+                                        may end, and its holders release it */
     if (uva__rt_on_loop(s->rt)) {
         s->loop.keeps_loop = true;
         uva__loop_ref(s->rt);
     }
     uva__atomic64_exchange(&s->state, UVA__STREAM_STARTED);
     uva__rt_wake(s->rt, &s->wakeup);
+    uva__wakeup_release(&s->wakeup);
     return 0;
 }
 
