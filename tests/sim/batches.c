@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch and its column share one block, so that a use after free is found
- * wherever it touches them. */
+/* A batch and its columns share one block, so that a use after free is found
+ * wherever it touches them. The texts of a batch follow from its ordinal. */
 #include "sim/batches.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,12 +14,28 @@
 
 #define BATCH_MARK INT64_C(0x6372617465)
 
+enum { ROWS = 3, COLUMNS = 2, LONGEST = 80 };
+
+static bool is_large; /* the offsets of texts have 64 bits */
+
+void batches_begin(bool large)
+{
+    is_large = large;
+}
+
 /* ---- schemas ------------------------------------------------------------ */
 
 struct label {
-    struct ArrowSchema child;
-    struct ArrowSchema *children[1];
+    struct ArrowSchema columns[COLUMNS];
+    struct ArrowSchema *children[COLUMNS];
 };
+
+static const char *format_of(int column)
+{
+    if (column == 0)
+        return "l";
+    return is_large ? "Z" : "u";
+}
 
 static void label_release_child(struct ArrowSchema *schema)
 {
@@ -29,22 +46,28 @@ static void label_release(struct ArrowSchema *schema)
 {
     struct label *label = schema->private_data;
 
-    if (label->child.release != NULL)
-        label->child.release(&label->child);
+    for (int i = 0; i < COLUMNS; i++)
+        if (label->columns[i].release != NULL)
+            label->columns[i].release(&label->columns[i]);
     schema->release = NULL;
     arena_free(label);
 }
 
 void batches_schema(struct ArrowSchema *out)
 {
+    static const char *const names[COLUMNS] = {"n", "t"};
     struct label *label = arena_new(sizeof(*label), "a schema");
 
-    label->children[0] = &label->child;
-    label->child = (struct ArrowSchema){
-        .format = "l", .name = "n", .release = label_release_child};
+    for (int i = 0; i < COLUMNS; i++) {
+        label->children[i] = &label->columns[i];
+        label->columns[i] =
+            (struct ArrowSchema){.format = format_of(i),
+                                 .name = names[i],
+                                 .release = label_release_child};
+    }
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
-                                .n_children = 1,
+                                .n_children = COLUMNS,
                                 .children = label->children,
                                 .release = label_release,
                                 .private_data = label};
@@ -53,22 +76,41 @@ void batches_schema(struct ArrowSchema *out)
 void batches_check_schema(const struct ArrowSchema *schema)
 {
     if (schema == NULL || schema->release == NULL ||
-        strcmp(schema->format, "+s") != 0 || schema->n_children != 1 ||
-        strcmp(schema->children[0]->format, "l") != 0)
+        strcmp(schema->format, "+s") != 0 || schema->n_children != COLUMNS)
         sim_fail("a schema is not what it was");
+    for (int i = 0; i < COLUMNS; i++)
+        if (strcmp(schema->children[i]->format, format_of(i)) != 0)
+            sim_fail("a column is not what it was");
 }
 
 /* ---- batches ------------------------------------------------------------ */
 
 struct batch_block {
-    struct ArrowArray child; /* first */
-    struct ArrowArray *children[1];
+    struct ArrowArray columns[COLUMNS]; /* first */
+    struct ArrowArray *children[COLUMNS];
     const void *struct_buffers[1];
-    const void *child_buffers[2];
-    int64_t values[3]; /* ordinal, maps passed, mark */
+    const void *number_buffers[2];
+    const void *text_buffers[3];
+    int64_t values[ROWS]; /* ordinal, maps passed, mark */
+    union {
+        int32_t narrow[ROWS + 1];
+        int64_t wide[ROWS + 1];
+    } ends;
     void (*release_event)(void *event);
     void *event; /* owns: its event; or NULL */
+    char text[]; /* of all rows */
 };
+
+/* Some batches have short texts, or none, and some have long ones. */
+static int64_t text_size(int64_t ordinal, int row)
+{
+    return ordinal % 3 == 0 ? row : (ordinal * 37 + row * 11) % LONGEST;
+}
+
+static char text_letter(int64_t ordinal, int row)
+{
+    return (char)('a' + (ordinal + row) % 26);
+}
 
 static void batches_release_child(struct ArrowArray *array)
 {
@@ -79,36 +121,67 @@ static void batches_release(struct ArrowArray *array)
 {
     struct batch_block *batch_block = array->private_data;
 
-    if (batch_block->child.release != NULL)
-        batch_block->child.release(&batch_block->child);
+    for (int i = 0; i < COLUMNS; i++)
+        if (batch_block->columns[i].release != NULL)
+            batch_block->columns[i].release(&batch_block->columns[i]);
     array->release = NULL;
     if (batch_block->release_event != NULL)
         batch_block->release_event(batch_block->event);
     arena_free(batch_block);
 }
 
+/* Makes a block with the texts of `ordinal`. */
+static struct batch_block *block_new(int64_t ordinal)
+{
+    struct batch_block *b;
+    int64_t size = 0;
+
+    for (int row = 0; row < ROWS; row++)
+        size += text_size(ordinal, row);
+    b = arena_new(sizeof(*b) + (size_t)size, "a batch");
+    size = 0;
+    for (int row = 0; row < ROWS; row++) {
+        const int64_t more = text_size(ordinal, row);
+
+        memset(b->text + size, text_letter(ordinal, row), (size_t)more);
+        size += more;
+        if (is_large)
+            b->ends.wide[row + 1] = size;
+        else
+            b->ends.narrow[row + 1] = (int32_t)size;
+    }
+    return b;
+}
+
+static void column_make(struct batch_block *b, int column, const void **buffers,
+                        int64_t n_buffers)
+{
+    b->children[column] = &b->columns[column];
+    b->columns[column] = (struct ArrowArray){.length = ROWS,
+                                             .n_buffers = n_buffers,
+                                             .buffers = buffers,
+                                             .release = batches_release_child};
+}
+
 void batches_batch(int64_t ordinal, int64_t hops, struct ArrowArray *out)
 {
-    struct batch_block *batch_block =
-        arena_new(sizeof(*batch_block), "a batch");
+    struct batch_block *b = block_new(ordinal);
 
-    batch_block->values[0] = ordinal;
-    batch_block->values[1] = hops;
-    batch_block->values[2] = BATCH_MARK;
-    batch_block->children[0] = &batch_block->child;
-    batch_block->child_buffers[1] = batch_block->values;
-    batch_block->child =
-        (struct ArrowArray){.length = 3,
-                            .n_buffers = 2,
-                            .buffers = batch_block->child_buffers,
-                            .release = batches_release_child};
-    *out = (struct ArrowArray){.length = 3,
+    b->values[0] = ordinal;
+    b->values[1] = hops;
+    b->values[2] = BATCH_MARK;
+    b->number_buffers[1] = b->values;
+    b->text_buffers[1] = &b->ends;
+    b->text_buffers[2] = b->text;
+    column_make(b, 0, b->number_buffers, 2);
+    column_make(b, 1, b->text_buffers, 3);
+    *out = (struct ArrowArray){.length = ROWS,
                                .n_buffers = 1,
-                               .n_children = 1,
-                               .buffers = batch_block->struct_buffers,
-                               .children = batch_block->children,
+                               .n_children = COLUMNS,
+                               .buffers = b->struct_buffers,
+                               .children = b->children,
                                .release = batches_release,
-                               .private_data = batch_block};
+                               .private_data = b};
 }
 
 void batches_device_batch(int64_t ordinal, int64_t hops,
@@ -147,16 +220,40 @@ void *batches_event(const struct ArrowArray *batch)
     return batches_of(batch)->event;
 }
 
+/* Ends the schedule unless the texts are those of the ordinal. */
+static void text_check(const struct ArrowArray *column, int64_t ordinal)
+{
+    const int32_t *narrow = column->buffers[1];
+    const int64_t *wide = column->buffers[1];
+    const char *text = column->buffers[2];
+    int64_t at = 0;
+
+    for (int row = 0; row < ROWS; row++) {
+        const int64_t end = at + text_size(ordinal, row);
+
+        if ((is_large ? wide[row + 1] : narrow[row + 1]) != end)
+            sim_fail("a text has another length than before");
+        for (; at < end; at++)
+            if (text[at] != text_letter(ordinal, row))
+                sim_fail("a text is not what it was");
+    }
+}
+
 static const int64_t *batches_values(const struct ArrowArray *batch)
 {
     const int64_t *values;
 
-    if (batch->release == NULL || batch->n_children != 1)
+    if (batch->release == NULL || batch->n_children != COLUMNS)
         sim_fail("a batch is not live");
     values = batch->children[0]->buffers[1];
     if (values[2] != BATCH_MARK)
         sim_fail("a batch is not what it was");
     return values;
+}
+
+void batches_check_text(const struct ArrowArray *batch)
+{
+    text_check(batch->children[1], batches_values(batch)[0]);
 }
 
 int64_t batches_ordinal(const struct ArrowArray *batch)

@@ -5,9 +5,15 @@
 #ifndef SIM_BATCHES_H
 #define SIM_BATCHES_H
 
+#include <stdbool.h>
+
 #include "uvarrow/arrow_abi.h"
 
-/* Gives the schema of all batches: one column of numbers. */
+/* Begins a schedule, in which texts are `large`: with offsets of 64 bits. */
+void batches_begin(bool large);
+
+/* Gives the schema of all batches: a column of numbers, and one of texts, so
+ * that batches differ in size. */
 void batches_schema(struct ArrowSchema *out);
 
 /* Gives batch number `ordinal`, as after `hops` maps. */
@@ -26,6 +32,9 @@ void *batches_event(const struct ArrowArray *batch);
 /* Read a batch. One that is not a batch of ours ends the schedule. */
 int64_t batches_ordinal(const struct ArrowArray *batch);
 int64_t batches_hops(const struct ArrowArray *batch);
+
+/* Ends the schedule unless the batch has the texts of its ordinal. */
+void batches_check_text(const struct ArrowArray *batch);
 
 /* Records that a batch, which only the caller holds, passed a map. */
 void batches_add_hop(struct ArrowArray *batch);

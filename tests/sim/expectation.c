@@ -102,6 +102,7 @@ void expectation_take(struct expectation *expectation,
     if (batches_hops(batch) != expectation->hops)
         sim_fail("batch %" PRId64 " went through %" PRId64 " maps of %" PRId64,
                  ordinal, batches_hops(batch), expectation->hops);
+    batches_check_text(batch);
     expectation->has[ordinal] = true;
     if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");

@@ -13,6 +13,7 @@
 
 #include "sim/adbc_peer.h"
 #include "sim/arena.h"
+#include "sim/batches.h"
 #include "sim/chain.h"
 #include "sim/device_peer.h"
 #include "sim/device_stages.h"
@@ -63,6 +64,7 @@ static void draw_mishaps(void)
     arena_begin();
     fake_files_begin();
     hosts_begin(true);
+    batches_begin(peers_chance(1, 2));
     adbc_begin();
     memset(&scenario, 0, sizeof(scenario));
     scenario.slow = peers_chance(1, 3);
