@@ -86,8 +86,8 @@ int uva__vendor_error_to_metadata(const struct uva_allocator *allocator,
 /* Our own constant for a vendor's name; NULL: an unknown vendor. */
 static const char *vendor_known(const struct uva_bytes *name)
 {
-    static const char *const known[] = {"cuda", "hip", "opencl", "vulkan",
-                                        "uv"};
+    static const char *const known[] = {"cuda",   "hip",  "opencl",
+                                        "vulkan", "sycl", "uv"};
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (name->size == strlen(known[i]) &&

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "arrow/vendor_error.h"
 #include "device/builtin.h"
 #include "device/oneapi_shim.h"
 #include "device/shared_library.h"
@@ -22,14 +23,14 @@ struct oneapi {
 static const char *const none[] = {NULL};
 
 static const struct uva__shared_library shim_library = {
-    .vendor = "oneAPI",
+    .vendor = UVA__SYCL_VENDOR,
     .names = (const char *const[]){UVA_ONEAPI_SHIM, NULL},
 };
 
 /* The program's events belong to the libsycl that it has loaded. */
 static const struct uva__shared_library sycl_libraries[] = {
-    {.vendor = "SYCL", .prefix = "libsycl.so", .names = none},
-    {.vendor = "SYCL", .prefix = "libsycl-preview.so", .names = none},
+    {.vendor = UVA__SYCL_VENDOR, .prefix = "libsycl.so", .names = none},
+    {.vendor = UVA__SYCL_VENDOR, .prefix = "libsycl-preview.so", .names = none},
 };
 
 #define SHIM(name)                                                             \
@@ -92,8 +93,9 @@ static int sycl_open(struct uva__sycl *sycl, struct uva_error *error)
     if (uva__shared_library_open(&sycl_libraries[0], NULL, &handle, error) !=
             0 &&
         uva__shared_library_open(&sycl_libraries[1], NULL, &handle, error) != 0)
-        return uva_error_set(error, ENOTSUP,
-                             "oneAPI: this program has loaded no libsycl");
+        return uva__vendor_error_set(
+            error, ENOTSUP, UVA__SYCL_VENDOR, 0,
+            "dlopen failed: this program has loaded no libsycl");
     return uva__shared_library_resolve(
         &sycl_libraries[0], handle, sycl_symbols,
         sizeof(sycl_symbols) / sizeof(sycl_symbols[0]), sycl, error);
@@ -108,7 +110,7 @@ static int oneapi_load(void *ctx, const char *path, void **state,
 
     (void)ctx;
     if (oneapi == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for oneAPI");
+        return uva_error_set(error, ENOMEM, "no memory for SYCL");
     code = sycl_open(&oneapi->sycl, error);
     if (code == 0)
         code = shim_open(&oneapi->shim, path, &why);
@@ -138,14 +140,14 @@ static int oneapi_query(void *state, const struct uva_device_event *event,
 
 static int oneapi_unable(struct uva_error *error)
 {
-    return uva_error_set(error, ENOTSUP,
-                         "oneAPI: this libsycl has no barriers");
+    return uva__vendor_error_set(error, ENOTSUP, UVA__SYCL_VENDOR, 0,
+                                 "dlsym failed: this libsycl has no barriers");
 }
 
 static int queue_missing(struct uva_error *error)
 {
     return uva_error_set(error, EINVAL,
-                         "oneAPI: `device_stream` is NULL; pass a "
+                         "SYCL: `device_stream` is NULL; pass a "
                          "sycl::queue *");
 }
 

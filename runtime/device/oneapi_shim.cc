@@ -58,7 +58,7 @@ int code_of(const uva__sycl *sycl, const std::exception &thrown)
 int describe(uva_error *error, int code, const char *what, const char *text)
 {
     error->code = code;
-    error->vendor = "sycl";
+    error->vendor = UVA__SYCL_VENDOR;
     error->vendor_code = 0;
     std::snprintf(error->message, sizeof(error->message), "%s failed: %s", what,
                   text);

@@ -9,6 +9,8 @@
 
 #include "uvarrow/base.h"
 
+#define UVA__SYCL_VENDOR "sycl" /* in errors */
+
 #ifdef __cplusplus
 extern "C" {
 #endif

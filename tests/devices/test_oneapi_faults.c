@@ -69,6 +69,13 @@ static void assert_answer(int code, const char *text)
     text_contains(f.answer.message, text);
 }
 
+/* As of every vendor: one word, and the call that failed. */
+static void assert_vendor(const struct uva_error *error, const char *call)
+{
+    ck_assert_str_eq(error->vendor, "sycl");
+    ck_assert_ptr_eq(strstr(error->message, call), error->message);
+}
+
 /* ---- missing functions -------------------------------------------------- */
 
 START_TEST(a_program_without_sycl_is_told_so)
@@ -78,6 +85,7 @@ START_TEST(a_program_without_sycl_is_told_so)
     set_up(NULL);
     wait_array();
     assert_answer(ENOTSUP, "loaded no libsycl");
+    assert_vendor(&f.answer, "dlopen failed");
     ck_assert_int_eq(
         uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
     ck_assert(!info.available);
@@ -91,6 +99,7 @@ START_TEST(the_part_in_another_language_may_be_missing)
     set_up(UVA_TEST_FAKE_SYCL);
     wait_array();
     assert_answer(ENOTSUP, "/nowhere/liboneapi.so");
+    assert_vendor(&f.answer, "dlopen failed");
 }
 END_TEST
 
@@ -100,6 +109,7 @@ START_TEST(the_part_in_another_language_may_be_something_else)
     set_up(UVA_TEST_FAKE_SYCL);
     wait_array();
     assert_answer(ENOSYS, "uva_oneapi_query");
+    assert_vendor(&f.answer, "dlsym failed");
 }
 END_TEST
 
@@ -108,6 +118,7 @@ START_TEST(a_libsycl_of_another_kind_is_refused)
     set_up(UVA_TEST_STRANGE_SYCL);
     wait_array();
     assert_answer(ENOSYS, "_ZNK4sycl3_V15event8get_info");
+    assert_vendor(&f.answer, "dlsym failed");
 }
 END_TEST
 
@@ -121,6 +132,7 @@ START_TEST(an_old_libsycl_has_events_without_barriers)
                                       sycl.driver.queue, &error),
                      ENOTSUP);
     text_contains(error.message, "barriers");
+    assert_vendor(&error, "dlsym failed");
     sycl.array.sync_event = sycl.event;
     sycl.driver.event_end(sycl.event, true);
     wait_array();

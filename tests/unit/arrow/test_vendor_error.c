@@ -142,8 +142,8 @@ static struct uva_error read_of(const char *vendor, const char *code)
 
 START_TEST(every_vendor_of_ours_is_read_back)
 {
-    static const char *const vendors[] = {"cuda", "hip", "opencl", "vulkan",
-                                          "uv"};
+    static const char *const vendors[] = {"cuda",   "hip",  "opencl",
+                                          "vulkan", "sycl", "uv"};
     const struct uva_error error = read_of(vendors[_i], "-14");
 
     ck_assert_str_eq(error.vendor, vendors[_i]);
@@ -214,7 +214,7 @@ int main(void)
     tcase_add_loop_test(tc, a_text_that_begins_otherwise_names_no_call, 0, 6);
     tcase_add_test(tc, an_error_of_no_vendor_writes_nothing);
     tcase_add_test(tc, without_memory_nothing_is_written);
-    tcase_add_loop_test(tc, every_vendor_of_ours_is_read_back, 0, 5);
+    tcase_add_loop_test(tc, every_vendor_of_ours_is_read_back, 0, 6);
     tcase_add_loop_test(tc, a_vendor_that_is_unknown_here_is_not_read, 0, 4);
     tcase_add_loop_test(tc, a_code_that_is_none_is_nought, 0, 6);
     tcase_add_test(tc, metadata_that_says_nothing_changes_nothing);
