@@ -2,7 +2,8 @@
 /* oneAPI. sync_event is a sycl::event *, a class of the libsycl that the
  * program has loaded: its functions are looked up there, and called through a
  * small library in C++ (oneapi_shim.cc). An event cannot call back, so it is
- * polled.
+ * polled. A program may load its libsycl late: until then a load is tried
+ * again.
  *
  * Clauses: EV-12. */
 #include <errno.h>
@@ -86,16 +87,20 @@ static int shim_open(struct uva__oneapi *shim, const char *path,
         sizeof(shim_symbols) / sizeof(shim_symbols[0]), shim, error);
 }
 
+/* EAGAIN: the program has loaded none so far; `error` has ENOTSUP. */
 static int sycl_open(struct uva__sycl *sycl, struct uva_error *error)
 {
     void *handle = NULL;
 
     if (uva__shared_library_open(&sycl_libraries[0], NULL, &handle, error) !=
             0 &&
-        uva__shared_library_open(&sycl_libraries[1], NULL, &handle, error) != 0)
-        return uva__vendor_error_set(
+        uva__shared_library_open(&sycl_libraries[1], NULL, &handle, error) !=
+            0) {
+        (void)uva__vendor_error_set(
             error, ENOTSUP, UVA__SYCL_VENDOR, 0,
             "dlopen failed: this program has loaded no libsycl");
+        return EAGAIN;
+    }
     return uva__shared_library_resolve(
         &sycl_libraries[0], handle, sycl_symbols,
         sizeof(sycl_symbols) / sizeof(sycl_symbols[0]), sycl, error);

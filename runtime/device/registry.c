@@ -6,7 +6,8 @@
  *              type -> all unloaded by the device thread before it exits.
  *
  * What can fail: a load. Its error is kept, and reported to every stream that
- *              needs the type. */
+ *              needs the type. A load that needs a library which the program
+ *              has not loaded so far is tried again instead. */
 #include "device/registry.h"
 
 #include <assert.h>
@@ -331,24 +332,33 @@ void uva__backend_event_free(const struct uva__backend *backend, void *event)
         backend->ops->event_free(backend->state, event);
 }
 
-static void load_failed(struct uva__backend *backend, int code)
+static enum uva__loaded load_failed(struct uva__backend *backend, int code)
 {
     (void)uva__backend_failed(backend, code, "it cannot be used here",
                               &backend->why);
-    uva__atomic64_store(&backend->loaded, UVA__LOADED_FAILED);
+    return UVA__LOADED_FAILED;
 }
 
-static void load_now(struct uva__backend *backend)
+/* Returns an errno with `error` if the load is to be tried again later, else 0.
+ * Only the thread that tried it has that error, as the next one may already
+ * be trying. */
+static int load_now(struct uva__backend *backend, struct uva_error *error)
 {
-    const int code =
-        backend->ops->load(backend->ctx, library_path(backend->library),
-                           &backend->state, &backend->why);
+    enum uva__loaded loaded = UVA__LOADED_OK;
+    bool later;
+    int code;
 
-    if (code == 0)
-        uva__atomic64_store(&backend->loaded, UVA__LOADED_OK);
-    else
-        load_failed(backend, code);
+    uva__atomic64_store(&backend->loader, uva__thread_self());
+    code = backend->ops->load(backend->ctx, library_path(backend->library),
+                              &backend->state, &backend->why);
+    later = backend->built_in && code == EAGAIN;
+    if (later)
+        *error = backend->why;
+    if (code != 0)
+        loaded = later ? UVA__LOADED_NOT : load_failed(backend, code);
+    uva__atomic64_store(&backend->loaded, loaded);
     uva__futex_raise(&backend->settled);
+    return later ? error->code : 0;
 }
 
 /* Waits until the thread that loads has ended that. False: it is this one. */
@@ -367,16 +377,22 @@ static bool load_settle(struct uva__backend *backend)
 
 int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
 {
-    uint64_t expected = UVA__LOADED_NOT;
+    uint64_t loaded;
+    int code;
 
-    if (uva__atomic64_cas(&backend->loaded, &expected, UVA__LOADED_BUSY)) {
-        uva__atomic64_store(&backend->loader, uva__thread_self());
-        load_now(backend);
-    }
-    if (!load_settle(backend))
-        return uva_error_set(error, EDEADLK, "%s: it is being loaded",
-                             backend->ops->name);
-    if (uva__atomic64_load(&backend->loaded) == UVA__LOADED_OK)
+    do {
+        loaded = UVA__LOADED_NOT;
+        code = 0;
+        if (uva__atomic64_cas(&backend->loaded, &loaded, UVA__LOADED_BUSY))
+            code = load_now(backend, error);
+        if (code != 0)
+            return code;
+        if (!load_settle(backend))
+            return uva_error_set(error, EDEADLK, "%s: it is being loaded",
+                                 backend->ops->name);
+        loaded = uva__atomic64_load(&backend->loaded);
+    } while (loaded == UVA__LOADED_NOT);
+    if (loaded == UVA__LOADED_OK)
         return 0;
     *error = backend->why;
     return error->code;

@@ -158,8 +158,9 @@ int uva__backend_query(const struct uva__backend *backend,
 void uva__backend_event_free(const struct uva__backend *backend, void *event);
 
 /* Loads the table, unless that was tried before; waits for a load by the other
- * thread. 0, or why it failed. Thread: any for a built-in table; the device
- * thread. */
+ * thread. The load of a built-in table that returns EAGAIN, with another code
+ * in its error, is tried again by the next call. 0, or why it failed. Thread:
+ * any for a built-in table; the device thread. */
 UVA_MUST_CHECK int uva__backend_load(struct uva__backend *backend,
                                      struct uva_error *error);
 

@@ -38,14 +38,19 @@ static void load(const char *path)
     sycl.event = sycl.driver.event_new();
 }
 
+static void make_array(void)
+{
+    fake_source_batch(&f.fake, 0, &sycl.array);
+    sycl.array.device_type = ARROW_DEVICE_ONEAPI;
+    sycl.array.sync_event = sycl.event != NULL ? sycl.event : &sycl;
+}
+
 static void set_up(const char *path)
 {
     if (path != NULL)
         load(path);
     fixture_open(&f, 1);
-    fake_source_batch(&f.fake, 0, &sycl.array);
-    sycl.array.device_type = ARROW_DEVICE_ONEAPI;
-    sycl.array.sync_event = sycl.event != NULL ? sycl.event : &sycl;
+    make_array();
 }
 
 static void tear_down(void)
@@ -59,8 +64,10 @@ static void tear_down(void)
 
 static void wait_array(void)
 {
+    const int before = f.answers;
+
     fixture_wait(&f, &sycl.array, UVA_FOREVER);
-    (void)fixture_await_answers(&f, 1);
+    (void)fixture_await_answers(&f, before + 1);
 }
 
 static void assert_answer(int code, const char *text)
@@ -90,6 +97,30 @@ START_TEST(a_program_without_sycl_is_told_so)
         uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
     ck_assert(!info.available);
     ck_assert_ptr_nonnull(strstr(info.library, "loaded no libsycl"));
+}
+END_TEST
+
+START_TEST(a_libsycl_that_is_loaded_late_is_found)
+{
+    struct uva_device_info info;
+
+    set_up(NULL);
+    wait_array();
+    assert_answer(ENOTSUP, "loaded no libsycl");
+    ck_assert_int_eq(
+        uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
+    ck_assert(!info.available);
+    load(UVA_TEST_FAKE_SYCL);
+    if (_i == 0) {
+        ck_assert_int_eq(
+            uva_device_get_info(f.loop.runtime, ARROW_DEVICE_ONEAPI, &info), 0);
+        ck_assert(info.available);
+        ck_assert_ptr_nonnull(strstr(info.library, "libsycl.so"));
+    }
+    sycl.driver.event_end(sycl.event, false);
+    make_array();
+    wait_array();
+    ck_assert_int_eq(f.answer.code, 0);
 }
 END_TEST
 
@@ -282,6 +313,7 @@ int main(void)
               there_may_be_no_memory,
               a_queue_cannot_be_made_to_wait_without_barriers,
               there_is_no_queue_without_a_handle, NULL);
+    tcase_add_loop_test(tc, a_libsycl_that_is_loaded_late_is_found, 0, 2);
     tcase_add_loop_test(tc, what_libsycl_throws_is_told, 0, 5);
     tcase_add_loop_test(tc, a_barrier_that_throws_is_told, 0, 2);
     tcase_add_test(tc, an_array_is_kept_where_no_event_can_be_recorded);
