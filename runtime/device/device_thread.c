@@ -8,7 +8,8 @@
  * What can fail: thread creation; nothing else allocates or waits.
  *
  * On the end:  commands that were sent still run, and each item is polled once
- *              more. A thread that is stuck in a driver is detached. */
+ *              more; then reports are refused, and those taken are run. If the
+ *              thread is stuck in a driver, it is detached. */
 #include "device/device_thread.h"
 
 #include <assert.h>
@@ -71,13 +72,17 @@ bool uva__device_thread_send(struct uva__device_thread *device_thread,
     return true;
 }
 
-bool uva__device_thread_send_quietly(struct uva__device_thread *device_thread,
-                                     struct uva__device_command *command)
+bool uva__device_thread_report(struct uva__device_thread *device_thread,
+                               struct uva__device_command *command, bool wakes)
 {
-    if (!senders_enter(device_thread))
+    if (!uva__inflight_enter(&device_thread->reports))
         return false;
+    device_thread->begin(device_thread);
     uva__mpsc_push(&device_thread->sent, &command->link);
-    senders_leave(device_thread);
+    if (uva__inflight_leave(&device_thread->reports) == UVA__INFLIGHT_DRAINED ||
+        wakes)
+        uva__parker_unpark(&device_thread->parker);
+    device_thread->end(device_thread);
     return true;
 }
 
@@ -190,6 +195,22 @@ static void device_thread_set_up(void)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
+/* Refuses further reports, and waits for those that are being made. */
+static void reports_close(struct uva__device_thread *device_thread)
+{
+    struct uva__parker *parker = &device_thread->parker;
+    uint32_t seen;
+
+    (void)uva__inflight_close(&device_thread->reports);
+    for (;;) {
+        seen = uva__parker_prepare(parker);
+        if (uva__inflight_is_drained(&device_thread->reports))
+            break;
+        uva__parker_park(parker, seen);
+    }
+    uva__parker_finish(parker);
+}
+
 static void *device_thread_main(void *arg)
 {
     struct uva__device_thread *device_thread = arg;
@@ -205,6 +226,8 @@ static void *device_thread_main(void *arg)
     commands_run(device_thread);
     (void)items_poll(device_thread, true);
     assert(uva__list_is_empty(&device_thread->items));
+    reports_close(device_thread);
+    commands_run(device_thread);
     device_thread->clear(device_thread);
     uva__atomic64_exchange(&device_thread->over, 1);
     uva__futex_raise(&device_thread->gone);

@@ -48,6 +48,7 @@ struct uva__device_thread {
     struct uva__mpsc sent;        /* commands that wait to be run */
     struct uva__parker parker;    /* the thread */
     struct uva__inflight senders; /* calls that are sending; closed: no more */
+    struct uva__inflight reports; /* callbacks that are sending; closed later */
     struct uva__atomic64
         over;               /* 1: all commands were run, and clear returned */
     struct uva__futex gone; /* raised when `over` is set */
@@ -71,11 +72,15 @@ UVA_MUST_CHECK bool
 uva__device_thread_send(struct uva__device_thread *device_thread,
                         struct uva__device_command *command);
 
-/* Sends a command without waking the thread, which runs it when it is next
- * awake: for cleaning up after an item that it polls. Thread: any. */
+/* Sends a command for a callback of a vendor's. A thread that is ending takes
+ * it too, until it has polled its items for the last time; it may not poll an
+ * item any more then. Unless it `wakes` the thread, the command is run when the
+ * thread is next awake: for cleaning up after an item that it polls. False:
+ * the thread has run its last command, and this one stays the caller's.
+ * Thread: any. */
 UVA_MUST_CHECK bool
-uva__device_thread_send_quietly(struct uva__device_thread *device_thread,
-                                struct uva__device_command *command);
+uva__device_thread_report(struct uva__device_thread *device_thread,
+                          struct uva__device_command *command, bool wakes);
 
 /* Polls `item` from now on; at once if it is polled already.
  * Thread: the device thread. */

@@ -430,11 +430,11 @@ static void event_wait_tidy_run(struct uva__device_command *command)
  * run on the loop thread, or else by the device thread. A failure is examined
  * by the device thread. While that uses the event, the client is not notified
  * from here. */
-void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
-                      const char *vendor)
+bool uva__event_wait_notify(struct uva_watch *watch, int code, int vendor_code,
+                            const char *vendor)
 {
     struct uva__device_thread *device_thread = watch->thread;
-    bool fires, sent;
+    bool fires;
 
     watch->report.code = code_is_pending(code) || code < 0 ? EIO : code;
     watch->report.vendor_code = vendor_code;
@@ -444,10 +444,16 @@ void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
             event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
     if (fires)
         event_wait_fire(watch, 0, NULL, true);
-    sent = fires ? uva__device_thread_send_quietly(device_thread, &watch->tidy)
-                 : uva__device_thread_send(device_thread, &watch->tidy);
-    if (!sent)
-        uva__event_wait_release(watch);
+    if (uva__device_thread_report(device_thread, &watch->tidy, !fires))
+        return true;
+    uva__event_wait_release(watch);
+    return false;
+}
+
+void uva_watch_notify(struct uva_watch *watch, int code, int vendor_code,
+                      const char *vendor)
+{
+    (void)uva__event_wait_notify(watch, code, vendor_code, vendor);
 }
 
 /* ---- an early end ------------------------------------------------------- */

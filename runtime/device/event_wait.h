@@ -135,6 +135,11 @@ void uva__event_wait_cancel(struct uva_watch *watch);
 UVA_MUST_CHECK bool uva__event_wait_abandon(struct uva_watch *watch,
                                             struct ArrowDeviceArray *array);
 
+/* As uva_watch_notify(). False: the thread of the wait has ended, and what arm
+ * has retained stays so. Thread: any. */
+bool uva__event_wait_notify(struct uva_watch *watch, int code, int vendor_code,
+                            const char *vendor);
+
 /* Returns whether the wait is over. Thread: any. */
 static inline bool uva__event_wait_is_over(const struct uva_watch *watch)
 {

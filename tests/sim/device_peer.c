@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device/event_wait.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
 #include "sim/peers.h"
@@ -34,7 +35,6 @@ struct armed {
     struct uva_watch *watch; /* holds a reference, until called back */
     struct loaded *loaded;   /* table that armed it */
     bool notified, settled;
-    bool excused; /* needs no settle: it was called back while threads end */
 };
 
 struct device_event {
@@ -69,15 +69,13 @@ static struct {
     int drivers;                /* driver fibers */
     bool ordered;               /* a driver is processing an in-order event */
     struct armed *late;         /* watches called back only at the end */
-    struct armed *excused;      /* called back, and perhaps never settled */
     bool faulty;                /* events fail or get stuck */
     bool lazy;                  /* some callbacks come only at the end */
     bool shy;                   /* arm requests a poll first */
     bool inside;                /* callbacks run inside arm */
     int load_code;
     bool load_stuck;
-    bool closing; /* device threads may end at any time */
-    bool over;    /* no more late callbacks */
+    bool over; /* no more late callbacks */
     struct loaded tables[TABLES];
     int tables_used;
     char queue; /* its address identifies the queue */
@@ -365,21 +363,15 @@ static bool driver_may_go_on(void *arg)
 
 static void armed_free(struct armed *armed)
 {
-    if (armed->notified && armed->settled && !armed->excused)
+    if (armed->notified && armed->settled)
         arena_free(armed);
 }
 
-/* A callback while device threads end may find none to settle it. */
 static void armed_note_notified(struct armed *armed)
 {
     armed->notified = true;
-    if (!armed->settled && device.closing) {
-        armed->excused = true;
-        armed->next = device.excused;
-        device.excused = armed;
-    } else if (!armed->settled) {
+    if (!armed->settled)
         armed->loaded->unsettled++;
-    }
     armed_free(armed);
 }
 
@@ -391,7 +383,8 @@ static void armed_notify(struct armed *armed, int code)
     armed->watch = NULL;
     if (!armed->loaded->live || device.ops.settle == NULL)
         armed->settled = true;
-    uva_watch_notify(watch, code, code != 0 ? 700 : 0, "simulated");
+    if (!uva__event_wait_notify(watch, code, code != 0 ? 700 : 0, "simulated"))
+        armed->settled = true; /* the thread that would settle it has ended */
     sim_flush();
     armed_note_notified(armed);
 }
@@ -627,7 +620,7 @@ static void table_settle(void *state, struct uva_watch *watch)
         sim_fail("a watch is settled twice, or was never armed");
     uva_watch_slots(watch)[0] = NULL;
     armed->settled = true;
-    if (armed->notified && !armed->excused)
+    if (armed->notified)
         table->unsettled--;
     armed_free(armed);
 }
@@ -741,11 +734,6 @@ static void table_dealloc(void *state, ArrowDeviceType device_type,
 
 /* ---- the end ------------------------------------------------------------ */
 
-void device_close(void)
-{
-    device.closing = true;
-}
-
 /* Runs independently: a device thread may be ending. */
 static void late_teller(void *arg)
 {
@@ -768,15 +756,9 @@ void device_end(void)
 
 void device_check(void)
 {
-    struct armed *armed;
-
     if (device.first != NULL || device.late != NULL)
         sim_fail("something is left to be done by the device");
     for (int i = 0; i < device.tables_used; i++)
         if (device.tables[i].live)
             sim_fail("a table was never unloaded");
-    while ((armed = device.excused) != NULL) {
-        device.excused = armed->next;
-        arena_free(armed);
-    }
 }

@@ -62,10 +62,6 @@ struct device_place {
     int64_t ordinal;
 };
 
-/* From now on device threads may end at any time; later callbacks need not be
- * settled. */
-void device_close(void);
-
 /* Makes the late callbacks. Everything in the library has ended, except what
  * waits for the device. */
 void device_end(void);

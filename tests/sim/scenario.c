@@ -239,8 +239,6 @@ static void close_early(struct uva_runtime *runtime)
     static const int64_t graces[] = {0, 0, 1, 100, UVA_FOREVER};
 
     meddle_soon();
-    if (scenario.devices)
-        device_close();
     expectation_note("a runtime is closed early");
     hosts_close(runtime, graces[sim_choose(5)]);
 }
@@ -503,8 +501,6 @@ static void scenario_body(void *arg)
     outsiders_spawn();
     chains_await();
     peers_spawn("unblocker", unblocker, NULL);
-    if (scenario.devices)
-        device_close();
     hosts_end(!chains_may_hang());
     scenario.ended = true;
     adbc_end();

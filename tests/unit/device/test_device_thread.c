@@ -18,7 +18,8 @@ struct device_thread_fixture {
     atomic_int counts;                       /* of the struct around it */
     atomic_int cleared;
     sem_t passed;
-    int64_t last; /* errand that was run */
+    int64_t last;        /* errand that was run */
+    atomic_bool stopped; /* the next report stops half-way */
     bool in_order;
 };
 
@@ -27,8 +28,13 @@ static struct device_thread_fixture s;
 static void
 device_thread_fixture_begin(struct uva__device_thread *device_thread)
 {
-    (void)device_thread;
     atomic_fetch_add(&s.counts, 1);
+    if (!atomic_exchange(&s.stopped, false))
+        return;
+    (void)sem_post(&s.passed);
+    while (!uva__inflight_is_closed(&device_thread->reports) ||
+           uva__atomic64_load(&device_thread->parker.sleeping) == 0)
+        sched_yield();
 }
 
 static void device_thread_fixture_end(struct uva__device_thread *device_thread)
@@ -102,8 +108,8 @@ START_TEST(commands_are_run_in_the_order_in_which_they_were_sent)
     for (int i = 0; i < MANY; i++) {
         commands[i] = (struct numbered){{.run = numbered_run}, i, 0};
         if (i % 2 == 0) /* these do not wake the thread */
-            ck_assert(uva__device_thread_send_quietly(&s.device_thread,
-                                                      &commands[i].command));
+            ck_assert(uva__device_thread_report(&s.device_thread,
+                                                &commands[i].command, false));
         else
             ck_assert(uva__device_thread_send(&s.device_thread,
                                               &commands[i].command));
@@ -133,15 +139,15 @@ START_TEST(what_was_sent_before_the_end_is_run_and_nothing_after_it)
     device_thread_fixture_open();
     for (int i = 0; i < 3; i++)
         commands[i] = (struct numbered){{.run = numbered_run}, i, 0};
-    ck_assert(uva__device_thread_send_quietly(&s.device_thread,
-                                              &commands[0].command));
-    ck_assert(uva__device_thread_send_quietly(&s.device_thread,
-                                              &commands[1].command));
+    ck_assert(uva__device_thread_report(&s.device_thread, &commands[0].command,
+                                        false));
+    ck_assert(uva__device_thread_report(&s.device_thread, &commands[1].command,
+                                        false));
     device_thread_fixture_close();
     ck_assert_int_eq(s.last, 1);
     ck_assert(!uva__device_thread_send(&s.device_thread, &commands[2].command));
-    ck_assert(!uva__device_thread_send_quietly(&s.device_thread,
-                                               &commands[2].command));
+    ck_assert(!uva__device_thread_report(&s.device_thread, &commands[2].command,
+                                         true));
 }
 END_TEST
 
@@ -204,6 +210,32 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
         ck_assert_int_eq(sem_trywait(&s.passed), -1);
         (void)sem_destroy(&s.passed);
     }
+}
+END_TEST
+
+static void *reporter_main(void *arg)
+{
+    struct numbered *command = arg;
+
+    ck_assert(
+        uva__device_thread_report(&s.device_thread, &command->command, true));
+    return NULL;
+}
+
+START_TEST(a_report_that_is_being_made_is_waited_for_at_the_end)
+{
+    struct numbered command = {{.run = numbered_run}, 0, 0};
+    pthread_t thread;
+
+    device_thread_fixture_open();
+    atomic_store(&s.stopped, true);
+    ck_assert_int_eq(pthread_create(&thread, NULL, reporter_main, &command), 0);
+    await(1);
+    uva__device_thread_end(&s.device_thread);
+    ck_assert_int_eq(s.last, 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_int_eq(atomic_load(&s.counts), 0);
+    (void)sem_destroy(&s.passed);
 }
 END_TEST
 
@@ -343,6 +375,7 @@ static void add_tests(TCase *tc)
                    what_was_sent_before_the_end_is_run_and_nothing_after_it);
     tcase_add_test(tc, it_may_end_itself);
     tcase_add_test(tc, nobody_is_forgotten_who_sends_while_it_ends);
+    tcase_add_test(tc, a_report_that_is_being_made_is_waited_for_at_the_end);
     tcase_add_loop_test(tc, a_item_is_asked_after_until_it_is_over, 0, 2);
     tcase_add_test(tc, the_end_asks_after_every_item_once_more);
     tcase_add_test(tc,

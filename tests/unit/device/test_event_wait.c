@@ -288,6 +288,34 @@ START_TEST(when_the_service_ends_what_waits_is_delivered)
 }
 END_TEST
 
+/* The vendor calls back when the thread has polled for the last time. */
+static void called_back_over(struct uva_watch *watch)
+{
+    struct event_wait_fixture *s = watch->client;
+
+    soft_event_end(&s->device, 0, EIO);
+    (void)sem_post(&s->over);
+}
+
+START_TEST(a_callback_that_comes_while_the_service_ends_is_settled)
+{
+    struct event_wait_fixture s;
+    struct uva_watch *watch;
+
+    event_wait_open(&s, SOFT_CALLS);
+    watch = event_wait_watch(&s, 0);
+    watch->over = called_back_over;
+    uva__event_wait_begin(watch);
+    event_wait_flush(&s);
+    event_wait_end(&s);
+    ck_assert_int_eq(event_wait_await(&s, watch), ECANCELED);
+    uva__event_wait_release(watch);
+    event_wait_close(&s);
+    ck_assert_int_eq(s.device.arms, 1);
+    ck_assert_int_eq(s.device.settles, 1);
+}
+END_TEST
+
 START_TEST(a_watch_begun_after_the_end_is_delivered_at_once)
 {
     struct event_wait_fixture s;
@@ -627,6 +655,7 @@ static void add_tests(TCase *tc)
         tc, an_abandoned_watch_releases_its_array_and_tells_nobody, 0, MODES);
     tcase_add_loop_test(tc, when_the_service_ends_what_waits_is_delivered, 0,
                         MODES);
+    tcase_add_test(tc, a_callback_that_comes_while_the_service_ends_is_settled);
     tcase_add_test(tc, a_watch_begun_after_the_end_is_delivered_at_once);
     tcase_add_loop_test(tc, a_load_that_says_not_yet_has_failed, 0, 3);
     tcase_add_loop_test(
