@@ -174,8 +174,7 @@ void uva__error_prefix(struct uva_error *error, const char *name)
 
 int uva__error_set_foreign(struct uva_error *error, int code, const char *text)
 {
-    if (code == 0)
-        code = EIO;
+    code = code == 0 ? EIO : uva__error_positive(code);
     if (text == NULL)
         return uva_error_set(error, code, "%s (%d), without a message",
                              uva_error_name(code), code);

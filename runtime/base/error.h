@@ -29,10 +29,10 @@ size_t uva__error_utf8_prefix(const char *text, size_t size, size_t room);
  * Thread: any. */
 void uva__error_prefix(struct uva_error *error, const char *name);
 
-/* Fills `error` (may be NULL) with a foreign error, and returns its code
- * unchanged, but EIO for 0. `text` is borrowed and cut if it does not fit;
- * NULL: the code's name takes its place. Thread: any. Clauses: ER-01, ER-06,
- * ER-07. */
+/* Fills `error` (may be NULL) with a foreign error, and returns its code: the
+ * positive form of a negative one, and EIO for 0. `text` is borrowed and cut if
+ * it does not fit; NULL: the name of the code takes its place. Thread: any.
+ * Clauses: ER-01, ER-06, ER-07. */
 int uva__error_set_foreign(struct uva_error *error, int code, const char *text);
 
 #endif

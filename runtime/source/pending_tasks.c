@@ -21,6 +21,7 @@
 
 #include "arrow/layout.h"
 #include "arrow/metadata.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "source/foreign_clauses.h"
@@ -187,8 +188,9 @@ static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
     if (code == 0)
         return pending_task_check(pending_tasks, out, error);
     out->array.release = NULL;
-    return uva_error_set(error, code, "extraction failed with %s (%d)",
-                         uva_error_name(code), code);
+    return uva_error_set(error, uva__error_positive(code),
+                         "extraction failed with %s (%d)",
+                         uva_error_name(uva__error_positive(code)), code);
 }
 
 static void

@@ -53,14 +53,15 @@ static void ck_ended(enum uva_end end, int code, const char *text)
 
 /* ---- sources that fail -------------------------------------------------- */
 
-/* A foreign code is passed on unchanged (ER-01). */
-static const int codes[] = {EIO, -5, 100000};
+/* A foreign code is passed on as a positive number, as a source may return
+ * -code (ER-01). */
+static const int codes[] = {EIO, -EPIPE, 100000};
 
 START_TEST(an_error_of_get_schema_ends_the_stream)
 {
     fake->schema_code = codes[_i];
     run();
-    ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
     ck_assert_int_eq(got->schemas, 0);
 }
 END_TEST
@@ -70,7 +71,7 @@ START_TEST(an_error_of_get_next_comes_behind_the_batches_before_it)
     fake->fail_at = 3;
     fake->fail_code = codes[_i];
     run();
-    ck_ended(UVA_END_FAILED, codes[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
     ck_assert_int_eq(got->batches, 3);
     ck_assert_int_eq(got->outcome.batches, 3);
 }
@@ -146,12 +147,10 @@ static void run_opening(int (*hook)(void *, struct ArrowArrayStream *,
 
 START_TEST(an_error_of_open_ends_the_stream)
 {
-    const int expected[] = {EIO, 5, 100000}; /* a hook may return -code */
-
     fake->open_code = codes[_i];
     releases = 0;
     run_opening(open_fails);
-    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
 }
 END_TEST
 
@@ -182,34 +181,28 @@ END_TEST
 
 START_TEST(an_error_of_tasks_comes_behind_the_batches_before_it)
 {
-    const int expected[] = {EIO, 5, 100000};
-
     fake->fail_at = 3;
     fake->fail_code = codes[_i];
     run_tasks();
-    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
     ck_assert_int_eq(got->batches, 3);
 }
 END_TEST
 
 START_TEST(an_error_of_a_task_schema_ends_the_stream)
 {
-    const int expected[] = {EIO, 5, 100000};
-
     fake->schema_code = codes[_i];
     run_tasks();
-    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
 }
 END_TEST
 
 START_TEST(an_error_of_extract_ends_the_stream)
 {
-    const int expected[] = {EIO, 5, 100000};
-
     fake->extract_at = 2;
     fake->fail_code = codes[_i];
     run_tasks();
-    ck_ended(UVA_END_FAILED, expected[_i], "the disk is on fire");
+    ck_ended(UVA_END_FAILED, abs(codes[_i]), "the disk is on fire");
     ck_assert_int_eq(got->batches, 2);
 }
 END_TEST

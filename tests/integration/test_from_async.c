@@ -109,6 +109,8 @@ START_TEST(AH18_errors_come_behind_the_batches_before_them)
          "the disk is on fire", 0}, /* */
         {"schema error-0 release", "schema failed EIO", "ER-06",
          "the disk is on fire", 0},
+        {"schema error-negative release", "schema failed EIO", "",
+         "the disk is on fire", 0},
         {"schema error-smudged release", "schema failed EIO", "MD-05",
          "the disk is on fire", 0},
     };
@@ -229,6 +231,7 @@ START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
          "schema 0 failed EPROTO", "AT-17", "n_buffers", 1},
         /* only our own outcome reports that (ER-12) */
         {"schema broken end release", "schema failed EIO", "", "EIO", 0},
+        {"schema negative end release", "schema failed EIO", "", "EIO (-5)", 0},
         {"schema task crooked end release", "schema 0 failed EPROTO", "AT-17",
          "n_buffers", 0},
     };

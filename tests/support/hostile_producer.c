@@ -167,10 +167,10 @@ static void call_release(struct hostile_producer *p)
 static int extract_made(struct hostile_producer *p, struct item *item,
                         struct ArrowDeviceArray *out)
 {
-    if (item->kind == 'b')
+    if (item->kind == 'b' || item->kind == 'n') {
         out->array.release = (void (*)(struct ArrowArray *))abort; /* AT-22 */
-    if (item->kind == 'b')
-        return EIO;
+        return item->kind == 'b' ? EIO : -EIO;
+    }
     if (item->kind == 'e')
         return 0; /* leaves `out` unchanged */
     fake_source_batch(&p->data, item->ordinal, out);
@@ -442,6 +442,11 @@ static void say_broken(struct hostile_producer *p)
     offer(p, 'b', NULL);
 }
 
+static void say_negative(struct hostile_producer *p)
+{
+    offer(p, 'n', NULL);
+}
+
 static void say_empty(struct hostile_producer *p)
 {
     offer(p, 'e', NULL);
@@ -511,6 +516,11 @@ static void say_error(struct hostile_producer *p)
 static void say_error_0(struct hostile_producer *p)
 {
     call_error(p, 0, "the disk is on fire", NULL);
+}
+
+static void say_error_negative(struct hostile_producer *p)
+{
+    call_error(p, -EIO, "the disk is on fire", NULL);
 }
 
 static void say_error_aborted(struct hostile_producer *p)
@@ -595,6 +605,7 @@ static const struct {
     {"task", say_task},
     {"push", say_push},
     {"broken", say_broken},
+    {"negative", say_negative},
     {"empty", say_empty},
     {"crooked", say_crooked},
     {"alien", say_alien},
@@ -606,6 +617,7 @@ static const struct {
     {"end", say_end},
     {"error", say_error},
     {"error-0", say_error_0},
+    {"error-negative", say_error_negative},
     {"error-aborted", say_error_aborted},
     {"error-tagged", say_error_tagged},
     {"error-smudged", say_error_smudged},

@@ -5,16 +5,17 @@
  *   schema         on_schema; schema-none, schema-dead, schema-alone: without
  *                  one, with a released one, without a producer
  *   task           waits for a request, then on_next_task; push: does not wait
- *   broken, empty, crooked, alien, slow, ending
- *                  pushes a task; its extraction fails with EIO, gives no
- *                  array, gives one that does not fit the schema, gives one of
- *                  another device, waits for the gate, calls on_error and
- *                  release on its own stack
+ *   broken, negative, empty, crooked, alien, slow, ending
+ *                  pushes a task; its extraction fails with EIO, fails with
+ *                  -EIO, gives no array, gives one that does not fit the
+ *                  schema, gives one of another device, waits for the gate,
+ *                  calls on_error and release on its own stack
  *   hollow         a task without extract_data
  *   tagged, smudged  pushes a task with metadata, valid or malformed
  *   end            on_next_task(NULL)
- *   error          on_error(EIO, "the disk is on fire"); error-0: with code 0;
- *                  error-tagged, error-smudged: with metadata
+ *   error          on_error(EIO, "the disk is on fire"); error-0,
+ *                  error-negative: with code 0, and -EIO; error-tagged,
+ *                  error-smudged: with metadata
  *   error-aborted  on_error(ECONNABORTED, "the cable is cut")
  *   release        release
  *   copy           continues with a copy of the handler (AH-24)
