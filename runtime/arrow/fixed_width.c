@@ -88,12 +88,13 @@ static bool batch_is_plain(const struct ArrowArray *batch, int32_t columns)
 bool uva__fixed_width_measure(const struct uva__fixed_width *shape,
                               const struct ArrowArray *batch, int64_t *size)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, rows;
 
     if (shape->columns < 0 || !batch_is_plain(batch, shape->columns))
         return false;
+    rows = batch->offset + batch->length;
     for (int32_t i = 0; i < shape->columns; i++)
-        if (batch->children[i] == NULL ||
+        if (batch->children[i] == NULL || batch->children[i]->length < rows ||
             !uva__fixed_width_add(batch->children[i], shape->widths[i], &sum))
             return false;
     *size = sum;

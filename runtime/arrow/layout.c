@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arrow/buffer.h"
@@ -33,6 +34,7 @@ struct layout_walk {
     int64_t size;            /* bytes added up so far */
     int64_t nodes;           /* visited so far */
     bool on_host;            /* offsets can be read */
+    bool unknown;            /* a format was: those buffers are not checked */
 };
 
 /* ---- errors ------------------------------------------------------------- */
@@ -130,14 +132,20 @@ static int layout_check_node(struct layout_walk *walk,
     return 0;
 }
 
-static int layout_check_format(const struct layout_walk *walk,
+/* An unknown format is noted. It may stand for any number of buffers. */
+static int layout_check_format(struct layout_walk *walk,
                                const struct layout_at *at,
                                struct uva__layout *layout)
 {
     const int code = uva__format_read(at->schema->format, layout);
 
-    if (code == ENOTSUP)
-        return layout_fail(walk, at, code, "unknown format");
+    if (code == ENOTSUP) {
+        if (!walk->unknown)
+            (void)layout_fail(walk, at, code, "unknown format");
+        walk->unknown = true;
+        *layout = (struct uva__layout){.n_buffers = -1, .n_children = -1};
+        return 0;
+    }
     if (code != 0)
         return layout_fail(walk, at, code, "malformed format");
     if (at->schema->dictionary != NULL && !layout->index)
@@ -231,11 +239,11 @@ static int layout_check_self(struct layout_walk *walk,
 
     if (code == 0)
         code = layout_check_format(walk, at, &layout);
-    if (code == 0)
+    if (code == 0 && layout.n_buffers >= 0)
         code = layout_check_buffer_count(walk, at, &layout);
     if (code == 0)
         code = layout_check_below(walk, at, &layout);
-    if (code != 0)
+    if (code != 0 || layout.n_buffers < 0)
         return code;
     for (int64_t i = 0; i < at->array->n_buffers && code == 0; i++)
         code = layout_add_buffer(walk, at, &layout, i);
@@ -262,8 +270,29 @@ static bool layout_add_plain(struct layout_walk *walk,
 static int layout_walk_node(struct layout_walk *walk,
                             const struct layout_at *at);
 
+/* How many items each child has at least. Without rows it needs none, and where
+ * offsets or ends of runs decide on that, they are not read for it. */
+static int64_t layout_rows_below(const struct layout_at *at)
+{
+    const char *format = at->schema->format;
+    const int64_t rows = at->array->offset + at->array->length;
+    int64_t list_size;
+
+    if (at->array->length == 0 || format[0] != '+')
+        return 0;
+    if (strcmp(format, "+s") == 0 || strncmp(format, "+us:", 4) == 0)
+        return rows;
+    if (strncmp(format, "+w:", 3) != 0)
+        return 0;
+    list_size = strtol(format + 3, NULL, 10);
+    return list_size > 0 && rows > INT64_MAX / list_size ? INT64_MAX
+                                                         : rows * list_size;
+}
+
+/* Walks through a child, which must have `rows` items. */
 static int layout_walk_child(struct layout_walk *walk,
-                             const struct layout_at *up, int64_t i)
+                             const struct layout_at *up, int64_t i,
+                             int64_t rows)
 {
     const struct layout_at at = {.up = up,
                                  .schema = up->schema->children[i],
@@ -277,6 +306,10 @@ static int layout_walk_child(struct layout_walk *walk,
     if (at.schema->release == NULL)
         return layout_fail(walk, up, EINVAL,
                            "children[%" PRId64 "] has a released schema", i);
+    if (at.array->release != NULL && at.array->length < rows)
+        return layout_fail(walk, &at, EINVAL,
+                           "length %" PRId64 ", but the parent needs %" PRId64,
+                           at.array->length, rows);
     if (layout_add_plain(walk, at.schema, at.array))
         return 0;
     return layout_walk_node(walk, &at);
@@ -302,9 +335,10 @@ static int layout_walk_node(struct layout_walk *walk,
 {
     const int64_t n_children = at->array->n_children;
     int code = layout_check_self(walk, at);
+    const int64_t rows = code == 0 ? layout_rows_below(at) : 0;
 
     for (int64_t i = 0; i < n_children && code == 0; i++)
-        code = layout_walk_child(walk, at, i);
+        code = layout_walk_child(walk, at, i, rows);
     if (code == 0 && at->array->dictionary != NULL)
         code = layout_walk_dictionary(walk, at);
     return code;
@@ -321,6 +355,8 @@ static int layout_measure_in_full(const struct ArrowSchema *schema,
 
     if (code == 0)
         code = layout_walk_node(&walk, &at);
+    if (code == 0 && walk.unknown)
+        return ENOTSUP; /* the error is that of the first */
     if (code == 0)
         *size_bytes = walk.size;
     return code;

@@ -12,9 +12,11 @@ struct uva__fixed_width;
 
 /* Checks that `array` and all its children have the shape that `schema` gives
  * them, and adds up the sizes of their buffers. Allocates nothing. 0 with
- * `size_bytes`; EINVAL, or ENOTSUP for an unknown format, with the path and the
- * fault in `error` (may be NULL). Both are borrowed. Foreign structs may be
- * passed unchecked, as long as their pointers are NULL or valid. Thread: any.
+ * `size_bytes`; EINVAL, with the path and the fault in `error` (may be NULL);
+ * ENOTSUP, with the path, if nothing is wrong but a format is unknown, and so
+ * the buffers of a column were not looked at. Both are borrowed. Foreign
+ * structs may be passed unchecked, as long as their pointers are NULL or valid.
+ * Thread: any.
  *
  * Clauses: DA-20, DA-21, DA-22, DA-25, DA-26. */
 UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,

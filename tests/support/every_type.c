@@ -155,6 +155,14 @@ static void variadic_fill(const struct uva__layout *layout,
 
 /* ---- nodes -------------------------------------------------------------- */
 
+/* The rows of the children: enough for a struct and for lists of two. */
+static int64_t rows_below(const struct ArrowArray *array)
+{
+    const int64_t rows = 2 * (array->offset + array->length);
+
+    return rows > CHILD_ROWS ? rows : CHILD_ROWS;
+}
+
 static void node_make(const struct type *given,
                       const struct every_variant *variant, int64_t length,
                       struct ArrowSchema *schema, struct ArrowArray *array)
@@ -175,7 +183,7 @@ static void node_make(const struct type *given,
     if (layout.variadic)
         variadic_fill(&layout, array);
     for (int i = 0; i < count; i++)
-        node_make(type_below(type.children[i]), variant, CHILD_ROWS,
+        node_make(type_below(type.children[i]), variant, rows_below(array),
                   schema->children[i], array->children[i]);
     if (type.dictionary != NULL)
         node_make(type_below(type.dictionary), variant, CHILD_ROWS,

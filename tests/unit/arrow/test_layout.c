@@ -267,7 +267,7 @@ static const struct {
 } NESTED[] = {
     {"+s", 1, 3, 24},      {"+s", 1, 0, 0},      {"+l", 2, 1, 12 + 8},
     {"+L", 2, 1, 24 + 8},  {"+m", 2, 1, 12 + 8}, {"+vl", 3, 1, 16 + 8},
-    {"+vL", 3, 1, 32 + 8}, {"+w:7", 1, 1, 8},    {"+ud:3,4", 2, 2, 10 + 16},
+    {"+vL", 3, 1, 32 + 8}, {"+w:1", 1, 1, 8},    {"+ud:3,4", 2, 2, 10 + 16},
     {"+us:3,4", 1, 2, 18}, {"+r", 0, 2, 16},     {"+us:", 1, 0, 2},
 };
 
@@ -582,6 +582,105 @@ START_TEST(da29_a_schema_moved_out_of_its_parent_is_not_read)
 }
 END_TEST
 
+/* Children that a node of two items needs, at least. */
+static const struct {
+    const char *format;
+    int n_buffers;
+    int64_t offset;
+    int64_t needed;
+} CHILDREN[] = {
+    {"+s", 1, 0, 2},    {"+s", 1, 3, 5},
+    {"+us:1", 1, 0, 2}, {"+us:1", 1, 3, 5},
+    {"+w:3", 1, 0, 6},  {"+w:3", 1, 1, 9},
+    {"+w:0", 1, 3, 0},  {"+vl", 3, 3, 0},
+    {"+ud:1", 2, 3, 0}, {"+w:2147483647", 1, INT64_MAX / 4, INT64_MAX},
+};
+
+START_TEST(da23_children_are_as_long_as_their_parent_needs)
+{
+    const int64_t needed = CHILDREN[_i].needed;
+    char text[128];
+
+    (void)snprintf(text, sizeof(text),
+                   "children[0] (name 'y', format 'n'): length %lld, but the "
+                   "parent needs %lld",
+                   (long long)needed - 1, (long long)needed);
+    for (int missing = 0; missing < 2 && missing <= needed; missing++) {
+        struct bench *bench =
+            nested(CHILDREN[_i].format, CHILDREN[_i].n_buffers, 1);
+        struct ArrowArray *child = bench->array.array.children[0];
+
+        if (CHILDREN[_i].format[1] == 'u')
+            bench->array.array.buffers[0] = DATA;
+        bench->array.array.offset = CHILDREN[_i].offset;
+        bench->schema.children[0]->format = "n"; /* has no buffers */
+        child->n_buffers = 0;
+        child->length = needed - missing;
+        if (missing > 0)
+            ck_assert_str_eq(fault_of(bench), text);
+        else
+            (void)size_of(bench);
+    }
+}
+END_TEST
+
+START_TEST(da23_a_column_that_is_shorter_than_its_batch_is_refused)
+{
+    for (int i = 0; i < 2; i++) {
+        struct bench *bench = nested("+s", 1, 2);
+
+        bench->array.array.length -= i;
+        bench->array.array.offset = 1;
+        bench->array.array.children[0]->length = 4;
+        if (i == 0)
+            ck_assert_str_eq(fault_of(bench),
+                             "children[1] (name 'y', format 'i'): length 2, "
+                             "but the parent needs 3");
+        else
+            ck_assert_int_eq(size_of(bench), 24);
+    }
+}
+END_TEST
+
+START_TEST(an_array_without_rows_needs_no_items_in_children)
+{
+    struct bench *bench = nested("+s", 1, 1);
+
+    bench->array.array.length = 0;
+    bench->array.array.offset = 5;
+    ck_assert_int_eq(size_of(bench), 8);
+}
+END_TEST
+
+/* Only the buffers of a column of an unknown format cannot be checked. */
+START_TEST(what_lies_beside_an_unknown_format_is_checked)
+{
+    struct bench *bench = nested("+s", 1, 3);
+    struct ArrowArray **children = bench->array.array.children;
+
+    bench->schema.children[0]->format = "?";
+    children[0]->n_buffers = 0;
+    ck_assert_int_eq(measure_both(bench), ENOTSUP);
+    children[0]->length = 1;
+    ck_assert_int_eq(measure_both(bench), EINVAL);
+    children[0]->length = 2;
+    children[0]->n_children = 1;
+    ck_assert_int_eq(measure_both(bench), EINVAL);
+    children[0]->n_children = 0;
+    children[2]->buffers[1] = NULL;
+    ck_assert_int_eq(measure_both(bench), EINVAL);
+    ck_assert_str_eq(bench->error.message,
+                     "children[2] (name 'y', format 'i'): buffers[1] is NULL");
+    bench->schema.children[1]->format = "+?";
+    ck_assert_int_eq(measure_both(bench), EINVAL);
+    children[2]->buffers[1] = DATA;
+    ck_assert_int_eq(measure_both(bench), ENOTSUP);
+    ck_assert_str_eq(bench->error.message,
+                     "children[0] (name 'y', format '?'): unknown format");
+    clear(bench);
+}
+END_TEST
+
 START_TEST(unknown_formats_are_not_supported)
 {
     struct bench *bench = nested("+s", 1, 2);
@@ -826,7 +925,9 @@ START_TEST(what_is_looked_at_quickly_is_held_to_the_same_rules)
         struct ArrowArray *array = &bench->array.array;
         struct ArrowSchema *schema = &bench->schema;
         schema->children[last]->format = formats[i % 7];
-        array->children[0]->length = 10;
+        array->length = last ? 2 : 0; /* of a column: any length fits */
+        for (int k = 0; k < 1 + last; k++)
+            array->children[k]->length = last ? 30 : 10;
         array = last ? array : array->children[0];
         schema = last ? schema : schema->children[0];
         if (!last || i / 14 != 61) /* the batch has one buffer */
@@ -877,6 +978,12 @@ static TCase *faults(void)
     tcase_add_test(tcase, da26_a_dictionary_is_there_exactly_when_it_should);
     tcase_add_test(tcase, da29_released_structs_are_not_read);
     tcase_add_test(tcase, da29_a_schema_moved_out_of_its_parent_is_not_read);
+    tcase_add_loop_test(tcase, da23_children_are_as_long_as_their_parent_needs,
+                        0, COUNT(CHILDREN));
+    tcase_add_test(tcase,
+                   da23_a_column_that_is_shorter_than_its_batch_is_refused);
+    tcase_add_test(tcase, an_array_without_rows_needs_no_items_in_children);
+    tcase_add_test(tcase, what_lies_beside_an_unknown_format_is_checked);
     tcase_add_test(tcase, unknown_formats_are_not_supported);
     tcase_add_test(tcase, there_is_a_bound_to_depth);
     tcase_add_test(tcase, the_place_is_told_from_the_top);
