@@ -86,10 +86,12 @@ function(uva_layer name)
     target_include_directories(${name} PRIVATE
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime"
         "${PROJECT_SOURCE_DIR}")
-    target_compile_definitions(${name} PRIVATE UVA_BUILD)
+    # _DEFAULT_SOURCE: in strict C11 the C library hides what POSIX adds
+    target_compile_definitions(${name} PRIVATE UVA_BUILD _DEFAULT_SOURCE)
     target_link_libraries(${name} PRIVATE uva_flags)
     set_target_properties(${name} PROPERTIES
-        C_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+        C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
+        POSITION_INDEPENDENT_CODE ON)
     uva_optimise(${name})
     set(UVA_LAYERS ${UVA_LAYERS} ${name} PARENT_SCOPE)
 endfunction()

@@ -12,6 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A token (stream/task.h) is the address of a slot and a generation, in one
+ * pointer of 64 bits. The public headers compile anywhere. */
+#if UINTPTR_MAX < UINT64_MAX
+#error "uvarrow needs a platform with 64-bit addresses"
+#endif
+
 #include "base/atomic.h"
 #include "uvarrow/base.h"
 

@@ -65,7 +65,6 @@ struct uva__task {
     char room[UVA__METADATA_ROOM]; /* for metadata that fits */
 };
 
-_Static_assert(sizeof(void *) == 8, "tokens are made for 64-bit addresses");
 _Static_assert(sizeof(struct uva__task) == 256, "the low bits of a token");
 _Static_assert(offsetof(struct uva__task, no_rows) ==
                    offsetof(struct uva__task, array.array.length),
