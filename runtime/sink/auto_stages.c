@@ -26,7 +26,7 @@ int uva__auto_stages_add(struct uva_stream *stream, struct uva_error *error)
     const struct uva_parallel one = {.workers = 1};
 
     auto_stages_wait(stream);
-    if (stream->tail->expensive)
+    if (uva__stream_building(stream) == 0 && stream->tail->expensive)
         (void)uva_stream_parallel(stream, &one);
     return uva__stream_may_start(stream, error);
 }

@@ -256,6 +256,10 @@ static const struct uva_consumer *into(struct recording_consumer *c)
     return &table;
 }
 
+/* The start adds a wait for events behind arrays in pinned memory. */
+static const ArrowDeviceType kinds[] = {ARROW_DEVICE_CPU,
+                                        ARROW_DEVICE_CUDA_HOST};
+
 START_TEST(every_allocation_may_fail)
 {
     bool failed = true;
@@ -269,8 +273,10 @@ START_TEST(every_allocation_may_fail)
         recording_init(&consumer);
         consumer.transcribes = true;
         batch_schema(&schema);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
             batch_make(&arrays[i], i + 1);
+            arrays[i].device_type = kinds[_i];
+        }
         loop_fail(&loop, n);
         stream = make(4);
         code = uva_stream_for_each(stream, into(&consumer), NULL);
@@ -292,7 +298,7 @@ int main(void)
 {
     TCase *memory = tcase_create("memory");
 
-    tcase_add_test(memory, every_allocation_may_fail);
+    suite_add_loops(memory, 0, 2, every_allocation_may_fail, NULL);
 
     return suite_main(
         "from_arrays", set_up, tear_down,
