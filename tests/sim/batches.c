@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sim/arena.h"
+#include "sim/device_peer.h"
 #include "sim/engine.h"
 #include "uvarrow/arrow.h"
 
@@ -210,7 +211,7 @@ void batches_keep(struct ArrowDeviceArray *batch, void *event,
 
     batch_block->event = event;
     batch_block->release_event = release_event;
-    batch->device_type = ARROW_DEVICE_EXT_DEV;
+    batch->device_type = device_own_type();
     batch->device_id = 0;
     batch->sync_event = event;
 }

@@ -18,6 +18,8 @@ set(sim_wrapped
 list(APPEND sim_wrapped uva__slab_take uva__slab_put)
 # Two more, which must not be called on a loop.
 list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
+# Vendors' libraries are those of gpu_peer.c.
+list(APPEND sim_wrapped uva__shared_library_open uva__shared_library_resolve)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
 list(FILTER sim_runtime EXCLUDE REGEX "/base/(atomic|platform_posix)\\.c$")
@@ -53,7 +55,7 @@ add_library(sim_world STATIC adbc_peer.c hosts.c expectation.c batches.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     squatter_peer.c callback_peer.c task_peer.c pusher_peer.c
     producer_peer.c awaiting_peer.c reader_peer.c handler_peer.c monitor.c executor.c device_peer.c
-    device_stages.c vulkan_peer.c async_stage.c
+    device_stages.c gpu_peer.c vulkan_peer.c async_stage.c
     hostile_producer_peer.c hostile_handler_peer.c
     ../support/reference_producer.c ../support/reference_consumer.c
     ../support/reference_data.c ../support/reference_shape.c

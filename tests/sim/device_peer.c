@@ -2,8 +2,8 @@
 /* Happy path:  an event is made -> armed for some watches -> a driver picks it:
  *              complete -> the callbacks of all armed watches are called.
  *
- * The driver processes copies and recorded events in order, and all others in
- * any order. */
+ * The drivers process the work of a stream in order, such as copies and
+ * recorded events, and all other events in any order. */
 #include "sim/device_peer.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "device/event_wait.h"
 #include "sim/arena.h"
 #include "sim/engine.h"
+#include "sim/gpu_peer.h"
 #include "sim/peers.h"
 
 enum fate {
@@ -38,21 +39,25 @@ struct armed {
 };
 
 struct device_event {
+    struct device_event *handle;     /* itself: a vendor's handle */
     struct device_event *next;       /* next event that waits for a driver */
     struct expectation *expectation; /* or NULL */
     int64_t ordinal;
     enum fate fate;
-    int state;       /* -1: pending */
-    uint64_t due_ns; /* not complete before this time */
-    bool in_order;
-    struct uva_device_copy copy; /* to run on completion; size 0: none */
-    struct device_event *after;  /* holds: event before a copy; or NULL */
-    struct device_event *read;   /* holds: event of the array read; or NULL */
-    struct armed *armed;         /* owns */
-    int requested;               /* calls about it in progress */
-    int reads;                   /* queued work that reads its array */
-    int chained;                 /* streams that wait for it */
-    bool gone;                   /* it must not be queried any more */
+    int state;                    /* -1: pending */
+    uint64_t due_ns;              /* not complete before this time */
+    struct device_stream *stream; /* of which it is work; NULL: of none */
+    struct uva_device_copy copy;  /* to run on completion; size 0: none */
+    device_call_fn *call;         /* to be called then; or NULL */
+    void *call_arg;
+    bool waits;                 /* its failure is that of the work behind it */
+    struct device_event *after; /* holds: event before it; or NULL */
+    struct device_event *read;  /* holds: event of the array read; or NULL */
+    struct armed *armed;        /* owns */
+    int requested;              /* calls about it in progress */
+    int reads;                  /* queued work that reads its array */
+    int chained;                /* streams that wait for it */
+    bool gone;                  /* it must not be queried any more */
     int holds;
 };
 
@@ -64,21 +69,23 @@ struct loaded {
 };
 
 static struct {
+    ArrowDeviceType type;
+    bool is_vendors; /* `ops` has what the library's own table can do */
     struct uva_device_ops ops;
-    struct device_event *first; /* wait for a driver, the oldest first */
-    int drivers;                /* driver fibers */
-    bool ordered;               /* a driver is processing an in-order event */
-    struct armed *late;         /* watches called back only at the end */
-    bool faulty;                /* events fail or get stuck */
-    bool lazy;                  /* some callbacks come only at the end */
-    bool shy;                   /* arm requests a poll first */
-    bool inside;                /* callbacks run inside arm */
+    struct device_event *first;      /* wait for a driver, the oldest first */
+    int drivers;                     /* driver fibers */
+    struct device_event *late_calls; /* own: made only at the end */
+    struct armed *late;              /* watches called back only at the end */
+    bool faulty;                     /* events fail or get stuck */
+    bool lazy;                       /* some callbacks come only at the end */
+    bool shy;                        /* arm requests a poll first */
+    bool inside;                     /* callbacks run inside arm */
     int load_code;
     bool load_stuck;
     bool over; /* no more late callbacks */
     struct loaded tables[TABLES];
     int tables_used;
-    char queue; /* its address identifies the queue */
+    struct device_stream queue;
 } device;
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -104,7 +111,7 @@ static void *table_alloc(void *state, ArrowDeviceType device_type,
 static void table_dealloc(void *state, ArrowDeviceType device_type,
                           int64_t device_id, void *memory);
 
-static void table_draw(struct uva_device_ops *ops)
+static void table_draw_own(struct uva_device_ops *ops)
 {
     *ops = (struct uva_device_ops){.version = UVA_DEVICE_OPS_VERSION,
                                    .name = "simulated",
@@ -129,18 +136,45 @@ static void table_draw(struct uva_device_ops *ops)
     ops->event_free = table_event_free;
 }
 
+/* What tables of vendors can do: see UVA__GPU_OPS. */
+static void table_draw_vendor(struct uva_device_ops *ops)
+{
+    const bool pinned = gpu_type_is_pinned();
+
+    *ops = (struct uva_device_ops){.name = "of a vendor",
+                                   .host_readable = pinned,
+                                   .arm = gpu_calls_back() ? table_arm : NULL,
+                                   .copy = pinned ? NULL : table_copy,
+                                   .record = table_record,
+                                   .stream_wait = table_stream_wait};
+}
+
+static void table_draw(bool faulty)
+{
+    device.type = ARROW_DEVICE_EXT_DEV;
+    device.is_vendors = peers_chance(1, 3);
+    if (device.is_vendors) {
+        device.type = gpu_draw(faulty);
+        table_draw_vendor(&device.ops);
+    } else {
+        table_draw_own(&device.ops);
+    }
+}
+
 void device_begin(bool faulty)
 {
     memset(&device, 0, sizeof(device));
-    table_draw(&device.ops);
+    gpu_begin();
+    table_draw(faulty);
     device.faulty = faulty;
     device.lazy = device.ops.arm != NULL && peers_chance(1, 4);
-    device.shy = device.ops.arm != NULL && peers_chance(1, 8);
+    device.shy =
+        device.is_vendors || (device.ops.arm != NULL && peers_chance(1, 8));
     device.inside = peers_chance(1, 3);
-    if (faulty && peers_chance(1, 40))
-        device.load_code = DEVICE_FAULT;
+    if (faulty && !device.is_vendors && peers_chance(1, 40))
+        device.load_code = device_fault();
     device.load_stuck = faulty && peers_chance(1, 40);
-    expectation_note("a device: %s%s%s%s%s%s%s%s",
+    expectation_note("a device of type %d: %s%s%s%s%s%s%s%s", (int)device.type,
                      device.ops.arm != NULL ? "calls back" : "polls",
                      device.ops.query_on_loop ? ", on the loop" : "",
                      device.ops.host_readable ? ", readable" : "",
@@ -152,11 +186,24 @@ void device_begin(bool faulty)
 
 void device_register(struct uva_runtime *runtime)
 {
-    int code = uva_device_register(runtime, ARROW_DEVICE_EXT_DEV, &device.ops,
-                                   &device, NULL);
+    int code;
 
+    if (device.is_vendors)
+        return;
+    code = uva_device_register(runtime, ARROW_DEVICE_EXT_DEV, &device.ops,
+                               &device, NULL);
     if (code != 0 && code != EBUSY && !arena_has_failed())
         sim_fail("register: %s", uva_error_name(code));
+}
+
+ArrowDeviceType device_own_type(void)
+{
+    return device.type;
+}
+
+int device_fault(void)
+{
+    return device.is_vendors ? EIO : EREMOTEIO;
 }
 
 bool device_can_copy(void)
@@ -202,6 +249,13 @@ bool device_is_stuck(void)
 
 /* ---- events ------------------------------------------------------------- */
 
+/* Finds an event by what an array has. A vendor's is in a place of its own. */
+static struct device_event *event_at(const void *sync_event)
+{
+    return sync_event != NULL ? *(struct device_event *const *)sync_event
+                              : NULL;
+}
+
 static void event_release(struct device_event *event)
 {
     if (event == NULL || --event->holds > 0)
@@ -209,6 +263,12 @@ static void event_release(struct device_event *event)
     if (event->armed != NULL)
         sim_fail("an event is gone that somebody waits for");
     arena_free(event);
+}
+
+static void stream_free_gone(struct device_stream *stream)
+{
+    if (stream->gone && stream->left == 0)
+        arena_free(stream);
 }
 
 static struct device_event *event_hold(struct device_event *event)
@@ -234,16 +294,23 @@ static enum fate fate_draw(const struct expectation *expectation)
     return (enum fate)(FATE_SLOW + sim_choose(5));
 }
 
+/* A vendor's table calls back only for events that were polled for a while. */
+static bool event_outlasts_polls(const struct device_event *event)
+{
+    return device.is_vendors && event->expectation != NULL &&
+           event->fate == FATE_SOON && peers_chance(1, 3);
+}
+
 static void event_draw(struct device_event *event)
 {
     event->fate = fate_draw(event->expectation);
     if (event->fate == FATE_LIES && !device.ops.query_on_loop)
         event->fate = FATE_FAILS; /* a wrong success could not be detected */
-    if (event->fate == FATE_NOW && event->in_order)
+    if (event->fate == FATE_NOW && event->stream != NULL)
         event->fate = FATE_SOON;
     if (event->fate >= FATE_FAILS)
         event_spoil(event);
-    if (event->fate == FATE_SLOW)
+    if (event->fate == FATE_SLOW || event_outlasts_polls(event))
         event->due_ns = sim_now_ns() + A_MS_NS * sim_choose(60);
     if (event->fate == FATE_STUCK)
         event->due_ns = sim_now_ns() + STUCK_NS;
@@ -263,6 +330,8 @@ static void event_queue(struct device_event *event)
     struct device_event **last = &device.first;
 
     event->holds++;
+    if (event->stream != NULL)
+        event->stream->left++;
     while (*last != NULL)
         last = &(*last)->next;
     *last = event;
@@ -273,13 +342,15 @@ static void event_queue(struct device_event *event)
 }
 
 static struct device_event *event_new(struct expectation *expectation,
-                                      int64_t ordinal, bool in_order)
+                                      int64_t ordinal,
+                                      struct device_stream *stream)
 {
     struct device_event *event = arena_new(sizeof(*event), "an event");
 
+    event->handle = event;
     event->expectation = expectation;
     event->ordinal = ordinal;
-    event->in_order = in_order;
+    event->stream = stream;
     event->state = -1;
     event->holds = 1;
     event_draw(event);
@@ -291,7 +362,7 @@ static struct device_event *event_new(struct expectation *expectation,
 struct device_event *device_event_new(struct expectation *expectation,
                                       int64_t ordinal)
 {
-    struct device_event *event = event_new(expectation, ordinal, false);
+    struct device_event *event = event_new(expectation, ordinal, NULL);
 
     if (event->state < 0)
         event_queue(event);
@@ -311,19 +382,19 @@ static void event_end_use(struct device_event *event, const char *how)
     event_release(event);
 }
 
-void device_event_release(void *event)
+void device_event_release(void *sync_event)
 {
-    event_end_use(event, "an array is released");
+    event_end_use(event_at(sync_event), "an array is released");
 }
 
-int device_event_state(const struct device_event *event)
+int device_event_state(const void *sync_event)
 {
-    return event->state;
+    return event_at(sync_event)->state;
 }
 
-bool device_event_is_chained(const struct device_event *event)
+bool device_event_is_chained(const void *sync_event)
 {
-    return event->chained > 0;
+    return event_at(sync_event)->chained > 0;
 }
 
 /* ---- the driver --------------------------------------------------------- */
@@ -335,18 +406,26 @@ static bool event_may_end(const struct device_event *event)
     return event->after == NULL || event->after->state >= 0;
 }
 
+/* Whether all work before it in its stream is done. */
+static bool event_is_next(const struct device_event *event)
+{
+    const struct device_event *e = device.first;
+
+    if (event->stream == NULL)
+        return true;
+    while (e->stream != event->stream)
+        e = e->next;
+    return e == event && !event->stream->busy;
+}
+
 /* Returns the place of an event that may complete, or NULL: the first after
  * skipping `skip` events, or the last. */
 static struct device_event **event_find(uint64_t skip)
 {
     struct device_event **at, **found = NULL;
-    bool in_order = !device.ordered; /* in-order events before it are done */
 
     for (at = &device.first; *at != NULL; at = &(*at)->next) {
-        const bool may = event_may_end(*at) && (in_order || !(*at)->in_order);
-
-        in_order = in_order && !(*at)->in_order;
-        if (!may)
+        if (!event_may_end(*at) || !event_is_next(*at))
             continue;
         found = at;
         if (skip-- == 0)
@@ -409,8 +488,38 @@ static int event_outcome(const struct device_event *event)
 {
     if (event->after != NULL && event->after->state != 0)
         return event->after->state;
-    return event->fate == FATE_FAILS || event->fate == FATE_LIES ? DEVICE_FAULT
-                                                                 : 0;
+    if (event->stream != NULL && event->stream->code != 0)
+        return event->stream->code;
+    return event->fate == FATE_FAILS || event->fate == FATE_LIES
+               ? device_fault()
+               : 0;
+}
+
+/* The work of a stream is done. What a wait found is found by the work behind
+ * it, up to an event or a call. */
+static void stream_go_on(struct device_stream *stream,
+                         const struct device_event *event)
+{
+    if (event->waits)
+        stream->code = event->state;
+    else if (event->copy.size_bytes == 0)
+        stream->code = 0;
+    stream->busy = false;
+    stream->left--;
+    stream_free_gone(stream);
+}
+
+static void event_call(struct device_event *event)
+{
+    if (event->call == NULL)
+        return;
+    if (device.lazy && !device.over && peers_chance(1, 3)) {
+        event->next = device.late_calls;
+        device.late_calls = event_hold(event);
+        return;
+    }
+    event->call(event->call_arg, event->state);
+    sim_flush();
 }
 
 /* Copies run only now, so that memory that was freed too early is found. */
@@ -426,8 +535,9 @@ static void event_happen(struct device_event *event)
         event->read->reads--;
     event->armed = NULL;
     event->state = code;
-    if (event->in_order)
-        device.ordered = false;
+    event_call(event);
+    if (event->stream != NULL)
+        stream_go_on(event->stream, event);
     armed_notify_all(armed, event->fate == FATE_LIES ? 0 : code);
     event_release(event->after);
     event_release(event->read);
@@ -455,7 +565,8 @@ static struct device_event *event_take(void)
     event = *at;
     *at = event->next;
     event->next = NULL;
-    device.ordered = device.ordered || event->in_order;
+    if (event->stream != NULL)
+        event->stream->busy = true;
     return event;
 }
 
@@ -500,6 +611,12 @@ static struct loaded *table_enter(void *state, bool device_thread,
     return table;
 }
 
+void device_load_await(void)
+{
+    if (device.load_stuck)
+        sim_wait(peer_is_unblocked, NULL);
+}
+
 static int table_load(void *ctx, const char *path, void **state,
                       struct uva_error *error)
 {
@@ -511,8 +628,7 @@ static int table_load(void *ctx, const char *path, void **state,
     if (device.tables_used++ == TABLES)
         sim_fail("a table is loaded again and again");
     peers_dawdle();
-    if (device.load_stuck)
-        sim_wait(peer_is_unblocked, NULL);
+    device_load_await();
     if (device.load_code != 0)
         return uva_error_set(error, device.load_code, "no device");
     *table = (struct loaded){.device_thread = sim_self(), .live = true};
@@ -534,7 +650,7 @@ static void table_unload(void *state)
 static struct device_event *event_enter(const struct uva_device_event *given,
                                         const char *what)
 {
-    struct device_event *event = given->sync_event;
+    struct device_event *event = event_at(given->sync_event);
 
     if (given->device_type != ARROW_DEVICE_EXT_DEV || given->device_id != 0)
         sim_fail("%s of an event of another device", what);
@@ -601,7 +717,7 @@ static int table_arm(void *state, const struct uva_device_event *given,
 
     expectation_note("device: arm");
     if (event->fate == FATE_UNARMED)
-        code = uva_error_set(error, DEVICE_FAULT, "no room for a callback");
+        code = uva_error_set(error, device_fault(), "no room for a callback");
     else if (!device.shy || slots[1] != NULL)
         code = event_arm(event, table, watch);
     else
@@ -647,13 +763,13 @@ void *device_queue(void)
     return &device.queue;
 }
 
-void device_read(struct device_event *event)
+void device_read(const void *sync_event)
 {
-    struct device_event *work;
+    struct device_event *event = event_at(sync_event), *work;
 
     if (device.ops.record == NULL || device.load_code != 0 || event == NULL)
         return; /* its completion could not be observed */
-    work = event_new(NULL, 0, true);
+    work = event_new(NULL, 0, &device.queue);
     work->read = event_hold(event);
     event->reads++;
     event_queue(work);
@@ -664,14 +780,14 @@ void device_read(struct device_event *event)
 static int table_copy(void *state, const struct uva_device_copy *copy,
                       void **event_out, struct uva_error *error)
 {
-    struct device_event *after = copy->after.sync_event, *event;
+    struct device_event *after = event_at(copy->after.sync_event), *event;
 
     (void)error;
     (void)table_enter(state, true, "copy");
     if (after != NULL)
         (void)event_enter(&copy->after, "copy");
     event = event_new(after != NULL ? after->expectation : NULL,
-                      after != NULL ? after->ordinal : 0, true);
+                      after != NULL ? after->ordinal : 0, &device.queue);
     event->copy = *copy;
     event->after = event_hold(after);
     if (after != NULL)
@@ -700,8 +816,8 @@ static int table_record(void *state, const struct uva_device_event *at,
     if (at->device_type != ARROW_DEVICE_EXT_DEV)
         sim_fail("record on another device");
     event = device_stream == device_queue()
-                ? event_new(NULL, 0, true)
-                : event_new(place->expectation, place->ordinal, true);
+                ? event_new(NULL, 0, &device.queue)
+                : event_new(place->expectation, place->ordinal, &device.queue);
     event_queue(event);
     *event_out = event;
     return 0;
@@ -710,7 +826,7 @@ static int table_record(void *state, const struct uva_device_event *at,
 static void table_event_free(void *state, void *event)
 {
     (void)table_enter(state, false, "event_free");
-    event_end_use(event, "an event is freed");
+    event_end_use(event_at(event), "an event is freed");
 }
 
 static void *table_alloc(void *state, ArrowDeviceType device_type,
@@ -732,14 +848,140 @@ static void table_dealloc(void *state, ArrowDeviceType device_type,
     arena_free(memory);
 }
 
+/* ---- streams of a vendor's driver --------------------------------------- */
+
+struct device_event *device_event_blank(void)
+{
+    struct device_event *event = event_new(NULL, 0, NULL);
+
+    event->state = 0;
+    return event;
+}
+
+int device_event_query(struct device_event *event)
+{
+    if (event->gone)
+        sim_fail("an event is queried that is gone");
+    event->requested++;
+    sim_point();
+    event->requested--;
+    return event->state;
+}
+
+void device_event_destroy(struct device_event *event)
+{
+    event_end_use(event, "an event is destroyed");
+}
+
+struct device_stream *device_stream_new(void)
+{
+    return arena_new(sizeof(struct device_stream), "a stream");
+}
+
+void device_stream_end(struct device_stream *stream)
+{
+    stream->gone = true;
+    stream_free_gone(stream);
+}
+
+static bool stream_is_idle(void *arg)
+{
+    return ((const struct device_stream *)arg)->left == 0;
+}
+
+void device_stream_await(struct device_stream *stream)
+{
+    sim_wait(stream_is_idle, stream);
+}
+
+/* Adds work; the caller's reference to `work` goes to the stream. */
+static void stream_add(struct device_stream *stream, struct device_event *work)
+{
+    if (stream->gone)
+        sim_fail("work for a stream that is destroyed");
+    work->stream = stream;
+    work->state = -1;
+    work->fate = work->fate == FATE_NOW ? FATE_SOON : work->fate;
+    event_queue(work);
+    event_release(work);
+}
+
+/* A handle that is no stream is the place of a batch. */
+void device_stream_record(struct device_stream *stream,
+                          struct device_event *event)
+{
+    const struct device_place *place = (const void *)stream;
+
+    if (event->state < 0)
+        sim_fail("an event is recorded again while it is pending");
+    if (stream->is_place) {
+        event->expectation = place->expectation;
+        event->ordinal = place->ordinal;
+        event->stream = &device.queue;
+        event_draw(event);
+        stream = &device.queue;
+    }
+    stream_add(stream, event_hold(event));
+    stream->read = NULL;
+}
+
+/* What comes behind it may read the array of the event. */
+void device_stream_wait(struct device_stream *stream,
+                        struct device_event *event)
+{
+    struct device_event *work;
+
+    if (event->gone)
+        sim_fail("a stream waits for an event that is gone");
+    if (stream == &device.queue) {
+        event->chained++;
+        return;
+    }
+    work = event_new(NULL, 0, stream);
+    work->waits = true;
+    work->after = event_hold(event);
+    stream->read = event->expectation != NULL ? event : NULL;
+    stream_add(stream, work);
+}
+
+void device_stream_copy(struct device_stream *stream, void *target,
+                        const void *source, size_t size_bytes)
+{
+    struct device_event *work = event_new(NULL, 0, stream);
+
+    work->copy = (struct uva_device_copy){
+        .target = target, .source = source, .size_bytes = size_bytes};
+    work->read = event_hold(stream->read);
+    if (work->read != NULL)
+        work->read->reads++;
+    stream_add(stream, work);
+}
+
+void device_stream_call(struct device_stream *stream, device_call_fn *call,
+                        void *arg)
+{
+    struct device_event *work = event_new(NULL, 0, stream);
+
+    work->call = call;
+    work->call_arg = arg;
+    stream_add(stream, work);
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 /* Runs independently: a device thread may be ending. */
 static void late_teller(void *arg)
 {
+    struct device_event *event;
     struct armed *late;
 
     (void)arg;
+    while ((event = device.late_calls) != NULL) {
+        device.late_calls = event->next;
+        peers_dawdle();
+        event->call(event->call_arg, event->state);
+        event_release(event);
+    }
     while ((late = device.late) != NULL) {
         device.late = late->next;
         peers_dawdle();
@@ -750,13 +992,15 @@ static void late_teller(void *arg)
 void device_end(void)
 {
     device.over = true;
-    if (device.late != NULL)
+    if (device.late != NULL || device.late_calls != NULL)
         peers_spawn("late teller of a device", late_teller, NULL);
 }
 
 void device_check(void)
 {
-    if (device.first != NULL || device.late != NULL)
+    gpu_check();
+    if (device.first != NULL || device.late != NULL ||
+        device.late_calls != NULL)
         sim_fail("something is left to be done by the device");
     for (int i = 0; i < device.tables_used; i++)
         if (device.tables[i].live)

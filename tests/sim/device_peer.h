@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated device of type EXT_DEV. Its events complete in any order, when
+/* A simulated device of type EXT_DEV, or one of a vendor: the driver's
+ * functions are in gpu_peer.c. Its events complete in any order, when
  * one of its drivers picks them; they fail, get stuck until the peers are
  * unblocked, report late or report a wrong success. It polls or calls back, and
  * copies, as the schedule draws it. It checks the library strictly: events are
@@ -12,10 +13,11 @@
 #include "sim/expectation.h"
 #include "uvarrow/device.h"
 
-/* The code of all its faults. */
-enum { DEVICE_FAULT = 121 }; /* EREMOTEIO */
-
 struct device_event;
+
+/* The type of the device, and the code of all its faults. */
+ArrowDeviceType device_own_type(void);
+int device_fault(void);
 
 /* Starts a new schedule and draws the device's behaviour. `faulty`: it may do
  * worse than being slow. */
@@ -42,25 +44,65 @@ struct device_event *device_event_new(struct expectation *expectation,
                                       int64_t ordinal);
 
 /* The array that the event belongs to is released. */
-void device_event_release(void *event);
+void device_event_release(void *sync_event);
 
 /* Returns the state of an event: -1: pending; 0: complete; or its error
  * code. */
-int device_event_state(const struct device_event *event);
+int device_event_state(const void *sync_event);
 
 /* Returns whether a stream of the device waits for the event. */
-bool device_event_is_chained(const struct device_event *event);
+bool device_event_is_chained(const void *sync_event);
 
-/* The device's queue, and work in it that reads the array of `event`. */
+/* The device's queue, and work in it that reads the array of an event. */
 void *device_queue(void);
-void device_read(struct device_event *event);
+void device_read(const void *sync_event);
 
 /* Passed instead of a queue to uva_array_record(): the batch that the event
  * belongs to. */
 struct device_place {
-    struct expectation *expectation;
+    bool is_place; /* true, and the first member, as of a device_stream */
     int64_t ordinal;
+    struct expectation *expectation;
 };
+
+/* ---- streams, for a vendor's driver ------------------------------------- */
+
+/* A stream, of which the work is done in order. */
+struct device_stream {
+    bool is_place; /* false */
+    bool busy;     /* a driver does its work */
+    bool gone;     /* it is destroyed; freed when no work is left */
+    int left;      /* work that is not done */
+    int code;      /* what a wait in it has found */
+    struct device_event
+        *read; /* borrows: the event of the array that is read; or NULL */
+};
+
+struct device_stream *device_stream_new(void);
+void device_stream_end(struct device_stream *stream);
+
+/* Waits until no work is left. */
+void device_stream_await(struct device_stream *stream);
+
+/* Work for a stream: record an event, or wait for one; copy; call a function,
+ * with 0 or a code. */
+typedef void device_call_fn(void *arg, int code);
+void device_stream_record(struct device_stream *stream,
+                          struct device_event *event);
+void device_stream_wait(struct device_stream *stream,
+                        struct device_event *event);
+void device_stream_copy(struct device_stream *stream, void *target,
+                        const void *source, size_t size_bytes);
+void device_stream_call(struct device_stream *stream, device_call_fn *call,
+                        void *arg);
+
+/* Waits for as long as the load of the device is stuck. */
+void device_load_await(void);
+
+/* An event that was never recorded, and so counts as complete. */
+struct device_event *device_event_blank(void);
+int device_event_query(struct device_event *event);
+void device_event_destroy(struct device_event *event);
 
 /* Makes the late callbacks. Everything in the library has ended, except what
  * waits for the device. */

@@ -35,7 +35,7 @@ void device_stages_begin(void)
 
 ArrowDeviceType device_type(const struct expectation *expectation)
 {
-    return expectation->on_device ? ARROW_DEVICE_EXT_DEV : ARROW_DEVICE_CPU;
+    return expectation->on_device ? device_own_type() : ARROW_DEVICE_CPU;
 }
 
 void device_batch(struct expectation *expectation, bool on_device,
@@ -57,7 +57,7 @@ void device_recorded_batch(struct uva_runtime *runtime,
                            struct expectation *expectation, int64_t ordinal,
                            struct ArrowDeviceArray *out)
 {
-    struct device_place place = {expectation, ordinal};
+    struct device_place place = {true, ordinal, expectation};
     int code;
 
     if (!expectation->device || !device_can_record() || device_is_stuck() ||
@@ -132,7 +132,7 @@ static void add_transfer(struct uva_stream *stream,
                          struct expectation *expectation)
 {
     const struct uva_transfer options = {
-        .device_type = expectation->on_device ? 0 : ARROW_DEVICE_EXT_DEV,
+        .device_type = expectation->on_device ? 0 : device_own_type(),
         .window = peers_window()};
 
     expectation_note(
@@ -195,7 +195,7 @@ void device_see(const struct expectation *expectation,
 {
     const bool done =
         expectation->wait == WAIT_READY || expectation->wait == WAIT_COPIED;
-    const struct device_event *event;
+    const void *event;
 
     if (batch->device_type != device_type(expectation))
         sim_fail("a batch of device type %d arrives", (int)batch->device_type);
@@ -217,7 +217,7 @@ bool device_may_end(const struct expectation *expectation, int code)
 {
     if (code == ETIMEDOUT)
         return (expectation->excuses & EXCUSE_TIMEOUT) != 0;
-    if (code != DEVICE_FAULT)
+    if (code != device_fault())
         return false;
     if (device_fails())
         return true;
@@ -235,7 +235,7 @@ bool device_may_end(const struct expectation *expectation, int code)
 struct waiter {
     struct ArrowDeviceArray array; /* owns */
     struct expectation *expectation;
-    const struct device_event *event; /* borrows, from the array; or NULL */
+    const void *event; /* borrows, from the array; or NULL */
     int64_t timeout_ms;
 };
 
@@ -245,7 +245,7 @@ static bool answer_may_be(const struct waiter *waiter, int code)
         return waiter->event == NULL || device_event_state(waiter->event) == 0;
     if (code == ETIMEDOUT)
         return waiter->timeout_ms >= 0;
-    if (code == DEVICE_FAULT && device_is_faulty())
+    if (code == device_fault() && device_is_faulty())
         return true;
     if (arena_has_failed() || fake_threads_have_failed())
         return true;
@@ -323,7 +323,7 @@ bool device_take(struct expectation *expectation,
 static void query_available(struct uva_runtime *runtime)
 {
     struct uva_device_info info;
-    const int code = uva_device_get_info(runtime, ARROW_DEVICE_EXT_DEV, &info);
+    const int code = uva_device_get_info(runtime, device_own_type(), &info);
 
     if (code != 0 && !arena_has_failed())
         sim_fail("get_info: %s", uva_error_name(code));

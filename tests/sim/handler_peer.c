@@ -84,8 +84,8 @@ static void peer_cancel(struct handler_peer *peer)
 
 static bool code_is_known(int code)
 {
-    return code == EDOM || code == EIO || code == ENOMEM || code == ECANCELED ||
-           code == ECONNABORTED;
+    return code == EDOM || code == EIO || code == ENETRESET || code == ENOMEM ||
+           code == ECANCELED || code == ECONNABORTED;
 }
 
 static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)

@@ -157,7 +157,8 @@ static void draw_expectation(struct expectation *expectation)
         return;
     expectation->fails_at =
         (int64_t)sim_choose((uint64_t)expectation->total + 1);
-    expectation->fail_code = EIO;
+    /* not the code of a device's fault */
+    expectation->fail_code = expectation->device ? ENETRESET : EIO;
     expectation->excuses |= EXCUSE_SOURCE;
 }
 
