@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Command lines of `uvarrow serve` of any words. What is accepted keeps the
+ * promises of settings.h and access.h; what is refused has a code and a text;
+ * and all memory comes back.
+ *
+ * Input: words. Most of them begin with the name of an option. No word has a
+ * slash, so that no file is read but those of the current folder. */
+#include <errno.h>
+#include <string.h>
+
+#include "fuzz/fuzz_input.h"
+#include "settings.h"
+
+enum { WORDS = 60, MOST = 24 };
+
+static const char *const starts[] = {
+    "",          "-",           "--",       "-h",
+    "--help",    "a.db",        "--driver", "--entrypoint",
+    "--option",  "--listen",    "--host",   "--allow-origin",
+    "--quiet",   "--writable",  "--log",    "--connection-option",
+    "--tls-key", "--tls-cert",  "--host",   "--token-file",
+    "--listen",  "--max-head=", "--limit",  "--option"};
+static const char *const values[] = {"127.0.0.1:0",
+                                     "[::1]:80",
+                                     "0.0.0.0:65535",
+                                     "0.0.0.0:65536",
+                                     "[::1:80",
+                                     "::1:1",
+                                     "1.2.3:4",
+                                     ":",
+                                     "a",
+                                     "a:1",
+                                     "k=v",
+                                     "=",
+                                     "k=",
+                                     "0",
+                                     "1",
+                                     "-1",
+                                     "9223372036854775807",
+                                     "99999999999999999999",
+                                     "1e3",
+                                     "http:a",
+                                     "null",
+                                     "*"};
+
+enum {
+    STARTS = sizeof(starts) / sizeof(*starts),
+    VALUES = sizeof(values) / sizeof(*values)
+};
+
+/* ---- words -------------------------------------------------------------- */
+
+/* Adds bytes of the input, or a value of the table; "|" stands for the slashes
+ * of an origin. */
+static size_t value_read(struct fuzz_input *in, char *to)
+{
+    const int kind = fuzz_byte(in);
+    size_t size = 0;
+
+    if (kind % 2 == 0) {
+        const char *value = values[kind / 2 % VALUES];
+
+        memcpy(to, value, strlen(value));
+        return strlen(value);
+    }
+    if (kind % 4 == 1) {
+        memcpy(to, "https://", 8);
+        size = 8;
+    }
+    for (int n = kind / 4 % MOST; n > 0; n--) {
+        const char byte = (char)fuzz_byte(in);
+
+        to[size++] = byte == '\0' || byte == '/' ? '_' : byte;
+    }
+    return size;
+}
+
+/* The name of an option, or of a limit. */
+static const char *start_of(int kind)
+{
+    size_t limits = 0;
+
+    while (uva__limits_at(limits) != NULL)
+        limits++;
+    kind %= STARTS + (int)limits;
+    return kind < STARTS ? starts[kind]
+                         : uva__limits_at((size_t)kind - STARTS)->option;
+}
+
+/* Gives a block of exactly its size. */
+static char *word_read(struct fuzz_input *in)
+{
+    const char *start = start_of(fuzz_byte(in));
+    const int kind = fuzz_byte(in);
+    char text[128], *word;
+    size_t size = strlen(start);
+
+    memcpy(text, start, size);
+    if (kind & 1) {
+        if (start[0] == '-' && (kind & 2) != 0)
+            text[size++] = '=';
+        size += value_read(in, text + size);
+    }
+    word = malloc(size + 1);
+    FUZZ_RULE(word != NULL);
+    memcpy(word, text, size);
+    word[size] = '\0';
+    return word;
+}
+
+/* ---- what is checked ---------------------------------------------------- */
+
+static void check_limits(const struct uva__limits *limits)
+{
+    const struct uva__limit *limit;
+    int64_t value;
+
+    for (size_t i = 0; (limit = uva__limits_at(i)) != NULL; i++) {
+        memcpy(&value, (const char *)limits + limit->offset, sizeof(value));
+        FUZZ_RULE(value >= limit->least && value <= limit->most);
+    }
+}
+
+static void check_accepted(const struct uva__settings *settings)
+{
+    const struct uva__access *access = &settings->access;
+
+    FUZZ_RULE(access->n_hosts <= UVA__ACCESS_MOST);
+    FUZZ_RULE(access->n_origins <= UVA__ACCESS_MOST);
+    for (size_t i = 0; i < access->n_hosts; i++)
+        FUZZ_RULE(access->hosts[i][0] != '\0');
+    for (size_t i = 0; i < access->n_origins; i++)
+        FUZZ_RULE(strstr(access->origins[i], "://") != NULL);
+    check_limits(&settings->limits);
+    if (settings->help)
+        return;
+    FUZZ_RULE(settings->database.driver != NULL ||
+              settings->database.name != NULL);
+    FUZZ_RULE((settings->certificate == NULL) == (settings->key == NULL));
+    FUZZ_RULE(settings->address.ss_family == AF_INET ||
+              settings->address.ss_family == AF_INET6);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct uva__settings settings;
+    struct fuzz_input in = {data, size};
+    struct uva_error error = {0};
+    char *words[WORDS + 1];
+    int count = 0, code;
+
+    while (in.size > 0 && count < WORDS)
+        words[count++] = word_read(&in);
+    words[count] = NULL;
+    code = uva__settings_init(&settings, words, &error);
+    fuzz_trace("settings", error.message, code);
+    FUZZ_RULE(code == error.code);
+    FUZZ_RULE((code == 0) == (error.message[0] == '\0'));
+    if (code == 0)
+        check_accepted(&settings);
+    uva__settings_fini(&settings);
+    while (count > 0)
+        free(words[--count]);
+    return 0;
+}
