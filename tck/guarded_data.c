@@ -23,7 +23,8 @@ struct guarded_data_data {
 struct guarded_data_array {
     struct uva__guarded_data *books;
     int64_t ordinal;
-    bool is_bare; /* no struct, so without a child */
+    bool is_bare;    /* no struct, so without a child */
+    bool is_unknown; /* on a device of an unknown type */
     struct uva__atomic64 parent_gone;
     struct uva__atomic64 child_gone;
     struct uva__atomic64 parts_gone; /* how many of the two are finished */
@@ -104,6 +105,8 @@ static void guarded_data_close(struct guarded_data_array *own)
         return;
     if (mprotect(own->data, (size_t)sysconf(_SC_PAGESIZE), PROT_NONE) != 0)
         uva__case_run_fail(books->run, "mprotect failed");
+    if (own->is_unknown)
+        (void)uva__atomic64_add(&books->unknown, UINT64_MAX);
     guarded_data_count(books);
 }
 
@@ -187,15 +190,17 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
     own->books = books;
     own->data = guarded_data_page(books);
     own->ordinal = ordinal;
+    own->is_unknown = kind == UVA__GUARDED_DATA_UNKNOWN_DEVICE;
     array_fill(own);
     if (kind == UVA__GUARDED_DATA_BARE)
         array_strip(own);
+    if (own->is_unknown)
+        (void)uva__atomic64_add(&books->unknown, 1);
     (void)uva__atomic64_add(&books->given, 1);
     memset(out, 0, sizeof(*out));
     out->array = own->as_given;
     out->device_id = kind == UVA__GUARDED_DATA_FIRST ? 0 : -1;
-    out->device_type =
-        kind == UVA__GUARDED_DATA_UNKNOWN_DEVICE ? 9999 : ARROW_DEVICE_CPU;
+    out->device_type = own->is_unknown ? 9999 : ARROW_DEVICE_CPU;
     out->reserved[0] = kind == UVA__GUARDED_DATA_FUTURE;
 }
 

@@ -21,6 +21,7 @@ struct uva__guarded_data {
     struct uva__case_run *run;
     struct uva__atomic64 given;    /* arrays and schemas */
     struct uva__atomic64 released; /* how many of these */
+    struct uva__atomic64 unknown;  /* live arrays of kind UNKNOWN_DEVICE */
 };
 
 /* Gives batch `ordinal`. Writes all 128 bytes. Thread: any. */

@@ -240,7 +240,6 @@ static void word_task(struct uva__scripted_producer *producer, const char *word)
                 : word_is(word, "first")  ? UVA__GUARDED_DATA_FIRST
                 : word_is(word, "bare")   ? UVA__GUARDED_DATA_BARE
                                           : UVA__GUARDED_DATA_PLAIN};
-    producer->alien |= word_is(word, "alien");
     if (word_is(word, "tagged"))
         metadata = block_write(block, "v\0v", 3);
     else if (word_is(word, "smudged"))
@@ -408,7 +407,7 @@ static void scripted_producer_settle(struct uva__scripted_producer *producer)
                              " schemas and arrays released",
                              uva__atomic64_load(&producer->books.released),
                              uva__atomic64_load(&producer->books.given));
-    if (producer->alien)
+    if (uva__atomic64_load(&producer->books.unknown) != 0)
         uva__case_run_breach(run, "AB-15",
                              "an array on an unknown device was not released");
 }

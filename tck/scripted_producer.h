@@ -58,8 +58,7 @@ struct uva__scripted_producer {
     const char *rest; /* the words not played so far */
     struct uva__guarded_data books;
     bool threaded, bounces, slow, eager; /* how the rest is played */
-    bool alien;                  /* it gives arrays on an unknown device */
-    struct uva__atomic64 played; /* the script has been played */
+    struct uva__atomic64 played;         /* the script has been played */
     struct uva__atomic64 offered, spent; /* counts of tasks */
     struct uva__lock lock;               /* guards `now` */
     struct {

@@ -195,6 +195,19 @@ static bool loses(void *peer, void *at)
     return true;
 }
 
+/* Does not release the batches behind the first. */
+static bool loses_later(void *peer, void *at)
+{
+    const struct ArrowArray *array = at;
+    const int64_t *values;
+
+    (void)peer;
+    if (array->n_children == 0)
+        return false;
+    values = array->children[0]->buffers[1];
+    return values[0] != 0;
+}
+
 /* Does not release the arrays of a stream that is no struct. */
 static bool loses_bare(void *peer, void *at)
 {
@@ -284,6 +297,7 @@ static const struct reference_mutant CONSUMER_EXTRAS[] = {
     M("LC-21", "crashes", GO, crashes, 0),
     M("LC-22", "loses", DROP, loses, 0),
     M("LC-22", "bare", DROP, loses_bare, 0),
+    M("LC-22", "later", DROP, loses_later, 0),
     M("ER-01", "code", NOTHING, lies, REPORTS_CODE),
     M("ER-02", "code", NOTHING, lies, REPORTS_CODE),
     M("ER-06", "complete", NOTHING, lies, REPORTS_COMPLETE),

@@ -210,6 +210,14 @@ class Tck(unittest.TestCase):
 
     # ---- results ---------------------------------------------------------
 
+    def test_a_lost_array_is_blamed_on_its_device_only_if_that_is_unknown(self):
+        for mutant, verdict in ("LC-22.later", "ok"), ("LC-22.loses", "BROKEN"):
+            code, out, _ = self.tck(MUTANT, "--role", "handler", "--filter",
+                                    "AB15", UVA_SUBJECT_MUTANT=mutant)
+            self.assertEqual(code, 1)  # LC-22 is broken in it
+            self.assertRegex(out, verdict + " +handler +required_AB15_")
+            self.assertIn("required_LC22_is_kept_in_all_cases", out)
+
     def test_results_are_written_as_tap_and_junit(self):
         code, out, _ = self.tck(
             self.library(PRODUCE % "write(2, \"<&>\\1\", 4); abort();"),
