@@ -298,7 +298,7 @@ static const struct uva__tck_case CASES[] = {
     CASES_OF("required_AB17_every_function_slot_is_there", BIT(INSIDE)),
     CASES_OF("recommended_DA05_the_cpu_may_be_device_0", BIT(FIRST)),
     CASES_OF("required_DA09_reserved_bytes_in_use_are_let_pass", BIT(FUTURE)),
-    CASES_OF("required_DA12_released_is_told_by_release_alone", BIT(HOLLOW)),
+    CASES_OF("required_DA12_released_is_shown_by_release_alone", BIT(HOLLOW)),
     CASES_OF("required_DA13_release_gets_the_array",
              BIT(INSIDE) | BIT(THREAD) | BIT(HOLDS)),
     CASES_OF("required_DA16_moved_arrays_are_released_once",

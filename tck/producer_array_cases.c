@@ -303,7 +303,7 @@ static void release_waits_for_no_callback(struct uva__case_run *run)
 static const struct uva__tck_case CASES[] = {
     {"required_DA07_a_cpu_array_is_a_plain_array", a_cpu_array_is_a_plain_array,
      0, NULL},
-    {"required_DA14_extraction_writes_wherever_it_is_told",
+    {"required_DA14_extraction_writes_to_any_address",
      extraction_writes_anywhere, 0, NULL},
     {"required_DA17_an_array_may_be_moved", an_array_may_be_moved, 0, NULL},
     {"required_LC08_release_works_wherever_the_struct_lies",

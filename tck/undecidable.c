@@ -66,7 +66,7 @@ static const struct uva__tck_case PRODUCER[] = {
     UNDECIDABLE("required_EV20_one_event_covers_the_tree", DEVICE),
     UNDECIDABLE("required_EV22_an_event_may_be_waited_for_often", DEVICE),
     UNDECIDABLE("required_EV23_release_works_in_any_device_context", DEVICE),
-    UNDECIDABLE("required_AP10_a_request_that_fails_is_told_by_on_error",
+    UNDECIDABLE("required_AP10_a_request_that_fails_is_reported_by_on_error",
                 FAULT),
     UNDECIDABLE("required_TH03_callbacks_are_ordered_between_threads",
                 SANITIZER),
@@ -106,7 +106,7 @@ static const struct uva__tck_case HANDLER[] = {
 
 static const struct uva__tck_case STREAM[] = {
     UNDECIDABLE("required_DA01_structs_are_in_cpu_memory", DEVICE),
-    UNDECIDABLE("required_DA04_device_id_tells_the_device", DEVICE),
+    UNDECIDABLE("required_DA04_device_id_names_the_device", DEVICE),
     UNDECIDABLE("required_DA06_one_array_is_on_one_device", DEVICE),
     UNDECIDABLE("required_EV01_no_event_means_ready", DEVICE),
     UNDECIDABLE("required_EV13_the_event_lives_until_release", DEVICE),

@@ -57,7 +57,7 @@ class Tck(unittest.TestCase):
         self.assertIn(text, err)
         self.assertEqual(err.count("\n"), 1, err)
 
-    def test_a_system_that_refuses_is_told(self):
+    def test_a_system_that_refuses_is_reported(self):
         def few_files():
             resource.setrlimit(resource.RLIMIT_NOFILE, (5, 5))
         done = subprocess.run([TOOL, "tck", EXAMPLE], text=True, check=False,
@@ -86,17 +86,17 @@ class Tck(unittest.TestCase):
     def test_a_role_that_is_not_exported_is_refused(self):
         self.refused("does not play that role", EXAMPLE, "--role", "stream")
 
-    def test_a_crash_on_load_is_told(self):
+    def test_a_crash_on_load_is_reported(self):
         self.refused("crashes when it is loaded: Aborted", self.library(
             "#include <stdlib.h>\n"
             "__attribute__((constructor)) void f(void) { abort(); }"))
 
-    def test_an_exit_on_load_is_told(self):
+    def test_an_exit_on_load_is_reported(self):
         self.refused("ends the process when it is loaded", self.library(
             "#include <stdlib.h>\n"
             "__attribute__((constructor)) void f(void) { exit(0); }"))
 
-    def test_a_hang_on_load_is_told(self):
+    def test_a_hang_on_load_is_reported(self):
         self.refused("does not come back", self.library(
             "#include <unistd.h>\n"
             "__attribute__((constructor)) void f(void) { pause(); }"),
@@ -115,7 +115,7 @@ class Tck(unittest.TestCase):
         self.refused("more than one", EXAMPLE, EXAMPLE)
         self.refused("not a number", EXAMPLE, UVA_TCK_WAIT_MS="soon")
 
-    def test_a_file_that_cannot_be_written_is_told(self):
+    def test_a_file_that_cannot_be_written_is_reported(self):
         code, _, err = self.tck(EXAMPLE, "--filter", "AP-02", "--tap",
                                 self.path("no/folder"))
         self.assertEqual(code, 2)
@@ -173,7 +173,7 @@ class Tck(unittest.TestCase):
         self.assertEqual((suite.get("tests"), suite.get("failures")),
                          ("2", "1"))
 
-    def test_a_breach_is_told_once_if_its_own_case_fails(self):
+    def test_a_breach_is_reported_once_if_its_own_case_fails(self):
         code, out, _ = self.tck(MUTANT, "--role", "stream", "--filter", "DA",
                                 UVA_SUBJECT_MUTANT="DA-08")
         self.assertEqual(code, 1)
