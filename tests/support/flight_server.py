@@ -7,6 +7,8 @@
     endless        batches without an end
     fails          an error in the first call
     fails N        an error behind N batches
+    count PLAN N   a plan of the test suite for implementations: whole, endless,
+                   slow or fails, in batches of three rows that count from 0
 
 Usage: flight_server.py FOLDER: writes the port into FOLDER/port, and creates
 FOLDER/stopped when an endless query was stopped by its client.
@@ -18,6 +20,7 @@ import os
 import re
 import sys
 import threading
+import time
 
 import pyarrow
 import pyarrow.flight as flight
@@ -60,6 +63,20 @@ def batch(number):
                                                pyarrow.int64())], SCHEMA)
 
 
+def planned(plan, batches):
+    """The batches of a plan of the test suite, as include/uvarrow/tck.h has it"""
+    number = 0
+    while plan == "endless" or number < batches:
+        if plan == "slow":
+            time.sleep(0.005)
+        yield pyarrow.record_batch(
+            [pyarrow.array(range(3 * number, 3 * number + 3),
+                           pyarrow.int64())], SCHEMA)
+        number += 1
+    if plan == "fails":
+        raise flight.FlightServerError("connection reset")
+
+
 class Server(flight.FlightServerBase):
     def __init__(self, folder):
         super().__init__("grpc://127.0.0.1:0")
@@ -78,8 +95,12 @@ class Server(flight.FlightServerBase):
             -1, -1)
 
     def do_get(self, context, ticket):
-        return flight.GeneratorStream(
-            SCHEMA, self.batches(context, ticket.ticket.decode()))
+        query = ticket.ticket.decode()
+        word, *plan = query.split()
+        if word == "count":
+            return flight.GeneratorStream(SCHEMA,
+                                          planned(plan[0], int(plan[1])))
+        return flight.GeneratorStream(SCHEMA, self.batches(context, query))
 
     def batches(self, context, query):
         word, _, count = query.partition(" ")

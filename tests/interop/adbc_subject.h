@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a driver of ADBC needs to be a subject: its options, and a query for a
+ * plan of the test suite. Each driver has a file, adbc_NAME.c. */
+#ifndef INTEROP_ADBC_SUBJECT_H
+#define INTEROP_ADBC_SUBJECT_H
+
+#include "uvarrow/tck.h"
+
+struct adbc_peer {
+    bool has_uri;       /* its server is at UVA_SUBJECT_URI */
+    const char *option; /* of a statement, to get batches of UVA_SUBJECT_ROWS
+                           rows; NULL: the query has them */
+    const char *value;
+    /* Writes a query for a plan. Returns 0, or UVA_SUBJECT_CANNOT. */
+    int (*write)(char *text, size_t size, int32_t plan, int64_t batches);
+};
+
+extern const struct adbc_peer adbc_peer;
+
+#endif
