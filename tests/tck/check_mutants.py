@@ -2,16 +2,21 @@
 """Runs the suite on every mutant: a subject that breaks one clause must fail a
 case of that clause, and every case must have a mutant that it catches. The
 mutants of SOLE are caught by one case, and by no other one of their role.
-Usage: check_mutants.py TOOL SUBJECT SOURCE [--part I/N] [--only TEXT]
+Usage: check_mutants.py TOOL SUBJECT SOURCE [--part I/N] [--only TEXT] [--write]
 
 UNPROVEN has the cases without a mutant, each with the reason. What is not as it
 should be is played again with more time, as a busy machine may have caused it.
+
+A whole run compares the score with the one in docs/tck.md; with --write it
+replaces that, and the time that the suite takes.
 """
 import concurrent.futures
 import os
 import re
+import resource
 import subprocess
 import sys
+import time
 
 MUTANT = re.compile(r'(?:\{|M\()\s*"([A-Z]{2}-\d\d)",\s*"(\w*)",\s*(true|false)?')
 FILES = {"producer": ("tests/support/producer_mutants.c",
@@ -22,6 +27,7 @@ FILES = {"producer": ("tests/support/producer_mutants.c",
                     "tests/tck/stream_extras.c")}
 
 PATIENT = {"wait_ms": 5000, "quiet_ms": 500}
+SCORE = re.compile(r"(<!-- score: begin -->\n).*?(<!-- score: end -->)", re.S)
 
 # Mutants that no case of their clause can catch, with the reason.
 UNSEEN = {
@@ -120,8 +126,54 @@ def run_patiently(tool, subject, role, clause, variant):
     return failed, text
 
 
+def score(tool, todo, missed):
+    """Returns the table of docs/tck.md."""
+    lines = ["| role | cases | mutants | detected |", "|---|--:|--:|--:|"]
+    for role in FILES:
+        own = [m for m in todo if m[0] == role]
+        lines.append(f"| {role} | {len(cases(tool, role))} | {len(own)} | "
+                     f"{len(own) - sum(m in missed for m in own)} |")
+    return "\n".join(lines) + "\n"
+
+
+def taken(tool, subject):
+    """Returns a sentence on the time of a run for the producer that breaks
+    nothing."""
+    def used():
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
+    before, begin = used(), time.monotonic()
+    subprocess.run([tool, "tck", "--role", "producer", subject], check=True,
+                   stdout=subprocess.DEVNULL)
+    wall, busy = time.monotonic() - begin, used() - before
+    return (f"\nA run for the producer without a fault took {wall:.0f} s on "
+            f"{os.cpu_count()} cores that other programs\nused, too, and "
+            f"{busy:.1f} s of CPU time. The rest is waiting for what must not "
+            "come.\n")
+
+
+def check_score(tool, subject, source, table, write):
+    """Compares the table with the one in docs/tck.md, or replaces that. Returns
+    what is wrong."""
+    path = f"{source}/docs/tck.md"
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    there = SCORE.search(text)
+    if write:
+        text = SCORE.sub(lambda m: m[1] + table + taken(tool, subject) + m[2],
+                         text)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    elif there is None or table not in there[0]:
+        return [f"docs/tck.md has another score; --write has it as\n{table}"]
+    return []
+
+
 def main(tool, subject, source, *options):
     part, parts, only = 0, 1, ""
+    write = "--write" in options
+    options = [option for option in options if option != "--write"]
     for option, value in zip(options[::2], options[1::2]):
         if option == "--part":
             part, parts = (int(n) for n in value.split("/"))
@@ -129,12 +181,13 @@ def main(tool, subject, source, *options):
             only = value
     todo = [m for i, m in enumerate(mutants(source))
             if i % parts == part and only in f"{m[1]}.{m[2]}"]
-    bad, caught = [], {role: set() for role in FILES}
+    bad, missed, caught = [], [], {role: set() for role in FILES}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = pool.map(lambda m: run_patiently(tool, subject, *m), todo)
-        for (role, clause, variant), (failed, text) in zip(todo, results):
-            key = f"{role} {clause}.{variant}"
-            caught[role] |= set(failed)
+        for mutant, (failed, text) in zip(todo, results):
+            key = "{} {}.{}".format(*mutant)
+            caught[mutant[0]] |= set(failed)
+            missed += [] if failed else [mutant]
             if not failed and key not in UNSEEN:
                 last = text.strip().splitlines()[-1:]
                 bad.append(f"{key}: no case of it fails: {last}")
@@ -151,6 +204,8 @@ def main(tool, subject, source, *options):
             bad += [f"{role} {name}: no mutant fails it"
                     for name in cases(tool, role)
                     if name not in caught[role] | set(UNPROVEN)]
+        bad += check_score(tool, subject, source, score(tool, todo, missed),
+                           write)
     print("\n".join(bad) or f"{len(todo)} mutants are caught")
     return bool(bad)
 
