@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import threading
+import types
 
 import anyio
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import uvarrow
 from conftest import in_thread
+from uvarrow import _core
 
 
 def numbers(rows=1000, size=10):
@@ -135,30 +137,81 @@ def test_a_fast_source_does_not_starve_other_tasks(run):
     assert run(main) >= 6400 // 64
 
 
-def test_batches_that_are_all_ready_let_the_loop_run(run):
+@pytest.fixture
+def clock():
+    """clock(ns) sets what the clock of all streams shows."""
+    _core._set_clock(0)
+    yield _core._set_clock
+    _core._set_clock(-1)
+
+
+@types.coroutine
+def does_yield(step):
+    """Awaits `step`; returns whether the loop ran meanwhile."""
+    inner = step.__await__()
+    has_yielded, answer = False, None
+    while True:
+        try:
+            trap = inner.send(answer)
+        except StopIteration:
+            return has_yielded
+        has_yielded = True
+        answer = yield trap
+
+
+async def ready(rows, batches):
+    """Returns when so many batches are queued on the loop."""
+    await rows.schema()
+    while rows.stats()[0].batches < batches:
+        await anyio.lowlevel.checkpoint()
+
+
+def test_the_loop_runs_behind_64_batches(run, clock):
     """A count for each step of the iteration, whatever is ready."""
     async def main():
-        async with uvarrow.stream(numbers(1000, 1), window=2000) as rows:
-            await rows.schema()
-            while rows.stats()[0].batches < 1000: # all are queued here then
-                await anyio.lowlevel.checkpoint()
-            turns = 0
-            done = False
+        async with uvarrow.stream(numbers(300, 1), window=400) as rows:
+            await ready(rows, 300)
+            return [i for i in range(300) if await does_yield(anext(rows))]
 
-            async def other():
-                nonlocal turns
-                while not done:
-                    turns += 1
-                    await anyio.lowlevel.checkpoint()
+    assert run(main) == [64, 128, 192, 256]
 
+
+def test_the_loop_runs_behind_a_millisecond(run, clock):
+    async def main():
+        async with uvarrow.stream(numbers(100, 1), window=200) as rows:
+            await ready(rows, 100)
+            assert not await does_yield(anext(rows))
+            clock(999_999)
+            assert not await does_yield(anext(rows))
+            clock(1_000_000)
+            assert await does_yield(anext(rows))
+            clock(1_999_999)
+            assert not await does_yield(anext(rows))
+            clock(5_000_000)
+            assert await does_yield(anext(rows))
+            assert not await does_yield(anext(rows))
+
+    run(main)
+
+
+def test_a_wait_counts_as_a_run_of_the_loop(run, clock, gate):
+    source = gate([pa.record_batch({"n": [i]}) for i in range(9)], before=1)
+
+    async def open_gate():
+        source.opened.set()
+
+    async def main():
+        async with uvarrow.stream(source) as rows:
+            await anext(rows)
+            clock(500_000)
             async with anyio.create_task_group() as group:
-                group.start_soon(other)
-                async for _ in rows:
-                    pass
-                done = True
-            return turns
+                group.start_soon(open_gate)
+                assert await does_yield(anext(rows))
+            await ready(rows, 9)
+            clock(1_499_999)
+            assert not await does_yield(anext(rows))
 
-    assert run(main) >= 1000 // 64 - 1
+    run(main)
 
 
 def test_two_streams_share_a_runtime(run):

@@ -270,6 +270,8 @@ typedef struct {
     bool exported;            /* it is read elsewhere, or closed */
 } Stream;
 
+PyObject *stream_set_clock(PyObject *module, PyObject *ns); /* for tests */
+
 /* ---- databases (pool.c) ---------------------------------------------------
  */
 

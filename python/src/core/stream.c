@@ -26,12 +26,29 @@ enum { RUN_BATCHES = 64, RUN_NS = 1000000 };
  * batches are better waited for, as they come together then. */
 enum { FEW_BATCHES = 8 };
 
+static int64_t set_ns = -1; /* what the clock shows; -1: the time */
+
 static int64_t now_ns(void)
 {
     struct timespec now;
 
+    if (set_ns >= 0)
+        return set_ns;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* _set_clock(ns): what the clock of all streams shows, for tests; -1: the
+ * time */
+PyObject *stream_set_clock(PyObject *module, PyObject *ns)
+{
+    const long long value = PyLong_AsLongLong(ns);
+
+    (void)module;
+    if (value == -1 && PyErr_Occurred())
+        return NULL;
+    set_ns = value;
+    Py_RETURN_NONE;
 }
 
 /* Whether there is a stream; otherwise raises. */

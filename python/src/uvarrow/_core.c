@@ -120,6 +120,7 @@ static int core_exec(PyObject *module)
 
 static PyMethodDef core_methods[] = {
     {"_set_error", core_set_error, METH_O, NULL},
+    {"_set_clock", stream_set_clock, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
