@@ -9,14 +9,13 @@
 PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
                     int64_t ordinal)
 {
-    Batch *self = (Batch *)core_alloc(batch_type);
+    Batch *self = PyObject_New(Batch, batch_type); /* not cleared */
 
     if (self == NULL) {
         uva_array_release(data);
         return NULL;
     }
-    Py_INCREF((PyObject *)schema);
-    self->schema = schema;
+    self->schema = (Schema *)Py_NewRef((PyObject *)schema);
     uva_array_move(data, &self->data);
     self->ordinal = ordinal;
     return (PyObject *)self;
@@ -27,8 +26,9 @@ static void batch_dealloc(PyObject *object)
     Batch *self = (Batch *)object;
 
     uva_array_release(&self->data);
-    Py_CLEAR(self->schema);
-    core_free(object);
+    Py_DECREF((PyObject *)self->schema);
+    PyObject_Free(self);
+    Py_DECREF((PyObject *)batch_type); /* which is never extended */
 }
 
 /* ---- out ------------------------------------------------------------------

@@ -137,8 +137,6 @@ static int stream_start(Stream *self)
     struct uva_error error = {0};
     int code;
 
-    if (self->started && self->forks == fork_number())
-        return 0;
     if (!stream_check(self))
         return -1;
     code = uva_stream_start_take(self->tap->stream, &self->window, tap_ready_fn,
@@ -150,6 +148,12 @@ static int stream_start(Stream *self)
     self->started = true;
     self->since_ns = now_ns();
     return 0;
+}
+
+/* Not part of stream_start(), as clearing an error costs more than this. */
+static bool stream_is_started(const Stream *self)
+{
+    return self->started && self->forks == fork_number();
 }
 
 /* The stream has ended: raises why. A second time, and after the user's own
@@ -178,7 +182,7 @@ static PyObject *stream_take(PyObject *object, PyObject *unused)
         PyErr_SetNone(PyExc_StopAsyncIteration);
         return NULL;
     }
-    if (stream_start(self) != 0)
+    if (!stream_is_started(self) && stream_start(self) != 0)
         return NULL;
     code = uva_stream_take(self->tap->stream, &batch, &outcome);
     if (code == EAGAIN && self->window.batches <= FEW_BATCHES) {
@@ -212,7 +216,7 @@ static PyObject *stream_peek(PyObject *object, PyObject *unused)
     (void)unused;
     if (self->schema != NULL)
         return Py_NewRef((PyObject *)self->schema);
-    if (stream_start(self) != 0)
+    if (!stream_is_started(self) && stream_start(self) != 0)
         return NULL;
     code = uva_stream_take(self->tap->stream, NULL, &outcome);
     info = uva_stream_get_info(self->tap->stream);
@@ -636,9 +640,38 @@ typedef struct {
     bool rests;                   /* it has yielded None */
 } Next;
 
+/* Those that were freed last, for the next steps: making one anew is much of
+ * what a step costs. They hold nothing, not even their type. */
+enum { MOST_SPARES = 8 };
+static Next *spares[MOST_SPARES];
+static int n_spares;
+
+static Next *next_new(void)
+{
+    Next *self;
+
+    if (n_spares == 0)
+        return (Next *)core_alloc(next_type);
+    self = spares[--n_spares];
+    (void)PyObject_Init((PyObject *)self, next_type);
+    PyObject_GC_Track(self);
+    return self;
+}
+
+static void next_free(Next *self)
+{
+    if (n_spares == MOST_SPARES) {
+        core_free((PyObject *)self);
+        return;
+    }
+    self->rests = false;
+    spares[n_spares++] = self;
+    Py_DECREF((PyObject *)next_type);
+}
+
 static PyObject *stream_anext(PyObject *object)
 {
-    Next *next = (Next *)core_alloc(next_type);
+    Next *next = next_new();
 
     if (next != NULL)
         next->stream = (Stream *)Py_NewRef(object);
@@ -789,7 +822,7 @@ static void next_dealloc(PyObject *object)
     next_unwait(self);
     Py_CLEAR(self->inner);
     Py_CLEAR(self->stream);
-    core_free(object);
+    next_free(self);
 }
 
 static PyMethodDef next_methods[] = {{"send", next_step, METH_O, NULL},
