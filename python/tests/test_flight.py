@@ -5,6 +5,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
+import weakref
 
 import pytest
 
@@ -70,6 +72,25 @@ def test_a_server_is_not_far_ahead_of_its_client(run, servers):
                 if taken % 10 == 0:
                     assert await made(servers[0]) - before - taken < 64
         assert await made(servers[0]) - before < 60 + 64
+
+    run(main)
+
+
+def test_dropping_a_stream_lets_go_of_its_server(run, servers):
+    released = threading.Event()
+
+    def make():
+        source = example.Source(servers[0], b"400")
+        weakref.finalize(source, released.set)
+        return uvarrow.stream(source.open, interrupt=source.interrupt, window=1)
+
+    async def main():
+        released.clear()
+        rows = make()
+        await anext(rows)
+        with pytest.warns(ResourceWarning):
+            del rows
+        await in_thread(released.wait)
 
     run(main)
 

@@ -221,7 +221,19 @@ def bad_adbc(case):
     return source, dbapi.Error
 
 
-@pytest.mark.parametrize("make", [bad_csv, bad_parquet, bad_duckdb, bad_adbc],
+def bad_polars(case):
+    polars = pytest.importorskip("polars")
+    lazy = polars.LazyFrame({"t": ["1", "x"]}).cast({"t": polars.Int64})
+    return lazy.collect, polars.exceptions.PolarsError
+
+
+def bad_pandas(case):
+    pandas = pytest.importorskip("pandas")
+    return lambda: pandas.DataFrame({"mixed": [1, "x"]}), Exception
+
+
+@pytest.mark.parametrize("make", [bad_csv, bad_parquet, bad_duckdb, bad_adbc,
+                                  bad_polars, bad_pandas],
                          ids=lambda make: make.__name__)
 def test_a_failure_arrives(run, tmp_path, make):
     case = Case(tmp_path)
@@ -275,8 +287,9 @@ def test_types_arrive_as_they_are(run):
 def test_an_empty_source(run):
     async def main():
         assert await uvarrow.stream([]).read_all() == []
-        assert await uvarrow.stream(TABLE.slice(0, 0)).read_all() == [] or True
-        async with uvarrow.stream(TABLE.schema.empty_table()) as rows:
-            assert (await rows.schema()).names == ["n", "t", "f"]
+        for table in TABLE.slice(0, 0), TABLE.schema.empty_table():
+            async with uvarrow.stream(table) as rows:
+                assert (await rows.schema()).names == ["n", "t", "f"]
+                assert sum([len(batch) async for batch in rows]) == 0
 
     run(main)
