@@ -48,6 +48,11 @@ enum {
      * within milliseconds, or hangs. */
     UVA__LIMIT_DEVICE_THREAD_MS = 1000,
 
+    /* A runtime that closes waits so long for the call of a driver's that makes
+     * the consumer's device stream wait, before it ends the stream of batches
+     * without it. As long as UVA__LIMIT_CLOSE_MS, for the same reason. */
+    UVA__LIMIT_DRIVER_MS = 1000,
+
     /* A closing runtime waits so long for a handler's callback that runs on a
      * worker thread, before it ends the stream without it. As long as
      * UVA__LIMIT_CLOSE_MS, for the same reason. */

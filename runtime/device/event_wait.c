@@ -17,7 +17,6 @@
 #include "device/event_wait.h"
 
 #include <assert.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -505,14 +504,10 @@ void uva__event_wait_cancel(struct uva_watch *watch)
     event_wait_end(watch);
 }
 
-/* Waits until the device thread does not use the stream that was to wait: the
- * caller may free it afterwards. */
-static void event_wait_unchain(struct uva_watch *watch)
+bool uva__event_wait_unchain(struct uva_watch *watch)
 {
-    if (event_wait_take(watch, UVA__EVENT_WAIT_FIRED))
-        return;
-    while (uva__atomic64_load(&watch->holder) == UVA__EVENT_WAIT_IN_USE)
-        (void)sched_yield();
+    assert(watch->chains);
+    return event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
 }
 
 bool uva__event_wait_abandon(struct uva_watch *watch,
@@ -522,8 +517,6 @@ bool uva__event_wait_abandon(struct uva_watch *watch,
 
     if (!uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_ABANDONED))
         return false;
-    if (watch->chains)
-        event_wait_unchain(watch);
     uva_array_move(array, &watch->left);
     event_wait_end(watch);
     return true;

@@ -126,12 +126,17 @@ void uva__event_wait_begin(struct uva_watch *watch);
  * first. Thread: any, once. */
 void uva__event_wait_cancel(struct uva_watch *watch);
 
+/* Keeps the device thread from using the stream that was to wait, for a client
+ * that abandons the wait next. False: a call of the vendor's is in flight, and
+ * the wait is over when that returns; or it is over. Thread: any but the device
+ * thread. */
+UVA_MUST_CHECK bool uva__event_wait_unchain(struct uva_watch *watch);
+
 /* The client abandons the wait: it is not notified any more, and `array` is
  * taken, to be released when no thread uses its event. Takes the client's
- * reference too. A stream that was to wait is not used any more; for that, the
- * call may wait for a call of the vendor's in flight. False: the wait is over,
- * nothing was taken, and `over` was called or is being called. Thread: any but
- * the device thread, once, without uva__event_wait_cancel(). */
+ * reference too. False: the wait is over, nothing was taken, and `over` was
+ * called or is being called. Thread: any but the device thread, once, without
+ * uva__event_wait_cancel(). */
 UVA_MUST_CHECK bool uva__event_wait_abandon(struct uva_watch *watch,
                                             struct ArrowDeviceArray *array);
 

@@ -14,6 +14,8 @@
  * On cancel:   nothing new is delivered; neither an error nor the closing NULL
  *              follows, only release.
  *
+ * If the stop of the source takes time, nothing follows until it has ended.
+ *
  * Clauses: AH-08, AH-16, AP-09, AT-08, G-17, G-27, G-28, G-40. */
 #include "protocol/producer_state.h"
 
@@ -45,7 +47,7 @@ before_the_schema(const struct uva__producer_state *s)
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s)
 {
-    if (s->in_call || s->released)
+    if (s->in_call || s->released || s->stopping)
         return UVA__MOVE_WAIT;
     if (s->refused || s->cancelled || s->error_delivered)
         return UVA__MOVE_RELEASE;

@@ -41,7 +41,9 @@ struct uva__producer_state {
     bool schema_known;     /* the source has given a schema */
     bool schema_delivered; /* on_schema has been called */
     bool exhausted;        /* the source has no further batch */
-    bool paused;        /* the handler accepts nothing now, not even the end */
+    bool paused;   /* the handler accepts nothing now, not even the end */
+    bool stopping; /* the source uses what the consumer gave it: nothing follows
+                      until its stop has ended */
     bool drain_ended;   /* release waits for unsettled batches no longer */
     bool end_delivered; /* the closing NULL has been delivered */
     bool released;      /* release has been called */

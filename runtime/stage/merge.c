@@ -49,17 +49,18 @@ struct input {
     struct uva__share share;        /* of the tasks, in the input's account */
     struct uva__list tasks;         /* filled in, for the producer below; in
                                        order */
-    struct uva__link turn;       /* in merge->turns, while it holds batches */
-    struct uva__link want;       /* in merge->wants, while `wants` */
-    int64_t held;                /* number of tasks */
-    int64_t bytes;               /* in them */
-    int64_t largest;             /* bytes of the largest one so far */
-    int64_t requested;           /* batches requested that have not come */
-    bool known;                  /* its schema has come, and fits */
-    bool wants;                  /* there is room to request more */
-    bool ended;                  /* its producer has reported the end */
-    bool quit;                   /* it was cancelled by the stage */
-    bool over;                   /* nothing more comes of it */
+    struct uva__link turn; /* in merge->turns, while it holds batches */
+    struct uva__link want; /* in merge->wants, while `wants` */
+    int64_t held;          /* number of tasks */
+    int64_t bytes;         /* in them */
+    int64_t largest;       /* bytes of the largest one so far */
+    int64_t requested;     /* batches requested that have not come */
+    bool known;            /* its schema has come, and fits */
+    bool wants;            /* there is room to request more */
+    bool ended;            /* its producer has reported the end */
+    bool quit;             /* it was cancelled by the stage */
+    bool over;             /* nothing more comes of it */
+    bool stop_waits; /* the stage's stop waits until the handler is released */
     struct uva__failure failure; /* its error; code 0: none */
 };
 
@@ -409,6 +410,8 @@ static void input_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     uva__handler_base_mark_released(handler);
     input_over(input);
     merge_wake(m);
+    if (input->stop_waits)
+        uva__producer_end_stop(m->source.producer);
     merge_release(m);
 }
 
@@ -591,6 +594,16 @@ static const struct uva__source *merge_above(const struct uva__source *source)
     return i < m->opened ? m->inputs[i].above->source : NULL;
 }
 
+/* The stop waits for inputs that use a device stream of the consumer's. */
+static void input_await(struct input *input)
+{
+    struct merge *m = input->merge;
+
+    input->stop_waits =
+        !input->over && uva__source_uses_stream(input->above->source);
+    m->source.stopping += input->stop_waits;
+}
+
 static void merge_stop(struct uva__source *source)
 {
     struct merge *m = merge_at(source);
@@ -598,6 +611,8 @@ static void merge_stop(struct uva__source *source)
     struct input *from;
 
     inputs_quit(m);
+    for (size_t i = 0; i < m->count; i++)
+        input_await(&m->inputs[i]);
     while ((task = turn_pop(m, &from)) != NULL)
         uva__producer_drop_task(source->producer, task);
 }
@@ -650,6 +665,8 @@ static void input_init(struct input *input, struct merge *m,
     input->label = above->source->label;
     m->source.sized =
         m->source.sized && above->source->sized && above->maps == NULL;
+    m->source.uses_stream =
+        m->source.uses_stream || uva__source_uses_stream(above->source);
 }
 
 static struct uva__source *merge_make(struct uva__producer *above,

@@ -9,7 +9,10 @@
  * What can fail: a wait: the batches before it are passed on, then the error;
  *              those behind it are released.
  *
- * On stop:     waits are abandoned, each with its batch.
+ * On stop:     waits are abandoned, each with its batch. If a call to a driver
+ *              is in flight, which uses the consumer's device stream, the stop
+ *              ends when that has returned. A close of the runtime waits for
+ *              that only for a limited time.
  *
  * Clauses: EV-01, ER-12. */
 #include "stage/ordered_waits.h"
@@ -20,6 +23,7 @@
 #include "arrow/metadata.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/time_limits.h"
 #include "device/wait_error.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -50,15 +54,22 @@ static uint64_t ordered_waits_head(const struct uva__ordered_waits *w)
 
 /* ---- one batch ---------------------------------------------------------- */
 
+static void pending_batch_note(struct uva__ordered_waits *w,
+                               struct uva__pending_batch *wait, int code,
+                               const struct uva_error *error)
+{
+    wait->batch.code = code;
+    if (w->loop.fault.code == 0)
+        uva__failure_set(&w->loop.fault, &w->stage.source.rt->allocator, code,
+                         error, NULL);
+}
+
 void uva__pending_batch_fail(struct uva__ordered_waits *w,
                              struct uva__pending_batch *wait, int code,
                              const struct uva_error *error)
 {
     uva_array_release(&wait->batch.array);
-    wait->batch.code = code;
-    if (w->loop.fault.code == 0)
-        uva__failure_set(&w->loop.fault, &w->stage.source.rt->allocator, code,
-                         error, NULL);
+    pending_batch_note(w, wait, code, error);
 }
 
 /* Ends the job of a wait, or of work: no callback follows. A close waits for
@@ -278,10 +289,12 @@ static bool ordered_waits_poll(struct uva__ordered_waits *w)
     for (uint64_t i = ordered_waits_head(w);
          i != w->loop.last && !failed && !waits; i++) {
         wait = wait_at(w, i);
-        if (wait->watch != NULL && wait_is_over(w, wait))
+        failed = wait->batch.code != 0; /* perhaps with a call in flight */
+        if (!failed && wait->watch != NULL && wait_is_over(w, wait)) {
             wait_collect(w, wait);
-        waits = wait->watch != NULL;
-        failed = !waits && wait->batch.code != 0;
+            failed = wait->batch.code != 0;
+        }
+        waits = !failed && wait->watch != NULL;
         ready += !failed && !waits;
     }
     uva__meter_block(w->stage.source.meter,
@@ -376,7 +389,8 @@ static void ordered_waits_set_timer(struct uva__ordered_waits *w)
 {
     const uint64_t head = ordered_waits_head(w);
     const bool wanted = w->timeout_ms > 0 && head != w->loop.last &&
-                        wait_at(w, head)->watch != NULL;
+                        wait_at(w, head)->watch != NULL &&
+                        wait_at(w, head)->batch.code == 0;
     uint64_t now;
 
     if (w->loop.timer.running && wanted && w->loop.timed == head)
@@ -413,14 +427,20 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     ordered_waits_request(w, demand);
 }
 
-static void wait_clear(struct uva__ordered_waits *w,
+/* False: a call of the driver's uses the batch. */
+static bool wait_clear(struct uva__ordered_waits *w,
                        struct uva__pending_batch *wait)
 {
-    if (wait->batch.code == 0)
+    if (wait->watch != NULL && !wait_is_over(w, wait))
+        return false;
+    if (wait->watch != NULL || wait->batch.code == 0)
         uva_array_release(&wait->batch.array);
+    if (wait->watch != NULL)
+        uva__event_wait_release(wait->watch);
     uva__metadata_fini(&wait->batch.info.metadata,
                        &w->stage.source.rt->allocator, NULL);
     w->loop.bytes -= wait->batch.info.bytes;
+    return true;
 }
 
 struct uva__task *uva__ordered_waits_take(struct uva__source *source)
@@ -440,14 +460,11 @@ struct uva__task *uva__ordered_waits_take(struct uva__source *source)
 
 /* ---- time limits, stop --------------------------------------------------- */
 
-/* Abandons a wait. The device may still use the batch, so the wait takes it. */
-static void wait_abandon(struct uva__ordered_waits *w,
+static void wait_give_up(struct uva__ordered_waits *w,
                          struct uva__pending_batch *wait)
 {
     struct uva_watch *watch = wait->watch;
 
-    if (watch == NULL)
-        return;
     wait->watch = NULL;
     if (uva__event_wait_abandon(watch, &wait->batch.array)) {
         waits_end_job(w);
@@ -455,6 +472,23 @@ static void wait_abandon(struct uva__ordered_waits *w,
     }
     uva_array_release(&wait->batch.array);
     uva__event_wait_release(watch);
+}
+
+/* Abandons a wait. The device may still use the batch, so the wait takes it.
+ * False: a call of the driver's is in flight, and uses the consumer's device
+ * stream; the wait is over when that returns. */
+static bool wait_abandon(struct uva__ordered_waits *w,
+                         struct uva__pending_batch *wait)
+{
+    struct uva_watch *watch = wait->watch;
+
+    if (watch == NULL)
+        return true;
+    if (watch->chains && !uva__event_wait_unchain(watch) &&
+        !uva__event_wait_is_over(watch))
+        return false;
+    wait_give_up(w, wait);
+    return true;
 }
 
 static void ordered_waits_expire(struct uva__timer *timer)
@@ -467,25 +501,65 @@ static void ordered_waits_expire(struct uva__timer *timer)
     assert(w->loop.timed == ordered_waits_head(w) && wait->watch != NULL);
     if (!uva__event_wait_is_over(wait->watch)) {
         (void)uva__wait_error_timeout(wait->watch, w->timeout_ms, &error);
-        wait_abandon(w, wait);
-        uva__pending_batch_fail(w, wait, ETIMEDOUT, &error);
+        if (wait_abandon(w, wait))
+            uva__pending_batch_fail(w, wait, ETIMEDOUT, &error);
+        else
+            pending_batch_note(w, wait, ETIMEDOUT, &error);
     }
     uva__producer_wake(w->stage.source.producer);
+}
+
+/* Returns whether the ring is empty: no call of the driver's is in flight. */
+static bool ordered_waits_clear(struct uva__ordered_waits *w)
+{
+    while (w->loop.first != w->loop.last &&
+           wait_clear(w, wait_at(w, w->loop.first)))
+        w->loop.first++;
+    return w->loop.first == w->loop.last;
+}
+
+static void ordered_waits_end_stop(struct uva__ordered_waits *w)
+{
+    uva__timer_stop(w->stage.source.rt, &w->loop.stuck);
+    uva__loop_untrack(w->stage.source.rt, &w->loop.object);
+    uva__producer_end_stop(w->stage.source.producer);
+}
+
+/* A call of the driver's does not return. It is left to itself, with the
+ * batch. */
+static void ordered_waits_leave_stuck(struct uva__timer *timer)
+{
+    struct uva__ordered_waits *w =
+        uva__container_of(timer, struct uva__ordered_waits, loop.stuck);
+
+    for (uint64_t i = w->loop.first; i != w->loop.last; i++)
+        if (wait_at(w, i)->watch != NULL)
+            wait_give_up(w, wait_at(w, i));
+    (void)ordered_waits_clear(w);
+    ordered_waits_end_stop(w);
+}
+
+static void ordered_waits_abort(struct uva__open_object *object)
+{
+    struct uva__ordered_waits *w =
+        uva__container_of(object, struct uva__ordered_waits, loop.object);
+
+    uva__timer_start(w->stage.source.rt, &w->loop.stuck, UVA__LIMIT_DRIVER_MS);
 }
 
 void uva__ordered_waits_stop(struct uva__source *source)
 {
     struct uva__ordered_waits *w = ordered_waits_at(source);
-    struct uva__pending_batch *wait;
 
     uva__stage_stop(source);
     uva__source_hold(source, 0, 0);
     uva__timer_stop(source->rt, &w->loop.timer);
-    for (; w->loop.first != w->loop.last; w->loop.first++) {
-        wait = wait_at(w, w->loop.first);
-        wait_abandon(w, wait);
-        wait_clear(w, wait);
-    }
+    for (uint64_t i = w->loop.first; i != w->loop.last; i++)
+        (void)wait_abandon(w, wait_at(w, i));
+    if (ordered_waits_clear(w))
+        return;
+    source->stopping++;
+    uva__loop_track(source->rt, &w->loop.object);
 }
 
 static bool ordered_waits_on_wakeup(struct uva__wakeup *wakeup)
@@ -495,6 +569,8 @@ static bool ordered_waits_on_wakeup(struct uva__wakeup *wakeup)
 
     if (!w->stage.source.stopped)
         uva__producer_run(w->stage.source.producer);
+    else if (w->loop.first != w->loop.last && ordered_waits_clear(w))
+        ordered_waits_end_stop(w);
     return false;
 }
 
@@ -512,6 +588,8 @@ void uva__ordered_waits_init(struct uva__ordered_waits *w,
     w->ops = ops;
     w->devices = uva__devices_acquire(devices);
     w->loop.timer.fire = ordered_waits_expire;
+    w->loop.stuck.fire = ordered_waits_leave_stuck;
+    w->loop.object.abort = ordered_waits_abort;
     w->loop.largest = -1;
     uva__stage_init(&w->stage, stage_ops, &wakeup_ops, above);
     w->stage.source.sized = above->source->sized && above->maps == NULL;

@@ -53,7 +53,10 @@ struct uva__ordered_waits {
         int64_t requested;    /* batches requested above that have not come */
         int64_t bytes;        /* in the batches of the ring */
         int64_t largest;      /* size of the largest batch; -1: none so far */
-        struct uva__timer timer;   /* for the oldest batch that is pending */
+        struct uva__timer timer; /* for the oldest batch that is pending */
+        struct uva__timer stuck; /* after an abort, for calls of a driver's */
+        struct uva__open_object object; /* tracked while a stop waits for such
+                                           calls */
         uint64_t timed;            /* the index of that batch, while it runs */
         struct uva__failure fault; /* of the first wait that failed */
         bool started;              /* a batch has been requested */

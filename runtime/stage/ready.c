@@ -123,6 +123,7 @@ static struct uva__source *ready_make(struct uva__producer *above,
     r->waits.timeout_ms = setup->options.timeout_ms;
     uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
                             setup->devices);
+    r->waits.stage.source.uses_stream = r->options.wait == UVA_WAIT_STREAM;
     return &r->waits.stage.source;
 }
 

@@ -10,7 +10,8 @@
  *              below.
  *
  * On cancel:   passed to the producer above at once; tasks that still come are
- *              discarded. */
+ *              discarded. Where a stage above uses a device stream of the
+ *              consumer's, the stop ends when that one has. */
 #include "stage/stage.h"
 
 #include <assert.h>
@@ -99,6 +100,8 @@ static void stage_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     }
     if (!stage->source.stopped)
         uva__producer_wake(stage->source.producer);
+    if (stage->stop_waits)
+        uva__producer_end_stop(stage->source.producer);
     uva__stage_release(stage);
 }
 
@@ -145,10 +148,17 @@ void uva__stage_quit(struct uva__stage *stage)
     uva__producer_quit(stage->above, stage->handler.producer);
 }
 
+/* The producer above releases the handler in a later turn, when no call of a
+ * driver's uses the device stream any more. */
 void uva__stage_stop(struct uva__source *source)
 {
+    struct uva__stage *stage = uva__stage_of(source);
+
     source->ready = 0;
-    uva__stage_quit(uva__stage_of(source));
+    uva__stage_quit(stage);
+    stage->stop_waits =
+        stage->above != NULL && uva__source_uses_stream(stage->above->source);
+    source->stopping += stage->stop_waits;
 }
 
 const struct uva__source *uva__stage_above(const struct uva__source *source)

@@ -34,6 +34,7 @@ struct uva__stage {
     bool ended;                  /* the producer above has reported its end */
     bool released;               /* it has released the handler */
     bool quit;                   /* it was cancelled */
+    bool stop_waits; /* the stop waits until it has released the handler */
     struct uva__failure failure; /* its error; code 0: none */
 };
 

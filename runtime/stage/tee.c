@@ -99,6 +99,8 @@ struct tee {
     bool released;               /* it has released the handler */
     bool quit;                   /* it was cancelled */
     bool closing;                /* the close of the runtime waits for it */
+    struct branch *stop_waits;   /* the branch of which the stop waits until the
+                                    handler is released; or NULL */
     struct uva__failure failure; /* its error; code 0: none */
 };
 
@@ -504,6 +506,8 @@ static void tee_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     uva__rt_remove_detach_hook(t->rt, &t->close);
     t->rt->loop.draining -= t->closing;
     tee_wake(t);
+    if (t->stop_waits != NULL)
+        uva__producer_end_stop(t->stop_waits->source.producer);
     uva__wakeup_release(&t->wakeup);
 }
 
@@ -613,12 +617,20 @@ static struct uva__task *branch_take(struct uva__source *source)
     return task;
 }
 
+/* The stop of the last branch waits if a stage above uses a device stream of
+ * the consumer's. */
 static void branch_stop(struct uva__source *source)
 {
     struct branch *b = branch_at(source);
+    struct tee *t = b->tee;
 
     source->ready = 0;
     branch_end(b);
+    if (t->quit && !t->released && t->stop_waits == NULL &&
+        uva__source_uses_stream(t->above->source)) {
+        t->stop_waits = b;
+        source->stopping++;
+    }
     tee_account(b->tee);
     tee_request(b->tee);
 }

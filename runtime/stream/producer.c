@@ -644,11 +644,12 @@ static void producer_move_error(struct uva__producer *p)
 /* Stops the source, once: none of its batches is offered any more. */
 static void producer_stop_source(struct uva__producer *p)
 {
-    if (p->source->stopped)
-        return;
-    p->source->stopped = true;
-    p->source->ops->stop(p->source);
-    p->loop.state.ready = 0;
+    if (!p->source->stopped) {
+        p->source->stopped = true;
+        p->source->ops->stop(p->source);
+        p->loop.state.ready = 0;
+    }
+    p->loop.state.stopping = p->source->stopping != 0;
 }
 
 static void producer_move_release(struct uva__producer *p)
@@ -690,6 +691,8 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
     if (move != UVA__MOVE_OFFER_TASK && uva__producer_state_is_sated(state))
         producer_stop_source(p);
+    if (state->stopping)
+        return;
     if (move == UVA__MOVE_OFFER_SCHEMA) {
         producer_describe(p);
         uva__rt_note_device(p->rt, uva__label_text(p->source->label),
@@ -1030,4 +1033,11 @@ void uva__producer_end_drain(struct uva__producer *p)
 {
     p->loop.state.drain_ended = true;
     uva__producer_wake(p);
+}
+
+void uva__producer_end_stop(struct uva__producer *p)
+{
+    assert(p->source->stopped && p->source->stopping > 0);
+    if (--p->source->stopping == 0)
+        uva__producer_wake(p);
 }

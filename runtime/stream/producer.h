@@ -160,6 +160,10 @@ void uva__producer_refuse(struct uva__producer *producer, int code);
  * Clauses: G-16. */
 void uva__producer_revoke(struct uva__producer *producer);
 
+/* A step of the stop of its source, which that has counted, has ended.
+ * Thread: loop. */
+void uva__producer_end_stop(struct uva__producer *producer);
+
 /* Ends the wait at the end for tasks that other threads extract.
  * Thread: loop. */
 void uva__producer_end_drain(struct uva__producer *producer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The common part of all sources: initialising and freeing it, and what a chain
- * of them waits for. */
+ * of them uses and waits for. */
 #include "stream/source.h"
 
 #include "stream/producer.h"
@@ -28,6 +28,13 @@ void uva__source_fini(struct uva__source *source)
     uva__label_release(source->label);
     uva__share_close(&source->share);
     uva__rt_release(source->rt);
+}
+
+bool uva__source_uses_stream(const struct uva__source *source)
+{
+    while (source != NULL && !source->uses_stream)
+        source = source->ops->above != NULL ? source->ops->above(source) : NULL;
+    return source != NULL;
 }
 
 enum uva_waiting uva__source_waiting(const struct uva__source *source,

@@ -28,7 +28,8 @@ struct uva__source_ops {
     struct uva__task *(*take)(struct uva__source *source);
     /* Stops it, once, with `stopped` set: discards the batches that are ready,
      * and cancels the source or the producer above. It wakes its producer no
-     * more. */
+     * more, except by uva__producer_end_stop(), once for each step of the stop
+     * that it has counted in `stopping`. */
     void (*stop)(struct uva__source *source);
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
@@ -63,8 +64,11 @@ struct uva__source {
     bool schema_known;             /* it has arrived */
     bool stopped;                  /* no more batches are wanted */
     bool ended;                    /* no batch follows those */
-    struct uva__failure failure;   /* follows those batches; code 0: none */
-    struct uva__share share;       /* of what its window holds */
+    bool uses_stream;  /* it uses a device stream of the consumer's */
+    uint32_t stopping; /* steps of its stop that have not ended: the producer
+                          waits for them */
+    struct uva__failure failure; /* follows those batches; code 0: none */
+    struct uva__share share;     /* of what its window holds */
 };
 
 /* Sets up the common part, which holds a reference to the rt. */
@@ -82,6 +86,10 @@ static inline void uva__source_hold(struct uva__source *source, int64_t batches,
 
 /* Frees what the common part owns, and releases the rt. Thread: any. */
 void uva__source_fini(struct uva__source *source);
+
+/* Returns whether the source, or one above it that it has started, uses a
+ * device stream of the consumer's. Thread: loop. */
+bool uva__source_uses_stream(const struct uva__source *source);
 
 /* What a source waits for that has started and gives no batch: what its meter
  * shows, or that of the source above it, for which it waits. As a fact, and in

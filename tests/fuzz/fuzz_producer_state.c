@@ -55,7 +55,7 @@ static void check_move(const struct uva__producer_state *s,
 
     if (move == UVA__MOVE_WAIT)
         return;
-    FUZZ_RULE(seen->releases == 0);
+    FUZZ_RULE(seen->releases == 0 && !s->stopping);
     FUZZ_RULE(!closed || move == UVA__MOVE_RELEASE);
     if (move == UVA__MOVE_OFFER_SCHEMA)
         FUZZ_RULE(seen->schemas == 0);
@@ -150,7 +150,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
 static void supply(struct uva__producer_state *s, struct seen *seen,
                    struct fuzz_input *in)
 {
-    switch (fuzz_below(in, 6)) {
+    switch (fuzz_below(in, 7)) {
     case 0:
         s->schema_known = true;
         break;
@@ -169,8 +169,11 @@ static void supply(struct uva__producer_state *s, struct seen *seen,
         if (!s->exhausted)
             s->source_error = EIO;
         break;
-    default:
+    case 5:
         s->paused = !s->paused;
+        break;
+    default:
+        s->stopping = !s->stopping;
         break;
     }
 }
@@ -205,7 +208,7 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
 {
     struct fuzz_input nothing = {0};
 
-    s->paused = false;
+    s->paused = s->stopping = false;
     s->schema_known = s->schema_known || s->source_error == 0;
     s->exhausted = s->exhausted || s->source_error == 0;
     note_request(s, seen, INT64_MAX);

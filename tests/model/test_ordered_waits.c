@@ -2,12 +2,12 @@
 /* stage/ordered_waits.c, unchanged, between devices that complete the events of
  * its batches and a loop that passes the batches on, stops, or reaches a time
  * limit. No wake-up is lost, whatever `awaited` holds when a wait is over; the
- * batches come in order; and each array is released once, and each count given
- * back.
+ * batches come in order; each array is released once, and each count given
+ * back; and no device stream is used after the stop of the stage has ended.
  *
  * Waits (device/event_wait.h) are replaced by what is between their threads:
- * the exchange of `side`. The mutants replace that, or an access of the engine,
- * through the linker (--wrap). */
+ * the exchanges of `side` and `holder`. The mutants replace that, or an access
+ * of the engine, through the linker (--wrap). */
 #include "stage/ordered_waits.h"
 
 #include <check.h>
@@ -27,10 +27,11 @@ enum mutant {
     MARKS_THE_FIRST_ONE_ALONE,
     WAKES_BEFORE_IT_IS_OVER,
     COMPLETES_BY_A_STORE,
-    ABANDONS_WHAT_IS_OVER
+    ABANDONS_WHAT_IS_OVER,
+    UNCHAINS_WHAT_IS_IN_USE
 };
 
-enum kind { PASSES, STOPS, LIMITS };
+enum kind { PASSES, STOPS, LIMITS, CHAINS };
 
 static struct {
     struct uva__rt rt;
@@ -46,7 +47,9 @@ static struct {
     uint64_t arrays;             /* arrays that are not released */
     uint64_t freed;              /* waits freed */
     int64_t refs, jobs;
-    bool unseen; /* of a mutant */
+    int64_t tracked; /* the stop waits, and a close is to end that */
+    bool stopped;    /* the stop of the stage has ended */
+    bool unseen;     /* of a mutant */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
@@ -60,10 +63,9 @@ void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
                      const struct uva__wakeup_ops *wakeup_ops,
                      struct uva__producer *above)
 {
-    (void)stage;
     (void)ops;
-    (void)wakeup_ops;
     (void)above;
+    stage->wakeup.ops = wakeup_ops;
 }
 
 void uva__stage_free(struct uva__wakeup *wakeup)
@@ -152,6 +154,26 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 void uva__producer_wake(struct uva__producer *producer)
 {
     (void)producer;
+}
+
+void uva__loop_track(struct uva__rt *rt, struct uva__open_object *object)
+{
+    (void)rt;
+    (void)object;
+    world.tracked++;
+}
+
+void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
+{
+    (void)rt;
+    (void)object;
+    world.tracked--;
+}
+
+void uva__producer_end_stop(struct uva__producer *producer)
+{
+    (void)producer;
+    world.waits.stage.source.stopping--;
 }
 
 struct uva__task *uva__producer_take_task(struct uva__producer *producer)
@@ -298,10 +320,40 @@ static void device_run(void *arg)
     uva__event_wait_release(watch);
 }
 
+static void stream_use(void)
+{
+    if (world.stopped)
+        sim_fail("a device stream is used after the stop");
+}
+
+/* On the device thread: makes a stream wait. */
+static void device_chain(void *arg)
+{
+    struct uva_watch *watch = arg;
+    uint64_t open = UVA__EVENT_WAIT_OPEN;
+
+    if (!uva__atomic64_cas(&watch->holder, &open, UVA__EVENT_WAIT_IN_USE)) {
+        uva__event_wait_release(watch);
+        return;
+    }
+    stream_use();
+    uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_FIRED);
+    stream_use();
+    device_run(arg);
+}
+
 void uva__event_wait_begin(struct uva_watch *watch)
 {
     uva__atomic64_add(&watch->refs, 1);
-    sim_spawn("device", device_run, watch);
+    sim_spawn("device", watch->chains ? device_chain : device_run, watch);
+}
+
+bool uva__event_wait_unchain(struct uva_watch *watch)
+{
+    uint64_t open = UVA__EVENT_WAIT_OPEN;
+
+    return uva__atomic64_cas(&watch->holder, &open, UVA__EVENT_WAIT_FIRED) ||
+           mutant == UNCHAINS_WHAT_IS_IN_USE;
 }
 
 bool uva__event_wait_abandon(struct uva_watch *watch,
@@ -367,7 +419,10 @@ static void batch_begin(struct uva__ordered_waits *waits,
                                            wait->batch.array.device_id,
                                            wait->batch.array.sync_event};
 
-    uva__pending_batch_watch(waits, wait, &event);
+    if (kind == CHAINS)
+        uva__pending_batch_chain(waits, wait, &event, &world);
+    else
+        uva__pending_batch_watch(waits, wait, &event);
 }
 
 static void batch_over(struct uva__ordered_waits *waits,
@@ -444,6 +499,20 @@ static void loop_expire(void)
     timer->fire(timer);
 }
 
+/* Stops the stage, which may wait for a call in flight. */
+static void loop_stop(void *arg)
+{
+    struct uva__stage *stage = &world.waits.stage;
+
+    uva__ordered_waits_stop(&stage->source);
+    while (stage->source.stopping > 0) {
+        sim_wait(loop_is_woken, arg);
+        uva__atomic64_exchange(&world.posted, 0);
+        (void)stage->wakeup.ops->on_wakeup(&stage->wakeup);
+    }
+    world.stopped = true;
+}
+
 static void loop_run(void *arg)
 {
     bool more = loop_pull();
@@ -452,12 +521,12 @@ static void loop_run(void *arg)
         loop_expire();
         more = loop_pull();
     }
-    while (more && kind != STOPS) {
+    while (more && kind != STOPS && kind != CHAINS) {
         sim_wait(loop_is_woken, arg);
         uva__atomic64_exchange(&world.posted, 0);
         more = loop_pull();
     }
-    uva__ordered_waits_stop(&world.waits.stage.source);
+    loop_stop(arg);
 }
 
 static void first(void *arg)
@@ -502,6 +571,8 @@ static const char *wrong(void)
         return "an array is not released";
     if (world.freed != world.begun)
         return "a wait is not freed";
+    if (world.tracked != 0)
+        return "a stop is not over";
     return world.refs == 0 && world.jobs == 0 ? NULL : "a count is not back";
 }
 
@@ -515,9 +586,9 @@ static struct explore_kernel kernel = {
 
 static const struct explore_kernel *kernel_of(enum kind of)
 {
-    static const char *const names[] = {"ordered waits",
-                                        "ordered waits, a stop",
-                                        "ordered waits, a time limit"};
+    static const char *const names[] = {
+        "ordered waits", "ordered waits, a stop", "ordered waits, a time limit",
+        "ordered waits, a device stream"};
 
     kind = of;
     kernel.name = names[of];
@@ -529,6 +600,7 @@ START_TEST(no_wake_up_is_lost_and_everything_is_given_back)
     explore_holds(kernel_of(PASSES));
     explore_holds(kernel_of(STOPS));
     explore_holds(kernel_of(LIMITS));
+    explore_holds(kernel_of(CHAINS));
 }
 END_TEST
 
@@ -544,6 +616,8 @@ static const struct {
     {COMPLETES_BY_A_STORE, PASSES, "the device stores and loads"},
     {ABANDONS_WHAT_IS_OVER, STOPS, "a wait that is over is abandoned"},
     {ABANDONS_WHAT_IS_OVER, LIMITS, "a wait that is over is abandoned"},
+    {UNCHAINS_WHAT_IS_IN_USE, CHAINS, "a call in flight is not waited for"},
+    {POLLS_ONLY_BEFORE_IT_MARKS, CHAINS, "it polls only before it marks"},
 };
 
 START_TEST(its_mutants_are_found)

@@ -122,6 +122,8 @@ static int soft_stream_wait(void *state, const struct uva_device_event *event,
 
     (void)event;
     (void)error;
+    if (device->chaining != NULL)
+        device->chaining(device->ctx);
     atomic_fetch_add((atomic_long *)device_stream, 1);
     atomic_fetch_add(&device->chained, 1);
     return 0;

@@ -36,8 +36,10 @@ struct soft_device {
     ArrowDeviceType device_type; /* type of its batches: EXT_DEV */
     void (*armed)(void *ctx); /* called on the device thread at arm; or NULL */
     void (*asked)(void *ctx); /* called before each query; or NULL */
-    void (*settled)(void *ctx); /* called at each settle; or NULL */
-    void *ctx;                  /* borrows: argument of these */
+    void (*settled)(void *ctx);  /* called at each settle; or NULL */
+    void (*chaining)(void *ctx); /* called before a stream is made to wait;
+                                         or NULL */
+    void *ctx;                   /* borrows: argument of these */
     pthread_mutex_t lock;
     struct soft_event events[SOFT_EVENTS];
     int load_code;           /* load fails with this code; 0: it works */

@@ -5,8 +5,9 @@
  * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
  * 1 one batch requested, 0 nothing requested, * all requested, c cancel, u
  * urgent error (ENODATA), h paused, H resumed, t an offered batch settles,
- * n the next callback returns an error, ! the end waits no longer. After each
- * fact, all resulting moves are carried out. */
+ * n the next callback returns an error, w the stop of the source takes time,
+ * W it has ended, ! the end waits no longer. After each fact, all resulting
+ * moves are carried out. */
 #include "protocol/producer_state.h"
 #include "support/check_suite.h"
 
@@ -52,6 +53,10 @@ static void note(struct uva__producer_state *s, char fact)
     case 'h':
     case 'H':
         s->paused = fact == 'h';
+        break;
+    case 'w':
+    case 'W':
+        s->stopping = fact == 'w';
         break;
     case 't':
         s->unsettled--;
@@ -114,6 +119,11 @@ static const struct {
     {"s*bbbtt", "schema task task end release", 2},
     {"s", "schema end release", 0},
     {"uu1", "error release", -1},
+    {"s1bwc", "schema task", -1},
+    {"s1bwcW", "schema task release", -1},
+    {"wuW", "error release", -1},
+    {"s1bfwW", "schema task error release", -1},
+    {"wsxW", "schema end release", 0},
 };
 
 START_TEST(each_story_has_its_end)
