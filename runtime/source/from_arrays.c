@@ -93,6 +93,7 @@ static void arrays_leave(struct uva__source *source)
 
 static const struct uva__source_ops arrays_ops = {
     .name = "from_arrays",
+    .sized = true,
     .start = arrays_start,
     .pull = arrays_pull,
     .take = arrays_take,
@@ -114,14 +115,13 @@ static int given_check(const struct ArrowSchema *schema,
     return code;
 }
 
-/* Gives the size of an array that is valid; 0 if it is not easily found. */
+/* Gives the size of an array that is valid; 0 if it has an unknown format. */
 static int array_check(const struct arrays *a,
                        const struct uva__fixed_width *shape,
                        const struct ArrowDeviceArray *arrays, size_t i,
                        int64_t *bytes, struct uva_error *error)
 {
     struct uva_error detail;
-    int64_t unused;
 
     if (!uva_array_is_live(&arrays[i]))
         return uva_error_set(error, EINVAL,
@@ -136,8 +136,8 @@ static int array_check(const struct arrays *a,
         return 0;
     *bytes = 0;
     uva__error_begin(&detail);
-    if (uva__layout_measure_shaped(shape, &a->source.schema, &arrays[i],
-                                   &unused, &detail) != EINVAL)
+    if (uva__layout_measure_shaped(shape, &a->source.schema, &arrays[i], bytes,
+                                   &detail) != EINVAL)
         return 0; /* the sizes of an unknown format are not checked */
     return uva_error_set(error, EINVAL,
                          "from_arrays: array %zu does not fit the schema: %s",
