@@ -32,16 +32,15 @@ static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
 /* ---- fill --------------------------------------------------------------- */
 
 /* Does what uva__metadata_copy_to_room() does. It is written out, as the call
- * costs a reader's worker five instructions for each batch, with metadata or
- * without. */
-int uva__task_take_metadata(struct uva__task *task,
+ * costs a reader's worker five instructions for each batch. */
+int uva__task_copy_metadata(struct uva__task *task,
                             const struct uva_allocator *allocator,
                             const char *metadata)
 {
     size_t size = 0;
 
     assert(task->info.metadata.block == NULL);
-    if (metadata == NULL || uva_metadata_size(metadata, &size) != 0)
+    if (uva_metadata_size(metadata, &size) != 0)
         return 0;
     if (size > sizeof(task->room)) {
         task->info.metadata.block = uva__memory_new(allocator, size);

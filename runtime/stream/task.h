@@ -78,13 +78,24 @@ UVA_MUST_CHECK int uva__task_fill_lazy(struct uva__task *task,
                                        const struct uva__lazy *lazy,
                                        const char *metadata);
 
+/* For the function below, when there is metadata. */
+UVA_MUST_CHECK int
+uva__task_copy_metadata(struct uva__task *task,
+                        const struct uva_allocator *allocator,
+                        const char *metadata);
+
 /* Copies `metadata` into a free slot, as above; the caller fills in the array,
  * the ordinal and the size. 0 or ENOMEM. Thread: the one that fills the slot.
  */
-UVA_MUST_CHECK int
+UVA_MUST_CHECK static inline int
 uva__task_take_metadata(struct uva__task *task,
                         const struct uva_allocator *allocator,
-                        const char *metadata);
+                        const char *metadata)
+{
+    return metadata == NULL
+               ? 0
+               : uva__task_copy_metadata(task, allocator, metadata);
+}
 
 /* Fills a free slot with the array of `entry` (takes it) and the facts about
  * it; metadata in `room` (NULL: none is there) is copied. Thread: the one that
