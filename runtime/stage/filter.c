@@ -18,10 +18,11 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     bool keep = false;
     int code = filter->options.keep(filter->options.ctx, in, &keep, error);
 
+    (void)emit;
     if (code != 0)
         return uva__transform_fail(emitter, code);
     if (keep)
-        code = emit(emitter, in);
+        code = uva__transform_pass(emitter, in);
     return code == EAGAIN ? 0 : code; /* nothing is left to emit */
 }
 

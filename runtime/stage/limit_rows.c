@@ -14,27 +14,36 @@ struct limit_rows {
     int64_t left;       /* rows that may still pass */
 };
 
+/* Emits the first rows of a batch, as many as are left. */
+static int limit_rows_cut(struct limit_rows *limit, struct uva_batch *in,
+                          uva_emit_fn *emit, void *emitter)
+{
+    struct ArrowDeviceArray part;
+    int code = uva__slice_array(&limit->rt->allocator, in->schema, &in->data, 0,
+                                limit->left, &part);
+
+    if (code != 0)
+        return code;
+    uva_array_release(&in->data);
+    uva_array_move(&part, &in->data);
+    limit->left = 0;
+    return emit(emitter, in);
+}
+
 static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                             void *emitter, struct uva_error *error)
 {
     struct limit_rows *limit = ctx;
     const int64_t rows = in->data.array.length;
-    struct ArrowDeviceArray part;
-    int code = 0;
+    int code;
 
     (void)error;
     if (rows > limit->left) {
-        code = uva__slice_array(&limit->rt->allocator, in->schema, &in->data, 0,
-                                limit->left, &part);
-        if (code == 0) {
-            uva_array_release(&in->data);
-            uva_array_move(&part, &in->data);
-        }
-        limit->left = rows;
+        code = limit_rows_cut(limit, in, emit, emitter);
+    } else {
+        limit->left -= rows;
+        code = uva__transform_pass(emitter, in);
     }
-    limit->left -= rows;
-    if (code == 0)
-        code = emit(emitter, in);
     if (code != 0 && code != EAGAIN)
         return code;
     return limit->left == 0 ? ENOENT : 0;

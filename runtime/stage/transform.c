@@ -38,7 +38,8 @@
 struct item {
     struct uva__link link;
     struct ArrowAsyncTask task; /* of an input */
-    struct uva__entry batch;    /* of a result; of an input without the array */
+    struct uva__entry batch;    /* of a result; of an input without the array,
+                                   with the size that its task states */
     /* of a result */
     int64_t left;                /* batches that are passed on of it */
     int64_t rows;                /* in each of them but the last one */
@@ -55,25 +56,42 @@ enum step {
     STEP_FINISH   /* the input has ended */
 };
 
+/* What a step leaves, until that is noted under the lock. */
+struct leftover {
+    bool any;                    /* it leaves something */
+    bool over;                   /* no run follows */
+    int64_t inputs;              /* that are done */
+    int64_t bytes;               /* in those */
+    uint64_t since_ns;           /* hold.since_ns() */
+    int extraction;              /* the code of one that failed, or 0 */
+    struct uva__failure failure; /* owns: of the function; code 0: none */
+};
+
 struct transform {
     struct uva__stage stage;         /* first */
     struct uva__stage_ops ops;       /* of this stage, with its name */
     struct uva_transform options;    /* owns its ctx */
+    uva_emit_fn *emit;               /* what its functions get */
     struct uva_window window;        /* with its defaults filled in */
     struct uva__output output;       /* the schemas */
     struct uva__transform_hold hold; /* zeroes: nothing is kept back */
     struct uva_job job;              /* a run on a worker */
     uint64_t submitted_ns;           /* when that was; 0: not timed */
+    bool sizes_hold; /* inputs were measured, and extraction changes nothing */
 
     struct {                    /* of the run in progress */
         struct item *item;      /* owns: the current input; or NULL */
         bool extracted;         /* `batch` is what is left of it */
+        int64_t bytes;          /* that its task states */
         enum step step;         /* of this call */
         struct uva_batch batch; /* owns its data */
         bool full;              /* an emit of this call has returned EAGAIN */
         int fault;              /* why this call fails, whatever it returns: an
                                    emit has failed, for example; or 0 */
         int64_t rows;           /* of each slice of what is emitted; or 0 */
+        struct leftover left;   /* of the step before */
+        struct item *spare;     /* owns: not in use; or NULL */
+        struct uva__list freed; /* more of those */
         struct uva_error error; /* of this call */
     } run;
 
@@ -81,9 +99,15 @@ struct transform {
         int64_t requested; /* batches requested above that have not come */
         bool started;      /* a batch has been requested */
         struct uva__timer timer;  /* for rows that are kept back */
+        int64_t largest;          /* bytes of the largest input so far, as far
+                                     as known; -1: none has come */
+        struct uva__list inputs;  /* items, behind locked.inputs */
+        int64_t queued;           /* those, not counted in `locked` */
+        int64_t queued_bytes;     /* in them */
         struct uva__list results; /* of a worker: items, in order */
         int64_t taken;       /* of these, passed on, but counted in `locked` */
         int64_t taken_bytes; /* in them */
+        struct uva__list free; /* items that are not in use */
     } loop;
 
     struct uva__lock lock;
@@ -94,6 +118,7 @@ struct transform {
                                         already */
         struct uva__list free;       /* items that are not in use */
         int64_t used;                /* inputs, with the current one */
+        int64_t used_bytes;          /* in inputs, as far as known */
         int64_t ready;               /* results */
         int64_t bytes;               /* in results */
         int64_t ordinal;             /* of the next result */
@@ -147,31 +172,82 @@ static struct item *item_pop(struct uva__list *list)
     return link != NULL ? uva__container_of(link, struct item, link) : NULL;
 }
 
-/* Frees an item, but keeps its memory for the next one. */
-static void item_free(struct transform *t, struct item *item)
+/* Gives an item that is not in use: `item`, or a new one if that is NULL. In it
+ * only the metadata is filled in. */
+static struct item *item_begin(struct transform *t, struct item *item,
+                               const char *metadata)
 {
-    uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
-    transform_lock(t);
-    uva__list_push(&t->locked.free, &item->link);
-    transform_unlock(t);
+    if (item == NULL)
+        item = uva__memory_new(allocator_of(t), sizeof(*item));
+    if (item == NULL || metadata == NULL ||
+        uva__metadata_copy(allocator_of(t), metadata,
+                           &item->batch.info.metadata) != ENOMEM)
+        return item;
+    uva__memory_free(allocator_of(t), item, sizeof(*item));
+    return NULL;
 }
 
-/* Makes an item, in which only the metadata is filled in. */
-static struct item *item_new(struct transform *t, const char *metadata)
+static void item_end(struct transform *t, struct item *item)
+{
+    if (item->batch.info.metadata.block != NULL)
+        uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
+}
+
+/* Frees an item, but keeps its memory for another one. Loop thread. */
+static void item_free(struct transform *t, struct item *item)
+{
+    item_end(t, item);
+    uva__list_push(&t->loop.free, &item->link);
+}
+
+/* The same for a run: the next result needs one. */
+static void run_free_item(struct transform *t, struct item *item)
+{
+    item_end(t, item);
+    if (t->run.spare == NULL)
+        t->run.spare = item;
+    else
+        uva__list_push(&t->run.freed, &item->link);
+}
+
+/* Takes free items that the runs have left, no more than inputs may come: so
+ * the memory of items stays bounded. */
+static void items_fetch(struct transform *t)
 {
     struct item *item;
 
     transform_lock(t);
-    item = item_pop(&t->locked.free);
+    for (int64_t i = 0; i <= t->loop.requested; i++) {
+        item = item_pop(&t->locked.free);
+        if (item == NULL)
+            break;
+        uva__list_push(&t->loop.free, &item->link);
+    }
     transform_unlock(t);
+}
+
+/* Makes an item for an input. Loop thread. */
+static struct item *item_new(struct transform *t, const char *metadata)
+{
+    if (uva__list_is_empty(&t->loop.free))
+        items_fetch(t);
+    return item_begin(t, item_pop(&t->loop.free), metadata);
+}
+
+/* Makes an item for a result of a run. */
+static struct item *run_new_item(struct transform *t, const char *metadata)
+{
+    struct item *item = t->run.spare;
+
+    t->run.spare = NULL;
     if (item == NULL)
-        item = uva__memory_new(allocator_of(t), sizeof(*item));
-    if (item == NULL ||
-        uva__metadata_copy(allocator_of(t), metadata,
-                           &item->batch.info.metadata) != ENOMEM)
-        return item;
-    item_free(t, item);
-    return NULL;
+        item = item_pop(&t->run.freed);
+    if (item == NULL) {
+        transform_lock(t);
+        item = item_pop(&t->locked.free);
+        transform_unlock(t);
+    }
+    return item_begin(t, item, metadata);
 }
 
 static void items_drop(struct transform *t, struct uva__list *inputs,
@@ -220,13 +296,16 @@ static int result_push_locked(struct transform *t, struct uva__link *link,
                               struct uva__batch_info *info, int64_t bytes,
                               int64_t batches)
 {
+    const int64_t ready = t->locked.ready + batches;
+    const int64_t sum = t->locked.bytes + bytes;
+
     info->ordinal = t->locked.ordinal;
     info->bytes = bytes;
     t->locked.ordinal += batches;
-    t->locked.ready += batches;
-    t->locked.bytes += bytes;
+    t->locked.ready = ready;
+    t->locked.bytes = sum;
     uva__list_push(&t->locked.results, link);
-    return has_room_locked(t) ? 0 : EAGAIN;
+    return ready < t->window.batches && sum < t->window.bytes ? 0 : EAGAIN;
 }
 
 /* Batches of an unknown format cannot be checked. */
@@ -253,8 +332,8 @@ static void result_link(const struct transform *t, int64_t ordinal)
 }
 
 /* On the loop thread a result goes into its task at once. */
-static int result_give(struct transform *t, struct uva_batch *out,
-                       int64_t bytes)
+static inline int result_give(struct transform *t, struct uva_batch *out,
+                              int64_t bytes)
 {
     struct uva__producer *below = t->stage.source.producer;
     struct uva__task *task = uva__producer_take_task(below);
@@ -291,7 +370,7 @@ static int64_t item_divide(struct item *item, int64_t rows, int64_t bytes)
 static int result_keep(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
-    struct item *item = item_new(t, out->metadata);
+    struct item *item = run_new_item(t, out->metadata);
     int64_t ordinal = 0, batches;
     int code = ECANCELED;
 
@@ -308,7 +387,7 @@ static int result_keep(struct transform *t, struct uva_batch *out,
     transform_unlock(t);
     if (code == ECANCELED) {
         uva_array_release(&item->batch.array);
-        item_free(t, item);
+        run_free_item(t, item);
     } else {
         for (int64_t i = 0; i < batches; i++)
             result_link(t, ordinal + i);
@@ -317,15 +396,48 @@ static int result_keep(struct transform *t, struct uva_batch *out,
     return code;
 }
 
-static int result_add(struct transform *t, struct uva_batch *out, int64_t bytes)
+/* Notes what became of a result. What fails here fails the stream, also if the
+ * function of the user's ignores it: a batch is lost, and none follows it. */
+static int result_note(struct transform *t, struct uva_batch *out, int code)
 {
-    const int code = t->options.on_loop ? result_give(t, out, bytes)
-                                        : result_keep(t, out, bytes);
-
+    if (code == 0)
+        return 0;
     t->run.full = code == EAGAIN;
-    return code != ENOMEM
-               ? code
-               : uva_error_set(&t->run.error, code, "no memory for a batch");
+    if (code == EAGAIN)
+        return code;
+    if (code == ENOMEM)
+        (void)uva_error_set(&t->run.error, code, "no memory for a batch");
+    if (uva_array_is_live(&out->data))
+        uva_array_release(&out->data);
+    t->run.fault = code;
+    return code;
+}
+
+/* The uva_emit_fn of the user's functions. */
+static int transform_emit(void *emitter, struct uva_batch *out)
+{
+    struct transform *t = emitter;
+    int64_t bytes;
+    int code = t->run.fault;
+
+    if (code == 0)
+        code = result_check(t, out, &bytes);
+    if (code == 0)
+        code = t->options.on_loop ? result_give(t, out, bytes)
+                                  : result_keep(t, out, bytes);
+    return result_note(t, out, code);
+}
+
+/* The same for most batches on the loop thread. */
+static int transform_emit_on_loop(void *emitter, struct uva_batch *out)
+{
+    struct transform *t = emitter;
+    int64_t bytes;
+
+    if (t->run.fault != 0 || t->run.full || !uva_array_is_live(&out->data) ||
+        !uva__output_measure_simple(&t->output, &out->data, &bytes))
+        return transform_emit(t, out);
+    return result_note(t, out, result_give(t, out, bytes));
 }
 
 int uva__transform_fail(void *emitter, int code)
@@ -336,23 +448,16 @@ int uva__transform_fail(void *emitter, int code)
     return t->run.fault;
 }
 
-/* The uva_emit_fn of the user's functions. What fails here fails the stream,
- * also if the function ignores it: a batch is lost, and none follows it. */
-static int transform_emit(void *emitter, struct uva_batch *out)
+int uva__transform_pass(void *emitter, struct uva_batch *in)
 {
     struct transform *t = emitter;
-    int64_t bytes;
-    int code = t->run.fault;
 
-    if (code == 0)
-        code = result_check(t, out, &bytes);
-    if (code == 0)
-        code = result_add(t, out, bytes);
-    if (uva_array_is_live(&out->data))
-        uva_array_release(&out->data);
-    if (code != 0 && code != EAGAIN)
-        t->run.fault = code;
-    return code;
+    assert(in == &t->run.batch && t->run.fault == 0 && !t->run.full);
+    if (!t->sizes_hold || t->run.bytes == 0)
+        return transform_emit(t, in);
+    return result_note(t, in,
+                       t->options.on_loop ? result_give(t, in, t->run.bytes)
+                                          : result_keep(t, in, t->run.bytes));
 }
 
 int uva__transform_emit_slices(void *emitter, struct uva_batch *out,
@@ -381,28 +486,35 @@ static enum step step_peek_locked(const struct transform *t)
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
 }
 
-/* Releases the current input, which has been extracted. Gives its item, if it
- * has one, to be put into the free list. */
-static struct item *run_end_input(struct transform *t)
-{
-    struct item *item = t->run.item;
-
-    if (uva_array_is_live(&t->run.batch.data))
-        uva_array_release(&t->run.batch.data);
-    if (item != NULL)
-        uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
-    t->run.item = NULL;
-    t->run.extracted = false;
-    return item;
-}
-
-/* Between two steps. */
+/* Releases the current input, which has been extracted, if there is one. */
 static void run_drop_input(struct transform *t)
 {
-    struct item *item = run_end_input(t);
+    if (uva_array_is_live(&t->run.batch.data))
+        uva_array_release(&t->run.batch.data);
+    if (t->run.item != NULL)
+        run_free_item(t, t->run.item);
+    t->run.item = NULL;
+    t->run.extracted = false;
+}
 
-    if (item != NULL)
-        item_free(t, item);
+/* Notes what the step before has left. */
+static void leftover_note_locked(struct transform *t)
+{
+    struct leftover *left = &t->run.left;
+
+    if (!left->any)
+        return;
+    t->locked.used -= left->inputs;
+    t->locked.used_bytes -= left->bytes;
+    t->locked.flush = false;
+    t->locked.since_ns = left->since_ns;
+    t->locked.over = t->locked.over || left->over;
+    if (left->extraction != 0)
+        t->locked.extraction = left->extraction;
+    if (left->failure.code != 0)
+        t->locked.failure = left->failure;
+    *left = (struct leftover){0};
+    uva__list_append(&t->locked.free, &t->run.freed);
 }
 
 /* Decides on the next step; with STEP_NOTHING the run is over. */
@@ -412,6 +524,7 @@ static enum step step_begin(struct transform *t)
     bool stopped;
 
     transform_lock(t);
+    leftover_note_locked(t);
     step = step_peek_locked(t);
     stopped = t->locked.stopped;
     t->locked.running = step != STEP_NOTHING;
@@ -425,25 +538,26 @@ static enum step step_begin(struct transform *t)
 
 /* Makes the facts about the current input those of the batch. */
 static void run_begin_input(struct transform *t, const char *metadata,
-                            int64_t ordinal)
+                            int64_t ordinal, int64_t bytes)
 {
     struct uva_batch *batch = &t->run.batch;
 
     batch->schema = &t->output.input;
     batch->metadata = metadata;
     batch->ordinal = ordinal;
+    t->run.bytes = bytes;
 }
 
 /* Extracts the current input, once. */
 static int run_extract(struct transform *t)
 {
     struct item *item = t->run.item;
+    const struct uva__batch_info *info = &item->batch.info;
     int code;
 
     if (t->run.extracted)
         return 0;
-    run_begin_input(t, item->batch.info.metadata.block,
-                    item->batch.info.ordinal);
+    run_begin_input(t, info->metadata.block, info->ordinal, info->bytes);
     t->run.extracted = true;
     code = uva_task_extract(&item->task, &t->run.batch.data);
     if (code != 0)
@@ -451,56 +565,73 @@ static int run_extract(struct transform *t)
     return code;
 }
 
+static uint64_t call_begin(struct transform *t, enum step step)
+{
+    t->run.step = step;
+    t->run.full = false;
+    t->run.fault = 0;
+    uva__error_begin(&t->run.error);
+    return uva__span_begin(t->stage.source.rt);
+}
+
+/* Gives the code for what a function of the user's has returned. */
+static int call_end(struct transform *t, int code, int64_t ordinal,
+                    uint64_t since_ns)
+{
+    const char *name = t->ops.source.name;
+
+    uva__span_end(t->stage.source.meter, name, ordinal, since_ns);
+    if (t->run.fault != 0)
+        return t->run.fault;
+    code = uva__error_positive(code);
+    if (code == EAGAIN && !t->run.full)
+        return uva_error_set(&t->run.error, EPROTO,
+                             "%s: EAGAIN without a full window", name);
+    return code;
+}
+
+static inline int call_batch(struct transform *t)
+{
+    const uint64_t since_ns = call_begin(t, STEP_BATCH);
+    const int code = t->options.batch(t->options.ctx, &t->run.batch, t->emit, t,
+                                      &t->run.error);
+
+    return call_end(t, code, t->run.batch.ordinal, since_ns);
+}
+
 /* Calls one of the user's functions. */
 static int run_call(struct transform *t, enum step step)
 {
     const struct uva_transform *options = &t->options;
-    struct uva__meter *meter = t->stage.source.meter;
     struct uva_error *error = &t->run.error;
-    const uint64_t since_ns = uva__span_begin(t->stage.source.rt);
+    uint64_t since_ns;
     int code = 0;
 
-    t->run.step = step;
-    t->run.full = false;
-    t->run.fault = 0;
-    uva__error_begin(error);
     if (step == STEP_BATCH)
-        code = options->batch(options->ctx, &t->run.batch, transform_emit, t,
-                              error);
-    else if (step == STEP_FLUSH)
-        code = t->hold.flush(options->ctx, transform_emit, t, error);
+        return call_batch(t);
+    since_ns = call_begin(t, step);
+    if (step == STEP_FLUSH)
+        code = t->hold.flush(options->ctx, t->emit, t, error);
     else if (options->finish != NULL)
-        code = options->finish(options->ctx, transform_emit, t, error);
-    uva__span_end(meter, t->ops.source.name,
-                  step == STEP_BATCH ? t->run.batch.ordinal : -1, since_ns);
-    code = uva__error_positive(code);
-    if (t->run.fault != 0)
-        return t->run.fault;
-    if (code == EAGAIN && !t->run.full)
-        return uva_error_set(error, EPROTO, "%s: EAGAIN without a full window",
-                             t->ops.source.name);
-    return code;
+        code = options->finish(options->ctx, t->emit, t, error);
+    return call_end(t, code, -1, since_ns);
 }
 
 /* The step is over, or none follows it. `failure` (takes it) is that of the
- * user's function. */
+ * user's function; `extraction` is the code of one that failed, or 0. */
 static void step_end(struct transform *t, enum step step, bool over,
-                     struct uva__failure *failure)
+                     int extraction, const struct uva__failure *failure)
 {
-    const uint64_t since_ns =
-        t->hold.wait_ms > 0 ? t->hold.since_ns(t->options.ctx) : 0;
-    struct item *item = run_end_input(t);
-
-    transform_lock(t);
-    if (item != NULL)
-        uva__list_push(&t->locked.free, &item->link);
-    t->locked.used -= step == STEP_BATCH;
-    t->locked.flush = false;
-    t->locked.since_ns = since_ns;
-    t->locked.over = t->locked.over || over;
-    if (failure->code != 0)
-        t->locked.failure = *failure;
-    transform_unlock(t);
+    t->run.left = (struct leftover){
+        .any = true,
+        .over = over,
+        .inputs = step == STEP_BATCH,
+        .bytes = step == STEP_BATCH ? t->run.bytes : 0,
+        .since_ns = t->hold.wait_ms > 0 ? t->hold.since_ns(t->options.ctx) : 0,
+        .extraction = extraction,
+        .failure = *failure,
+    };
+    run_drop_input(t);
 }
 
 /* Whether a call that returned `code` goes on when there is room. */
@@ -517,16 +648,7 @@ static void step_result(struct transform *t, enum step step, int code)
         return;
     if (t->run.fault != 0 || (code != 0 && code != ENOENT))
         uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
-    step_end(t, step, code != 0 || step == STEP_FINISH, &failure);
-}
-
-/* The producer above reports why. */
-static void extraction_failed(struct transform *t, int code)
-{
-    transform_lock(t);
-    t->locked.extraction = code;
-    transform_unlock(t);
-    step_end(t, STEP_BATCH, true, &(struct uva__failure){0});
+    step_end(t, step, code != 0 || step == STEP_FINISH, 0, &failure);
 }
 
 /* Takes steps for as long as there are inputs, and room for results. */
@@ -537,8 +659,8 @@ static void run_steps(struct transform *t)
 
     while ((step = step_begin(t)) != STEP_NOTHING) {
         code = step == STEP_BATCH ? run_extract(t) : 0;
-        if (code != 0)
-            extraction_failed(t, code);
+        if (code != 0) /* the producer above reports why */
+            step_end(t, STEP_BATCH, true, code, &(struct uva__failure){0});
         else
             step_result(t, step, run_call(t, step));
     }
@@ -579,10 +701,17 @@ static void transform_lose(struct transform *t)
     transform_unlock(t);
 }
 
+static void transform_note_size(struct transform *t, int64_t bytes)
+{
+    if (bytes > t->loop.largest)
+        t->loop.largest = bytes;
+}
+
 /* Puts an input behind the earlier ones, for a run. */
 static void transform_queue(struct transform *t, struct ArrowAsyncTask *task,
                             const char *metadata)
 {
+    const struct uva__batch_info *info = uva__task_info(task);
     struct item *item = item_new(t, metadata);
 
     if (item == NULL) {
@@ -591,11 +720,12 @@ static void transform_queue(struct transform *t, struct ArrowAsyncTask *task,
         return;
     }
     item->task = *task;
-    item->batch.info.ordinal = uva__task_ordinal(task);
-    transform_lock(t);
-    uva__list_push(&t->locked.inputs, &item->link);
-    t->locked.used++;
-    transform_unlock(t);
+    item->batch.info.ordinal = info->ordinal;
+    item->batch.info.bytes = uva__window_size(info->bytes);
+    uva__list_push(&t->loop.inputs, &item->link);
+    t->loop.queued++;
+    t->loop.queued_bytes += item->batch.info.bytes;
+    transform_note_size(t, item->batch.info.bytes);
 }
 
 /* The function wants to be called again with what is left of the current input.
@@ -615,33 +745,44 @@ static void transform_keep_input(struct transform *t)
     t->run.batch.metadata = item->batch.info.metadata.block;
 }
 
+/* The step with an input that was not queued has ended with `code`, or goes on
+ * later. */
+static void transform_passed(struct transform *t, int code)
+{
+    t->locked.used = 1;
+    t->locked.used_bytes = t->run.bytes;
+    step_result(t, STEP_BATCH, code);
+    leftover_note_locked(t);
+    if (run_goes_on(t, code))
+        transform_keep_input(t);
+}
+
 /* Takes a step with an input that has just come, and is not queued. Nothing is
  * kept back on the loop thread, so a call that succeeds changes nothing but the
  * results. */
 static void transform_pass(struct transform *t, struct ArrowAsyncTask *task,
                            const char *metadata)
 {
+    const struct uva__batch_info *info = uva__task_info(task);
+    struct uva_batch *batch = &t->run.batch;
     int code;
 
-    run_begin_input(t, metadata, uva__task_ordinal(task));
-    code = uva__task_extract_first(task, &t->run.batch.data);
-    if (code != 0) {
-        t->run.batch.data.array.release = NULL;
-        t->locked.used = 1;
-        extraction_failed(t, code);
+    run_begin_input(t, metadata, info->ordinal, uva__window_size(info->bytes));
+    transform_note_size(t, t->run.bytes);
+    code = uva__task_extract_first(task, &batch->data);
+    if (code != 0) { /* the producer above reports why */
+        batch->data.array.release = NULL;
+        t->locked.extraction = code;
+        t->locked.over = true;
         return;
     }
     uva__meter_enter(t->stage.source.meter, true);
-    code = run_call(t, STEP_BATCH);
+    code = call_batch(t);
     uva__meter_enter(t->stage.source.meter, false);
-    if (code == 0) {
-        run_drop_input(t);
-        return;
-    }
-    t->locked.used = 1;
-    step_result(t, STEP_BATCH, code);
-    if (run_goes_on(t, code))
-        transform_keep_input(t);
+    if (code != 0)
+        transform_passed(t, code);
+    else if (uva_array_is_live(&batch->data))
+        uva_array_release(&batch->data);
 }
 
 static void transform_task(struct uva__stage *stage,
@@ -651,8 +792,8 @@ static void transform_task(struct uva__stage *stage,
 
     t->loop.requested--;
     assert(t->loop.requested >= 0);
-    if (t->options.on_loop && t->locked.used == 0 && !t->locked.over &&
-        has_room_locked(t))
+    if (t->options.on_loop && t->locked.used + t->loop.queued == 0 &&
+        !t->locked.over && has_room_locked(t))
         transform_pass(t, task, metadata);
     else
         transform_queue(t, task, metadata);
@@ -660,41 +801,10 @@ static void transform_task(struct uva__stage *stage,
 
 /* ---- the loop: as a source ---------------------------------------------- */
 
-/* Starts a run, if there is something to do and none is in progress. */
-static void transform_launch(struct transform *t)
-{
-    struct uva__rt *rt = t->stage.source.rt;
-    bool due;
-
-    transform_lock(t);
-    t->locked.ready -= t->loop.taken;
-    t->locked.bytes -= t->loop.taken_bytes;
-    t->loop.taken = t->loop.taken_bytes = 0;
-    t->locked.input_ended = t->stage.ended;
-    due = !t->locked.running && step_peek_locked(t) != STEP_NOTHING;
-    t->locked.running = t->locked.running || due;
-    transform_unlock(t);
-    if (!due)
-        return;
-    if (t->options.on_loop) {
-        uva__meter_enter(t->stage.source.meter, true);
-        run_steps(t);
-        uva__meter_enter(t->stage.source.meter, false);
-        return;
-    }
-    uva__stage_acquire(&t->stage);
-    t->job.priority = t->stage.source.producer->priority;
-    if (uva__rt_job_begin(rt))
-        uva__meter_submit(t->stage.source.meter, UVA_LANE_COMPUTE, &t->job,
-                          &t->submitted_ns);
-    else
-        UVA__UNREACHABLE("a running stage keeps the workers alive");
-}
-
 /* What the loop sees of the runs. */
 struct progress {
     int64_t used, ready;         /* inputs; results */
-    int64_t bytes;               /* in results */
+    int64_t bytes;               /* in both, as far as known */
     bool room;                   /* for results */
     bool running;                /* a run is in progress, or queued */
     bool over;                   /* no run follows */
@@ -704,15 +814,12 @@ struct progress {
 };
 
 /* Takes over the results of a worker, so that none needs the lock. */
-static struct progress transform_look(struct transform *t)
+static void progress_look_locked(struct transform *t, struct progress *now)
 {
-    struct progress now;
-
-    transform_lock(t);
-    now = (struct progress){
+    *now = (struct progress){
         .used = t->locked.used,
         .ready = t->locked.ready,
-        .bytes = t->locked.bytes,
+        .bytes = t->locked.used_bytes + t->locked.bytes,
         .room = has_room_locked(t),
         .running = t->locked.running,
         .over = t->locked.over,
@@ -723,8 +830,58 @@ static struct progress transform_look(struct transform *t)
     t->locked.failure = (struct uva__failure){0};
     if (!t->options.on_loop)
         uva__list_append(&t->loop.results, &t->locked.results);
+}
+
+/* Hands over what the loop has collected: new inputs, free items, and what it
+ * has passed on. */
+static void transform_hand_over_locked(struct transform *t)
+{
+    t->locked.ready -= t->loop.taken;
+    t->locked.bytes -= t->loop.taken_bytes;
+    t->loop.taken = t->loop.taken_bytes = 0;
+    t->locked.used += t->loop.queued;
+    t->locked.used_bytes += t->loop.queued_bytes;
+    t->loop.queued = t->loop.queued_bytes = 0;
+    t->locked.input_ended = t->stage.ended;
+    uva__list_append(&t->locked.inputs, &t->loop.inputs);
+    uva__list_append(&t->locked.free, &t->loop.free);
+}
+
+static void transform_submit(struct transform *t)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+
+    uva__stage_acquire(&t->stage);
+    t->job.priority = t->stage.source.producer->priority;
+    if (uva__rt_job_begin(rt))
+        uva__meter_submit(t->stage.source.meter, UVA_LANE_COMPUTE, &t->job,
+                          &t->submitted_ns);
+    else
+        UVA__UNREACHABLE("a running stage keeps the workers alive");
+}
+
+/* Starts a run, if there is something to do and none is in progress. */
+static void transform_advance(struct transform *t, struct progress *now)
+{
+    bool due;
+
+    transform_lock(t);
+    transform_hand_over_locked(t);
+    due = !t->locked.running && step_peek_locked(t) != STEP_NOTHING;
+    t->locked.running = t->locked.running || due;
+    if (!due || !t->options.on_loop)
+        progress_look_locked(t, now);
     transform_unlock(t);
-    return now;
+    if (!due)
+        return;
+    if (!t->options.on_loop) {
+        transform_submit(t);
+        return;
+    }
+    uva__meter_enter(t->stage.source.meter, true);
+    run_steps(t);
+    uva__meter_enter(t->stage.source.meter, false);
+    progress_look_locked(t, now); /* there is no other thread */
 }
 
 /* The end, or a failure, follows the results at hand. */
@@ -746,14 +903,32 @@ static void transform_conclude(struct transform *t, struct progress *now)
         source->ended = now->over;
 }
 
+/* How many of `room` more inputs fit into the window by their size, which the
+ * first one shows. While no input waits one may come, beside the results. */
+static int64_t transform_fit(const struct transform *t, int64_t room,
+                             const struct progress *now)
+{
+    const bool alone = now->used + t->loop.requested == 0;
+    int64_t fits;
+
+    if (t->loop.largest < 0)
+        return alone;
+    fits = uva__window_fit(&t->window, room, now->bytes, t->loop.requested,
+                           t->loop.largest);
+    return fits == 0 ? alone : fits;
+}
+
 static void transform_request(struct transform *t, int64_t demand,
                               const struct progress *now)
 {
     const int64_t used = now->used + now->ready + t->loop.requested;
-    const int64_t n = uva__window_room(&t->window, demand, used);
+    int64_t n = uva__window_room(&t->window, demand, used);
 
     t->loop.started = t->loop.started || demand > 0;
     if (!t->loop.started || !now->room || n == 0)
+        return;
+    n = transform_fit(t, n, now);
+    if (n == 0)
         return;
     t->loop.requested += n;
     uva__stage_request(&t->stage, n);
@@ -801,8 +976,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
                              t->options.ctx) &&
         t->stage.failure.code == 0)
         return;
-    transform_launch(t);
-    now = transform_look(t);
+    transform_advance(t, &now);
     uva__source_hold(source, now.used + now.ready, now.bytes);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
@@ -850,8 +1024,9 @@ static void result_fill(struct transform *t, struct item *item,
 }
 
 /* A result of a worker goes into a task when the producer below takes it. */
-static struct uva__task *transform_take_kept(struct transform *t)
+static struct uva__task *transform_take(struct uva__source *source)
 {
+    struct transform *t = transform_at(source);
     struct uva__producer *below = t->stage.source.producer;
     struct uva__task *task = uva__producer_take_task(below);
     struct item *item =
@@ -867,22 +1042,19 @@ static struct uva__task *transform_take_kept(struct transform *t)
     }
     t->loop.taken++;
     t->loop.taken_bytes += task->info.bytes;
+    source->ready--;
     return task;
 }
 
-static struct uva__task *transform_take(struct uva__source *source)
+/* One of the loop thread has its task already. */
+static struct uva__task *transform_take_given(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
-    struct uva__task *task;
+    struct uva__task *task = task_pop(&t->locked.results);
 
-    if (t->options.on_loop) {
-        task = task_pop(&t->locked.results);
-        t->locked.ready--;
-        t->locked.bytes -= task->info.bytes;
-    } else {
-        task = transform_take_kept(t);
-    }
-    source->ready -= task != NULL;
+    t->locked.ready--;
+    t->locked.bytes -= task->info.bytes;
+    source->ready--;
     return task;
 }
 
@@ -916,6 +1088,7 @@ static void transform_stop(struct uva__source *source)
     results = t->locked.results;
     t->locked.inputs = t->locked.results = (struct uva__list){0};
     transform_unlock(t);
+    uva__list_append(&inputs, &t->loop.inputs);
     if (t->options.on_loop)
         tasks_drop(t, &results);
     uva__list_append(&t->loop.results, &results);
@@ -944,9 +1117,12 @@ static void transform_free(struct uva__stage *stage,
     struct transform *t = transform_of(stage);
     struct item *item;
 
-    assert(t->run.item == NULL);
+    assert(t->run.item == NULL && !t->run.left.any);
+    uva__list_append(&t->locked.free, &t->loop.free);
+    uva__list_append(&t->locked.free, &t->run.freed);
     while ((item = item_pop(&t->locked.free)) != NULL)
         uva__memory_free(allocator, item, sizeof(*item));
+    uva__memory_free(allocator, t->run.spare, sizeof(*item));
     if (t->options.free_ctx != NULL)
         t->options.free_ctx(t->options.ctx);
     uva__failure_fini(&t->locked.failure, allocator);
@@ -990,9 +1166,14 @@ static struct uva__source *transform_make(struct uva__producer *above,
     t->options = *setup->options;
     t->ops = transform_ops;
     t->ops.source.name = setup->name;
+    t->emit = t->options.on_loop ? transform_emit_on_loop : transform_emit;
+    if (t->options.on_loop)
+        t->ops.source.take = transform_take_given;
+    t->sizes_hold = above->source->sized && !above->lazy;
     if (setup->hold != NULL)
         t->hold = *setup->hold;
     t->loop.timer.fire = transform_expire;
+    t->loop.largest = -1;
     t->job.run = transform_job;
     *setup->taken = true;
     uva__stage_init(&t->stage, &t->ops, &transform_wakeup_ops, above);

@@ -29,6 +29,11 @@ int uva__transform_add(struct uva_stream *stream, const char *name,
  * positive code, to be returned. Thread: that of the call. */
 int uva__transform_fail(void *emitter, int code);
 
+/* As uva_emit_fn, for the batch that the call has got, and has not changed: if
+ * its source has measured it, that is not done again. Thread: that of the call.
+ */
+int uva__transform_pass(void *emitter, struct uva_batch *in);
+
 /* As uva_emit_fn, for a shared array with rows: it is passed on in slices of
  * `rows` each, but for the last one. A slice is made when it is
  * passed on, on the loop thread: the runs need no wake-up for each of them.

@@ -232,6 +232,65 @@ START_TEST(a_window_is_filled_by_bytes_too)
 }
 END_TEST
 
+static bool is_inside(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&did.inside);
+}
+
+/* Passes batches on; waits in the first call. */
+static int held_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                      void *emitter, struct uva_error *error)
+{
+    int code;
+
+    (void)ctx;
+    (void)error;
+    atomic_store(&did.inside, true);
+    while (!atomic_load(&did.passed))
+        (void)sched_yield();
+    code = emit(emitter, in);
+    return code == EAGAIN ? 0 : code;
+}
+
+static struct uva_stage_stats stats_of(const struct uva_stream *stream)
+{
+    struct uva_stage_stats stages[2];
+    size_t count = 2;
+
+    ck_assert_int_eq(uva_stream_get_stats(stream, stages, &count), 0);
+    ck_assert_str_eq(stages[1].name, "transform");
+    return stages[1];
+}
+
+/* Of batches of 30 bytes, which are known beforehand, no more come than fit
+ * into 100 bytes, with the one that the worker holds. One comes that is larger
+ * than the window. */
+START_TEST(inputs_that_wait_fill_a_window_by_their_bytes)
+{
+    static const int lengths[][9] = {{30, 30, 30, 30, 30, 30, 30, 30, -1},
+                                     {300, 30, 30, 30, 30, 30, 30, 30, -1}};
+    struct uva_stream *stream = stream_of(lengths[_i]);
+    struct uva_stage_stats stats;
+
+    options.batch = held_batch;
+    options.window.bytes = 100;
+    ck_assert_int_eq(uva_stream_transform(stream, &options), 0);
+    recording_start(&consumer, stream);
+    while (!is_inside(NULL))
+        (void)uv_run(&loop.uv, UV_RUN_NOWAIT);
+    loop_settle(&loop);
+    stats = stats_of(stream);
+    ck_assert_int_eq(stats.queued_max, _i == 0 ? 3 : 1);
+    ck_assert_int_eq(stats.queued_bytes_max, _i == 0 ? 90 : 300);
+    atomic_store(&did.passed, true);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_eq(consumer.batches, 8);
+    uva_stream_release(stream);
+}
+END_TEST
+
 /* ---- what it must not do ------------------------------------------------ */
 
 START_TEST(an_emit_into_a_full_window_is_an_error)
@@ -305,12 +364,6 @@ START_TEST(finish_may_fail)
     failed_with(ERANGE, "no finish", "schema 30 31 32 20 21 10 990 failed");
 }
 END_TEST
-
-static bool is_inside(void *ctx)
-{
-    (void)ctx;
-    return atomic_load(&did.inside);
-}
 
 /* The function waits on its worker while the stream is cancelled. */
 START_TEST(a_cancel_does_not_wait_for_the_function)
@@ -563,6 +616,8 @@ int main(void)
         finish_may_fail, a_map_above_may_fail,
         results_that_are_not_wanted_are_released,
         ten_stages_move_one_batch_for_a_demand_of_one, NULL);
+    suite_add_loops(tests, 0, 2, inputs_that_wait_fill_a_window_by_their_bytes,
+                    NULL);
     suite_add_loops(tests, 0, 2 * PLACES,
                     errors_of_the_source_follow_what_was_emitted, NULL);
     suite_add_loops(tests, 0, 3 * PLACES,
