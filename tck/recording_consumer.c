@@ -311,7 +311,8 @@ static int recording_consumer_get_task(struct uva__recording_consumer *consumer,
         uva__expected_data_fill(task, sizeof(*task));
     if (manner->cancel_at == ordinal + 1)
         recording_consumer_stop(consumer);
-    recording_consumer_count_request(consumer, manner->each);
+    if (ordinal < UVA__RECORDING_CONSUMER_TASKS / 2)
+        recording_consumer_count_request(consumer, manner->each);
     return 0;
 }
 

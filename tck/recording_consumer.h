@@ -35,7 +35,9 @@ struct uva__recording_consumer;
  * refuses. */
 struct uva__recording_consumer_manner {
     int64_t first;          /* requested in on_schema */
-    int64_t each;           /* requested in each on_next_task */
+    int64_t each;           /* requested in each on_next_task, while half of the
+                               room for tasks is left: an endless producer may
+                               be faster than the cancel that comes */
     bool request_by_thread; /* requests and cancels on another thread */
     enum uva__recording_consumer_take take;
     int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: none */
