@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Variables of the environment with any content: a runtime opens as well with
- * them, and a driver is found or refused with a text. Also the file that a
- * variable leads to: a manifest of any bytes.
+ * them, a library of a device and a driver are found or refused with a text,
+ * and the limits of the suite for implementations are numbers or refused. Also
+ * the file that a variable leads to: a manifest of any bytes.
  *
  * Input: which variables there are, and what they hold; the name of a driver;
  * and the rest is the manifest. No trace is written, as its path leads nowhere,
- * and no name of a driver has a slash. */
+ * and no name of a driver or library has a slash. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,9 +17,11 @@
 #include "adbc/find.h"
 #include "fuzz/fuzz_input.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/device.h"
 #include "uvarrow/runtime.h"
+#include "uvarrow/tck.h"
 
-enum { MOST = 40 };
+enum { MOST = 40, TCK_MOST = 600000 };
 
 static const char *const names[] = {"UVA_LOG",         "UVA_CHECK",
                                     "UVA_TRACE",       "ADBC_DRIVER_PATH",
@@ -27,6 +31,22 @@ static const char *const values[] = {"",      "1",    "0", "debug",
                                      "error", "::/",  ".", "none"};
 
 enum { NAMES = sizeof(names) / sizeof(*names) };
+
+/* The libraries of devices: none of a vendor is opened, as each variable is
+ * set. */
+static const char *const libraries[] = {"UVA_CUDA_LIBRARY", "UVA_HIP_LIBRARY",
+                                        "UVA_OPENCL_LIBRARY",
+                                        "UVA_ONEAPI_LIBRARY"};
+static const ArrowDeviceType types[] = {
+    ARROW_DEVICE_CUDA,   ARROW_DEVICE_CUDA_HOST, ARROW_DEVICE_ROCM,
+    ARROW_DEVICE_OPENCL, ARROW_DEVICE_ONEAPI,    ARROW_DEVICE_VULKAN};
+static const char *const files[] = {"no-such-library", "libc.so.6", "."};
+
+/* What the suite reads as numbers. */
+static const char *const limits[] = {"UVA_TCK_WAIT_MS", "UVA_TCK_QUIET_MS"};
+static const char *const numbers[] = {
+    "1",  "600000", "600001", "0",  "-1", "99999999999999999999",
+    "+7", " 8",     "9 ",     "1e", "",   "0x10"};
 
 /* ---- the input ---------------------------------------------------------- */
 
@@ -61,6 +81,77 @@ static void variable_set(const char *name, struct fuzz_input *in)
     FUZZ_RULE(setenv(name, path, 1) == 0);
 }
 
+/* ---- devices ------------------------------------------------------------ */
+
+/* An empty variable is as none, so that none is empty. */
+static void library_set(const char *name, struct fuzz_input *in)
+{
+    const int kind = fuzz_byte(in);
+    char text[MOST];
+
+    bytes_read(in, text, '_');
+    if (kind % 4 < 3)
+        FUZZ_RULE(setenv(name, files[kind % 4], 1) == 0);
+    else
+        FUZZ_RULE(setenv(name, text[0] != '\0' ? text : "_", 1) == 0);
+}
+
+static void device_play(struct uva_runtime *runtime, int type)
+{
+    struct uva_device_info info;
+
+    FUZZ_RULE(uva_device_get_info(runtime, types[type], &info) == 0);
+    FUZZ_RULE(info.device_type == types[type] && info.name != NULL);
+    FUZZ_RULE(memchr(info.library, '\0', sizeof(info.library)) != NULL);
+    FUZZ_RULE(info.available == (types[type] == ARROW_DEVICE_VULKAN));
+    FUZZ_RULE(info.available || info.library[0] != '\0');
+    fuzz_trace("device", info.library, type);
+}
+
+/* ---- the suite ---------------------------------------------------------- */
+
+/* Whether it is what strtol() reads to the end, and within the limits. */
+static bool is_number(const char *text)
+{
+    int64_t number = 0;
+
+    while (isspace((unsigned char)*text))
+        text++;
+    text += *text == '+';
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (!isdigit((unsigned char)*text))
+            return false;
+        number = number > TCK_MOST ? number : number * 10 + (*text - '0');
+    }
+    return number >= 1 && number <= TCK_MOST;
+}
+
+/* The negative number of jobs is refused if nothing is before. */
+static void suite_play(struct fuzz_input *in)
+{
+    const struct uva_tck options = {.file = "/dev/null", .jobs = -1};
+    struct uva_error error = {0};
+    struct uva_tck_tally tally;
+    char text[MOST];
+    bool is_good = true;
+
+    for (size_t i = 0; i < 2; i++) {
+        const int kind = fuzz_byte(in);
+
+        bytes_read(in, text, '_');
+        if (kind % 4 != 0)
+            (void)snprintf(text, sizeof(text), "%s", numbers[kind / 4 % 12]);
+        FUZZ_RULE(setenv(limits[i], text, 1) == 0);
+        is_good = is_good && is_number(text);
+    }
+    FUZZ_RULE(uva_tck_run(&options, &tally, &error) == EINVAL);
+    fuzz_trace("suite", error.message, is_good);
+    FUZZ_RULE((strcmp(error.message, "a time or count is negative") == 0) ==
+              is_good);
+}
+
 /* ---- runtimes ----------------------------------------------------------- */
 
 static void log_nowhere(void *ctx, const struct uva_log_record *record)
@@ -71,7 +162,7 @@ static void log_nowhere(void *ctx, const struct uva_log_record *record)
 
 /* Without a log of its own the environment names one, which is standard error:
  * then there is no trace that could not be written. */
-static void runtime_play(bool logs)
+static void runtime_play(bool logs, int type)
 {
     const struct uva_runtime_options options = {
         .no_thread = true, .log = {.write = logs ? log_nowhere : NULL}};
@@ -80,6 +171,8 @@ static void runtime_play(bool logs)
     if (!logs)
         FUZZ_RULE(unsetenv("UVA_TRACE") == 0);
     FUZZ_RULE(uva_runtime_open(NULL, &options, &runtime, NULL) == 0);
+    if (type >= 0)
+        device_play(runtime, type);
     FUZZ_RULE(uva_runtime_close(runtime, 0, NULL, NULL) == 0);
     while (uva_runtime_turn(runtime))
         ;
@@ -132,10 +225,15 @@ static void manifest_play(const struct fuzz_input *in)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_input in = {data, size};
+    int kind;
 
     for (int i = 0; i < NAMES; i++)
         variable_set(names[i], &in);
-    runtime_play(fuzz_below(&in, 2) != 0);
+    kind = fuzz_byte(&in); /* a device costs a thread: not each time */
+    for (int i = 0; i < 4; i++)
+        library_set(libraries[i], &in);
+    runtime_play(kind % 2 != 0, kind % 16 < 12 ? kind / 2 % 8 - 2 : -1);
+    suite_play(&in);
     driver_play(&in);
     manifest_play(&in);
     return 0;
