@@ -21,6 +21,10 @@ uva_limit(model/test_written_off 180
     "explores half a million schedules of a lane, and its planted faults")
 uva_limit(interop/conformance 180
     "runs the whole suite twice, and most cases of Arrow C++ end by waiting")
+uva_limit(interop/stream_duckdb 180
+    "starts Python and imports DuckDB once for each case")
+uva_limit(interop/stream_postgresql 180
+    "makes a database and starts its server before the cases")
 uva_limit(scripts/tck_mutants 180
     "runs the suite once for each mutant, on both cores")
 uva_limit(scripts/install 240
