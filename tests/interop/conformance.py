@@ -44,7 +44,8 @@ TUNABLES = "glibc.malloc.perturb=165:glibc.malloc.tcache_count=0"
 LINES = 16  # lines of a transcript
 SKIP = 77   # the exit status of a test that was not played
 AGAIN = 6   # how often a clause that differs from the report is run again
-ALONE = {"UVA_TCK_JOBS": "1", "UVA_TCK_WAIT_MS": "5000"}
+WAIT = "UVA_TCK_WAIT_MS"
+LONG = 5000  # what is waited at least when a clause is run again, alone
 
 GROUPS = {
     "AB": "Layout and ABI", "DA": "Device arrays", "EV": "Events",
@@ -195,8 +196,10 @@ def parts_of(subject):
 def run(tool, subject, clause=None, more=None):
     """Returns the <testcase>s of one run of the suite, or of one clause alone.
     `more` is added to the environment."""
-    env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **ALONE if clause else {},
-               **more or {})
+    env = dict(os.environ, GLIBC_TUNABLES=TUNABLES, **more or {})
+    if clause:
+        env["UVA_TCK_JOBS"] = "1"
+        env[WAIT] = str(max(int(env.get(WAIT, LONG)), LONG))
     subject, role, own = parts_of(subject)
     if own and clause not in (own, None):
         return []
@@ -620,22 +623,27 @@ def stream_table():
             for number, title in enumerate(table[0]) if number > 1}
 
 
+def stream_differing(column, there):
+    """Yields (clause, cell in the report, cell today) for each difference."""
+    clauses = {clause for clause, _ in played_clauses([column])} | set(there)
+    for clause in sorted(clauses):
+        was, now = there.get(clause, "no row"), column.cell(clause)
+        if was != now:
+            yield clause, was, now
+
+
 def stream_agrees(column):
-    """Reports each cell of a peer that is not as in the report, not even when
-    its clause is played again."""
+    """Reports each cell of a peer that is not as in the report, and plays its
+    clause again. Returns whether all of them are then."""
     there = stream_table().get(column.title)
     if there is None:
         print(f"{column.title} is not in the report")
         return False
-    clauses = {clause for clause, _ in played_clauses([column])} | set(there)
-    wrong = [clause for clause in sorted(clauses)
-             if column.cell(clause) != there.get(clause, "no row")]
-    for clause in wrong:
-        print(f"{clause}, {column.title}: is '{column.cell(clause)}', not "
-              f"'{there.get(clause, 'no row')}'")
+    for clause, was, now in list(stream_differing(column, there)):
+        print(f"{clause}, {column.title}: is '{now}', not '{was}'")
         tell(of_clause(column.cases, clause))
         column.play(clause)
-    return all(column.cell(clause) == there.get(clause) for clause in wrong)
+    return not list(stream_differing(column, there))
 
 
 def check(args, ours, arrow):

@@ -31,10 +31,12 @@ static const char PYARROW[] =
     "import duckdb\n";
 
 /* Runs a query in batches of so many rows. */
-static const char QUERY[] = "target = %" PRIuPTR "\n"
-                            "connection = duckdb.connect()\n"
-                            "connection.execute('SET threads = 1')\n"
-                            "connection.sql(\"%s\").to_arrow_reader(%d)\n";
+static const char QUERY[] =
+    "target = %" PRIuPTR "\n"
+    "connection = duckdb.connect()\n"
+    "connection.execute('SET threads = 1')\n"
+    "connection.execute('SET enable_progress_bar = false')\n"
+    "connection.sql(\"%s\").to_arrow_reader(%d)\n";
 
 /* Functions of Python's library. */
 static int (*is_initialized)(void);
