@@ -44,7 +44,9 @@ file(GLOB uva_cuda_headers
     "${UVA_VENV}/lib/python3*/site-packages/nvidia/cu*/include")
 uva_vendor(CUDA cuda.h nvidia-cuda-dev /usr/local/cuda/include
     ${uva_cuda_headers})
-uva_vendor(HIP hip/hip_runtime_api.h libamdhip64-dev /opt/rocm/include)
+# scripts/bootstrap unpacks HIP's
+uva_vendor(HIP hip/hip_runtime_api.h libamdhip64-dev /opt/rocm/include
+    "${UVA_VENV}/hip")
 uva_vendor(OPENCL CL/cl.h opencl-headers)
 uva_vendor(VULKAN vulkan/vulkan.h libvulkan-dev)
 
