@@ -15,7 +15,7 @@
 
 #define BATCH_MARK INT64_C(0x6372617465)
 
-enum { ROWS = 3, COLUMNS = 2, LONGEST = 80 };
+enum { ROWS = BATCHES_ROWS, COLUMNS = 2, LONGEST = 80 };
 
 static bool is_large; /* the offsets of texts have 64 bits */
 

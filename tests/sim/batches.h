@@ -9,6 +9,9 @@
 
 #include "uvarrow/arrow_abi.h"
 
+/* Rows of each batch. */
+enum { BATCHES_ROWS = 3 };
+
 /* Begins a schedule, in which texts are `large`: with offsets of 64 bits. */
 void batches_begin(bool large);
 

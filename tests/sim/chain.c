@@ -286,6 +286,21 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
         (void)uva_stream_merge(stream, others, count, &options);
 }
 
+/* Splits each batch into rows, and joins these to batches again: rows are kept
+ * for longer than any schedule takes, or for ever. */
+static void add_split_and_join(struct uva_stream *stream,
+                               struct expectation *expectation)
+{
+    const int64_t wait_ms = peers_chance(1, 2) ? INT64_C(1000000000) : 0;
+
+    expectation_note("chain %d: split and joined, wait %lld",
+                     expectation->number, (long long)wait_ms);
+    expectation->joined = true;
+    (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 1});
+    (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = BATCHES_ROWS,
+                                                           .wait_ms = wait_ms});
+}
+
 static void add_throttle(struct uva_stream *stream,
                          struct expectation *expectation)
 {
@@ -414,7 +429,7 @@ static void add_own_stage(struct uva_runtime *runtime,
                           struct uva_stream *stream,
                           struct expectation *expectation)
 {
-    switch (sim_choose(9)) {
+    switch (sim_choose(10)) {
     case 0:
         add_transform(stream, expectation);
         break;
@@ -436,6 +451,10 @@ static void add_own_stage(struct uva_runtime *runtime,
         break;
     case 6:
         add_inspector(stream, expectation);
+        break;
+    case 7:
+        if (!expectation->on_device) /* only data of the CPU is joined */
+            add_split_and_join(stream, expectation);
         break;
     default:
         add_map(stream, expectation);

@@ -158,6 +158,7 @@ void device_add_stage(struct uva_stream *stream,
 void device_add_fresh(struct expectation *expectation)
 {
     expectation->wait = WAIT_NOT;
+    expectation->joined = false;
 }
 
 /* ---- replacements of library functions ---------------------------------- */
@@ -190,20 +191,12 @@ void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread)
 
 /* ---- checks on arrival -------------------------------------------------- */
 
-void device_see(const struct expectation *expectation,
-                const struct ArrowDeviceArray *batch)
+/* The batch is as it was made, so that its event is known. */
+static void event_see(const struct expectation *expectation,
+                      const struct ArrowDeviceArray *batch, bool done)
 {
-    const bool done =
-        expectation->wait == WAIT_READY || expectation->wait == WAIT_COPIED;
-    const void *event;
+    const void *event = batches_event(&batch->array);
 
-    if (batch->device_type != device_type(expectation))
-        sim_fail("a batch of device type %d arrives", (int)batch->device_type);
-    if (done && batch->sync_event != NULL)
-        sim_fail("a batch that was waited for arrives with an event");
-    if (expectation->wait == WAIT_COPIED)
-        return;
-    event = batches_event(&batch->array);
     if (!done && batch->sync_event != event)
         sim_fail("a batch arrives without its event");
     if (done && event != NULL && device_event_state(event) != 0)
@@ -211,6 +204,22 @@ void device_see(const struct expectation *expectation,
     if (expectation->wait == WAIT_STREAM && event != NULL &&
         !device_event_is_chained(event))
         sim_fail("a batch arrives that no stream waits for");
+}
+
+void device_see(const struct expectation *expectation,
+                const struct ArrowDeviceArray *batch)
+{
+    const bool done =
+        expectation->wait == WAIT_READY || expectation->wait == WAIT_COPIED;
+
+    if (batch->device_type != device_type(expectation))
+        sim_fail("a batch of device type %d arrives", (int)batch->device_type);
+    if (done && batch->sync_event != NULL)
+        sim_fail("a batch that was waited for arrives with an event");
+    if (expectation->joined && batch->sync_event != NULL)
+        sim_fail("a joined batch arrives with an event");
+    if (expectation->wait != WAIT_COPIED && !expectation->joined)
+        event_see(expectation, batch, done);
 }
 
 bool device_may_end(const struct expectation *expectation, int code)
