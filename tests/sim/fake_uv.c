@@ -49,6 +49,11 @@ bool fake_uv_ticks(void)
     return clock_tick_ns > 0;
 }
 
+bool fake_uv_moves_time(void)
+{
+    return fake_uv_ticks() && clock_ns > AHEAD_NS;
+}
+
 /* Never behind the engine's clock, but possibly ahead of it. */
 uint64_t fake_uv_hrtime(void)
 {

@@ -10,8 +10,11 @@
  * `tick_ns`, as if work took time. */
 void fake_uv_begin(uint64_t tick_ns);
 
-/* Returns whether the clock advances. */
+/* Returns whether the clock advances; whether it has advanced so far that it
+ * moves the engine's clock, which otherwise only stands still or goes on to a
+ * timer. */
 bool fake_uv_ticks(void);
+bool fake_uv_moves_time(void);
 
 /* Returns the nanoseconds of the fine clock. */
 uint64_t fake_uv_hrtime(void);
