@@ -29,6 +29,8 @@ struct uva__concat {
     size_t size;                    /* of this block: behind it the nodes */
     size_t nodes;                   /* structs of a result, with its root */
     size_t pointers;                /* in all the vectors of a result */
+    size_t columns;                 /* of a batch that can be noted; or 0 */
+    int64_t row_bytes;              /* of such a batch */
     struct concat_block *block;     /* owns: the result, from begin to finish */
     struct ArrowArray *next_array;  /* the next free struct of that */
     const void **next_pointer;      /* the next free pointer */
@@ -265,6 +267,91 @@ void uva__concat_finish(struct uva__concat *concat, struct ArrowArray *out)
     concat->block = NULL;
 }
 
+/* ---- batches that were noted -------------------------------------------- */
+
+size_t uva__concat_columns(const struct uva__concat *concat)
+{
+    return concat->columns;
+}
+
+static bool may_have_nulls(const struct ArrowArray *array)
+{
+    return array->null_count != 0 && array->buffers[0] != NULL;
+}
+
+bool uva__concat_note(const struct uva__concat *concat,
+                      const struct ArrowArray *batch,
+                      struct uva__concat_part *part)
+{
+    const struct uva__concat_node *node = concat->node[0].children;
+    struct ArrowArray *const *const children = batch->children;
+    const char **const values = part->values;
+    const int64_t at = batch->offset, rows = batch->length;
+
+    if (concat->columns == 0 || may_have_nulls(batch) || rows > INT32_MAX)
+        return false;
+    for (size_t i = 0; i < concat->columns; i++, node++) {
+        const struct ArrowArray *const column = children[i];
+
+        if (may_have_nulls(column) || column->length - at < rows)
+            return false;
+        values[i] = (const char *)column->buffers[1] +
+                    (column->offset + at) * node->width;
+    }
+    part->from = 0;
+    part->rows = rows;
+    return true;
+}
+
+bool uva__concat_holds(const struct uva__concat *concat, int64_t rows,
+                       int64_t max_bytes)
+{
+    const int64_t most = PTRDIFF_MAX / 64 / concat->row_bytes;
+
+    return rows <= most &&
+           (max_bytes == 0 || rows * concat->row_bytes <= max_bytes);
+}
+
+/* Copies column `i` of the first rows of the parts. */
+static void join_column(const struct uva__concat *concat, size_t i,
+                        const struct uva__list *parts, int64_t rows)
+{
+    const int64_t width = concat->node[i + 1].width;
+    char *to = (char *)(uintptr_t)concat->node[i + 1].array->buffers[1];
+    struct uva__link *link;
+
+    for (link = parts->head; rows > 0; link = link->next) {
+        const struct uva__concat_part *const part =
+            uva__container_of(link, struct uva__concat_part, link);
+        const int64_t count = part->rows < rows ? part->rows : rows;
+        const char *const from = part->values[i] + part->from * width;
+
+        rows -= count;
+        memcpy(to, from, (size_t)(count * width));
+        to += count * width;
+    }
+}
+
+int uva__concat_join(struct uva__concat *concat, const struct uva__list *parts,
+                     int64_t rows, struct ArrowArray *out)
+{
+    int code;
+
+    uva__concat_reset(concat);
+    for (size_t i = 0; i < concat->nodes; i++)
+        concat->node[i].items = rows;
+    code = uva__concat_begin(concat);
+    if (code == 0) {
+        for (size_t i = 0; i < concat->columns; i++)
+            join_column(concat, i, parts, rows);
+        for (size_t i = 0; i < concat->nodes; i++)
+            concat->node[i].filled = rows;
+        uva__concat_finish(concat, out);
+    }
+    uva__concat_reset(concat);
+    return code;
+}
+
 /* ---- making one --------------------------------------------------------- */
 
 /* Counts the nodes of a schema. */
@@ -306,6 +393,24 @@ static int tree_init(struct uva__concat *concat, struct uva__concat_node *node,
     return code == 0 ? uva__concat_node_complete(node) : code;
 }
 
+/* Notes what batches have in common of which all columns are plain. */
+static void read_columns(struct uva__concat *concat)
+{
+    const struct uva__concat_node *const root = concat->node;
+    int64_t sum = 0;
+
+    if (!uva__concat_node_is_batch(root) ||
+        concat->nodes != (size_t)root->n_children + 1)
+        return;
+    for (int64_t i = 0; i < root->n_children; i++) {
+        if (!uva__concat_node_is_plain(&root->children[i]))
+            return;
+        sum += root->children[i].width;
+    }
+    concat->columns = (size_t)root->n_children;
+    concat->row_bytes = sum;
+}
+
 int uva__concat_new(const struct uva_allocator *allocator,
                     const struct ArrowSchema *schema, struct uva__concat **out)
 {
@@ -325,10 +430,12 @@ int uva__concat_new(const struct uva_allocator *allocator,
     concat->nodes = nodes;
     next = concat->node + 1;
     code = tree_init(concat, concat->node, schema, &next);
-    if (code == 0)
+    if (code == 0) {
+        read_columns(concat);
         *out = concat;
-    else
+    } else {
         uva__concat_free(concat);
+    }
     return code;
 }
 

@@ -11,14 +11,31 @@
  *     for each pass: (uva__concat_fill(concat, pass, array, from, count))*
  *                                                         the same rows
  *     uva__concat_finish(concat, &out);
+ *
+ * Most batches are columns of numbers without nulls. What has to be known of
+ * such a one is noted when it comes; the join is then one copy after the other,
+ * and no array is looked at again:
+ *
+ *     (uva__concat_note(concat, batch, &part))*
+ *     uva__concat_join(concat, parts, rows, &out);
  */
 #ifndef UVA_ARROW_CONCAT_H
 #define UVA_ARROW_CONCAT_H
 
+#include "base/list.h"
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
 struct uva__concat;
+
+/* What was noted of a batch. */
+struct uva__concat_part {
+    struct uva__link link;
+    const char **values; /* borrows: room for a pointer to the first item of
+                            each column */
+    int64_t from;        /* the first row that is not joined so far */
+    int64_t rows;        /* from there on */
+};
 
 /* Makes one for arrays of `schema`, which must stay valid. `allocator` is
  * copied and must stay usable until every result is released. 0 with `out`;
@@ -59,6 +76,28 @@ int64_t uva__concat_passes(const struct uva__concat *concat);
 void uva__concat_fill(struct uva__concat *concat, int64_t pass,
                       const struct ArrowArray *array, int64_t from,
                       int64_t count);
+
+/* How many columns parts have; 0: batches of the schema cannot be noted, as a
+ * column is no row of numbers. */
+size_t uva__concat_columns(const struct uva__concat *concat);
+
+/* Notes a batch (borrows, until it is joined) that fits the schema, with all
+ * its rows, if there are columns. False if it may have nulls: it has to be
+ * measured, as all others that are joined to it. */
+bool uva__concat_note(const struct uva__concat *concat,
+                      const struct ArrowArray *batch,
+                      struct uva__concat_part *part);
+
+/* Whether so many rows of batches that were noted can be joined, and need at
+ * most `max_bytes`; 0: no matter how many. */
+bool uva__concat_holds(const struct uva__concat *concat, int64_t rows,
+                       int64_t max_bytes);
+
+/* Joins the first rows of the `parts`, which have as many, and hold together.
+ * 0 with `out`; ENOMEM. Forgets what was measured. */
+UVA_MUST_CHECK int uva__concat_join(struct uva__concat *concat,
+                                    const struct uva__list *parts, int64_t rows,
+                                    struct ArrowArray *out);
 
 /* Gives the array. Its children may be moved out and outlive it. */
 void uva__concat_finish(struct uva__concat *concat, struct ArrowArray *out);

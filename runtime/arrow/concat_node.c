@@ -743,6 +743,11 @@ bool uva__concat_node_is_batch(const struct uva__concat_node *node)
     return node->kind == &KIND_ROW && !node->nullable && node->n_children > 0;
 }
 
+bool uva__concat_node_is_plain(const struct uva__concat_node *node)
+{
+    return node->kind == &KIND_FIXED && node->width > 0;
+}
+
 void uva__concat_node_fill_column(struct uva__concat_node *node,
                                   const struct uva__concat_run *run, int64_t i)
 {

@@ -67,6 +67,10 @@ void uva__concat_node_fill(struct uva__concat_node *node,
  * change that. */
 bool uva__concat_node_is_batch(const struct uva__concat_node *node);
 
+/* Whether its arrays have a validity bitmap and items of `width` bytes, and
+ * nothing else: those without nulls are joined by copies alone. */
+bool uva__concat_node_is_plain(const struct uva__concat_node *node);
+
 /* Copies column `i` of such a run. The run is filled with its last column. */
 void uva__concat_node_fill_column(struct uva__concat_node *node,
                                   const struct uva__concat_run *run, int64_t i);

@@ -21,13 +21,17 @@
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
+/* Batches that may wait to be joined: a worker that is woken finds many. */
+enum { INPUTS = 128 };
+
 /* A batch of which some rows have not been passed on. */
 struct piece {
-    struct uva__link link;
+    struct uva__concat_part part;  /* first: those rows; with its link */
     struct ArrowDeviceArray array; /* owns */
     struct uva__metadata metadata; /* owns: that of the batch */
-    int64_t from;                  /* the first of those rows */
     uint64_t since_ns;             /* when it came, if that matters */
+    bool noted;                    /* the values of `part` are filled in */
+    const char *values[];          /* those; as many as a batch has columns */
 };
 
 struct rebatch {
@@ -39,6 +43,7 @@ struct rebatch {
     struct uva__list pieces;          /* in order */
     struct uva__list spare;           /* pieces that are not in use */
     int64_t rows;                     /* in all pieces */
+    int64_t others;                   /* pieces that could not be noted */
     int64_t last_cut;                 /* rows of the last batch passed on */
     int64_t measured; /* rows that `concat` has counted, if those were all at
                          the time; otherwise 0 */
@@ -46,7 +51,7 @@ struct rebatch {
 
 static struct piece *piece_of(struct uva__link *link)
 {
-    return uva__container_of(link, struct piece, link);
+    return uva__container_of(link, struct piece, part.link);
 }
 
 static struct piece *piece_first(const struct rebatch *r)
@@ -54,9 +59,10 @@ static struct piece *piece_first(const struct rebatch *r)
     return piece_of(r->pieces.head);
 }
 
-static int64_t piece_rows(const struct piece *piece)
+static size_t piece_size(const struct rebatch *r)
 {
-    return piece->array.array.length - piece->from;
+    return sizeof(struct piece) +
+           uva__concat_columns(r->concat) * sizeof(const char *);
 }
 
 static int64_t smaller_of(int64_t a, int64_t b)
@@ -69,20 +75,16 @@ static int64_t smaller_of(int64_t a, int64_t b)
 /* Gives a piece with nothing but its metadata; NULL without memory. */
 static struct piece *piece_new(struct rebatch *r, const char *metadata)
 {
-    struct piece *piece;
+    struct uva__link *spare = uva__list_pop(&r->spare);
+    struct piece *piece =
+        spare != NULL ? piece_of(spare)
+                      : uva__memory_new(&r->rt->allocator, piece_size(r));
 
-    if (uva__list_is_empty(&r->spare)) {
-        piece = uva__memory_new(&r->rt->allocator, sizeof(*piece));
-        if (piece == NULL)
-            return NULL;
-    } else {
-        piece = piece_of(uva__list_pop(&r->spare));
-        piece->from = 0;
-    }
-    if (uva__metadata_copy(&r->rt->allocator, metadata, &piece->metadata) !=
-        ENOMEM)
+    if (piece == NULL || metadata == NULL ||
+        uva__metadata_copy(&r->rt->allocator, metadata, &piece->metadata) !=
+            ENOMEM)
         return piece;
-    uva__memory_free(&r->rt->allocator, piece, sizeof(*piece));
+    uva__memory_free(&r->rt->allocator, piece, piece_size(r));
     return NULL;
 }
 
@@ -92,8 +94,10 @@ static void piece_put(struct rebatch *r, struct piece *piece)
 {
     if (uva_array_is_live(&piece->array))
         uva_array_release(&piece->array);
-    uva__metadata_fini(&piece->metadata, &r->rt->allocator, NULL);
-    uva__list_push(&r->spare, &piece->link);
+    if (piece->metadata.block != NULL)
+        uva__metadata_fini(&piece->metadata, &r->rt->allocator, NULL);
+    r->others -= !piece->noted;
+    uva__list_push_front(&r->spare, &piece->part.link);
 }
 
 /* Keeps a batch; one without rows is dropped. */
@@ -109,8 +113,14 @@ static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
     if (r->timed)
         piece->since_ns = uva__clock_ns();
     uva_array_move(&in->data, &piece->array);
-    uva__list_push(&r->pieces, &piece->link);
-    r->rows += piece_rows(piece);
+    piece->part.values = piece->values;
+    piece->part.from = 0;
+    piece->part.rows = piece->array.array.length;
+    piece->noted =
+        uva__concat_note(r->concat, &piece->array.array, &piece->part);
+    r->others += !piece->noted;
+    uva__list_push(&r->pieces, &piece->part.link);
+    r->rows += piece->part.rows;
     return 0;
 }
 
@@ -121,11 +131,12 @@ static void rebatch_consume(struct rebatch *r, int64_t count)
     r->measured = 0;
     while (count > 0) {
         struct piece *piece = piece_first(r);
-        const int64_t rows = smaller_of(count, piece_rows(piece));
+        const int64_t rows = smaller_of(count, piece->part.rows);
 
         count -= rows;
-        piece->from += rows;
-        if (piece_rows(piece) == 0)
+        piece->part.from += rows;
+        piece->part.rows -= rows;
+        if (piece->part.rows == 0)
             piece_put(r, piece_of(uva__list_pop(&r->pieces)));
     }
 }
@@ -146,11 +157,11 @@ static int rebatch_measure(struct rebatch *r, int64_t count)
         const struct piece *piece = piece_of(link);
         const bool again = r->measured <= count && done < r->measured;
 
-        rows = smaller_of(count - done, piece_rows(piece));
+        rows = smaller_of(count - done, piece->part.rows);
         done += rows;
         if (!again)
             code = uva__concat_measure(r->concat, &piece->array.array,
-                                       piece->from, rows);
+                                       piece->part.from, rows);
     }
     r->measured = code == 0 && done == r->rows ? done : 0;
     return code;
@@ -160,8 +171,11 @@ static int rebatch_measure(struct rebatch *r, int64_t count)
  * error other than that they are too many. */
 static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
 {
-    const int measured = rebatch_measure(r, count);
+    int measured;
 
+    if (r->others == 0)
+        return uva__concat_holds(r->concat, count, r->bytes_max);
+    measured = rebatch_measure(r, count);
     if (measured != 0) {
         *code = measured == EOVERFLOW ? 0 : measured;
         return false;
@@ -192,7 +206,13 @@ static int rebatch_find(struct rebatch *r, int64_t most, int64_t *count)
 /* Whether rows of several batches, or their bytes, have to be looked at. */
 static bool rebatch_must_measure(const struct rebatch *r, int64_t count)
 {
-    return r->bytes_max > 0 || count > piece_rows(piece_first(r));
+    return r->bytes_max > 0 || count > piece_first(r)->part.rows;
+}
+
+/* Whether there are too few rows to look any further. */
+static bool rebatch_waits(const struct rebatch *r)
+{
+    return r->bytes_max == 0 && r->rows < r->rows_max;
 }
 
 /* Gives the number of rows of the next batch; 0: there are not enough. EINVAL
@@ -204,7 +224,7 @@ static int rebatch_next(struct rebatch *r, bool final, int64_t *count)
     int code = 0;
 
     *count = most;
-    if (most == 0 || (!final && r->bytes_max == 0 && most < r->rows_max)) {
+    if (most == 0 || (!final && rebatch_waits(r))) {
         *count = 0;
         return 0;
     }
@@ -224,34 +244,44 @@ static void rebatch_fill(struct rebatch *r, int64_t pass, int64_t count)
 
     for (link = r->pieces.head; count > 0; link = link->next) {
         const struct piece *piece = piece_of(link);
-        const int64_t rows = smaller_of(count, piece_rows(piece));
+        const int64_t rows = smaller_of(count, piece->part.rows);
 
-        uva__concat_fill(r->concat, pass, &piece->array.array, piece->from,
+        uva__concat_fill(r->concat, pass, &piece->array.array, piece->part.from,
                          rows);
         count -= rows;
     }
+}
+
+/* Joins rows of any type. */
+static int rebatch_join_any(struct rebatch *r, int64_t count,
+                            struct ArrowArray *out)
+{
+    int code = rebatch_measure(r, count);
+
+    if (code == 0)
+        code = uva__concat_begin(r->concat);
+    if (code != 0)
+        return code;
+    for (int64_t pass = 0; pass < uva__concat_passes(r->concat); pass++)
+        rebatch_fill(r, pass, count);
+    uva__concat_finish(r->concat, out);
+    return 0;
 }
 
 static int rebatch_join(struct rebatch *r, int64_t count,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct ArrowDeviceArray *first = &piece_first(r)->array;
-    int code = rebatch_measure(r, count);
 
+    *out = (struct ArrowDeviceArray){.device_type = first->device_type,
+                                     .device_id = first->device_id};
     if (first->device_type != ARROW_DEVICE_CPU)
         return uva_error_set(error, ENOTSUP,
                              "rebatch: only data of the CPU can be joined; "
                              "transfer it first");
-    if (code == 0)
-        code = uva__concat_begin(r->concat);
-    if (code != 0)
-        return code;
-    *out = (struct ArrowDeviceArray){.device_type = first->device_type,
-                                     .device_id = first->device_id};
-    for (int64_t pass = 0; pass < uva__concat_passes(r->concat); pass++)
-        rebatch_fill(r, pass, count);
-    uva__concat_finish(r->concat, &out->array);
-    return 0;
+    if (r->others == 0)
+        return uva__concat_join(r->concat, &r->pieces, count, &out->array);
+    return rebatch_join_any(r, count, &out->array);
 }
 
 /* Gives the first `count` rows. */
@@ -260,13 +290,12 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
 {
     struct piece *first = piece_first(r);
 
-    if (count > piece_rows(first))
+    if (count > first->part.rows)
         return rebatch_join(r, count, out, error);
     if (count < first->array.array.length)
         return uva__slice_array(&r->rt->allocator, r->schema, &first->array,
-                                first->from, count, out);
-    *out = first->array; /* all of it; its length is still needed */
-    first->array.array.release = NULL;
+                                first->part.from, count, out);
+    uva_array_move(&first->array, out);
     return 0;
 }
 
@@ -274,8 +303,7 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
  * 0: not enough for two batches. */
 static int64_t rebatch_splits(const struct rebatch *r)
 {
-    const int64_t rows =
-        r->pieces.head != NULL ? piece_rows(piece_first(r)) : 0;
+    const int64_t rows = r->pieces.head != NULL ? piece_first(r)->part.rows : 0;
 
     if (r->bytes_max > 0 || rows / 2 < r->rows_max)
         return 0;
@@ -289,7 +317,7 @@ static int rebatch_split(struct rebatch *r, int64_t count, void *emitter)
     struct piece *first = piece_first(r);
     struct uva_batch out = {.metadata = first->metadata.block};
     int code = uva__slice_array(&r->rt->allocator, r->schema, &first->array,
-                                first->from, count, &out.data);
+                                first->part.from, count, &out.data);
 
     if (code != 0)
         return code;
@@ -352,7 +380,9 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         code = uva__concat_new(&r->rt->allocator, in->schema, &r->concat);
     if (code == 0 && uva_array_is_live(&in->data))
         code = rebatch_keep(r, in);
-    return code != 0 ? code : rebatch_emit(r, false, emit, emitter, error);
+    if (code != 0 || rebatch_waits(r))
+        return code;
+    return rebatch_emit(r, false, emit, emitter, error);
 }
 
 static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
@@ -377,7 +407,7 @@ static void rebatch_free(void *ctx)
     while ((link = uva__list_pop(&r->pieces)) != NULL)
         piece_put(r, piece_of(link));
     while ((link = uva__list_pop(&r->spare)) != NULL)
-        uva__memory_free(&rt->allocator, piece_of(link), sizeof(struct piece));
+        uva__memory_free(&rt->allocator, piece_of(link), piece_size(r));
     uva__concat_free(r->concat);
     uva__memory_free(&rt->allocator, r, sizeof(*r));
     uva__rt_release(rt);
@@ -423,12 +453,13 @@ int uva_stream_rebatch(struct uva_stream *stream,
     r->rows_max = options->rows;
     r->bytes_max = options->bytes;
     r->timed = options->wait_ms > 0;
-    return uva__transform_add(stream, "rebatch",
-                              &(struct uva_transform){.batch = rebatch_batch,
-                                                      .finish = rebatch_finish,
-                                                      .free_ctx = rebatch_free,
-                                                      .ctx = r},
-                              &(struct uva__transform_hold){options->wait_ms,
-                                                            rebatch_finish,
-                                                            rebatch_since_ns});
+    return uva__transform_add(
+        stream, "rebatch",
+        &(struct uva_transform){.batch = rebatch_batch,
+                                .finish = rebatch_finish,
+                                .free_ctx = rebatch_free,
+                                .ctx = r,
+                                .window = {.batches = INPUTS}},
+        &(struct uva__transform_hold){options->wait_ms, rebatch_finish,
+                                      rebatch_since_ns});
 }

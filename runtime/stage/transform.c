@@ -617,20 +617,18 @@ static int run_call(struct transform *t, enum step step)
     return call_end(t, code, -1, since_ns);
 }
 
-/* The step is over, or none follows it. `failure` (takes it) is that of the
- * user's function; `extraction` is the code of one that failed, or 0. */
-static void step_end(struct transform *t, enum step step, bool over,
-                     int extraction, const struct uva__failure *failure)
+/* The step is over. */
+static void step_end(struct transform *t, enum step step)
 {
-    t->run.left = (struct leftover){
-        .any = true,
-        .over = over,
-        .inputs = step == STEP_BATCH,
-        .bytes = step == STEP_BATCH ? t->run.bytes : 0,
-        .since_ns = t->hold.wait_ms > 0 ? t->hold.since_ns(t->options.ctx) : 0,
-        .extraction = extraction,
-        .failure = *failure,
-    };
+    struct leftover *left = &t->run.left;
+
+    left->any = true;
+    if (step == STEP_BATCH) {
+        left->inputs = 1;
+        left->bytes = t->run.bytes;
+    }
+    if (t->hold.wait_ms > 0)
+        left->since_ns = t->hold.since_ns(t->options.ctx);
     run_drop_input(t);
 }
 
@@ -640,15 +638,26 @@ static bool run_goes_on(const struct transform *t, int code)
     return code == EAGAIN && t->run.fault == 0;
 }
 
+/* A call has returned `code`. */
 static void step_result(struct transform *t, enum step step, int code)
 {
-    struct uva__failure failure = {0};
+    struct leftover *left = &t->run.left;
 
     if (run_goes_on(t, code))
         return;
+    left->over = code != 0 || step == STEP_FINISH;
     if (t->run.fault != 0 || (code != 0 && code != ENOENT))
-        uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
-    step_end(t, step, code != 0 || step == STEP_FINISH, 0, &failure);
+        uva__failure_set(&left->failure, allocator_of(t), code, &t->run.error,
+                         NULL);
+    step_end(t, step);
+}
+
+/* The producer above reports why. */
+static void extraction_failed(struct transform *t, int code)
+{
+    t->run.left.over = true;
+    t->run.left.extraction = code;
+    step_end(t, STEP_BATCH);
 }
 
 /* Takes steps for as long as there are inputs, and room for results. */
@@ -659,8 +668,8 @@ static void run_steps(struct transform *t)
 
     while ((step = step_begin(t)) != STEP_NOTHING) {
         code = step == STEP_BATCH ? run_extract(t) : 0;
-        if (code != 0) /* the producer above reports why */
-            step_end(t, STEP_BATCH, true, code, &(struct uva__failure){0});
+        if (code != 0)
+            extraction_failed(t, code);
         else
             step_result(t, step, run_call(t, step));
     }

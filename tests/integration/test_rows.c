@@ -665,6 +665,87 @@ START_TEST(offsets_that_point_to_nothing_are_an_error)
 }
 END_TEST
 
+/* Nine rows of numbers in three batches; of some, the first row is null. */
+struct numbers {
+    int which;    /* bit i: of batch i */
+    int64_t seen; /* rows that came */
+};
+
+static const int64_t number_rows[] = {3, 2, 4};
+
+static bool number_is_null(const struct numbers *numbers, int64_t row)
+{
+    return (row == 0 && (numbers->which & 1) != 0) ||
+           (row == 3 && (numbers->which & 2) != 0) ||
+           (row == 5 && (numbers->which & 4) != 0);
+}
+
+static struct uva_stream *stream_of_numbers(int which)
+{
+    static const int64_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    static const uint8_t bits = 0xfe;
+    struct ArrowDeviceArray arrays[3];
+    struct ArrowSchema schema;
+    int64_t first = 0;
+
+    memset(arrays, 0, sizeof(arrays));
+    plain_schema(&schema, "+s", "", 1);
+    plain_schema(schema.children[0], "l", "n", 0);
+    for (int i = 0; i < 3; i++) {
+        struct ArrowArray *array = &arrays[i].array;
+
+        arrays[i].device_type = ARROW_DEVICE_CPU;
+        plain_array(array, number_rows[i], 1, 1);
+        plain_array(array->children[0], number_rows[i], 2, 0);
+        array->children[0]->buffers[1] = numbers + first;
+        if ((which >> i & 1) != 0) {
+            array->children[0]->buffers[0] = &bits;
+            array->children[0]->null_count = 1;
+        }
+        first += number_rows[i];
+    }
+    return uva_stream_from_arrays(loop.runtime, &schema, arrays, 3);
+}
+
+static void numbers_check(struct recording_consumer *o, struct uva_batch *batch)
+{
+    const struct ArrowArray *column = batch->data.array.children[0];
+    const uint8_t *bits = column->buffers[0];
+    const int64_t *items = column->buffers[1];
+    struct numbers *numbers = o->ctx;
+
+    for (int64_t i = 0; i < batch->data.array.length; i++) {
+        const int64_t at = batch->data.array.offset + column->offset + i;
+        const bool null = bits != NULL && (bits[at / 8] >> (at % 8) & 1) == 0;
+
+        ck_assert_int_eq(items[at], numbers->seen);
+        ck_assert(null == number_is_null(numbers, numbers->seen));
+        numbers->seen++;
+    }
+}
+
+/* Whether what is joined has nulls or not, it is cut in the middle of batches,
+ * and in the same places; bytes count the bitmap, too. */
+START_TEST(batches_with_and_without_nulls_are_joined)
+{
+    static const struct uva_rebatch options[] = {
+        {.rows = 4}, {.rows = 2}, {.bytes = 36}, {.rows = 9}};
+    static const long batches[] = {3, 5, 3, 1};
+    struct numbers numbers = {.which = _i % 8};
+    struct uva_stream *stream = stream_of_numbers(_i % 8);
+
+    ck_assert_int_eq(uva_stream_rebatch(stream, &options[_i / 8]), 0);
+    consumer.transcribes = false;
+    consumer.on_batch = numbers_check;
+    consumer.ctx = &numbers;
+    recording_consume(&consumer, stream);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(numbers.seen, 9);
+    ck_assert_int_eq(atomic_load(&consumer.batches), batches[_i / 8]);
+}
+END_TEST
+
 /* Offsets of 32 bits cannot count the characters of both. */
 START_TEST(what_cannot_be_joined_stays_apart)
 {
@@ -692,6 +773,8 @@ int main(void)
     suite_add_loops(rows, 0, 3, offsets_that_point_to_nothing_are_an_error,
                     NULL);
     suite_add_loops(rows, 0, 7, rows_are_limited, NULL);
+    suite_add_loops(rows, 0, 4 * 8, batches_with_and_without_nulls_are_joined,
+                    NULL);
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
     suite_add_loops(rows, 0, 3, a_split_batch_need_not_be_passed_on_as_a_whole,
                     NULL);

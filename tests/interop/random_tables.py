@@ -22,6 +22,9 @@ LEAVES = [
     pa.decimal256(50, 2), pa.date32(), pa.timestamp("us", "UTC"),
     pa.duration("ns"), pa.null(), pa.month_day_nano_interval(),
 ]
+NUMBERS = [
+    pa.int8(), pa.int32(), pa.int64(), pa.float64(), pa.binary(5), pa.date32(),
+]
 INDICES = [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.int64()]
 VALUES = [pa.string(), pa.string_view(), pa.int32(), pa.list_(pa.int8())]
 ENDS = [pa.int16(), pa.int32(), pa.int64()]
@@ -204,14 +207,25 @@ class Tables:
 
     # ---- tables ---------------------------------------------------------
 
-    def batch(self, schema):
+    def batch(self, schema, nulls=True):
         count = self.some(25)
         batch = pa.RecordBatch.from_arrays(
-            [self.array(field.type, count) for field in schema], schema=schema)
+            [self.array(field.type, count, nulls) for field in schema],
+            schema=schema)
         batch.validate(full=True)
         return batch.slice(self.some(count + 1)) if self.some(3) == 0 else batch
 
+    def numbers(self):
+        """A table of numbers, of which few batches have nulls."""
+        schema = pa.schema([pa.field(f"n{i}", self.random.choice(NUMBERS))
+                            for i in range(1 + self.some(4))])
+        often = self.some(2) == 0
+        return schema, [self.batch(schema, often and self.some(4) == 0)
+                        for _ in range(self.some(12))]
+
     def table(self):
+        if self.some(4) == 0:
+            return self.numbers()
         schema = pa.schema(self.fields(1 + self.some(3), 3))
         batches = [self.batch(schema) for _ in range(self.some(12))]
         if batches and self.some(4) == 0:  # one dictionary for all

@@ -788,6 +788,155 @@ START_TEST(rows_of_a_dense_union_may_refer_back)
 }
 END_TEST
 
+/* ---- batches that are noted --------------------------------------------- */
+
+/* A part with room for two columns. */
+struct note {
+    struct uva__concat_part part;
+    const char *values[2];
+};
+
+static bool note(const struct uva__concat *concat,
+                 const struct ArrowArray *array, struct note *out)
+{
+    *out = (struct note){.part = {.values = out->values}};
+    return uva__concat_note(concat, array, &out->part);
+}
+
+/* Five rows of numbers at offset 1, in columns with offsets 0 and 2. */
+static void numbers_make(struct ArrowArray *array)
+{
+    static const int32_t wide[] = {9, 1, 2, 3, 4, 5};
+    static const int8_t narrow[] = {9, 9, 9, 6, 7, 8, 9, 10};
+
+    plain_array(array, 5, 1, 2);
+    plain_array(array->children[0], 6, 2, 0);
+    plain_array(array->children[1], 6, 2, 0);
+    array->offset = 1;
+    array->children[0]->buffers[1] = wide;
+    array->children[1]->buffers[1] = narrow;
+    array->children[1]->offset = 2;
+}
+
+/* A batch, of which rows were passed on before, and the begin of another. */
+START_TEST(noted_batches_are_joined_from_their_first_row_on)
+{
+    static const int32_t wide[] = {3, 4, 5, 1, 2};
+    static const int8_t narrow[] = {8, 9, 10, 6, 7};
+    struct ArrowSchema schema = schema_of("+s", "i", "c");
+    struct ArrowArray array, out;
+    struct uva__list parts = {0};
+    struct uva__concat *concat;
+    struct note notes[2];
+
+    faulty_allocator_init(&memory, 3);
+    numbers_make(&array);
+    array.null_count = array.children[0]->null_count = -1; /* without bitmap */
+    ck_assert_int_eq(uva__concat_new(&allocator, &schema, &concat), 0);
+    ck_assert_uint_eq(uva__concat_columns(concat), 2);
+    ck_assert_int_eq(uva__concat_measure(concat, &array, 0, 5), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert(note(concat, &array, &notes[i]));
+        ck_assert_int_eq(notes[i].part.rows, 5);
+        uva__list_push(&parts, &notes[i].part.link);
+    }
+    notes[0].part.from = 2;
+    notes[0].part.rows = 3;
+    ck_assert_int_eq(uva__concat_join(concat, &parts, 5, &out), 0);
+    ck_assert_int_eq(uva__concat_bytes(concat), 0); /* all is forgotten */
+    ck_assert_int_eq(out.length, 5);
+    ck_assert_int_eq(out.null_count, 0);
+    ck_assert_ptr_null(out.children[0]->buffers[0]);
+    ck_assert_int_eq(out.children[1]->length, 5);
+    ck_assert_mem_eq(out.children[0]->buffers[1], wide, sizeof(wide));
+    ck_assert_mem_eq(out.children[1]->buffers[1], narrow, sizeof(narrow));
+    out.release(&out);
+    ck_assert_int_eq(uva__concat_join(concat, &parts, 5, &out), ENOMEM);
+    uva__concat_free(concat);
+    array.release(&array);
+    schema.release(&schema);
+}
+END_TEST
+
+/* Ways to have a batch that is not noted; the first two are no such way. */
+static void numbers_spoil(struct ArrowArray *array, int way)
+{
+    static const unsigned char bits = 0xff;
+
+    if (way == 1 || way == 2)
+        array->children[1]->buffers[0] = &bits;
+    if (way == 2)
+        array->children[1]->null_count = -1;
+    if (way == 3)
+        array->buffers[0] = &bits;
+    if (way == 3)
+        array->null_count = 1;
+    if (way == 4)
+        array->children[0]->length = 5;
+    if (way == 5)
+        array->length = array->children[0]->length =
+            array->children[1]->length = (int64_t)INT32_MAX + 1;
+}
+
+START_TEST(a_batch_that_may_have_nulls_is_not_noted)
+{
+    struct ArrowSchema schema = schema_of("+s", "i", "c");
+    struct uva__concat *concat;
+    struct ArrowArray array;
+    struct note noted;
+
+    numbers_make(&array);
+    numbers_spoil(&array, _i);
+    ck_assert_int_eq(uva__concat_new(&allocator, &schema, &concat), 0);
+    ck_assert(note(concat, &array, &noted) == (_i < 2));
+    uva__concat_free(concat);
+    array.release(&array);
+    schema.release(&schema);
+}
+END_TEST
+
+START_TEST(only_rows_of_numbers_have_columns_to_note)
+{
+    static const struct {
+        const char *format, *first, *second;
+        size_t columns;
+    } cases[] = {
+        {"+s", "i", NULL, 1},    {"+s", "tdD", "w:3", 2}, {"+s", "i", "u", 0},
+        {"+s", "b", NULL, 0},    {"+s", "w:0", NULL, 0},  {"+s", "i", "n", 0},
+        {"+s", NULL, NULL, 0},   {"i", NULL, NULL, 0},    {"+s", "+s", "i", 0},
+        {"+us:1", "i", NULL, 0},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ArrowSchema schema =
+            schema_of(cases[i].format, cases[i].first, cases[i].second);
+        struct uva__concat *concat;
+
+        ck_assert_int_eq(uva__concat_new(&allocator, &schema, &concat), 0);
+        ck_assert_uint_eq(uva__concat_columns(concat), cases[i].columns);
+        uva__concat_free(concat);
+        schema.release(&schema);
+    }
+}
+END_TEST
+
+/* A row has five bytes. */
+START_TEST(noted_rows_are_held_to_a_limit)
+{
+    struct ArrowSchema schema = schema_of("+s", "i", "c");
+    struct uva__concat *concat;
+
+    ck_assert_int_eq(uva__concat_new(&allocator, &schema, &concat), 0);
+    ck_assert(uva__concat_holds(concat, 4, 20));
+    ck_assert(!uva__concat_holds(concat, 5, 20));
+    ck_assert(uva__concat_holds(concat, PTRDIFF_MAX / 64 / 5, 0));
+    ck_assert(!uva__concat_holds(concat, PTRDIFF_MAX / 64 / 5 + 1, 0));
+    ck_assert(!uva__concat_holds(concat, INT64_MAX, INT64_MAX));
+    uva__concat_free(concat);
+    schema.release(&schema);
+}
+END_TEST
+
 /* ---- slices ------------------------------------------------------------- */
 
 START_TEST(the_offset_of_a_slice_goes_into_the_columns)
@@ -849,7 +998,11 @@ int main(void)
 
     suite_add_loops(results, 0, 4 * EVERY_TYPES,
                     every_type_is_joined_to_the_size_that_was_measured, NULL);
-    suite_add(results, memory_may_run_out,
+    suite_add_loops(results, 0, 6, a_batch_that_may_have_nulls_is_not_noted,
+                    NULL);
+    suite_add(results, noted_batches_are_joined_from_their_first_row_on,
+              only_rows_of_numbers_have_columns_to_note,
+              noted_rows_are_held_to_a_limit, memory_may_run_out,
               a_child_that_was_moved_out_outlives_the_rest,
               dictionaries_are_joined_unless_they_are_the_same,
               dictionaries_of_views_may_have_different_numbers_of_buffers,
