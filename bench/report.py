@@ -154,6 +154,13 @@ def lane_targets():
                 f"{'spinning ' if mode == 'two' else ''}ring by hand", mode,
                 ratio(f"lane/{window}/uvarrow", f"lane/{window}/{floor}"),
                 1.25, " x")
+        if mode == "two":
+            for window in WINDOWS:
+                yield Target(
+                    f"... window {window}, workers with `spin_us`: against "
+                    "the spinning ring", mode,
+                    ratio(f"lane/{window}/spinning-uvarrow",
+                          f"lane/{window}/spinning-ring"), 1.5, " x")
         if mode == "one":
             yield Target("... window 64, against Arrow C++ at both ends, how "
                          "many times faster", mode,

@@ -71,6 +71,12 @@ struct uva_workers_options {
     int32_t blocking_nice;
     /* in the same way, for threads of the compute lane */
     int32_t compute_nice;
+    /* how long a thread that finds no more work looks for some before it
+     * sleeps, in microseconds; 0: not at all. Work that comes meanwhile needs
+     * no system call, and no processor has to wake up; in return each thread
+     * uses a processor for so long each time it runs out of work. For streams
+     * on two processors that are idle otherwise */
+    int32_t spin_us;
     struct uva_allocator allocator; /* zeroes: the C library's */
     struct uva_executor executor;   /* zeroes: the library's own threads */
     /* the first call on each new thread of the library; NULL: none. Should be
@@ -80,7 +86,7 @@ struct uva_workers_options {
     /* the last call on each such thread; NULL: none */
     void (*thread_end)(void *ctx, enum uva_lane lane);
     void *ctx; /* borrows, as long as the workers exist */
-    void *reserved[4];
+    void *reserved[3];
 };
 
 /** Creates workers that several runtimes share. No thread starts before there

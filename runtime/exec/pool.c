@@ -36,6 +36,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/platform.h"
 #include "base/thread.h"
@@ -77,7 +78,7 @@ static int nice_check(const char *name, int32_t nice, struct uva_error *error)
 static int options_check(const struct uva_workers_options *options,
                          struct uva_error *error)
 {
-    static void *const zero[4];
+    static void *const zero[3];
 
     if (memcmp(options->reserved, zero, sizeof(zero)) != 0)
         return uva_error_set(error, EINVAL,
@@ -89,6 +90,10 @@ static int options_check(const struct uva_workers_options *options,
                              "struct uva_workers_options: `compute_threads`, "
                              "`blocking_threads` and `idle_ms` must not be "
                              "negative");
+    if (options->spin_us < 0)
+        return uva_error_set(error, EINVAL,
+                             "struct uva_workers_options: `spin_us` must not "
+                             "be negative");
     if (options->stuck_threads < 0)
         return uva_error_set(error, EINVAL,
                              "struct uva_workers_options: `stuck_threads` must "
@@ -145,6 +150,7 @@ static void pool_init(struct uva_workers *workers,
     workers->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
     workers->stuck_threads =
         options->stuck_threads > 0 ? options->stuck_threads : STUCK_THREADS;
+    workers->spin_ns = 1000 * (uint64_t)options->spin_us;
     workers->process = getpid();
     nice_init(workers, options);
     if (options->name != NULL)
@@ -224,7 +230,8 @@ static void data_end(struct uva_workers *workers)
 /* ---- finding a thread for a job ----------------------------------------- */
 
 /* The woken worker may exit as soon as the lock is released, so the caller must
- * not touch it after that. */
+ * not touch it after that. Returns the futex to wake; NULL: the worker looks
+ * for the call by itself. */
 static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
 {
     struct uva__worker *worker = pool_class->asleep;
@@ -233,13 +240,24 @@ static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
     pool_class->sleeping--;
     worker->asleep = false;
     uva__futex_change(&worker->call);
+    if (worker->workers->spin_ns != 0 &&
+        uva__atomic64_exchange(&worker->parked, 0) == 0)
+        return NULL;
     return &worker->call;
+}
+
+static void class_wake_locked(struct uva__pool_class *pool_class)
+{
+    struct uva__futex *call = class_call_locked(pool_class);
+
+    if (call != NULL)
+        uva__futex_wake(call);
 }
 
 void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
 {
     while (workers->locked.classes[lane].asleep != NULL)
-        uva__futex_wake(class_call_locked(&workers->locked.classes[lane]));
+        class_wake_locked(&workers->locked.classes[lane]);
 }
 
 /* How many more threads may take read-ahead. The last threads of the blocking
@@ -372,12 +390,12 @@ int uva__pool_class_start(struct uva_workers *workers, int lane)
     if (code != 0) {
         pool_class->threads--;
         if (pool_class->asleep != NULL && class_is_short_locked(workers, lane))
-            uva__futex_wake(class_call_locked(pool_class));
+            class_wake_locked(pool_class);
         if (class_is_short_locked(workers, lane))
             uva__write_off_retry_locked(workers, lane);
     } else if (pool_class->asleep != NULL &&
                class_is_beyond_cap_locked(pool_class)) {
-        uva__futex_wake(class_call_locked(pool_class)); /* it exits */
+        class_wake_locked(pool_class); /* it exits */
     }
     uva__futex_raise(&workers->changed);
     assert(!workers->locked.abandoned);
@@ -585,6 +603,35 @@ static int64_t worker_limit_locked(const struct uva__worker *worker)
                : -1;
 }
 
+/* Looks for a call until spin_us is over. False: none has come. */
+static bool worker_spin(const struct uva__worker *worker, uint32_t seen)
+{
+    const uint64_t until = uva__clock_ns() + worker->workers->spin_ns;
+
+    do {
+        if (uva__futex_now(&worker->call) != seen)
+            return true;
+    } while (uva__clock_ns() < until);
+    return false;
+}
+
+/* Waits for a call, which is a system call only if it finds `parked` set.
+ * Returns false after `limit_ms`. */
+static bool worker_await_call(struct uva__worker *worker, uint32_t seen,
+                              int64_t limit_ms)
+{
+    bool in_time;
+
+    if (worker->workers->spin_ns == 0)
+        return uva__futex_wait(&worker->call, seen, limit_ms);
+    if (worker_spin(worker, seen))
+        return true;
+    uva__atomic64_exchange(&worker->parked, 1);
+    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
+    uva__atomic64_store(&worker->parked, 0);
+    return in_time;
+}
+
 /* Drops the lock while it sleeps. */
 static void worker_sleep_locked(struct uva__worker *worker)
 {
@@ -599,7 +646,7 @@ static void worker_sleep_locked(struct uva__worker *worker)
     pool_class->sleeping++;
     worker->asleep = true;
     uva__lock_drop(&workers->locked.lock);
-    in_time = uva__futex_wait(&worker->call, seen, limit_ms);
+    in_time = worker_await_call(worker, seen, limit_ms);
     uva__lock_take(&workers->locked.lock);
     worker->timed_out = worker->asleep && !in_time;
     if (worker->asleep)

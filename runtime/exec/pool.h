@@ -19,6 +19,8 @@ struct uva__worker {
     struct uva__link link;       /* among the lane's threads; locked */
     struct uva__link given;      /* among those given up; locked */
     struct uva__futex call;      /* raised to wake the thread; locked */
+    struct uva__atomic64 parked; /* 1: it may sleep in the system; unused if the
+                                    threads do not spin */
     int lane;                    /* the lane from which it takes jobs */
     uint32_t number;             /* for the thread's name */
     int waits;                   /* depth of uva__lane_wait_begin() */
@@ -64,6 +66,7 @@ struct uva_workers {
     void *freed_ctx;                     /* borrows */
     int32_t idle_ms;                     /* sleep so long, then exit */
     int32_t stuck_threads;               /* most of a lane written off */
+    uint64_t spin_ns;                    /* before a thread sleeps */
     int32_t nice[UVA_LANE_BLOCKING + 1]; /* added to `nice_base` */
     int32_t nice_base;                   /* nice value of the maker */
     bool nice_refused; /* the system allows no lower nice value */

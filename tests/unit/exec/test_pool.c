@@ -35,11 +35,12 @@ START_TEST(options_that_make_no_sense_are_refused)
     struct lane_memory memory = {0};
     const struct uva_allocator whole = lane_allocator(&memory);
     const struct uva_workers_options bad[] = {
-        {.reserved = {[3] = &lane_order}},
+        {.reserved = {[2] = &lane_order}},
         {.compute_threads = -1},
         {.blocking_threads = -1},
         {.idle_ms = -1},
         {.stuck_threads = -1},
+        {.spin_us = -1},
         {.blocking_nice = -21},
         {.blocking_nice = 20},
         {.compute_nice = INT32_MIN},
@@ -361,8 +362,10 @@ START_TEST(eight_threads_submit_ten_thousand_jobs_each)
 {
     struct lane_memory memory = {0};
     struct submitter *all = calloc(SUBMITTERS, sizeof(*all));
-    struct uva_workers_options options = {
-        .compute_threads = 3, .blocking_threads = 5, .idle_ms = 1};
+    struct uva_workers_options options = {.compute_threads = 3,
+                                          .blocking_threads = 5,
+                                          .idle_ms = 1,
+                                          .spin_us = _i == 0 ? 0 : 5};
     struct uva_workers *workers;
 
     options.allocator = lane_allocator(&memory);
@@ -449,7 +452,8 @@ int main(void)
     tcase_add_test(the_end, a_forked_child_touches_nothing);
 
     TCase *all_at_once = tcase_create("all at once");
-    tcase_add_test(all_at_once, eight_threads_submit_ten_thousand_jobs_each);
+    tcase_add_loop_test(all_at_once,
+                        eight_threads_submit_ten_thousand_jobs_each, 0, 2);
     tcase_add_test(all_at_once, pool_end_at_any_moment);
 
     return suite_main("workers", NULL, NULL, options, the_end, all_at_once,

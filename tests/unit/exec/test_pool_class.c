@@ -369,6 +369,58 @@ START_TEST(hooks_are_a_threads_first_and_last_act)
 }
 END_TEST
 
+/* ---- threads that spin -------------------------------------------------- */
+
+static const struct uva__worker *sleeper_of(struct lane_fixture *lanes)
+{
+    lane_await_sleepers(lanes, UVA_LANE_BLOCKING, 1);
+    return lanes->jobs.workers->locked.classes[UVA_LANE_BLOCKING].asleep;
+}
+
+/* Runs a job on the thread that sleeps, and returns how many were woken. */
+static int64_t wakeups_of_a_job(struct lane_fixture *lanes)
+{
+    struct lane_work work = lane_work(lanes, false, NULL);
+    struct uva__counter wakeups = {0};
+
+    uva__lane_submit_counted(&lanes->jobs, UVA_LANE_BLOCKING, &work.job,
+                             &wakeups);
+    lane_take(&lanes->done);
+    ck_assert_int_eq(work.runs, 1);
+    return uva__counter_get(&wakeups);
+}
+
+START_TEST(a_thread_that_spins_needs_no_wake_up)
+{
+    struct lane_fixture lanes;
+
+    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = INT32_MAX,
+                                                    .spin_us = INT32_MAX});
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_uint_eq(uva__atomic64_load(&sleeper_of(&lanes)->parked), 0);
+        ck_assert_int_eq(wakeups_of_a_job(&lanes), 0);
+    }
+    lane_close(&lanes);
+}
+END_TEST
+
+START_TEST(a_thread_that_has_spun_enough_is_woken)
+{
+    struct lane_fixture lanes;
+
+    lane_open(&lanes, &(struct uva_workers_options){.idle_ms = INT32_MAX,
+                                                    .spin_us = 1});
+    ck_assert_int_eq(uva__lane_ensure(&lanes.jobs, UVA_LANE_BLOCKING), 0);
+    for (int i = 0; i < 3; i++) {
+        while (uva__atomic64_load(&sleeper_of(&lanes)->parked) == 0)
+            (void)sched_yield();
+        ck_assert_int_eq(wakeups_of_a_job(&lanes), 1);
+    }
+    lane_close(&lanes);
+}
+END_TEST
+
 int main(void)
 {
     TCase *no_thread_to_be_had = tcase_create("no thread can be created");
@@ -384,6 +436,9 @@ int main(void)
     tcase_add_test(idle_threads, threads_without_work_leave);
     tcase_add_test(idle_threads, a_promised_thread_stays_while_its_queue_lives);
     tcase_add_test(idle_threads, a_job_that_meets_a_leaving_thread_still_runs);
+
+    tcase_add_test(idle_threads, a_thread_that_spins_needs_no_wake_up);
+    tcase_add_test(idle_threads, a_thread_that_has_spun_enough_is_woken);
 
     TCase *what_a_thread_is_like = tcase_create("what a thread is like");
     tcase_add_test(what_a_thread_is_like, threads_have_names);
