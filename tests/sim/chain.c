@@ -453,7 +453,8 @@ static void add_own_stage(struct uva_runtime *runtime,
         add_inspector(stream, expectation);
         break;
     case 7:
-        if (!expectation->on_device) /* only data of the CPU is joined */
+        /* only data of the CPU is joined; each row is a task of its own */
+        if (!expectation->on_device && expectation->total <= 8)
             add_split_and_join(stream, expectation);
         break;
     default:

@@ -219,7 +219,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         .no_thread = host->how == BY_TURNS || host->how == BY_POSTS,
         .turn_batches = (int32_t)sim_choose(5)};
     if (sim_choose(4) == 0) /* a budget that is full soon, or always */
-        host->options.memory_bytes = 1 + (int64_t)sim_choose(2000);
+        host->options.memory_bytes = 1 + (int64_t)sim_choose(3000);
     if (peers_chance(1, 2))
         host->options.log = monitor_log();
     if (may_check && peers_chance(1, 8))
