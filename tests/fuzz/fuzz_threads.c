@@ -324,43 +324,41 @@ struct thread {
     struct fuzz_input in;
 };
 
+enum action { REQUEST, CANCEL, EXTRACT, DISCARD, HOLD, LOOK, END, SPEAK };
+
+static const enum action actions[16] = {
+    REQUEST, REQUEST, REQUEST, REQUEST, CANCEL, EXTRACT, EXTRACT, EXTRACT,
+    DISCARD, HOLD,    LOOK,    END,     SPEAK,  SPEAK,   SPEAK,   SPEAK};
+
 static void step(int byte)
 {
     const int more = byte >> 4;
 
-    switch (byte & 15) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
+    switch (actions[byte & 15]) {
+    case REQUEST:
         taker_request(1 + (more & 3));
         break;
-    case 4:
+    case CANCEL:
         if (more == 15)
             taker_cancel();
         break;
-    case 5:
-    case 6:
-    case 7:
+    case EXTRACT:
         (void)taker_extract(false);
         break;
-    case 8:
+    case DISCARD:
         (void)taker_extract(true);
         break;
-    case 9:
+    case HOLD:
         uva_stream_release(uva_stream_acquire(owner.stream));
         break;
-    case 10:
+    case LOOK:
         owner_look();
         break;
-    case 11:
+    case END:
         if (more == 7)
             uva_stream_cancel(owner.stream, 0, "by a thread");
         break;
-    case 12:
-        (void)sched_yield();
-        break;
-    default:
+    case SPEAK:
         maker_step();
     }
 }
