@@ -3,8 +3,8 @@
 implementations hold each clause, by the results of `uvarrow tck` for their
 subjects. Or checks that it is up to date.
 
-Usage: conformance.py [--check] [--runs N] [--stream NAME=FILE.so...] TOOL
-                      RESULTS [ARROW.so...]
+Usage: conformance.py [--check] [--runs N] [--stream NAME=FILE.so...]
+                      [--go FILE.so] TOOL RESULTS [ARROW.so...]
 
 TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
 tests tck/, ARROW.so the subjects of Arrow C++; FILE.so@ROLE:CLAUSE is one for a
@@ -15,8 +15,9 @@ nothing is written: the rows and the column of uvarrow must be as in the file
 
 FILE.so is the subject of the peer NAME of stream_peers.py. The blocking streams
 of these peers have a column each in a table of their own. Where the peer is
-missing, FILE is "-"; a check then ends with 77. Without ARROW.so nothing but
-that table is written.
+missing, FILE is "-"; a check then ends with 77. --go names the subject that was
+made of arrow_go/, which has a table that is not checked. Without ARROW.so nothing
+but these tables is written, and without --go that of arrow-go stays.
 
 Arrow's verdicts may depend on thread timing. A verdict that varied between the
 runs may vary again. A clause that differs from the file is run again, alone and
@@ -36,7 +37,8 @@ import xml.etree.ElementTree as ET
 
 from stream_peers import PEERS, Absent
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../..")
 REPORT = os.path.join(ROOT, "docs/conformance.md")
 CATALOGUE = os.path.join(ROOT, "docs/clauses.md")
 RULES = os.path.join(ROOT, "runtime/protocol/clauses.h")
@@ -61,6 +63,8 @@ WORDS = {FAILS: "**fails**", WEAK: "*falls short*", HOLDS: "holds",
          UNDECIDED: "undecided", CANNOT: "not played", NEVER: "–"}
 
 STREAMS = "## Blocking streams of other implementations"
+GO = "## arrow-go"
+GO_RUNS = 5  # its verdicts vary more than those of Arrow C++
 # Clauses about the members that an adapter adds to streams
 ADDED = ("DA-03", "DA-05", "DA-08", "EV-04", "DS-03", "DS-05")
 
@@ -102,12 +106,33 @@ undecided.
 |---|---|---|
 {tally}
 
-arrow-go, which implements the asynchronous interface, too, is not in this table.
-A Go compiler that is new enough can be installed where these tests run, as a
-package for Python, but arrow-go and the modules that it imports cannot: neither
-Debian nor the Python package index has a package of its source. The schemas and
-batches that it exports are judged with the driver for Flight SQL, which it is
-part of.
+arrow-go, which implements the asynchronous interface, too, has [a table of its
+own](#arrow-go).
+"""
+
+GO_INTRO = """
+{title}
+
+arrow-go {version}, in both roles: its exporter of asynchronous streams is the
+producer, its importer with a queue of 5 the handler. It was run {runs} times.
+
+The tests do not check this table, as they do the rest of this page. A Go
+compiler that is new enough can be installed where these run, as a package for
+Python, but arrow-go and the modules that it imports cannot: neither Debian nor
+the Python package index has a package of its source. The subject is
+`tests/interop/arrow_go`, which `go build` makes where modules can be fetched;
+with `-DUVA_ARROW_GO=FILE.so` the target `conformance` writes this table, too.
+
+A crash inside Go ends with SIGQUIT or SIGABRT. Where a case crashed behind a
+breach of LC-13, that is named as the cause. It may also be AT-04, as most cases
+have a scenario in which all tasks are extracted to NULL.
+
+| | arrow-go |
+|---|---|
+{tally}
+
+| Clause | Rule | arrow-go | What was seen |
+|---|---|---|---|
 """
 
 STREAMS_INTRO = """
@@ -456,6 +481,60 @@ def transcripts(title, cases):
         yield "```"
 
 
+# ---- arrow-go ----------------------------------------------------------------
+
+def go_version():
+    with open(os.path.join(HERE, "arrow_go/go.mod"), encoding="utf-8") as file:
+        return re.search(r"arrow-go/v\d+ v([\d.]+)", file.read())[1]
+
+
+def reason(message, lines):
+    """Returns a complaint, with what Go printed when it crashed."""
+    panics = [re.sub(r"^\W*", "", line) for line in lines
+              if re.search(r"\b(panic|fatal error): |\[signal ", line)]
+    return ": ".join([message, *panics[:1]])
+
+
+def go_cases(args):
+    return of_subjects(args.tool, [args.go], GO_RUNS,
+                       more={"GOTRACEBACK": "none"})
+
+
+def go_rows(cases):
+    """Yields (clause, rule, cell, what was seen) for each clause of a case."""
+    of_rule = rules()
+    order = list(GROUPS)
+    clauses = {case.clause for case in cases.values()
+               if case.verdict() <= UNDECIDED}
+    for clause in sorted(clauses, key=lambda c: (order.index(c[:2]), c)):
+        own = of_clause(cases, clause)
+        seen = sorted({reason(*complaint) for case in own
+                       for complaint in case.complaints})
+        seen = seen[0] if seen else remark(own)
+        yield (clause,
+               of_rule.get(clause) or own[0].sentence.replace("_", " "),
+               cell(own), seen.removeprefix(f"{clause}: "))
+
+
+def go_report(args):
+    cases = go_cases(args)
+    found = list(go_rows(cases))
+    counts = "\n".join(f"| {word} | "
+                       f"{sum(row[2].startswith(word) for row in found)} |"
+                       for word in list(WORDS.values())[:CANNOT])
+    yield GO_INTRO.format(title=GO, version=go_version(), runs=GO_RUNS,
+                          tally=counts).rstrip("\n")
+    for row in found:
+        yield "| " + " | ".join(row) + " |"
+
+
+def section(title):
+    """Returns a section of the report as it is, or ""."""
+    with open(REPORT, encoding="utf-8") as file:
+        _, found, rest = file.read().partition("\n" + title + "\n")
+    return (found + re.split(r"\n(?=## )", rest)[0]).rstrip("\n")
+
+
 # ---- streams of other implementations ----------------------------------------
 
 class Column:
@@ -531,6 +610,13 @@ def stream_report(columns):
             if column.cell(case.clause) != WORDS[NEVER]})
 
 
+def more_tables(args):
+    """Yields the tables that stand behind that of uvarrow and Arrow C++."""
+    yield from go_report(args) if args.go else [section(GO)]
+    if args.stream:
+        yield from stream_report(columns_of(args))
+
+
 def report(args, ours, arrow):
     all_rows = list(rows(ours, arrow))
     yield INTRO.format(uvarrow=version(args.tool),
@@ -541,8 +627,7 @@ def report(args, ours, arrow):
     yield from tables(all_rows)
     yield from transcripts("uvarrow", ours)
     yield from transcripts("Arrow C++", arrow)
-    if args.stream:
-        yield from stream_report(columns_of(args))
+    yield from more_tables(args)
 
 
 def version(tool):
@@ -557,7 +642,8 @@ def stands():
     """Returns the rows of the current report: {clause: row}."""
     try:
         with open(REPORT, encoding="utf-8") as file:
-            lines = file.read().partition(STREAMS)[0].splitlines()
+            lines = re.split(f"\n(?=(?:{GO}|{STREAMS})\n)",
+                             file.read())[0].splitlines()
     except OSError as error:
         die(str(error))
     cells = [[c.strip() for c in line.strip("|").split("|")]
@@ -675,6 +761,7 @@ def main(argv):
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--stream", action="append", default=[])
+    parser.add_argument("--go")
     parser.add_argument("tool")
     parser.add_argument("results")
     parser.add_argument("arrow", nargs="*")
@@ -692,8 +779,8 @@ def main(argv):
         text = "\n".join(report(args, ours, arrow)) + "\n"
     elif args.stream:
         with open(REPORT, encoding="utf-8") as file:
-            text = file.read().partition("\n" + STREAMS)[0]
-        text += "\n".join(stream_report(columns_of(args))) + "\n"
+            text = re.split(f"\n(?=(?:{GO}|{STREAMS})\n)", file.read())[0]
+        text += "\n".join(more_tables(args)) + "\n"
     else:
         die("the report cannot be written without Arrow C++")
     with open(REPORT, "w", encoding="utf-8") as file:
