@@ -56,7 +56,7 @@ def test_the_stubs_have_the_parameters_of_the_package(module):
             actual = inspect.signature(function).parameters
         except ValueError:
             continue # written in C, without a signature
-        if owner in (uvarrow.Batch, uvarrow.Schema):
+        if owner in (uvarrow.Batch, uvarrow.Column, uvarrow.Schema):
             continue
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
         names += [args.vararg.arg] if args.vararg else []
@@ -74,14 +74,16 @@ def test_the_stubs_have_every_public_name():
                            "__init__.pyi"), encoding="utf-8") as file:
         names = {node.name for node in ast.walk(ast.parse(file.read()))
                  if hasattr(node, "name")}
-    for owner in (uvarrow, uvarrow.Stream, uvarrow.Batch, uvarrow.Schema):
+    for owner in (uvarrow, uvarrow.Stream, uvarrow.Batch, uvarrow.Column,
+                  uvarrow.Schema):
         for name in getattr(owner, "__all__", dir(owner)):
             if not name.startswith("_") and name != "EXIT_STUCK":
                 assert name in names
 
 
 @pytest.mark.parametrize("owner", [
-    uvarrow, uvarrow.adbc, uvarrow.Stream, uvarrow.Batch, uvarrow.Schema,
+    uvarrow, uvarrow.adbc, uvarrow.Stream, uvarrow.Batch, uvarrow.Column,
+    uvarrow.Schema,
     uvarrow.Reader, uvarrow.Error, uvarrow.adbc.Pool],
     ids=lambda owner: owner.__name__)
 def test_every_public_name_has_a_help_text(owner):

@@ -24,6 +24,15 @@ async def read(table: pa.Table) -> int:
     return total
 
 
+def pass_on(batch: uvarrow.Batch) -> uvarrow.Batch:
+    column = batch.column("n")
+    assert_type(column, uvarrow.Column)
+    assert_type(batch.column(0), uvarrow.Column)
+    assert_type(len(column), int)
+    assert_type(column.__dlpack_device__(), tuple[int, int])
+    return uvarrow.from_dlpack(column, name="n")
+
+
 def double(batch: uvarrow.Batch) -> pa.RecordBatch:
     return batch.to_pyarrow()
 

@@ -471,6 +471,7 @@ static int column_schema(const DLTensor *tensor, struct ArrowSchema *out)
         levels[i] = (struct ArrowSchema){
             .format = has_items ? formats[i] : format_of_type(tensor->dtype),
             .name = i == 0 ? "" : "item",
+            .flags = ARROW_FLAG_NULLABLE,
             .n_children = has_items,
             .children = has_items ? &children[i] : NULL,
             .release = borrowed_release,

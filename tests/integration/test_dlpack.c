@@ -179,6 +179,7 @@ START_TEST(lists_of_a_fixed_size_are_dimensions)
     ck_assert_str_eq(schema.format, "+w:2");
     ck_assert_str_eq(schema.children[0]->format, "+w:2");
     ck_assert_str_eq(schema.children[0]->name, "item");
+    ck_assert_int_eq(schema.children[0]->flags, ARROW_FLAG_NULLABLE);
     ck_assert_str_eq(schema.children[0]->children[0]->format, "l");
     uva_schema_release(&schema);
     middle = *back.array.children[0]; /* moved away */

@@ -181,6 +181,40 @@ static PyObject *batch_to_pyarrow(PyObject *object, PyObject *unused)
     return batch;
 }
 
+/* Finds a column by its name, the first one. -1: there is none. */
+static int64_t column_find(const Batch *self, const char *name)
+{
+    const struct ArrowSchema *schema = &self->schema->schema;
+
+    for (int64_t i = 0; i < schema->n_children; i++)
+        if (schema->children[i]->name != NULL &&
+            strcmp(schema->children[i]->name, name) == 0)
+            return i;
+    return -1;
+}
+
+static PyObject *batch_column(PyObject *object, PyObject *which)
+{
+    Batch *self = (Batch *)object;
+    const char *name = NULL;
+    long long i;
+
+    if (PyUnicode_Check(which)) {
+        name = PyUnicode_AsUTF8AndSize(which, NULL);
+        if (name == NULL)
+            return NULL;
+        i = column_find(self, name);
+    } else {
+        i = PyLong_AsLongLong(which);
+        if (i == -1 && PyErr_Occurred())
+            return NULL;
+    }
+    if (i >= 0 && i < self->schema->schema.n_children)
+        return column_new(self, i);
+    PyErr_SetObject(name != NULL ? PyExc_KeyError : PyExc_IndexError, which);
+    return NULL;
+}
+
 static PyObject *batch_close(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -328,6 +362,9 @@ static PyMethodDef batch_methods[] = {
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
      PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
                "needs pyarrow.")},
+    {"column", batch_column, METH_O,
+     PyDoc_STR("column($self, which, /)\n--\n\nThe column of that name or "
+               "number as a Column, for from_dlpack() of other libraries.")},
     {"close", batch_close, METH_NOARGS,
      PyDoc_STR("close($self)\n--\n\nReleases the data now, instead of with the "
                "object.")},

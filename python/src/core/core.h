@@ -31,6 +31,7 @@ extern PyObject *core_error_type; /* uvarrow.Error */
 extern PyTypeObject *host_type;
 extern PyTypeObject *schema_type;
 extern PyTypeObject *batch_type;
+extern PyTypeObject *column_type;
 extern PyTypeObject *stream_type;
 extern PyTypeObject *next_type;
 extern PyTypeObject *writer_type;
@@ -41,6 +42,7 @@ extern PyTypeObject *chunk_type;
 extern PyType_Spec host_spec;
 extern PyType_Spec schema_spec;
 extern PyType_Spec batch_spec;
+extern PyType_Spec column_spec;
 extern PyType_Spec stream_spec;
 extern PyType_Spec next_spec;
 extern PyType_Spec writer_spec;
@@ -216,6 +218,13 @@ PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
  * NULL; otherwise it gets the object's. -1 with an exception. */
 int batch_export(PyObject *object, const struct ArrowSchema *expected,
                  struct ArrowSchema *schema, struct ArrowDeviceArray *out);
+
+/* Gives the column `i`, which exists, with a share of the data; NULL with an
+ * exception (column.c). */
+PyObject *column_new(Batch *batch, int64_t i);
+
+/* from_dlpack(capsule, name) -> Batch: takes the tensor. */
+PyObject *column_from_dlpack(PyObject *module, PyObject *args);
 
 /* ---- sources (source.c, rows.c) -------------------------------------------
  */

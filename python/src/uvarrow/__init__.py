@@ -14,14 +14,17 @@ without a copy. `to_reader()` is the other way, `ipc()` makes bytes for a
 network, and `uvarrow.adbc` queries databases.
 """
 from . import _core
+from ._dlpack import from_dlpack
 from ._error import Error
 from ._host import EXIT_STUCK
 from ._stream import (Reader, StageStats, Stream, ipc, merge, stream,
                       to_reader)
 
 Batch = _core.Batch
+Column = _core.Column
 Schema = _core.Schema
 
-__all__ = ["Batch", "EXIT_STUCK", "Error", "Reader", "Schema", "StageStats",
-           "Stream", "ipc", "merge", "stream", "to_reader"]
+__all__ = ["Batch", "Column", "EXIT_STUCK", "Error", "Reader", "Schema",
+           "StageStats", "Stream", "from_dlpack", "ipc", "merge", "stream",
+           "to_reader"]
 __version__ = _core.version

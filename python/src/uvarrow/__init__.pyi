@@ -6,8 +6,9 @@ import pyarrow as pa
 
 from . import adbc as adbc
 
-__all__ = ["Batch", "EXIT_STUCK", "Error", "Reader", "Schema", "StageStats",
-           "Stream", "ipc", "merge", "stream", "to_reader"]
+__all__ = ["Batch", "Column", "EXIT_STUCK", "Error", "Reader", "Schema",
+           "StageStats", "Stream", "from_dlpack", "ipc", "merge", "stream",
+           "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 
@@ -53,6 +54,7 @@ class Batch:
     @property
     def device(self) -> tuple[int, int]: ...
     def to_pyarrow(self) -> pa.RecordBatch: ...
+    def column(self, which: int | str, /) -> Column: ...
     def close(self) -> None: ...
     def __arrow_c_array__(
         self, requested_schema: object | None = None
@@ -62,6 +64,23 @@ class Batch:
     ) -> tuple[object, object]: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
+
+@final
+class Column:
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __len__(self) -> int: ...
+
+class Tensor(Protocol):
+    def __dlpack__(self) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class StageStats(NamedTuple):
     name: str
@@ -140,3 +159,4 @@ def to_reader(
 def ipc(
     source: Stream, *, compression: Literal["lz4", "zstd"] | None = None
 ) -> AsyncGenerator[memoryview, None]: ...
+def from_dlpack(tensor: Tensor, /, name: str = "") -> Batch: ...

@@ -10,6 +10,7 @@ PyObject *core_error_type;
 PyTypeObject *host_type;
 PyTypeObject *schema_type;
 PyTypeObject *batch_type;
+PyTypeObject *column_type;
 PyTypeObject *stream_type;
 PyTypeObject *next_type;
 PyTypeObject *writer_type;
@@ -94,6 +95,7 @@ static int core_exec(PyObject *module)
         {&host_type, &host_spec, "Host"},
         {&schema_type, &schema_spec, "Schema"},
         {&batch_type, &batch_spec, "Batch"},
+        {&column_type, &column_spec, "Column"},
         {&stream_type, &stream_spec, "Stream"},
         {&next_type, &next_spec, "Next"},
         {&writer_type, &writer_spec, "Writer"},
@@ -122,6 +124,7 @@ static PyMethodDef core_methods[] = {
     {"_set_error", core_set_error, METH_O, NULL},
     {"_set_clock", stream_set_clock, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
+    {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, (void *)core_exec},
