@@ -177,8 +177,7 @@ static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
     reply->slot->array.array.release = NULL;
     reply->seen = false;
     m->loop.used++;
-    if (metadata == NULL ||
-        uva__task_take_metadata(reply->slot, allocator_of(m), metadata) == 0)
+    if (uva__task_take_metadata(reply->slot, allocator_of(m), metadata) == 0)
         return reply;
     reply_discard(m, reply);
     return NULL;
@@ -318,7 +317,8 @@ static void reply_note_given(struct map_async *m, struct uva_reply *reply)
     m->loop.begun--;
     m->loop.undone -= reply->before;
     m->loop.done++;
-    m->loop.over = m->loop.over || reply->failure.code != 0;
+    if (reply->failure.code != 0)
+        m->loop.over = true;
     if (uva_array_is_live(&slot->array)) {
         m->loop.bytes += slot->info.bytes;
         map_async_note_size(m, slot->info.bytes);
@@ -377,14 +377,20 @@ static int64_t map_async_fit(const struct map_async *m, int64_t room,
 }
 
 /* Room for the results is reserved before they come. While the budget of the
- * runtime is full, one at a time is begun. */
-static bool map_async_may_begin(const struct map_async *m)
+ * runtime is full, one at a time is begun. Where none is under way, as many
+ * users give their results at once, the room needs no product. */
+static inline bool map_async_may_begin(const struct map_async *m)
 {
+    bool fits;
+
     if (m->loop.over || m->loop.begun >= m->options.at_once)
         return false;
-    return m->loop.begun + m->loop.done == 0 ||
-           (map_async_fit(m, 1, m->loop.begun) > 0 &&
-            uva__share_is_free(&m->stage.source.share));
+    fits = m->loop.begun == 0
+               ? m->loop.bytes == 0 ||
+                     m->loop.bytes + m->loop.largest <= m->window.bytes
+               : map_async_fit(m, 1, m->loop.begun) > 0;
+    return fits && (uva__share_is_free(&m->stage.source.share) ||
+                    m->loop.begun + m->loop.done == 0);
 }
 
 /* begin has failed: a result that it has given is not wanted. */
@@ -419,8 +425,8 @@ static bool reply_is_next(const struct map_async *m)
 }
 
 /* Begins with `batch`, in which the array is filled in. */
-static void reply_begin(struct map_async *m, struct uva_reply *reply,
-                        struct uva_batch *batch)
+static inline void reply_begin(struct map_async *m, struct uva_reply *reply,
+                               struct uva_batch *batch)
 {
     const struct uva__batch_info *info = &reply->slot->info;
     uint64_t since_ns;
