@@ -126,8 +126,8 @@ static int metadata_fill(char *place, const char *block, size_t size,
     return 0;
 }
 
-int uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
-                       struct uva__metadata *out)
+int uva__metadata_copy_block(const struct uva_allocator *allocator,
+                             const char *block, struct uva__metadata *out)
 {
     size_t size;
     const int code = uva_metadata_size(block, &size);

@@ -17,12 +17,23 @@ struct uva__metadata {
 /* The bytes that a struct may reserve for a short block. */
 enum { UVA__METADATA_ROOM = 64 };
 
+/* For uva__metadata_copy(), when there is a block. */
+UVA_MUST_CHECK int
+uva__metadata_copy_block(const struct uva_allocator *allocator,
+                         const char *block, struct uva__metadata *out);
+
 /* Gives a copy of `block` in `out`, or none if `block` is NULL or holds no
  * pair. Returns 0; ENOMEM; EINVAL for a malformed block; EMSGSIZE beyond the
  * caps: then too `out` is none. Thread: any. Clauses: MD-02. */
-UVA_MUST_CHECK int uva__metadata_copy(const struct uva_allocator *allocator,
-                                      const char *block,
-                                      struct uva__metadata *out);
+UVA_MUST_CHECK static inline int
+uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
+                   struct uva__metadata *out)
+{
+    if (block != NULL)
+        return uva__metadata_copy_block(allocator, block, out);
+    *out = (struct uva__metadata){0};
+    return 0;
+}
 
 /* Gives a copy of the `size` bytes of `block` in `out`: in `room`, of
  * UVA__METADATA_ROOM bytes, if it fits. Returns 0, or ENOMEM, and then `out` is

@@ -127,27 +127,51 @@ static int share_count(const struct ArrowArray *array, struct share_size *size,
     return code;
 }
 
+/* Makes `to` a copy of `from`, apart from what is below it. Returns whether it
+ * is live. */
+static inline bool share_node(const struct ArrowArray *from,
+                              const struct share_tree *tree,
+                              struct ArrowArray *to)
+{
+    *to = *from;
+    if (from->release == NULL)
+        return false;
+    to->release = share_release_node;
+    to->private_data = tree->block;
+    return true;
+}
+
+static void share_picture(const struct ArrowArray *from,
+                          struct share_tree *tree, struct ArrowArray *to);
+
+/* Most nodes have none below them. */
+static inline void share_below(const struct ArrowArray *from,
+                               struct share_tree *tree, struct ArrowArray *to)
+{
+    if (from->n_children == 0 && from->dictionary == NULL)
+        (void)share_node(from, tree, to);
+    else
+        share_picture(from, tree, to);
+}
+
 /* Makes `to` a copy of `from`, with structs of the block below it. */
 static void share_picture(const struct ArrowArray *from,
                           struct share_tree *tree, struct ArrowArray *to)
 {
-    const size_t n = (size_t)(from->release == NULL ? 0 : from->n_children);
+    const size_t n = (size_t)from->n_children;
 
-    *to = *from;
-    if (from->release == NULL)
+    if (!share_node(from, tree, to))
         return;
-    to->release = share_release_node;
-    to->private_data = tree->block;
     if (n != 0)
         to->children = tree->slot;
     tree->slot += n;
     for (size_t i = 0; i < n; i++) {
         to->children[i] = tree->node++;
-        share_picture(from->children[i], tree, to->children[i]);
+        share_below(from->children[i], tree, to->children[i]);
     }
     if (from->dictionary != NULL) {
         to->dictionary = tree->node++;
-        share_picture(from->dictionary, tree, to->dictionary);
+        share_below(from->dictionary, tree, to->dictionary);
     }
 }
 
@@ -269,7 +293,10 @@ int uva__share_more(const struct uva_allocator *allocator,
         out->array.release = NULL;
         return code;
     }
-    *out = *array;
+    out->device_id = array->device_id;
+    out->device_type = array->device_type;
+    out->sync_event = array->sync_event;
+    memcpy(out->reserved, array->reserved, sizeof(out->reserved));
     share_copy(room, &array->array, &out->array);
     return 0;
 }

@@ -80,9 +80,8 @@ static struct piece *piece_new(struct rebatch *r, const char *metadata)
         spare != NULL ? piece_of(spare)
                       : uva__memory_new(&r->rt->allocator, piece_size(r));
 
-    if (piece == NULL || metadata == NULL ||
-        uva__metadata_copy(&r->rt->allocator, metadata, &piece->metadata) !=
-            ENOMEM)
+    if (piece == NULL || uva__metadata_copy(&r->rt->allocator, metadata,
+                                            &piece->metadata) != ENOMEM)
         return piece;
     uva__memory_free(&r->rt->allocator, piece, piece_size(r));
     return NULL;

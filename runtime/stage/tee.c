@@ -371,7 +371,7 @@ static void tee_wake(struct tee *t)
 
     for (b = t->branches; b != NULL; b = b->next)
         if (b->started && !b->source.stopped)
-            uva__producer_wake(b->source.producer);
+            uva__producer_wake_once(b->source.producer);
 }
 
 static int tee_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,

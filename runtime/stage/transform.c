@@ -179,7 +179,7 @@ static struct item *item_begin(struct transform *t, struct item *item,
 {
     if (item == NULL)
         item = uva__memory_new(allocator_of(t), sizeof(*item));
-    if (item == NULL || metadata == NULL ||
+    if (item == NULL ||
         uva__metadata_copy(allocator_of(t), metadata,
                            &item->batch.info.metadata) != ENOMEM)
         return item;
