@@ -177,6 +177,9 @@ class Case:
     def is_unstable(self):
         return any(len(set(of)) > 1 for of in self.by_subject().values())
 
+    def has_hung(self):
+        return any("hung" in message for message, _ in self.complaints)
+
     def by_subject(self):
         found = {}
         for subject, verdict in zip(self.of, self.verdicts):
@@ -548,6 +551,10 @@ class Column:
         self.tool, self.subject = tool, subject
         self.cases = {}
         self.play()
+        # a machine that stands still for a while makes a case hang
+        for clause in sorted({case.clause for case in self.cases.values()
+                              if case.has_hung()}):
+            self.play(clause)
 
     def play(self, clause=None):
         """Runs the suite; or one clause again, in place of its cases."""
