@@ -451,12 +451,7 @@ static struct column *column_new(const DLTensor *tensor)
     return column;
 }
 
-static void borrowed_release(struct ArrowSchema *schema)
-{
-    schema->release = NULL;
-}
-
-/* Copies a schema that is built on the stack. */
+/* Copies a schema that is built on the stack, and never released. */
 static int column_schema(const DLTensor *tensor, struct ArrowSchema *out)
 {
     struct ArrowSchema levels[UVA_DLPACK_DIMS], *children[UVA_DLPACK_DIMS];
@@ -474,7 +469,7 @@ static int column_schema(const DLTensor *tensor, struct ArrowSchema *out)
             .flags = ARROW_FLAG_NULLABLE,
             .n_children = has_items,
             .children = has_items ? &children[i] : NULL,
-            .release = borrowed_release,
+            .release = uva_schema_release, /* only to be live */
         };
     }
     return uva_schema_copy(&levels[0], out);
