@@ -194,17 +194,14 @@ struct level {
 static int level_check(const struct ArrowDeviceArray *whole,
                        const struct level *level, struct uva_error *error)
 {
-    if (level->count > level->array->length - level->first)
-        return uva_error_set(error, EINVAL,
-                             "DLPack: an array has fewer items than the lists "
-                             "around it");
     if (level->schema->dictionary != NULL)
         return uva_error_set(error, ENOTSUP,
                              "DLPack: a column with a dictionary is no tensor");
     return nulls_check(whole, level->array, error);
 }
 
-/* Goes to the items of lists of `size` items each. */
+/* Goes to the items of lists of `size` items each. uva__layout_measure() has
+ * found that there are as many. */
 static int level_descend(struct level *level, int64_t size,
                          struct uva_error *error)
 {
@@ -256,8 +253,11 @@ static void tensor_point(struct tensor *tensor, const struct level *level,
     DLTensor *out = &tensor->abi.dl_tensor;
     int64_t stride = 1;
 
-    for (int i = out->ndim; i-- > 0; stride *= tensor->shape[i])
+    for (int i = out->ndim; i-- > 0;) {
         tensor->strides[i] = stride;
+        if (level->count > 0) /* or it might overflow */
+            stride *= tensor->shape[i];
+    }
     out->shape = tensor->shape;
     out->strides = tensor->strides;
     out->device.device_type = (DLDeviceType)whole->device_type;

@@ -166,6 +166,7 @@ START_TEST(lists_of_a_fixed_size_are_dimensions)
     c.arrays[0].length = 2;
     c.arrays[1].offset = 1;
     c.arrays[2].offset = 3;
+    c.arrays[2].length = 18;
     column_take(ARROW_DEVICE_CPU, NULL);
     ck_assert_int_eq(to_dlpack(NULL, UVA_DLPACK_NO_SYNC, &tensor), 0);
     ck_assert_int_eq(tensor->dl_tensor.ndim, 3);
@@ -255,7 +256,7 @@ END_TEST
 
 START_TEST(a_column_that_does_not_fit_is_refused)
 {
-    column_open("i", _i == 4 ? 2 : 1, 4, 2);
+    column_open("c", 1, 4, 2);
     switch (_i) {
     case 0:
         c.arrays[0].n_buffers = 2;
@@ -277,8 +278,9 @@ START_TEST(a_column_that_does_not_fit_is_refused)
         c.arrays[2].dictionary = NULL;
         break;
     case 4:
-        c.schemas[0].format = c.schemas[1].format = "+w:2147483647";
-        c.arrays[1].length = 4 * INT64_C(2147483647);
+        c.schemas[0].format = "+w:2147483647";
+        c.arrays[0].length = INT64_C(1) << 33;
+        c.arrays[1].length = INT64_MAX;
         break;
     }
     column_take(ARROW_DEVICE_CPU, NULL);
