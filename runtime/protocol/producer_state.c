@@ -42,12 +42,18 @@ before_the_schema(const struct uva__producer_state *s)
     return s->source_error != 0 ? UVA__MOVE_OFFER_ERROR : UVA__MOVE_WAIT;
 }
 
+/* Whether a move may be made at all, whatever the facts. */
+static bool may_move(const struct uva__producer_state *s)
+{
+    return !s->in_call && !s->released && !s->stopping;
+}
+
 /* Returns the first move that applies, in the order that docs/clauses.md gives
  * for the producer. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s)
 {
-    if (s->in_call || s->released || s->stopping)
+    if (!may_move(s))
         return UVA__MOVE_WAIT;
     if (s->refused || s->cancelled || s->error_delivered)
         return UVA__MOVE_RELEASE;

@@ -683,26 +683,42 @@ static void producer_drain(struct uva__producer *p)
     p->loop.state.unsettled = producer_unsettled(p);
 }
 
+/* Stops a source of which nothing more is wanted. False: that takes time, and
+ * the move has to wait. */
+static bool producer_settle_source(struct uva__producer *p,
+                                   enum uva__producer_move move)
+{
+    if (move != UVA__MOVE_OFFER_TASK &&
+        uva__producer_state_is_sated(&p->loop.state))
+        producer_stop_source(p);
+    return !p->loop.state.stopping;
+}
+
+/* Makes what on_schema passes on. False: it cannot be had, and the error goes
+ * first. */
+static bool producer_prepare_schema(struct uva__producer *p)
+{
+    int code;
+
+    producer_describe(p);
+    uva__rt_note_device(p->rt, uva__label_text(p->source->label),
+                        p->abi.device_type);
+    code = producer_map_schema(p, &p->source->schema);
+    if (code != 0)
+        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
+    return code == 0;
+}
+
 /* Makes `move`, which the rules have just decided. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
     struct uva__producer_state *state = &p->loop.state;
     int code = 0;
 
-    if (move != UVA__MOVE_OFFER_TASK && uva__producer_state_is_sated(state))
-        producer_stop_source(p);
-    if (state->stopping)
+    if (!producer_settle_source(p, move))
         return;
-    if (move == UVA__MOVE_OFFER_SCHEMA) {
-        producer_describe(p);
-        uva__rt_note_device(p->rt, uva__label_text(p->source->label),
-                            p->abi.device_type);
-        code = producer_map_schema(p, &p->source->schema);
-        if (code != 0) {
-            uva__producer_state_note_urgent(state, p->loop.urgent.code);
-            return;
-        }
-    }
+    if (move == UVA__MOVE_OFFER_SCHEMA && !producer_prepare_schema(p))
+        return;
     if (move != UVA__MOVE_OFFER_TASK && p->observed != 0)
         uva__observe_move(p, move);
     uva__producer_state_begin(state, move);

@@ -161,6 +161,18 @@ static void table_draw(bool faulty)
     }
 }
 
+static void device_note(void)
+{
+    expectation_note("a device of type %d: %s%s%s%s%s%s%s%s", (int)device.type,
+                     device.ops.arm != NULL ? "calls back" : "polls",
+                     device.ops.query_on_loop ? ", on the loop" : "",
+                     device.ops.host_readable ? ", readable" : "",
+                     device.ops.copy != NULL ? ", copies" : "",
+                     device.ops.record != NULL ? ", records" : "",
+                     device.lazy ? ", lazy" : "", device.shy ? ", shy" : "",
+                     device.faulty ? ", faulty" : "");
+}
+
 void device_begin(bool faulty)
 {
     memset(&device, 0, sizeof(device));
@@ -174,14 +186,7 @@ void device_begin(bool faulty)
     if (faulty && !device.is_vendors && peers_chance(1, 40))
         device.load_code = device_fault();
     device.load_stuck = faulty && peers_chance(1, 40);
-    expectation_note("a device of type %d: %s%s%s%s%s%s%s%s", (int)device.type,
-                     device.ops.arm != NULL ? "calls back" : "polls",
-                     device.ops.query_on_loop ? ", on the loop" : "",
-                     device.ops.host_readable ? ", readable" : "",
-                     device.ops.copy != NULL ? ", copies" : "",
-                     device.ops.record != NULL ? ", records" : "",
-                     device.lazy ? ", lazy" : "", device.shy ? ", shy" : "",
-                     faulty ? ", faulty" : "");
+    device_note();
 }
 
 void device_register(struct uva_runtime *runtime)

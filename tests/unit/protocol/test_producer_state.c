@@ -22,6 +22,14 @@ static const char *const MOVES[] = {
 
 static int answer; /* return code of the next callback */
 
+static void note_pause(struct uva__producer_state *s, char fact)
+{
+    if (fact == 'h' || fact == 'H')
+        s->paused = fact == 'h';
+    else
+        s->stopping = fact == 'w';
+}
+
 static void note(struct uva__producer_state *s, char fact)
 {
     switch (fact) {
@@ -50,22 +58,17 @@ static void note(struct uva__producer_state *s, char fact)
     case 'u':
         uva__producer_state_note_urgent(s, ENODATA);
         break;
-    case 'h':
-    case 'H':
-        s->paused = fact == 'h';
-        break;
-    case 'w':
-    case 'W':
-        s->stopping = fact == 'w';
-        break;
     case 't':
         s->unsettled--;
         break;
     case 'n':
         answer = EDOM;
         break;
-    default:
+    case '!':
         s->drain_ended = true;
+        break;
+    default:
+        note_pause(s, fact);
     }
 }
 
