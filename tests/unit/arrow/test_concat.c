@@ -399,6 +399,26 @@ START_TEST(a_string_without_data_is_an_error)
 }
 END_TEST
 
+START_TEST(one_column_that_does_not_fit_is_enough)
+{
+    static const int32_t offsets[] = {0, INT32_MAX};
+    const void *const none[] = {NULL};
+
+    for (int times = 1; times <= 2; times++) {
+        struct sample s;
+
+        sample_nested(&s, "+s", "u", 2, 1, 1, none);
+        for (int i = 0; i < 2; i++) {
+            plain_array(s.array.children[i], 1, 3, 0);
+            s.array.children[i]->buffers[1] = offsets;
+            s.array.children[i]->buffers[2] = "x";
+        }
+        ck_assert_int_eq(sample_measure(&s, 0, 1, times),
+                         times == 1 ? 0 : EOVERFLOW);
+    }
+}
+END_TEST
+
 START_TEST(more_items_than_offsets_can_count_do_not_fit)
 {
     static const int32_t offsets[] = {0, INT32_MAX};
@@ -1023,6 +1043,7 @@ int main(void)
                     lists_of_a_fixed_size_must_not_overflow,
                     a_string_without_data_is_an_error, NULL),
         suite_tests("too many", more_than_the_offsets_can_count_does_not_fit,
+                    one_column_that_does_not_fit_is_enough,
                     more_items_than_offsets_can_count_do_not_fit,
                     more_items_than_a_dense_union_can_count_do_not_fit,
                     more_strings_than_a_buffer_of_views_holds_do_not_fit,

@@ -492,6 +492,16 @@ START_TEST(sums_that_overflow_are_refused)
 }
 END_TEST
 
+START_TEST(a_column_of_numbers_is_added_to_a_huge_one)
+{
+    struct bench *bench = nested("+s", 1, 2);
+
+    bench->schema.children[0]->format = "w:1";
+    bench->array.array.children[0]->length = INT64_MAX / 2 + 1;
+    ck_assert_int_eq(size_of(bench), INT64_MAX / 2 + 1 + 8);
+}
+END_TEST
+
 START_TEST(da25_every_child_is_there_and_live)
 {
     struct bench *bench = nested("+s", 1, 2);
@@ -974,6 +984,7 @@ static TCase *faults(void)
     tcase_add_test(tcase, data_may_be_missing_only_if_the_offsets_say_so);
     tcase_add_test(tcase, offsets_that_lie_are_refused);
     tcase_add_test(tcase, sums_that_overflow_are_refused);
+    tcase_add_test(tcase, a_column_of_numbers_is_added_to_a_huge_one);
     tcase_add_test(tcase, da25_every_child_is_there_and_live);
     tcase_add_test(tcase, da26_a_dictionary_is_there_exactly_when_it_should);
     tcase_add_test(tcase, da29_released_structs_are_not_read);
