@@ -139,8 +139,8 @@ static void no_lock_over_the_error_of_a_cancel(struct uva__case_run *run)
     uva__producer_session_stop(&session);
 }
 
-/* Cancels while the source is making the next batch, which then arrives too
- * late. */
+/* Cancels while the source is making the next batch, outside of callbacks. That
+ * batch then arrives too late. */
 static void cancel_of_a_busy_source(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {
@@ -155,6 +155,8 @@ static void cancel_of_a_busy_source(struct uva__case_run *run)
             return;
         uva__producer_session_await_schema(session);
         uva__producer_session_await_tasks(session, tasks);
+        uva__case_run_await(run, uva__recording_consumer_is_idle,
+                            session->consumer, "the return of a callback");
         uva__producer_session_stop(session);
         (void)uva__producer_session_stays_idle(session);
     }
