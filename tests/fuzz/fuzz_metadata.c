@@ -6,6 +6,7 @@
  * limit. The bytes are therefore followed by others that end it wherever it
  * reads (-1), up to the limit, and then by a page without access. A block that
  * is complete by itself is read a second time with nothing after it. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -144,6 +145,7 @@ static void check_get(const char *block, const struct uva_pair *pairs,
  * must be equal, and writing its pairs again must give the same block. */
 static void check_whole(const char *block, size_t size)
 {
+    static const char absent[] = "no such key";
     struct uva_pair pairs[64] = {{{0}, {0}}};
     struct uva_allocator memory;
     struct uva_metadata_at at = {0};
@@ -158,7 +160,8 @@ static void check_whole(const char *block, size_t size)
     FUZZ_RULE(copy.size == (size == 4 ? 0 : size));
     FUZZ_RULE(copy.block == NULL || memcmp(copy.block, block, size) == 0);
     uva__metadata_fini(&copy, &memory, NULL);
-    FUZZ_RULE(uva_metadata_get(block, "no such key", &value) == ENOENT);
+    if (memmem(block, size, absent, strlen(absent)) == NULL)
+        FUZZ_RULE(uva_metadata_get(block, absent, &value) == ENOENT);
     while (count < 64 && uva_metadata_next(block, &at, &pairs[count]) == 0)
         count++;
     if (count == 0 || count == 64)

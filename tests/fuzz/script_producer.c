@@ -26,14 +26,21 @@ enum script_kind {
 
 /* ---- calls made to it --------------------------------------------------- */
 
-/* Returns whether it may make calls itself. `outlives`: the call may come after
- * the release. */
-static bool frame_begin_late(struct script_producer *p, bool outlives)
+/* Returns whether it may make calls itself. */
+static bool frame_enter(struct script_producer *p)
 {
     const bool plays = p->host.enter(p->host.ctx);
 
-    FUZZ_RULE((!p->gone || outlives) && !p->freed);
     atomic_fetch_add(&p->frames, 1);
+    return plays;
+}
+
+/* `outlives`: the call may come after the release. */
+static bool frame_begin_late(struct script_producer *p, bool outlives)
+{
+    const bool plays = frame_enter(p);
+
+    FUZZ_RULE((!p->gone || outlives) && !p->freed);
     return plays;
 }
 
@@ -239,12 +246,22 @@ static int extract_made(struct script_producer *p,
     return 0;
 }
 
+/* A task that is offered after the release, or after free_ctx, is the handler's
+ * to extract, at once, in the producer's own call. */
+static bool is_being_offered(const struct script_item *item)
+{
+    return item->producer->calls > 0 &&
+           item->ordinal == item->producer->ordinal - 1;
+}
+
 static int item_extract(struct ArrowAsyncTask *self,
                         struct ArrowDeviceArray *out)
 {
     struct script_item *item = self->private_data;
     struct script_producer *p = item->producer;
-    const bool plays = frame_begin_late(p, p->tasks_outlive);
+    const bool plays = is_being_offered(item)
+                           ? frame_enter(p)
+                           : frame_begin_late(p, p->tasks_outlive);
     int code = 0;
 
     fuzz_trace("producer", "must extract", item->ordinal);
