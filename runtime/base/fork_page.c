@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/platform.h"
 
@@ -32,14 +33,15 @@ static void fork_ends_in_parent(void)
     uva__lock_drop(&process.lock);
 }
 
-/* No other thread exists here. */
+/* No other thread exists here, so none waits for the lock: dropping it might
+ * wake one, by a mutex that a thread of the parent held. */
 static void fork_ends_in_child(void)
 {
     struct uva__link *link = process.pages.head;
 
     for (; link != NULL; link = link->next)
         uva__atomic64_store(page_of(link)->word, 0);
-    uva__lock_drop(&process.lock);
+    memset(&process.lock, 0, sizeof(process.lock));
 }
 
 /* ---- init and fini ------------------------------------------------------ */
