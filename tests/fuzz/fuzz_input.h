@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Defined by every program here: plays one input, from start to end. Returns
  * 0. */
@@ -53,6 +54,25 @@ static inline uint8_t fuzz_byte(struct fuzz_input *in)
 static inline int fuzz_below(struct fuzz_input *in, int n)
 {
     return fuzz_byte(in) % n;
+}
+
+/* Returns a byte for a word: neither its end nor a path. */
+static inline char fuzz_letter(struct fuzz_input *in)
+{
+    const char byte = (char)fuzz_byte(in);
+
+    return byte == '\0' || byte == '/' ? '_' : byte;
+}
+
+/* Gives a string in a block of exactly its size. */
+static inline char *fuzz_word(const char *text, size_t size)
+{
+    char *word = malloc(size + 1);
+
+    FUZZ_RULE(word != NULL);
+    memcpy(word, text, size);
+    word[size] = '\0';
+    return word;
 }
 
 /* Returns a number that code often handles wrongly: small, or at the edge of a

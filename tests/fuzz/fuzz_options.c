@@ -69,11 +69,8 @@ static size_t value_read(struct fuzz_input *in, char *to)
         memcpy(to, value, strlen(value));
         return strlen(value);
     }
-    for (; size < (size_t)(kind / 2) % MOST; size++) {
-        const char byte = (char)fuzz_byte(in);
-
-        to[size] = byte == '\0' || byte == '/' ? '_' : byte;
-    }
+    for (; size < (size_t)(kind / 2) % MOST; size++)
+        to[size] = fuzz_letter(in);
     return size;
 }
 
@@ -82,7 +79,7 @@ static char *word_read(struct fuzz_input *in)
 {
     const int kind = fuzz_byte(in);
     const char *start = starts[kind % (int)(sizeof(starts) / sizeof(*starts))];
-    char text[128], *word;
+    char text[128];
     size_t size = strlen(start);
 
     memcpy(text, start, size);
@@ -91,11 +88,7 @@ static char *word_read(struct fuzz_input *in)
             text[size++] = '=';
         size += value_read(in, text + size);
     }
-    word = malloc(size + 1);
-    FUZZ_RULE(word != NULL);
-    memcpy(word, text, size);
-    word[size] = '\0';
-    return word;
+    return fuzz_word(text, size);
 }
 
 /* ---- what is checked ---------------------------------------------------- */

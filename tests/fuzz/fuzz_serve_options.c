@@ -67,11 +67,8 @@ static size_t value_read(struct fuzz_input *in, char *to)
         memcpy(to, "https://", 8);
         size = 8;
     }
-    for (int n = kind / 4 % MOST; n > 0; n--) {
-        const char byte = (char)fuzz_byte(in);
-
-        to[size++] = byte == '\0' || byte == '/' ? '_' : byte;
-    }
+    for (int n = kind / 4 % MOST; n > 0; n--)
+        to[size++] = fuzz_letter(in);
     return size;
 }
 
@@ -92,7 +89,7 @@ static char *word_read(struct fuzz_input *in)
 {
     const char *start = start_of(fuzz_byte(in));
     const int kind = fuzz_byte(in);
-    char text[128], *word;
+    char text[128];
     size_t size = strlen(start);
 
     memcpy(text, start, size);
@@ -101,11 +98,7 @@ static char *word_read(struct fuzz_input *in)
             text[size++] = '=';
         size += value_read(in, text + size);
     }
-    word = malloc(size + 1);
-    FUZZ_RULE(word != NULL);
-    memcpy(word, text, size);
-    word[size] = '\0';
-    return word;
+    return fuzz_word(text, size);
 }
 
 /* ---- what is checked ---------------------------------------------------- */
