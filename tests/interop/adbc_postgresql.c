@@ -6,31 +6,13 @@
 #include "interop/adbc_subject.h"
 
 /* Counts from 0; row `fails_at` (negative: none) divides by zero. */
-static int count(char *text, size_t size, int64_t rows, int64_t fails_at)
+static void count(char *text, size_t size, int64_t rows, int64_t fails_at)
 {
     (void)snprintf(text, size,
                    "SELECT CASE WHEN n = %" PRId64 " THEN 1 / (n - n) ELSE n "
                    "END AS n FROM (SELECT generate_series(0::bigint, %" PRId64
                    ") AS n) c",
                    fails_at, rows - 1);
-    return 0;
-}
-
-static int postgresql_write(char *text, size_t size, int32_t plan,
-                            int64_t batches)
-{
-    const int64_t rows = batches * UVA_SUBJECT_ROWS;
-
-    switch (plan) {
-    case UVA_SUBJECT_WHOLE:
-        return count(text, size, rows, -1);
-    case UVA_SUBJECT_ENDLESS:
-        return count(text, size, INT64_MAX, -1);
-    case UVA_SUBJECT_FAILS:
-        return count(text, size, rows + 1, rows);
-    default:
-        return UVA_SUBJECT_CANNOT;
-    }
 }
 
 /* A batch is full as soon as it has so many bytes of COPY, of which a row of
@@ -40,6 +22,6 @@ const struct adbc_peer adbc_peer = {
     .has_uri = true,
     .option = "adbc.postgresql.batch_size_hint_bytes",
     .value = "50",
-    .write = postgresql_write,
+    .count = count,
 };
 _Static_assert(UVA_SUBJECT_ROWS == 3, "the option has that number of rows");

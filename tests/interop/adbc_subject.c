@@ -81,12 +81,34 @@ static void query_close(void *ctx)
     (void)query->driver.DatabaseRelease(&query->database, &error);
 }
 
+/* Writes the query of a plan. Returns 0, or UVA_SUBJECT_CANNOT. */
+static int query_write(char *text, size_t size, int32_t plan, int64_t batches)
+{
+    const int64_t rows = batches * UVA_SUBJECT_ROWS;
+
+    if (adbc_peer.write != NULL)
+        return adbc_peer.write(text, size, plan, batches);
+    switch (plan) {
+    case UVA_SUBJECT_WHOLE:
+        adbc_peer.count(text, size, rows, -1);
+        return 0;
+    case UVA_SUBJECT_ENDLESS:
+        adbc_peer.count(text, size, INT64_MAX, -1);
+        return 0;
+    case UVA_SUBJECT_FAILS:
+        adbc_peer.count(text, size, rows + 1, rows);
+        return 0;
+    default:
+        return UVA_SUBJECT_CANNOT;
+    }
+}
+
 int32_t uva_subject_open(int32_t plan, int64_t batches, int64_t at,
                          struct ArrowDeviceArrayStream *out)
 {
     struct query *query;
     char text[256];
-    int code = adbc_peer.write(text, sizeof(text), plan, batches);
+    int code = query_write(text, sizeof(text), plan, batches);
 
     (void)at;
     if (code != 0)

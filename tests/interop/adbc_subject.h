@@ -11,8 +11,12 @@ struct adbc_peer {
     const char *option; /* of a statement, to get batches of UVA_SUBJECT_ROWS
                            rows; NULL: the query has them */
     const char *value;
-    /* Writes a query for a plan. Returns 0, or UVA_SUBJECT_CANNOT. */
+    /* Writes a query for a plan. Returns 0, or UVA_SUBJECT_CANNOT. NULL: plans
+     * are queries of `count`. */
     int (*write)(char *text, size_t size, int32_t plan, int64_t batches);
+    /* Writes a query that counts `rows` from 0. Row `fails_at` (negative: none)
+     * fails. */
+    void (*count)(char *text, size_t size, int64_t rows, int64_t fails_at);
 };
 
 extern const struct adbc_peer adbc_peer;
