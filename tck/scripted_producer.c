@@ -21,7 +21,6 @@
 
 #include "tck/checker.h"
 #include "tck/consumer_rules.h"
-#include "tck/thread_barrier.h"
 
 enum { WORD = 24, BLOCK = 64 };
 
@@ -266,17 +265,64 @@ static void word_send(struct uva__scripted_producer *producer, const char *word)
         word_task(producer, word);
 }
 
-/* A callback that a new thread makes. */
-struct sending {
+/* A callback that a new thread makes. Lives as long as the process, because the
+ * thread may hang. */
+struct uva__sending {
     struct uva__scripted_producer *producer;
     const char *word;
+    struct uva__atomic64 sent, passed;
 };
 
-static void sending_run(void *ctx)
+static bool sending_is_sent(void *ctx)
 {
-    struct sending *sending = ctx;
+    struct uva__sending *sending = ctx;
+
+    return uva__atomic64_load(&sending->sent) != 0;
+}
+
+static bool sending_is_passed(void *ctx)
+{
+    struct uva__sending *sending = ctx;
+
+    return uva__atomic64_load(&sending->passed) != 0;
+}
+
+static void *sending_thread(void *ctx)
+{
+    struct uva__sending *sending = ctx;
+    struct uva__case_run *run = sending->producer->run;
 
     word_send(sending->producer, sending->word);
+    uva__atomic64_store(&sending->sent, 1);
+    uva__case_run_changed(run);
+    (void)uva__case_run_soon(run, sending_is_passed, sending);
+    return NULL;
+}
+
+static void sending_pass(struct uva__scripted_producer *producer)
+{
+    if (producer->last_sending != NULL)
+        uva__atomic64_store(&producer->last_sending->passed, 1);
+    producer->last_sending = NULL;
+    uva__case_run_changed(producer->run);
+}
+
+/* Makes the callback on a new thread. That of the callback before lives on
+ * meanwhile, because a thread that has ended leaves its pthread_t to the next.
+ */
+static void word_bounce(struct uva__scripted_producer *producer,
+                        const char *word)
+{
+    struct uva__sending *sending =
+        uva__case_run_alloc(producer->run, sizeof(*sending));
+
+    sending->producer = producer;
+    sending->word = word;
+    uva__case_run_thread(producer->run, sending_thread, sending);
+    uva__case_run_await(producer->run, sending_is_sent, sending,
+                        "the return of a call by another thread");
+    sending_pass(producer);
+    producer->last_sending = sending;
 }
 
 static void word_cancelled_error(struct uva__scripted_producer *producer)
@@ -289,7 +335,6 @@ static void word_cancelled_error(struct uva__scripted_producer *producer)
 static void word_play(struct uva__scripted_producer *producer, const char *word)
 {
     const struct timespec pause = {.tv_nsec = 3000000};
-    struct sending sending = {producer, word};
 
     if (word_is(word, "bounce"))
         producer->bounces = true;
@@ -310,7 +355,7 @@ static void word_play(struct uva__scripted_producer *producer, const char *word)
         if (producer->slow)
             (void)nanosleep(&pause, NULL);
         if (producer->bounces)
-            uva__thread_barrier_run(producer->run, 1, sending_run, &sending);
+            word_bounce(producer, word);
         else
             word_send(producer, word);
     }
@@ -340,6 +385,7 @@ static void *scripted_producer_play(void *ctx)
         for (; times > 0; times--)
             word_play(producer, word);
     }
+    sending_pass(producer);
     uva__atomic64_store(&producer->played, 1);
     uva__case_run_changed(producer->run);
     return NULL;

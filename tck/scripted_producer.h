@@ -20,7 +20,8 @@
  *                   error-tagged: EIO with metadata {"tck": "a\0b\0c"}
  *   release         release
  *   thread          the rest is played on a thread of its own
- *   bounce          from here on, each callback on a new thread
+ *   bounce          from here on, each callback on a new thread, with another
+ *                   pthread_t than the callback before
  *   slow            from here on, a pause before each callback
  *   cancelled       waits until it is cancelled
  *   cancelled-error  as cancelled, then on_error(125): inside cancel, unless
@@ -37,6 +38,7 @@
 
 enum { UVA__SCRIPTED_PRODUCER_TASKS = 512 };
 
+struct uva__sending;
 struct uva__scripted_producer;
 
 /* One task that was offered. */
@@ -58,7 +60,8 @@ struct uva__scripted_producer {
     const char *rest; /* the words not played so far */
     struct uva__guarded_data books;
     bool threaded, bounces, slow, eager; /* how the rest is played */
-    struct uva__atomic64 played;         /* the script has been played */
+    struct uva__sending *last_sending; /* borrows; its thread is still there */
+    struct uva__atomic64 played;       /* the script has been played */
     struct uva__atomic64 offered, spent; /* counts of tasks */
     struct uva__lock lock;               /* guards `now` */
     struct {
