@@ -439,8 +439,7 @@ START_TEST(the_window_limits_what_is_under_way)
     start(_i, 4);
     await_begun(2);
     give(1);
-    loop_settle(&loop);
-    ck_assert_int_eq(did.count, _i == UNORDERED ? 3 : 2);
+    await_begun(_i == UNORDERED ? 3 : 2);
     give(0);
     await_begun(4);
     give(3);
@@ -476,8 +475,8 @@ START_TEST(a_window_is_filled_by_bytes_too)
     options.window.bytes = 60;
     consumer.appetite = 0;
     start(_i, 9);
+    loop_until(&loop, has_begun, &(int64_t){2});
     loop_settle(&loop);
-    ck_assert_int_ge(did.count, 2);
     ck_assert_int_le(did.count, 3);
     recording_feed(&consumer, -1);
     recording_await_done(&consumer, &loop);

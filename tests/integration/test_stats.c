@@ -638,6 +638,7 @@ START_TEST(times_are_measured_where_that_is_asked_for)
     add_map(f.stream, false);
     add_transform(f.stream, false);
     fixture_start(&f);
+    recording_await(&f.got, &f.loop, 1); /* all stages wait for the second */
     fixture_await_gate(&f);
     fake_source_open_gate(&f.fake);
     ck_assert_int_eq(fixture_await(&f), 0);

@@ -239,6 +239,25 @@ static void completes(struct query *query)
 
 /* ---- fixture ------------------------------------------------------------ */
 
+static int pools;        /* made by the test */
+static sem_t pools_gone; /* posted for each that was freed */
+
+static void on_pool_gone(void *ctx)
+{
+    sem_post(ctx);
+}
+
+static struct uva_workers *pool_new(const struct uva_workers_options *options)
+{
+    struct uva_workers *workers;
+
+    ck_assert_int_eq(uva_workers_new(options, &workers, NULL), 0);
+    workers->freed = on_pool_gone;
+    workers->freed_ctx = &pools_gone;
+    pools++;
+    return workers;
+}
+
 static struct uva_runtime *open_on(struct uva_workers *workers)
 {
     const struct uva_runtime_options options = {
@@ -251,11 +270,9 @@ static struct uva_runtime *open_on(struct uva_workers *workers)
 
 static struct uva_runtime *open_with(const struct uva_workers_options *options)
 {
-    struct uva_workers *workers;
-    struct uva_runtime *runtime;
+    struct uva_workers *workers = pool_new(options);
+    struct uva_runtime *runtime = open_on(workers);
 
-    ck_assert_int_eq(uva_workers_new(options, &workers, NULL), 0);
-    runtime = open_on(workers);
     uva_workers_free(workers);
     return runtime;
 }
@@ -276,6 +293,8 @@ static struct uva_runtime_stats stats_of(struct uva_runtime *runtime)
 
 static void set_up(void)
 {
+    pools = 0;
+    sem_init(&pools_gone, 0, 0);
     sem_init(&gate.entered, 0, 0);
     sem_init(&released, 0, 0);
     sem_init(&freed, 0, 0);
@@ -342,7 +361,7 @@ START_TEST(stuck_calls_of_a_runtime_that_was_closed_do_not_starve_another)
     struct uva_workers *workers;
     struct uva_runtime *first, *second;
 
-    ck_assert_int_eq(uva_workers_new(&options, &workers, NULL), 0);
+    workers = pool_new(&options);
     first = open_on(workers);
     second = open_on(workers);
     uva_workers_free(workers);
@@ -423,7 +442,7 @@ static bool write_off_without_memory(long k)
     faulty_allocator_init(&memory, 0);
     few.allocator = options.allocator = faulty_allocator_table(&memory);
     gate.open = false;
-    ck_assert_int_eq(uva_workers_new(&few, &options.workers, NULL), 0);
+    options.workers = pool_new(&few);
     ck_assert_int_eq(uva_runtime_open(NULL, &options, &runtime, NULL), 0);
     uva_workers_free(options.workers);
     get_stuck(&stuck, 1, runtime, IN_NEXT);
@@ -707,7 +726,7 @@ START_TEST(one_that_has_not_begun_does_not_count)
     struct uva_runtime *runtime;
     struct query busy, waits;
 
-    ck_assert_int_eq(uva_workers_new(&one, &workers, NULL), 0);
+    workers = pool_new(&one);
     runtime = open_on(workers);
     start(&busy, mapped(runtime, true));
     take(&gate.entered);
@@ -992,7 +1011,7 @@ START_TEST(a_thread_that_could_not_be_created_is_tried_again)
     struct uva_runtime *runtime;
     struct query busy, waits;
 
-    ck_assert_int_eq(uva_workers_new(NULL, &workers, NULL), 0);
+    workers = pool_new(NULL);
     runtime = open_on(workers);
     get_stuck(&busy, 1, runtime, IN_NEXT);
     lane_threads_run_out(true);
@@ -1008,8 +1027,12 @@ START_TEST(a_thread_that_could_not_be_created_is_tried_again)
 }
 END_TEST
 
+/* The process may end while a worker that gave back the last use of a pool
+ * still joins the other ones. */
 static void tear_down(void)
 {
+    take_n(&pools_gone, pools);
+    sem_destroy(&pools_gone);
     sem_destroy(&gate.entered);
 }
 
