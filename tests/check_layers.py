@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails when a file includes what its layer may not see, or when .c files call
-each other in a circle. Usage: check_layers.py [ROOT | --self-test]
+each other in a circle, or when one but those of the platform asks which system
+it is compiled for. Usage: check_layers.py [ROOT | --self-test]
 
 MAY lists a folder (or one file) and what its files may include. The rule of the
 longest matching path applies. Names in <> are system headers: those of ISO C
@@ -32,13 +33,16 @@ POSIX = {
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
 SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
-          "runtime/base/fork_page.c", "runtime/base/thread.c",
-          "runtime/base/thread.h", "runtime/protocol/checker_state.c",
-          "runtime/exec/", "runtime/loop/", "runtime/io/file_writer.c",
+          "runtime/base/platform_unix.c", "runtime/base/platform.h",
+          "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
           "runtime/io/file_reader.c", "runtime/adbc/library.c",
           "runtime/adbc/find.c",
-          "runtime/device/", "runtime/check/", "tck/", "tools/", "tests/",
-          "examples/", "bench/", "python/")
+          "tck/", "tools/", "tests/", "examples/", "bench/", "python/")
+# POSIX threads, which Windows has as well with the compilers that we use, are
+# free in these folders.
+THREADS = {"pthread.h", "sched.h"}
+THREADED = ("runtime/base/", "runtime/exec/", "runtime/loop/", "runtime/device/",
+            "runtime/check/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
 BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
@@ -133,6 +137,11 @@ CODE = ("runtime/", "tck/")
 # Circles that are still to be removed, one row each. A circle is tolerated if
 # all its files stand in one row; a row without a circle is an error.
 KNOWN_CIRCLES = ()
+# Only these files of CODE may ask which system it is; CMake picks among them.
+OF_SYSTEM = re.compile(r"/(platform|readiness)_[a-z]+\.c$")
+IF_SYSTEM = re.compile(
+    r"^\s*#\s*(?:if|elif)[^\n]*\b(_WIN32|_WIN64|__MINGW32__|__APPLE__|"
+    r"__linux__|__unix__|__FreeBSD__|__GLIBC__|__CYGWIN__)\b", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
 
@@ -152,6 +161,7 @@ def beside(path, name):
 def allowed(path, mark, name):
     if mark == "<":
         return (name in ISO or (name in POSIX and path.startswith(SYSTEM))
+                or (name in THREADS and path.startswith(THREADED))
                 or f"<{name}>" in rule(path)
                 or VENDOR.get(os.path.basename(path)) == name)
     return beside(path, name) or any(
@@ -307,6 +317,9 @@ def faults(root, known=KNOWN_CIRCLES):
         edges[included_as(path)] = [n for m, n in includes if m == '"']
         if path.startswith(CODE):
             sources.append((path, text))
+            if not OF_SYSTEM.search(path):
+                for name in IF_SYSTEM.findall(text):
+                    yield f"{path}: asks for {name}: a file of the system's may"
         for m, n in includes:
             if not allowed(path, m, n):
                 yield f"{path}: may not include {m}{n}{'>' if m == '<' else m}"
@@ -331,7 +344,7 @@ def main(root):
 # In this order: two files that call each other; a circle of three
 # files, of which one calls through an inline function and one through a macro;
 # calls that are none, because they stand in a comment, a string, or mean a
-# static function.
+# static function; then a file that may ask for the system, and one that may not.
 FIXTURE = {
     "runtime/x/a.c": "int uva__a(int x,\n           int y)\n{\n"
                         "    return uva__b(x + y);\n}\n",
@@ -347,6 +360,8 @@ FIXTURE = {
     "runtime/x/g.c": "int own(void);\n\nint own(void)\n{\n"
                         "    /* uva__f() */\n"
                         "    return sizeof \"uva__f()\";\n}\n",
+    "runtime/x/platform_y.c": "#ifdef _WIN32\n#endif\n",
+    "runtime/x/i.c": "#if defined(__linux__)\n#endif\n",
     "runtime/x/h.c": "int uva__h(void)\n{\n    return own() + uva__f();\n}\n",
 }
 
@@ -360,6 +375,11 @@ def self_test():
                 file.write(text)
         two = tuple(f"runtime/x/{name}.c" for name in "ab")
         three = tuple(f"runtime/x/{name}.c" for name in "cde")
+        asks = [line for line in faults(root, (two, three))
+                if "asks for" in line]
+        if [line.split(":")[0] for line in asks] != ["runtime/x/i.c"]:
+            return f"files that ask for a system: {asks}"
+        os.remove(os.path.join(root, "runtime/x/i.c"))
         found = [line.split("\n")[0] for line in faults(root, ())]
         expected = [f"circle of calls: {', '.join(row)}"
                     for row in (two, three)]
@@ -369,7 +389,7 @@ def self_test():
             return "a known circle is not tolerated"
         if len(list(faults(root, (two, three, ("runtime/x/f.c",))))) != 1:
             return "a row without a circle is not reported"
-    print("circles of calls are found")
+    print("circles of calls are found, and files that ask for a system")
     return 0
 
 

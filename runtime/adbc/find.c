@@ -20,12 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifdef __APPLE__
-#define SUFFIX ".dylib"
-#else
-#define SUFFIX ".so"
-#endif
-
 static bool has_suffix(const char *text, const char *suffix)
 {
     const size_t size = strlen(text), own = strlen(suffix);
@@ -76,9 +70,10 @@ static bool library_find(const char *folder, const char *name,
                          struct uva__adbc_failure *failure)
 {
     return library_try(folder, "", name, "", out, failure) ||
-           library_try(folder, "", name, SUFFIX, out, failure) ||
-           library_try(folder, "lib", name, SUFFIX, out, failure) ||
-           library_try(folder, "libadbc_driver_", name, SUFFIX, out, failure);
+           library_try(folder, "", name, UVA_ADBC_SUFFIX, out, failure) ||
+           library_try(folder, "lib", name, UVA_ADBC_SUFFIX, out, failure) ||
+           library_try(folder, "libadbc_driver_", name, UVA_ADBC_SUFFIX, out,
+                       failure);
 }
 
 static int library_load(const char *path, struct uva__adbc_found *out,

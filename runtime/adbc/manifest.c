@@ -11,11 +11,6 @@
 
 enum { SIZE_MAX_BYTES = 1 << 20, DEPTH_MAX = 8 };
 
-#ifdef __APPLE__
-#define SYSTEM "macos_"
-#else
-#define SYSTEM "linux_"
-#endif
 #if defined(__x86_64__)
 #define MACHINE "amd64"
 #elif defined(__aarch64__)
@@ -163,7 +158,7 @@ static bool note_string(struct parser *p, const char *path, const char *value)
     if (strncmp(path, "Driver.shared.", 14) == 0)
         p->is_table = true;
     if (strcmp(path, "Driver.shared") == 0 ||
-        strcmp(path, "Driver.shared." SYSTEM MACHINE) == 0)
+        strcmp(path, "Driver.shared." UVA_ADBC_SYSTEM MACHINE) == 0)
         memcpy(out->library, value, strlen(value) + 1);
     return true;
 }
@@ -292,7 +287,7 @@ static int manifest_parse(const char *path, const char *text,
         return uva__adbc_failure_set(
             failure, ENOENT,
             "the manifest %s names no library for this platform, "
-            "Driver.shared." SYSTEM MACHINE,
+            "Driver.shared." UVA_ADBC_SYSTEM MACHINE,
             path);
     return uva__adbc_failure_set(failure, EINVAL,
                                  "the manifest %s names no library: there is "

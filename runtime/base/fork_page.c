@@ -5,7 +5,6 @@
 #include "base/fork_page.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/platform.h"
@@ -60,8 +59,8 @@ int uva__fork_page_init(struct uva__fork_page *page)
     uva__list_push(&process.pages, &page->link);
     uva__lock_drop(&process.lock);
     if (is_first) /* without memory for the hooks the system alone clears it */
-        (void)pthread_atfork(fork_begins, fork_ends_in_parent,
-                             fork_ends_in_child);
+        uva__platform_on_fork(fork_begins, fork_ends_in_parent,
+                              fork_ends_in_child);
     return 0;
 }
 

@@ -3,29 +3,21 @@
 #include "base/memory.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-static size_t memory_round_up(size_t size, size_t align)
-{
-    return (size + align - 1) & ~(align - 1);
-}
+#include "base/platform.h"
 
 static void *memory_alloc(void *ctx, size_t size, size_t align)
 {
     (void)ctx;
-    if (align <= _Alignof(max_align_t))
-        return malloc(size);
-    if (size > SIZE_MAX - align)
-        return NULL;
-    return aligned_alloc(align, memory_round_up(size, align));
+    return uva__platform_alloc(align, size);
 }
 
 static void memory_dealloc(void *ctx, void *block, size_t size)
 {
     (void)ctx;
     (void)size;
-    free(block);
+    uva__platform_free(block);
 }
 
 int uva__memory_adopt(const struct uva_allocator *given,

@@ -2,15 +2,18 @@
 /* What the library asks of the operating system beyond ISO C and POSIX threads.
  * Each platform has a file, and a build has one of them: platform_linux.c uses
  * the calls that only Linux has; platform_posix.c gets along with those that
- * every POSIX system has (the option UVA_PORTABLE).
+ * every POSIX system has (the option UVA_PORTABLE). What these two do alike is
+ * in platform_unix.c.
  *
- * Descriptors here close on exec and never block. */
+ * Descriptors here close on exec; those that a loop watches never block. */
 #ifndef UVA_BASE_PLATFORM_H
 #define UVA_BASE_PLATFORM_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* A token (stream/task.h) is the address of a slot and a generation, in one
  * pointer of 64 bits. The public headers compile anywhere. */
@@ -35,6 +38,14 @@ void uva__platform_wake_one(_Atomic uint32_t *at);
 void uva__platform_wake_all(_Atomic uint32_t *at);
 
 /* ---- threads ------------------------------------------------------------ */
+
+/* Starts a thread that runs `run(arg)` and takes no signals, so that they reach
+ * the program's own threads. Signals that report a fault of the thread itself
+ * (SIGSEGV and the like) stay open: a JVM or a sanitizer needs them delivered.
+ * 0, or the code of pthread_create(). Thread: any. */
+UVA_MUST_CHECK int uva__platform_start_thread(pthread_t *thread,
+                                              void *(*run)(void *arg),
+                                              void *arg);
 
 /* Names the calling thread for debuggers, where that is possible; the system
  * may cut the name to 15 characters. Thread: any. */
@@ -63,6 +74,22 @@ int32_t uva__platform_cores(void);
 /* The clock of uva__clock_ns(), read as cheaply as possible: it may be some
  * milliseconds late. Thread: any. */
 int64_t uva__platform_coarse_clock_ns(void);
+
+/* ---- memory -------------------------------------------------------------- */
+
+/* Returns `size` bytes at a multiple of `align`, a power of two; NULL without
+ * memory. Gives them to the caller, for uva__platform_free() alone. Thread:
+ * any. */
+void *uva__platform_alloc(size_t align, size_t size);
+void uva__platform_free(void *block);
+
+/* ---- a fork -------------------------------------------------------------- */
+
+/* Has each later fork() call the functions that are not NULL: before it, and
+ * after it in the parent and in the child. Without memory for them nothing is
+ * called. Thread: any. */
+void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
+                           void (*in_child)(void));
 
 /* ---- memory that a fork clears ------------------------------------------ */
 
@@ -108,7 +135,53 @@ void uva__timer_fd_close(struct uva__timer_fd *timer_fd);
  * milliseconds, and not readable until then. One thread at a time. */
 void uva__timer_fd_set(struct uva__timer_fd *timer_fd, int64_t due_ms);
 
+/* ---- files --------------------------------------------------------------- */
+
+/* Opens a regular file for this process to write, and makes it if there is
+ * none; it keeps its content. Gives the descriptor and how many bytes the file
+ * has. 0; EBUSY: another process has opened it so; EINVAL: it is no regular
+ * file; or a code of the system. Closing any descriptor of the file, or the end
+ * of the process, lets others open it. Thread: any. */
+UVA_MUST_CHECK int uva__platform_open_file(const char *path, int *fd,
+                                           int64_t *size_bytes);
+void uva__platform_close_file(int fd);
+
+/* Writes all bytes of `text` to the place `at`. 0 or a code. One thread at a
+ * time. */
+UVA_MUST_CHECK int uva__platform_write_file(int fd, const char *text,
+                                            size_t size, int64_t at);
+
+/* Leaves nothing in the file. 0 or a code. One thread at a time. */
+UVA_MUST_CHECK int uva__platform_empty_file(int fd);
+
+/* Locks the FILE for the calling thread, which may go on using it, and unlocks
+ * it. Thread: any. */
+void uva__platform_lock_stdio(FILE *file);
+void uva__platform_unlock_stdio(FILE *file);
+
+/* ---- libraries ----------------------------------------------------------- */
+
+/* Loads a library by path, or by a name that the system looks for. NULL, and in
+ * `why` the reason, cut to `size` bytes. It is never unloaded. Thread: any. */
+void *uva__platform_load(const char *path, char *why, size_t size);
+
+/* Returns the address of a function of a loaded library; NULL: it has none.
+ * Thread: any. */
+void *uva__platform_symbol(void *library, const char *name);
+
+/* The library, or the program, that contains some address. */
+struct uva__module {
+    const void *base; /* where it is loaded */
+    char path[256];   /* of its file, cut to this size */
+};
+
+/* Finds it. False if there is none. Thread: any. */
+bool uva__platform_module_of(const void *address, struct uva__module *out);
+
 /* ---- the process -------------------------------------------------------- */
+
+/* Returns the number of the process. Thread: any. */
+int64_t uva__platform_process(void);
 
 /* Returns a variable of the environment; NULL if it is not set, or in a program
  * that runs with other rights than those of its user (set-user-ID). Thread:

@@ -289,7 +289,7 @@ static int timer_thread_start(struct uva__timer_thread *timer)
         return code;
     (void)pthread_mutex_init(&timer->mutex, NULL);
     timer->due_ms = UVA__TIMER_FD_NEVER;
-    code = uva__thread_start(&timer->thread, timer_thread_run, timer);
+    code = uva__platform_start_thread(&timer->thread, timer_thread_run, timer);
     if (code == 0)
         return 0;
     (void)pthread_mutex_destroy(&timer->mutex);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/platform.h"
 #include "base/utf8.h"
 
 /* A line being written. */
@@ -20,7 +21,7 @@ static void breach_line_begin(struct breach_line *line, FILE *out)
 {
     line->out = out;
     line->used = 0;
-    flockfile(out);
+    uva__platform_lock_stdio(out);
 }
 
 static void breach_line_flush(struct breach_line *line)
@@ -48,7 +49,7 @@ static void breach_line_end(struct breach_line *line)
 {
     breach_line_put(line, "\n", 1);
     breach_line_flush(line);
-    funlockfile(line->out);
+    uva__platform_unlock_stdio(line->out);
 }
 
 static const char *breach_line_severity(enum uva_severity severity)

@@ -27,7 +27,7 @@ void uva__thread_util_run(void (*fn)(void *arg), void *arg)
     struct call call = {fn, arg};
     pthread_t thread;
 
-    if (uva__thread_start(&thread, thread_util_main, &call) != 0) {
+    if (uva__platform_start_thread(&thread, thread_util_main, &call) != 0) {
         fn(arg);
         return;
     }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "arrow/layout.h"
+#include "base/platform.h"
 #include "base/unreachable.h"
 #include "device/pinned_pool.h"
 
@@ -44,13 +45,6 @@ struct picture {
 };
 
 /* ---- memory of buffers -------------------------------------------------- */
-
-static void *plain_new(size_t size)
-{
-    const size_t whole = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-
-    return aligned_alloc(ALIGNMENT, whole);
-}
 
 static void *memory_new(struct uva__copy_target *copy_target, size_t size)
 {
@@ -102,7 +96,7 @@ int uva__copy_target_buffer(struct uva__copy_target *copy_target,
     node->sizes[i] = size_bytes;
     if (memory == NULL &&
         (!vendors || copy_target->device_type == ARROW_DEVICE_CPU)) {
-        memory = plain_new((size_t)size_bytes);
+        memory = uva__platform_alloc(ALIGNMENT, (size_t)size_bytes);
         node->sizes[i] = -size_bytes;
     }
     if (memory == NULL) {
@@ -121,7 +115,7 @@ static void buffer_free(struct uva__copy_target *copy_target,
     void *memory = (void *)(uintptr_t)node->buffers[i];
 
     if (node->sizes[i] < 0)
-        free(memory);
+        uva__platform_free(memory);
     else if (node->sizes[i] > 0)
         memory_free(copy_target, memory, (size_t)node->sizes[i]);
 }

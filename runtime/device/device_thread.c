@@ -241,7 +241,8 @@ static int device_thread_create(pthread_t *thread,
     int code;
 
     device_thread->begin(device_thread);
-    code = uva__thread_start(thread, device_thread_main, device_thread);
+    code =
+        uva__platform_start_thread(thread, device_thread_main, device_thread);
     if (code != 0)
         device_thread->end(device_thread);
     return code;

@@ -1,37 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opens a library by path or name, and looks its functions up. */
-#define _GNU_SOURCE
 #include "device/shared_library.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
 #include "arrow/vendor_error.h"
 #include "base/platform.h"
 
-enum { FLAGS = RTLD_NOW | RTLD_LOCAL };
+static void *open_path(const char *path, struct uva_error *error)
+{
+    char why[sizeof(error->message)] = "";
+    void *handle = uva__platform_load(path, why, sizeof(why));
+
+    (void)uva_error_set(error, 0, "%.900s", handle != NULL ? path : why);
+    return handle;
+}
 
 static void *open_loaded(const char *prefix, struct uva_error *error)
 {
     char path[1024];
-    void *handle;
 
     if (prefix == NULL ||
         !uva__platform_find_loaded(prefix, path, sizeof(path)))
         return NULL;
-    handle = dlopen(path, FLAGS | RTLD_NOLOAD);
-    if (handle != NULL)
-        (void)uva_error_set(error, 0, "%.900s", path);
-    return handle;
-}
-
-static void *open_path(const char *path, struct uva_error *error)
-{
-    void *handle = dlopen(path, FLAGS);
-
-    (void)uva_error_set(error, 0, "%.900s", handle != NULL ? path : dlerror());
-    return handle;
+    return open_path(path, error);
 }
 
 int uva__shared_library_open(const struct uva__shared_library *library,
@@ -65,7 +58,7 @@ int uva__shared_library_resolve(const struct uva__shared_library *library,
     void *address;
 
     for (size_t i = 0; i < count; i++) {
-        address = dlsym(handle, symbols[i].name);
+        address = uva__platform_symbol(handle, symbols[i].name);
         if (address == NULL && !symbols[i].optional)
             return uva__vendor_error_set(
                 error, ENOSYS, library->vendor, 0,

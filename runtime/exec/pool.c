@@ -34,7 +34,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -151,7 +150,7 @@ static void pool_init(struct uva_workers *workers,
     workers->stuck_threads =
         options->stuck_threads > 0 ? options->stuck_threads : STUCK_THREADS;
     workers->spin_ns = 1000 * (uint64_t)options->spin_us;
-    workers->process = getpid();
+    workers->process = uva__platform_process();
     nice_init(workers, options);
     if (options->name != NULL)
         (void)snprintf(workers->name, sizeof(workers->name), "%s",
@@ -188,7 +187,7 @@ int uva_workers_new(const struct uva_workers_options *options,
 
 bool uva__pool_is_forked(const struct uva_workers *workers)
 {
-    return getpid() != workers->process;
+    return uva__platform_process() != workers->process;
 }
 
 int uva__pool_acquire(struct uva_workers *workers)
@@ -370,7 +369,7 @@ static int worker_create(struct uva_workers *workers, int lane)
         return ENOMEM;
     worker->workers = workers;
     worker->lane = lane;
-    code = uva__thread_start(&thread, worker_main, worker);
+    code = uva__platform_start_thread(&thread, worker_main, worker);
     if (code == 0)
         return 0;
     worker_forget(worker);

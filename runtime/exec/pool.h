@@ -5,7 +5,6 @@
 #define UVA_EXEC_POOL_H
 
 #include <pthread.h>
-#include <sys/types.h>
 
 #include "base/atomic.h"
 #include "base/list.h"
@@ -46,7 +45,7 @@ struct uva__pool_class {
                                    off are not counted */
     int32_t ahead_cap;          /* read-ahead begins while fewer are running */
     int32_t threads;            /* running, sleeping and being started */
-    int32_t starting;           /* calls of pthread_create() in progress */
+    int32_t starting;           /* calls that start one, in progress */
     int32_t sleeping;           /* threads in the stack */
     int32_t running;            /* threads inside a job */
     int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
@@ -70,7 +69,7 @@ struct uva_workers {
     int32_t nice[UVA_LANE_BLOCKING + 1]; /* added to `nice_base` */
     int32_t nice_base;                   /* nice value of the maker */
     bool nice_refused; /* the system allows no lower nice value */
-    pid_t process;     /* maker: a fork has no threads */
+    int64_t process;   /* maker: a fork has no threads */
     char name[16];     /* cut to a thread name's size */
     struct uva__atomic64 waiting[UVA__LANES]; /* jobs queued; written locked */
     struct uva__atomic64

@@ -478,8 +478,8 @@ static const struct uva__wakeup_ops closer_ops = {closer_on_wakeup, NULL};
 
 int uva__loop_attach(struct uva_runtime *runtime)
 {
-    int code = uv_poll_init(runtime->loop, &runtime->wake,
-                            runtime->rt->wake_fd.reader);
+    int code = uv_poll_init_socket(runtime->loop, &runtime->wake,
+                                   (uv_os_sock_t)runtime->rt->wake_fd.reader);
 
     if (code != 0)
         return -code;

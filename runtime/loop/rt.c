@@ -295,7 +295,7 @@ int uva__rt_on_quiet(struct uva__rt *rt, void (*fn)(void *ctx), void *ctx)
     if (code != 0 || !reached)
         return code;
     uva__rt_hold(rt);
-    code = uva__thread_start(&thread, quiet_run, rt);
+    code = uva__platform_start_thread(&thread, quiet_run, rt);
     if (code == 0)
         return pthread_detach(thread);
     uva__lock_take(&rt->quiet.lock);

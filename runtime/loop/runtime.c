@@ -10,10 +10,7 @@
  * On close:    the struct is given up with the last handle; with a thread of
  *              its own, in join; turned by the user, in the last turn. It is
  *              freed when the user has released it, too. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +58,7 @@ static int options_check(const struct uva_runtime_options *o, bool embedded,
 static int options_check_uv(const struct uva_runtime_options *o,
                             uv_loop_t *loop, struct uva_error *error)
 {
-    Dl_info ours, theirs;
+    struct uva__module ours, theirs;
     void *own = NULL, *init = NULL;
     int (*run)(uv_loop_t *, uv_run_mode) = uv_run;
     void (*async)(uv_async_t *) = loop != NULL ? loop->wq_async.async_cb : NULL;
@@ -77,13 +74,13 @@ static int options_check_uv(const struct uva_runtime_options *o,
         return 0;
     memcpy(&own, &run, sizeof(own));
     memcpy(&init, &async, sizeof(init));
-    if (dladdr(own, &ours) != 0 && dladdr(init, &theirs) != 0 &&
-        ours.dli_fbase != theirs.dli_fbase)
+    if (uva__platform_module_of(own, &ours) &&
+        uva__platform_module_of(init, &theirs) && ours.base != theirs.base)
         return uva_error_set(error, EINVAL,
                              "the loop was made by another copy of libuv (%s, "
                              "ours is %s); link both with one libuv, or open "
                              "the runtime without a loop",
-                             theirs.dli_fname, ours.dli_fname);
+                             theirs.path, ours.path);
     return 0;
 }
 
@@ -138,24 +135,17 @@ static void watcher_await_turn(struct uva_runtime *runtime, uint64_t turned)
 }
 
 /* The watcher requests a turn and waits until the host has taken it. The host
- * may also take one without a request, so it polls both descriptors at once. */
+ * may also take one without a request. */
 static void *watcher_run(void *ctx)
 {
     struct uva_runtime *runtime = ctx;
-    struct pollfd watched[] = {
-        {.fd = uv_backend_fd(&runtime->own), .events = POLLIN},
-        {.fd = runtime->leave_fd.reader, .events = POLLIN}};
     uint64_t turned;
 
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
         turned = uva__atomic64_load(&runtime->turned);
-        if (poll(watched, 2, -1) < 0)
-            continue;
-        if (watched[1].revents != 0)
+        if (!uva__readiness_await(&runtime->readiness))
             return NULL;
-        if (watched[0].revents == 0)
-            continue;
         runtime->post(runtime->post_ctx);
         watcher_await_turn(runtime, turned);
     }
@@ -194,7 +184,8 @@ static int clock_attach(struct uva_runtime *runtime)
 
     if (code != 0)
         return code;
-    code = uv_poll_init(runtime->loop, &runtime->clock, runtime->clock_fd.fd);
+    code = uv_poll_init_socket(runtime->loop, &runtime->clock,
+                               (uv_os_sock_t)runtime->clock_fd.fd);
     if (code != 0) {
         uva__timer_fd_close(&runtime->clock_fd);
         runtime->clock_fd.fd = -1;
@@ -208,18 +199,20 @@ static int clock_attach(struct uva_runtime *runtime)
 /* Makes the loop's descriptor watch ours before the user gets it. */
 static int host_by_turns(struct uva_runtime *runtime)
 {
-    int code = clock_attach(runtime);
+    int code = ENOTSUP;
 
+    if (runtime->hosting == UVA__HOSTED_BY_POSTS || uva__readiness_has_fd())
+        code = clock_attach(runtime);
     if (code != 0)
         return code;
     (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     clock_follow(runtime);
     if (runtime->hosting != UVA__HOSTED_BY_POSTS)
         return 0;
-    code = uva__wake_fd_open(&runtime->leave_fd);
-    return code != 0
-               ? code
-               : uva__thread_start(&runtime->watcher, watcher_run, runtime);
+    code = uva__readiness_open(&runtime->readiness, runtime->loop);
+    return code != 0 ? code
+                     : uva__platform_start_thread(&runtime->watcher,
+                                                  watcher_run, runtime);
 }
 
 static int host_start(struct uva_runtime *runtime)
@@ -229,7 +222,7 @@ static int host_start(struct uva_runtime *runtime)
     if (code != 0)
         return code;
     if (runtime->hosting == UVA__HOSTED_BY_THREAD)
-        return uva__thread_start(&runtime->thread, loop_run, runtime);
+        return uva__platform_start_thread(&runtime->thread, loop_run, runtime);
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     return runtime->hosting == UVA__HOSTED_BY_LOOP ? 0 : host_by_turns(runtime);
 }
@@ -265,8 +258,7 @@ static void runtime_give_up(struct uva_runtime *runtime)
 
     if (runtime->clock_fd.fd >= 0)
         uva__timer_fd_close(&runtime->clock_fd);
-    if (runtime->leave_fd.reader >= 0)
-        uva__wake_fd_close(&runtime->leave_fd);
+    uva__readiness_close(&runtime->readiness);
     runtime_unuse(runtime);
     uva__rt_release(rt);
 }
@@ -296,7 +288,7 @@ static int runtime_new(uv_loop_t *loop, const struct uva_runtime_options *o,
     uva__atomic64_store(&runtime->users, 1);
     runtime->on_detached = runtime_on_detached;
     uva__lane_news_init(runtime);
-    runtime->clock_fd.fd = runtime->leave_fd.reader = -1;
+    runtime->clock_fd.fd = -1;
     runtime->clock_due_ms = UVA__TIMER_FD_NEVER;
     runtime->hosting = hosting_of(loop, o);
     if (o->name != NULL)
@@ -420,7 +412,7 @@ int uva_runtime_close(struct uva_runtime *runtime, int64_t grace_ms,
 /* The watcher may still be requesting the turn that this is. */
 static void watcher_end(struct uva_runtime *runtime)
 {
-    uva__wake_fd_raise(&runtime->leave_fd);
+    uva__readiness_leave(&runtime->readiness);
     watcher_notify(runtime);
     (void)pthread_join(runtime->watcher, NULL);
 }

@@ -10,6 +10,7 @@
 #include "base/parker.h"
 #include "base/platform.h"
 #include "loop/loop.h"
+#include "loop/readiness.h"
 
 /* What runs the loop. */
 enum uva__hosting {
@@ -94,9 +95,8 @@ struct uva_runtime {
     void *post_ctx;               /* borrows */
     pthread_t watcher;            /* hosted by posts: calls post */
     struct uva__atomic64 turned;  /* number of turns, for the watcher */
-    struct uva__wake_fd leave_fd; /* raised when the watcher must end; its
-                                     reader is -1 without one */
 
+    struct uva__readiness readiness; /* hosted by posts: the watcher's wait */
     struct uva__parker turn_awaited; /* the watcher, until the next turn */
 };
 

@@ -17,14 +17,11 @@
 #include "loop/trace_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/parker.h"
@@ -66,7 +63,7 @@ static struct {
     uint64_t users_ever;     /* gives them numbers */
     bool stopped;            /* the process exits: the writer has ended */
     bool has_hooks;          /* for the exit, and for a fork */
-    off_t end;               /* size of the last file without its tail */
+    int64_t end;             /* size of the last file without its tail */
     int64_t origin_ns;       /* its time 0 */
     char path[PATH_MAX];     /* its path */
 } process = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -113,22 +110,6 @@ static void trace_file_event(void *ctx, const struct uva_trace_event *event)
 
 /* ---- the writer --------------------------------------------------------- */
 
-static int write_all(int fd, const char *text, size_t size, off_t at)
-{
-    while (size > 0) {
-        const ssize_t n = pwrite(fd, text, size, at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        text += n;
-        size -= (size_t)n;
-        at += n;
-    }
-    return 0;
-}
-
 /* Writes the text over the tail of the file, and a new tail behind it. */
 static void trace_file_write(struct trace_file *file)
 {
@@ -139,10 +120,10 @@ static void trace_file_write(struct trace_file *file)
     if (file->failed != 0 || size == 0)
         return;
     memcpy(json->text + size, TAIL, TAIL_SIZE);
-    file->failed =
-        write_all(file->fd, json->text, size + TAIL_SIZE, process.end);
+    file->failed = uva__platform_write_file(file->fd, json->text,
+                                            size + TAIL_SIZE, process.end);
     if (file->failed == 0)
-        process.end += (off_t)size;
+        process.end += (int64_t)size;
     else
         (void)fprintf(stderr,
                       "uvarrow: warn: the trace %s ends here, it cannot be "
@@ -196,58 +177,28 @@ static void *trace_file_run(void *arg)
 
 /* ---- open and close ----------------------------------------------------- */
 
-/* Closing any descriptor of the file gives the lock up, and so does the end of
- * the process. A file system without locks is no reason to fail. */
-static int trace_file_lock(int fd)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-
-    if (fcntl(fd, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
-        return 0;
-    return EBUSY;
-}
-
-/* Opens the file, which keeps its content so far. */
-static int trace_file_attach(const char *path, int *fd, struct stat *found)
-{
-    int code = 0;
-
-    *fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (*fd < 0)
-        return errno;
-    if (fstat(*fd, found) != 0)
-        code = errno;
-    else if (!S_ISREG(found->st_mode))
-        code = EINVAL;
-    else
-        code = trace_file_lock(*fd);
-    if (code != 0)
-        (void)close(*fd);
-    return code;
-}
-
 /* Whether the file is as this process has left it. */
-static bool is_continued(const char *path, const struct stat *found)
+static bool is_continued(const char *path, int64_t size_bytes)
 {
     return process.end != 0 && strcmp(process.path, path) == 0 &&
-           found->st_size == process.end + TAIL_SIZE;
+           size_bytes == process.end + TAIL_SIZE;
 }
 
 static int trace_file_new(const char *path, struct trace_file **out)
 {
     struct trace_file *file = calloc(1, sizeof(*file));
-    struct stat found;
+    int64_t size_bytes;
     int code;
 
     if (file == NULL)
         return ENOMEM;
-    code = trace_file_attach(path, &file->fd, &found);
+    code = uva__platform_open_file(path, &file->fd, &size_bytes);
     if (code != 0)
         goto fail_file;
     uva__trace_ring_init(&file->ring);
-    file->json.pid = getpid();
-    if (!is_continued(path, &found)) {
-        code = ftruncate(file->fd, 0) == 0 ? 0 : errno;
+    file->json.pid = uva__platform_process();
+    if (!is_continued(path, size_bytes)) {
+        code = uva__platform_empty_file(file->fd);
         (void)snprintf(process.path, sizeof(process.path), "%s", path);
         process.end = 0;
         process.origin_ns = (int64_t)uva__clock_ns();
@@ -255,7 +206,7 @@ static int trace_file_new(const char *path, struct trace_file **out)
     }
     file->json.origin_ns = process.origin_ns;
     if (code == 0)
-        code = uva__thread_start(&file->thread, trace_file_run, file);
+        code = uva__platform_start_thread(&file->thread, trace_file_run, file);
     if (code != 0)
         goto fail_fd;
     process.stopped = false;
@@ -263,7 +214,7 @@ static int trace_file_new(const char *path, struct trace_file **out)
     return 0;
 
 fail_fd:
-    (void)close(file->fd);
+    uva__platform_close_file(file->fd);
 fail_file:
     free(file);
     return code;
@@ -294,7 +245,7 @@ static void process_exits(void)
 static void process_forked(void)
 {
     if (process.file != NULL)
-        (void)close(process.file->fd);
+        uva__platform_close_file(process.file->fd);
     memset(&process, 0, sizeof(process));
     process.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     process.has_hooks = true;
@@ -307,7 +258,7 @@ static void process_add_hooks(void)
         return;
     process.has_hooks = true;
     (void)atexit(process_exits);
-    (void)pthread_atfork(NULL, NULL, process_forked);
+    uva__platform_on_fork(NULL, NULL, process_forked);
 }
 
 int uva__trace_file_open(const char *path, struct uva_trace *out)
@@ -342,7 +293,7 @@ void uva__trace_file_release(struct uva_trace *trace)
     file = process.file;
     if (--process.users == 0) {
         trace_file_stop(file);
-        (void)close(file->fd);
+        uva__platform_close_file(file->fd);
         free(file);
         process.file = NULL;
     }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <strings.h>
 
 _Static_assert(UVA__RULE_COUNT <= 256, "each rule has a bit");
 

@@ -105,12 +105,15 @@ int __wrap_uv_loop_init(uv_loop_t *loop)
     return fails("uv_loop_init") ? UV_EMFILE : __real_uv_loop_init(loop);
 }
 
-int __real_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd);
-int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd);
-int __wrap_uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
+int __real_uv_poll_init_socket(uv_loop_t *loop, uv_poll_t *poll,
+                               uv_os_sock_t fd);
+int __wrap_uv_poll_init_socket(uv_loop_t *loop, uv_poll_t *poll,
+                               uv_os_sock_t fd);
+int __wrap_uv_poll_init_socket(uv_loop_t *loop, uv_poll_t *poll,
+                               uv_os_sock_t fd)
 {
     return fails("uv_poll_init") ? UV_ENOMEM
-                                 : __real_uv_poll_init(loop, poll, fd);
+                                 : __real_uv_poll_init_socket(loop, poll, fd);
 }
 
 int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);

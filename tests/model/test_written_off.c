@@ -58,8 +58,8 @@ static enum kind kind;     /* of the case */
 
 /* ---- threads ------------------------------------------------------------ */
 
-int __wrap_uva__thread_start(pthread_t *thread, void *(*run)(void *arg),
-                             void *arg);
+int __wrap_uva__platform_start_thread(pthread_t *thread,
+                                      void *(*run)(void *arg), void *arg);
 int __wrap_pthread_join(pthread_t thread, void **out);
 int __wrap_pthread_detach(pthread_t thread);
 pthread_t __wrap_pthread_self(void);
@@ -74,8 +74,8 @@ static void thread_run(void *arg)
     (void)thread->run(thread->arg);
 }
 
-int __wrap_uva__thread_start(pthread_t *thread, void *(*run)(void *arg),
-                             void *arg)
+int __wrap_uva__platform_start_thread(pthread_t *thread,
+                                      void *(*run)(void *arg), void *arg)
 {
     struct thread *at = &world.threads[world.started];
 

@@ -215,6 +215,11 @@ int uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
     return handle_init(loop, (uv_handle_t *)poll, UV_POLL);
 }
 
+int uv_poll_init_socket(uv_loop_t *loop, uv_poll_t *poll, uv_os_sock_t fd)
+{
+    return uv_poll_init(loop, poll, fd);
+}
+
 int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb done)
 {
     (void)handle_use((uv_handle_t *)poll);

@@ -19,6 +19,10 @@
 #include "base/fork_page.h"
 #include "support/check_suite.h"
 
+/* A library that every system of the kind has, and one of its functions. */
+#define UVA_TEST_LIBRARY "libm.so.6"
+#define UVA_TEST_SYMBOL  "cos"
+
 /* ---- calls of the system that fail on request --------------------------- */
 
 #ifdef UVA_TEST_POSIX
@@ -330,6 +334,111 @@ START_TEST(a_fork_clears_every_page_in_the_child)
 }
 END_TEST
 
+/* ---- memory -------------------------------------------------------------- */
+
+START_TEST(memory_begins_where_it_is_asked_to)
+{
+    for (size_t align = 1; align <= 4096; align *= 2) {
+        char *block = uva__platform_alloc(align, 3 * align + 1);
+
+        ck_assert_ptr_nonnull(block);
+        ck_assert_uint_eq((uintptr_t)block % align, 0);
+        memset(block, 1, 3 * align + 1);
+        uva__platform_free(block);
+    }
+    uva__platform_free(NULL);
+    ck_assert_ptr_null(uva__platform_alloc(64, SIZE_MAX - 8));
+}
+END_TEST
+
+/* ---- files --------------------------------------------------------------- */
+
+static void check_content(const char *path, const char *expected)
+{
+    char text[64];
+    FILE *file = fopen(path, "rb");
+
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    (void)fclose(file);
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(a_file_keeps_its_content_until_it_is_emptied)
+{
+    char path[64];
+    int64_t size_bytes = -1;
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "test_platform.%lld",
+                   (long long)uva__platform_process());
+    ck_assert_int_eq(uva__platform_open_file(path, &fd, &size_bytes), 0);
+    ck_assert_int_eq(size_bytes, 0);
+    ck_assert_int_eq(uva__platform_write_file(fd, "one\ntwo", 7, 0), 0);
+    ck_assert_int_eq(uva__platform_write_file(fd, "six", 3, 4), 0);
+    uva__platform_close_file(fd);
+    check_content(path, "one\nsix");
+    ck_assert_int_eq(uva__platform_open_file(path, &fd, &size_bytes), 0);
+    ck_assert_int_eq(size_bytes, 7);
+    ck_assert_int_eq(uva__platform_empty_file(fd), 0);
+    uva__platform_close_file(fd);
+    check_content(path, "");
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_ne(uva__platform_open_file(".", &fd, &size_bytes), 0);
+    ck_assert_int_eq(
+        uva__platform_open_file("no/such/folder", &fd, &size_bytes), ENOENT);
+}
+END_TEST
+
+/* ---- libraries ----------------------------------------------------------- */
+
+int platform_test_symbol(void);
+int platform_test_symbol(void)
+{
+    return 7;
+}
+
+START_TEST(an_address_belongs_to_the_library_that_contains_it)
+{
+    struct uva__module own, same, other;
+    int (*const here)(void) = platform_test_symbol;
+    int (*const elsewhere)(const char *) = system;
+    void *address;
+
+    memcpy(&address, &here, sizeof(address));
+    ck_assert(uva__platform_module_of(address, &own));
+    ck_assert(uva__platform_module_of((char *)address + 1, &same));
+    ck_assert_ptr_eq(own.base, same.base);
+    ck_assert_ptr_nonnull(strstr(own.path, "test_platform"));
+    memcpy(&address, &elsewhere, sizeof(address));
+    ck_assert(uva__platform_module_of(address, &other));
+    ck_assert_ptr_ne(own.base, other.base);
+    ck_assert(!uva__platform_module_of(NULL, &own));
+}
+END_TEST
+
+START_TEST(a_library_that_is_not_there_gives_the_reason)
+{
+    char why[256] = "", cut[4];
+
+    ck_assert_ptr_null(uva__platform_load("libno-such.so", why, sizeof(why)));
+    ck_assert_ptr_nonnull(strstr(why, "libno-such.so"));
+    ck_assert_ptr_null(uva__platform_load("libno-such.so", cut, sizeof(cut)));
+    ck_assert_uint_eq(strlen(cut), 3);
+}
+END_TEST
+
+START_TEST(a_library_that_is_there_has_its_functions)
+{
+    char why[256];
+    void *library = uva__platform_load(UVA_TEST_LIBRARY, why, sizeof(why));
+
+    ck_assert_ptr_nonnull(library);
+    ck_assert_ptr_nonnull(uva__platform_symbol(library, UVA_TEST_SYMBOL));
+    ck_assert_ptr_null(uva__platform_symbol(library, "no_such_function"));
+}
+END_TEST
+
 /* ---- the process -------------------------------------------------------- */
 
 START_TEST(the_environment_of_the_user_is_trusted)
@@ -363,6 +472,11 @@ int main(void)
         a_wake_fd_is_readable_while_it_is_raised,
         a_timer_fd_is_readable_from_its_time_on,
         a_fork_clears_every_page_in_the_child,
+        memory_begins_where_it_is_asked_to,
+        a_file_keeps_its_content_until_it_is_emptied,
+        an_address_belongs_to_the_library_that_contains_it,
+        a_library_that_is_not_there_gives_the_reason,
+        a_library_that_is_there_has_its_functions,
         the_environment_of_the_user_is_trusted,
         a_loaded_library_is_found_by_the_begin_of_its_name, NULL);
 

@@ -5,10 +5,12 @@
 #include "base/thread.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "base/platform.h"
 #include "support/check_suite.h"
 
 /* What a thread has seen of itself. */
@@ -31,7 +33,8 @@ static struct seen seen_by_new_thread(void)
     struct seen seen = {0};
     pthread_t thread;
 
-    ck_assert_int_eq(uva__thread_start(&thread, record_thread, &seen), 0);
+    ck_assert_int_eq(uva__platform_start_thread(&thread, record_thread, &seen),
+                     0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     return seen;
 }
