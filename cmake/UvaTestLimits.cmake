@@ -72,13 +72,14 @@ function(uva_add_test)
     list(POP_FRONT arg_COMMAND program)
     if(TARGET "${program}")
         add_dependencies(${program} uva_run_limited)
-        set(program "$<TARGET_FILE:${program}>")
+        set(program ${CMAKE_CROSSCOMPILING_EMULATOR}
+            "$<TARGET_FILE:${program}>")
     endif()
     set(folder)
     if(arg_WORKING_DIRECTORY)
         set(folder WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
     endif()
     uva_test_limit(limit "${arg_NAME}")
-    add_test(NAME "${arg_NAME}" COMMAND uva_run_limited ${limit} "${program}"
+    add_test(NAME "${arg_NAME}" COMMAND uva_run_limited ${limit} ${program}
         ${arg_COMMAND} ${folder})
 endfunction()
