@@ -1,10 +1,10 @@
 # How long a test may run. The limit is 60 s; the table lists the tests that
-# need more, each with its reason. Instrumented builds run several times slower,
-# so that they have five times these limits.
+# need more, each with its reason. Instrumented builds and emulated programs run
+# several times slower, so that they have five times these limits.
 
 set(UVA_TEST_LIMIT 60)
 set(UVA_TEST_LIMIT_FACTOR 1)
-if(UVA_SANITIZE OR UVA_COVERAGE)
+if(UVA_SANITIZE OR UVA_COVERAGE OR CMAKE_CROSSCOMPILING_EMULATOR)
     set(UVA_TEST_LIMIT_FACTOR 5)
 endif()
 
@@ -65,13 +65,17 @@ endfunction()
 
 # uva_add_test(NAME name COMMAND command... [WORKING_DIRECTORY folder]): as
 # add_test(), but the command runs under its limit, and no process that it
-# starts outlives it (tests/run_limited.c).
+# starts outlives it (tests/run_limited.c). Built for another platform, a program
+# runs in CMAKE_CROSSCOMPILING_EMULATOR; UVA_RUN_LIMITED then names a
+# uva_run_limited of this machine's.
 function(uva_add_test)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;WORKING_DIRECTORY"
         "COMMAND")
     list(POP_FRONT arg_COMMAND program)
     if(TARGET "${program}")
-        add_dependencies(${program} uva_run_limited)
+        if(TARGET uva_run_limited)
+            add_dependencies(${program} uva_run_limited)
+        endif()
         set(program ${CMAKE_CROSSCOMPILING_EMULATOR}
             "$<TARGET_FILE:${program}>")
     endif()
@@ -80,6 +84,6 @@ function(uva_add_test)
         set(folder WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
     endif()
     uva_test_limit(limit "${arg_NAME}")
-    add_test(NAME "${arg_NAME}" COMMAND uva_run_limited ${limit} ${program}
+    add_test(NAME "${arg_NAME}" COMMAND ${UVA_RUN_LIMITED} ${limit} ${program}
         ${arg_COMMAND} ${folder})
 endfunction()

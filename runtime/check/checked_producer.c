@@ -39,14 +39,20 @@ static uint64_t sum_of(const char *bytes, size_t size)
 
 /* Whether the object begins with a function pointer instead of a small number:
  * then it has the early layout without device_type, and its fields are
- * elsewhere. Padding may hold any value, a known type may not.
- * Clauses: AB-19. */
+ * elsewhere. Padding may hold any value, a known type may not. The type lies
+ * where an address has its lower half, or, if that is big-endian, its upper
+ * one: this is at least 0x40 in Linux on s390x, and that lies behind the first
+ * page of a program. Clauses: AB-19. */
 static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
 {
+    const uint32_t type = (uint32_t)real->device_type;
     uint64_t first;
+    uint32_t padding;
 
     memcpy(&first, real, sizeof(first));
-    return (uint32_t)first > UINT16_MAX && first >> 32 != 0 && first >> 47 == 0;
+    memcpy(&padding, (const char *)real + sizeof(type), sizeof(padding));
+    return type > ((uint32_t)first == type ? 0xfff : 0x1f) && padding != 0 &&
+           first >> 48 == 0;
 }
 
 static const char *metadata_of(const struct uva__checked *c,

@@ -132,7 +132,7 @@ static void send_some(void)
 {
     ssize_t count;
 
-    if (peer < 0 || sent == size)
+    if (peer < 0 || sent >= size)
         return;
     count =
         write(peer, bytes + sent, piece < size - sent ? piece : size - sent);
