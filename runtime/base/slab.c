@@ -9,8 +9,7 @@
 
 struct slab_chunk {
     struct slab_chunk *next; /* owns */
-    char *blocks;            /* owns: `count` of them */
-    size_t count;            /* number of blocks */
+    char *blocks;            /* owns: a step of them */
 };
 
 static struct uva__link *slab_link(const struct uva__slab *slab, void *block)
@@ -26,9 +25,8 @@ struct slab_chunk *uva__slab_fetch(const struct uva__slab *slab)
 
     if (chunk == NULL)
         return NULL;
-    chunk->count = slab->step;
     chunk->blocks = uva__memory_new_aligned(
-        slab->allocator, slab->size * chunk->count, slab->align);
+        slab->allocator, slab->size * slab->step, slab->align);
     if (chunk->blocks != NULL)
         return chunk;
     uva__memory_free(slab->allocator, chunk, sizeof(*chunk));
@@ -41,7 +39,7 @@ void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk)
 
     chunk->next = slab->chunks;
     slab->chunks = chunk;
-    for (i = 0; i < chunk->count; i++)
+    for (i = 0; i < slab->step; i++)
         uva__list_push(&slab->fresh,
                        slab_link(slab, chunk->blocks + i * slab->size));
 }
@@ -107,7 +105,7 @@ void uva__slab_each(const struct uva__slab *slab,
     size_t i;
 
     for (chunk = slab->chunks; chunk != NULL; chunk = chunk->next)
-        for (i = 0; i < chunk->count; i++)
+        for (i = 0; i < slab->step; i++)
             fn(chunk->blocks + i * slab->size, ctx);
 }
 
@@ -118,7 +116,7 @@ void uva__slab_fini(struct uva__slab *slab)
     for (; chunk != NULL; chunk = next) {
         next = chunk->next;
         uva__memory_free(slab->allocator, chunk->blocks,
-                         slab->size * chunk->count);
+                         slab->size * slab->step);
         uva__memory_free(slab->allocator, chunk, sizeof(*chunk));
     }
     slab->chunks = NULL;

@@ -16,7 +16,7 @@ struct uva__slab {
     size_t align;              /* of a block; a power of two */
     size_t link_offset;        /* where in a block its struct uva__link lies */
     size_t rest;               /* blocks in quarantine before one is reused */
-    size_t step;               /* blocks that are allocated at once */
+    size_t step;               /* blocks allocated at once; never changed */
     size_t resting;            /* blocks in quarantine now */
     struct uva__list used;     /* those blocks, the oldest first */
     struct uva__list fresh;    /* blocks never used, or trimmed */

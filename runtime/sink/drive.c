@@ -91,11 +91,11 @@ static void drive_finish(struct drive *d)
 static enum uva_end end_of(const struct uva__producer *p,
                            struct uva_error *error, const char **metadata)
 {
-    const struct uva__producer_state *state = &p->loop.state;
+    const struct uva__producer_state *state = &p->loop->state;
     const struct uva__failure *failure = uva__producer_failure(p);
 
     if (state->refused)
-        return refused_with(p->loop.refusal, error);
+        return refused_with(p->loop->refusal, error);
     if (state->cancelled) {
         (void)uva_error_set(error, ECANCELED, "the handler cancelled");
         return UVA_END_CANCELLED;
@@ -252,8 +252,8 @@ static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;
 
-    uva__metadata_fini(&tail->loop.metadata, allocator, NULL);
-    return uva__metadata_copy(allocator, metadata, &tail->loop.metadata);
+    uva__metadata_fini(&tail->loop->metadata, allocator, NULL);
+    return uva__metadata_copy(allocator, metadata, &tail->loop->metadata);
 }
 
 /* Makes the sink. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */

@@ -345,7 +345,7 @@ static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
 static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 {
     struct uva__handler_proxy *proxy = proxy_of(handler);
-    const struct uva__producer_state *state = &proxy->producer->loop.state;
+    const struct uva__producer_state *state = &proxy->producer->loop->state;
 
     if (!state->end_delivered && !state->error_delivered) {
         uva__lock_take(&proxy->lock);

@@ -19,7 +19,7 @@ int uva_stream_limit(struct uva_stream *stream, int64_t batches)
                                 "limit: %lld batches make no sense",
                                 (long long)batches);
     uva__observe_limit(stream->tail);
-    limit = &stream->tail->limit;
+    limit = &stream->tail->loop->limit;
     if (*limit < 0 || batches < *limit)
         *limit = batches;
     return 0;

@@ -801,7 +801,7 @@ static struct tee *tee_of(const struct uva_stream *stream)
     struct branch *b;
 
     if (tail->source->ops != &branch_ops || tail->maps != NULL ||
-        tail->limit >= 0)
+        tail->loop->limit >= 0)
         return NULL;
     b = branch_at(tail->source);
     return b->number == 0 ? b->tee : NULL;

@@ -88,13 +88,13 @@ void uva__deadlines_free(struct uva__deadlines *d)
 
 static bool waits_for_schema(const struct uva__producer *p)
 {
-    return !p->loop.state.schema_known;
+    return !p->loop->state.schema_known;
 }
 
 /* A handler that accepts nothing now wants no batch, whatever the demand. */
 static bool waits_for_batch(const struct uva__producer *p)
 {
-    const struct uva__producer_state *state = &p->loop.state;
+    const struct uva__producer_state *state = &p->loop->state;
 
     return state->schema_delivered && state->demand > 0 && state->ready == 0 &&
            !state->paused;
@@ -220,8 +220,8 @@ bool uva__deadlines_check(struct uva__deadlines *d,
     uint64_t due_ns;
     bool begins;
 
-    if (d->producer->loop.state.released ||
-        uva__producer_state_is_sated(&d->producer->loop.state)) {
+    if (d->producer->loop->state.released ||
+        uva__producer_state_is_sated(&d->producer->loop->state)) {
         uva__deadlines_stop(d);
         return false;
     }

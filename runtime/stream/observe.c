@@ -18,7 +18,7 @@ int uva__observe_add(struct uva__producer *p, const struct uva_inspect *options,
                      struct uva_stream *stream)
 {
     struct uva__inspector *i = uva__memory_new(&p->rt->allocator, sizeof(*i));
-    struct uva__inspector **end = &p->inspectors;
+    struct uva__inspector **end = &p->loop->inspectors;
 
     if (i == NULL) {
         if (options->free_ctx != NULL)
@@ -36,7 +36,7 @@ int uva__observe_add(struct uva__producer *p, const struct uva_inspect *options,
 
 void uva__observe_limit(struct uva__producer *p)
 {
-    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next)
+    for (struct uva__inspector *i = p->loop->inspectors; i != NULL; i = i->next)
         i->above_limit = true;
 }
 
@@ -45,7 +45,8 @@ void uva__observe_limit(struct uva__producer *p)
  * not: the stream could not leave the tee while another branch goes on. */
 void uva__observe_begin(struct uva__producer *p)
 {
-    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+    for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
+         i = i->next) {
         if (p->source->label->shared) {
             i->stream = NULL;
             continue;
@@ -58,7 +59,8 @@ void uva__observe_begin(struct uva__producer *p)
 /* No event follows. */
 static void inspectors_let_go(struct uva__producer *p)
 {
-    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+    for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
+         i = i->next) {
         if (i->held)
             uva__wakeup_release(&i->stream->wakeup);
         i->held = false;
@@ -67,10 +69,10 @@ static void inspectors_let_go(struct uva__producer *p)
 
 void uva__observe_free(struct uva__producer *p)
 {
-    struct uva__inspector *i = p->inspectors, *next;
+    struct uva__inspector *i = p->loop->inspectors, *next;
 
     inspectors_let_go(p);
-    p->inspectors = NULL;
+    p->loop->inspectors = NULL;
     for (; i != NULL; i = next) {
         next = i->next;
         if (i->options.free_ctx != NULL)
@@ -101,16 +103,17 @@ static void inspector_call(struct uva__inspector *i, enum uva_event_kind kind,
 static void inspectors_call(struct uva__producer *p, enum uva_event_kind kind,
                             int code, int64_t count)
 {
-    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next)
+    for (struct uva__inspector *i = p->loop->inspectors; i != NULL; i = i->next)
         inspector_call(i, kind, code, count);
 }
 
 /* What is above a limit is cancelled when the limit is reached. */
 static void inspectors_end(struct uva__producer *p, int code)
 {
-    const bool limited = code == 0 && p->loop.state.left == 0;
+    const bool limited = code == 0 && p->loop->state.left == 0;
 
-    for (struct uva__inspector *i = p->inspectors; i != NULL; i = i->next) {
+    for (struct uva__inspector *i = p->loop->inspectors; i != NULL;
+         i = i->next) {
         if (limited && i->above_limit && !i->ended) {
             inspector_call(i, UVA_EVENT_CANCEL, ECANCELED, 1);
             inspector_call(i, UVA_EVENT_END, ECANCELED, 1);
@@ -123,7 +126,7 @@ static void inspectors_end(struct uva__producer *p, int code)
 static void inspectors_move(struct uva__producer *p,
                             enum uva__producer_move move)
 {
-    const struct uva__producer_state *state = &p->loop.state;
+    const struct uva__producer_state *state = &p->loop->state;
 
     if (move == UVA__MOVE_OFFER_SCHEMA)
         inspectors_call(p, UVA_EVENT_SCHEMA, 0, 1);
@@ -134,7 +137,7 @@ static void inspectors_move(struct uva__producer *p,
     if (move != UVA__MOVE_RELEASE)
         return;
     /* after a cancel, or a refusal, or the end */
-    inspectors_end(p, state->refused ? p->loop.refusal : ECANCELED);
+    inspectors_end(p, state->refused ? p->loop->refusal : ECANCELED);
     inspectors_let_go(p);
 }
 
@@ -156,9 +159,9 @@ static void observe_report_request(struct uva__producer *p, int64_t n)
 /* Reports requests made in a turn, which were logged then. */
 static void inspectors_report_seen(struct uva__producer *p)
 {
-    const int64_t n = p->loop.seen;
+    const int64_t n = p->loop->seen;
 
-    p->loop.seen = 0;
+    p->loop->seen = 0;
     if (n > 0)
         inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
 }
@@ -168,7 +171,8 @@ void uva__observe_request(struct uva__producer *p, int64_t n)
     observe_report_request(p, n);
     if (!(p->observed & UVA__OBSERVED_INSPECT) || n < 1)
         return;
-    p->loop.seen = n > INT64_MAX - p->loop.seen ? INT64_MAX : p->loop.seen + n;
+    p->loop->seen =
+        n > INT64_MAX - p->loop->seen ? INT64_MAX : p->loop->seen + n;
     uva__atomic64_or(&p->demand, UVA__DEMAND_SEEN);
 }
 
@@ -178,7 +182,7 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
                           ? INT64_MAX
                           : (int64_t)(word >> UVA__DEMAND_SHIFT);
     const bool cancels =
-        (word & UVA__DEMAND_CANCEL) != 0 && !p->loop.state.cancelled;
+        (word & UVA__DEMAND_CANCEL) != 0 && !p->loop->state.cancelled;
 
     if (n != 0 || (word & UVA__DEMAND_BAD))
         observe_report_request(p, n);
@@ -200,9 +204,9 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
  * or the log are called: they share a look at the clock. */
 static uint64_t call_begin(const struct uva__producer *p)
 {
-    return p->loop.call_ns != 0 &&
+    return p->loop->call_ns != 0 &&
                    !(p->observed & (UVA__OBSERVED_LOG | UVA__OBSERVED_INSPECT))
-               ? p->loop.call_ns
+               ? p->loop->call_ns
                : uva__span_begin(p->rt);
 }
 
@@ -213,25 +217,25 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
                     NULL, "%s: on_next_task %lld", p->source->name,
                     (long long)uva__producer_offered(p) - 1);
     inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
-    p->loop.ordinal = task->info.ordinal;
-    p->loop.call_ns = p->loop.hooks.foreign ? call_begin(p) : 0;
+    p->loop->ordinal = task->info.ordinal;
+    p->loop->call_ns = p->loop->hooks.foreign ? call_begin(p) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
-    p->loop.since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
-                               p->loop.state.demand == 0 &&
-                               p->loop.state.ready > 0
-                           ? uva__clock_ns()
-                           : 0;
+    p->loop->since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
+                                p->loop->state.demand == 0 &&
+                                p->loop->state.ready > 0
+                            ? uva__clock_ns()
+                            : 0;
 }
 
 void uva__observe_offered(struct uva__producer *p)
 {
-    p->loop.call_ns =
+    p->loop->call_ns =
         uva__point_span_end(&p->source->label->consumer, "on_next_task",
-                            p->loop.ordinal, p->loop.call_ns);
-    if (p->loop.since_ns != 0)
+                            p->loop->ordinal, p->loop->call_ns);
+    if (p->loop->since_ns != 0)
         uva__counter_add(&p->source->meter->times->idle,
-                         (int64_t)(uva__clock_ns() - p->loop.since_ns));
-    p->loop.since_ns = 0;
+                         (int64_t)(uva__clock_ns() - p->loop->since_ns));
+    p->loop->since_ns = 0;
 }
 
 static void observe_log_move(struct uva__producer *p,
@@ -268,23 +272,23 @@ void uva__observe_move(struct uva__producer *p, enum uva__producer_move move)
  * ready, and idle if it is the other way round. */
 void uva__observe_run_begin(struct uva__producer *p)
 {
-    const int64_t waited_ns = (int64_t)(uva__clock_ns() - p->loop.since_ns);
+    const int64_t waited_ns = (int64_t)(uva__clock_ns() - p->loop->since_ns);
     struct uva__meter_times *times = p->source->meter->times;
 
-    if (p->loop.starved)
+    if (p->loop->starved)
         uva__counter_add(&times->starved, waited_ns);
-    else if (p->loop.idle)
+    else if (p->loop->idle)
         uva__counter_add(&times->idle, waited_ns);
-    p->loop.starved = p->loop.idle = false;
+    p->loop->starved = p->loop->idle = false;
 }
 
 void uva__observe_run_end(struct uva__producer *p)
 {
-    const struct uva__producer_state *state = &p->loop.state;
+    const struct uva__producer_state *state = &p->loop->state;
 
-    p->loop.since_ns = uva__clock_ns();
+    p->loop->since_ns = uva__clock_ns();
     if (state->released || state->end_delivered || state->cancelled)
         return;
-    p->loop.starved = state->demand > 0 && state->ready == 0;
-    p->loop.idle = state->demand == 0 && state->ready > 0;
+    p->loop->starved = state->demand > 0 && state->ready == 0;
+    p->loop->idle = state->demand == 0 && state->ready > 0;
 }

@@ -57,14 +57,14 @@ static void producer_note_request(struct uva__producer *p, int64_t n)
     const int64_t before = uva__counter_get(all);
 
     uva__counter_set(all, n > INT64_MAX - before ? INT64_MAX : before + n);
-    uva__producer_state_note_request(&p->loop.state, n);
+    uva__producer_state_note_request(&p->loop->state, n);
 }
 
 /* Inside a turn only the caller uses the rules; the dispatcher acts on them
  * afterwards. */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
-    if (p->loop.state.released) {
+    if (uva__atomic64_peek(&p->demand) & UVA__DEMAND_DEAD) {
         uva__atomic64_add(&p->rt->stats.late_calls, 1);
         return;
     }
@@ -72,7 +72,7 @@ static void request_in_turn(struct uva__producer *p, int64_t n)
         uva__atomic64_or(&p->demand, UVA__DEMAND_BAD);
     else
         producer_note_request(p, n);
-    if (!p->loop.running)
+    if (!p->loop->running)
         uva__rt_wake(p->rt, &p->wakeup);
     if (p->observed != 0)
         uva__observe_request(p, n); /* last: so it costs other calls nothing */
@@ -155,11 +155,10 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p = uva__slots_take_producer(source->rt);
     if (p == NULL)
         return NULL;
-    memset(&p->loop, 0, sizeof(p->loop));
     p->abi.device_type = source->device_type;
     p->abi.request = producer_request;
     p->abi.cancel = producer_cancel;
-    p->loop.asleep = true;
+    p->asleep = true;
     uva__atomic64_store(&p->demand, 0);
     p->wakeup.ops = &producer_wakeup_ops;
     uva__wakeup_acquire(&p->wakeup); /* a late caller may hold one just now */
@@ -169,10 +168,10 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     p->task_owner = &producer_task_owner;
     p->maps = NULL;
     p->deadlines = NULL;
-    p->limit = -1;
+    p->loop->limit = -1;
     p->meter = source->meter;
     p->observed = source->rt->observed;
-    p->inspectors = NULL;
+    p->loop->inspectors = NULL;
     p->output = NULL;
     uva__small_counter_set(&source->meter->sized,
                            source->sized ||
@@ -238,8 +237,8 @@ static void producer_end(struct uva__producer *p)
 {
     struct uva__source *source = p->source;
 
-    if (p->loop.metadata.block == NULL)
-        uva__metadata_move(&source->metadata, &p->loop.metadata);
+    if (p->loop->metadata.block == NULL)
+        uva__metadata_move(&source->metadata, &p->loop->metadata);
     p->source = NULL;
     producer_free_maps(p);
     if (p->deadlines != NULL)
@@ -269,8 +268,8 @@ static void producer_retire(struct uva__wakeup *wakeup)
     used = uva__rt_try_acquire(rt); /* the source may release the last one */
     if (p->source != NULL)
         producer_end(p);
-    uva__failure_fini(&p->loop.urgent, &rt->allocator);
-    uva__metadata_fini(&p->loop.metadata, &rt->allocator, NULL);
+    uva__failure_fini(&p->loop->urgent, &rt->allocator);
+    uva__metadata_fini(&p->loop->metadata, &rt->allocator, NULL);
     p->abi.additional_metadata = p->abi.private_data = NULL;
     uva__slots_put_producer(rt, p);
     uva__rt_unhold(rt);
@@ -293,22 +292,22 @@ void uva__producer_release(struct uva__producer *p)
 static void drain_over(struct uva__timer *timer)
 {
     uva__producer_end_drain(
-        uva__container_of(timer, struct uva__producer, loop.drain));
+        uva__container_of(timer, struct uva__producer_loop, drain)->producer);
 }
 
 void uva__producer_begin_driving(struct uva__producer *p,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks)
 {
-    assert(p->loop.asleep);
-    uva__producer_state_init(&p->loop.state, p->limit);
+    assert(p->asleep);
+    uva__producer_state_init(&p->loop->state, p->loop->limit);
     if (!hooks->relayed)
         handler =
             uva__check_hop_handler(p->source->label, p->source->name, handler);
-    p->loop.handler = handler;
-    p->loop.hooks = *hooks;
-    p->loop.drain.fire = drain_over;
-    p->loop.asleep = false;
+    p->loop->handler = handler;
+    p->loop->hooks = *hooks;
+    p->loop->drain.fire = drain_over;
+    p->asleep = false;
     uva__observe_begin(p);
     uva__atomic64_store(&p->demand,
                         0); /* requests so far meant an older stream */
@@ -348,13 +347,13 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
 {
     const enum uva__task_state state = uva__task_state(task);
 
-    if (state == UVA__TASK_FAILED && p->loop.urgent.code == 0) {
-        uva__failure_set(&p->loop.urgent, &p->rt->allocator, task->failed.code,
+    if (state == UVA__TASK_FAILED && p->loop->urgent.code == 0) {
+        uva__failure_set(&p->loop->urgent, &p->rt->allocator, task->failed.code,
                          task->failed.error, NULL);
-        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
+        uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
     }
-    p->loop.out_count--;
-    p->loop.dropped_count -= task->dropped;
+    p->loop->out_count--;
+    p->loop->dropped_count -= task->dropped;
     task->dropped = false;
     producer_count_held(p, -1);
     if (state != UVA__TASK_ORPHANED)
@@ -371,12 +370,12 @@ static void producer_reap_aside(struct uva__producer *p)
     struct uva__list still = {0};
     struct uva__link *link;
 
-    while ((link = uva__list_pop(&p->loop.aside)) != NULL)
+    while ((link = uva__list_pop(&p->loop->aside)) != NULL)
         if (uva__task_is_over(task_of(link)))
             producer_end_task(p, task_of(link));
         else
             uva__list_push(&still, link);
-    p->loop.aside = still;
+    p->loop->aside = still;
 }
 
 /* Takes slots back that are over, from the oldest on. */
@@ -384,17 +383,17 @@ static void producer_reap(struct uva__producer *p)
 {
     struct uva__link *head;
 
-    while ((head = p->loop.out.head) != NULL) {
+    while ((head = p->loop->out.head) != NULL) {
         if (uva__task_is_over(task_of(head))) {
-            (void)uva__list_pop(&p->loop.out);
+            (void)uva__list_pop(&p->loop->out);
             producer_end_task(p, task_of(head));
-        } else if (p->loop.head_age > HEAD_AGE_MAX) {
-            (void)uva__list_pop(&p->loop.out);
-            uva__list_push(&p->loop.aside, head);
+        } else if (p->loop->head_age > HEAD_AGE_MAX) {
+            (void)uva__list_pop(&p->loop->out);
+            uva__list_push(&p->loop->aside, head);
         } else {
             return;
         }
-        p->loop.head_age = 0;
+        p->loop->head_age = 0;
     }
 }
 
@@ -409,11 +408,11 @@ static void producer_watch_task(struct uva__producer *p, struct uva__task *task)
 /* Keeps a task that was offered, or is being discarded, until it is over. */
 static void producer_keep_task(struct uva__producer *p, struct uva__task *task)
 {
-    uva__list_push(&p->loop.out, &task->link);
-    p->loop.out_count++;
+    uva__list_push(&p->loop->out, &task->link);
+    p->loop->out_count++;
     producer_count_held(p, 1);
-    assert(!p->loop.watching); /* tasks are watched only after the last one */
-    if (p->loop.head_age++ <= HEAD_AGE_MAX)
+    assert(!p->loop->watching); /* tasks are watched only after the last one */
+    if (p->loop->head_age++ <= HEAD_AGE_MAX)
         return;
     producer_reap(p);
     producer_reap_aside(p);
@@ -424,14 +423,14 @@ static void producer_keep_dropped(struct uva__producer *p,
                                   struct uva__task *task)
 {
     task->dropped = true;
-    p->loop.dropped_count++;
+    p->loop->dropped_count++;
     producer_keep_task(p, task);
 }
 
 /* How many tasks that consumers hold may still fail. */
 static int64_t producer_unsettled(const struct uva__producer *p)
 {
-    return p->lazy ? p->loop.out_count - p->loop.dropped_count : 0;
+    return p->lazy ? p->loop->out_count - p->loop->dropped_count : 0;
 }
 
 /* From now on the thread that settles a task posts the producer. */
@@ -439,18 +438,18 @@ static void producer_watch_tasks(struct uva__producer *p)
 {
     struct uva__link *link;
 
-    if (p->loop.watching)
+    if (p->loop->watching)
         return;
-    p->loop.watching = true;
-    uva__list_append(&p->loop.out, &p->loop.aside);
-    for (link = p->loop.out.head; link != NULL; link = link->next)
+    p->loop->watching = true;
+    uva__list_append(&p->loop->out, &p->loop->aside);
+    for (link = p->loop->out.head; link != NULL; link = link->next)
         producer_watch_task(p, task_of(link));
 }
 
 /* Takes all slots back that are over, wherever they stand. */
 static void producer_reap_all(struct uva__producer *p)
 {
-    uva__list_append(&p->loop.aside, &p->loop.out);
+    uva__list_append(&p->loop->aside, &p->loop->out);
     producer_reap_aside(p);
 }
 
@@ -459,9 +458,9 @@ static void producer_revoke_tasks(struct uva__producer *p)
 {
     struct uva__link *link;
 
-    for (link = p->loop.out.head; link != NULL; link = link->next)
+    for (link = p->loop->out.head; link != NULL; link = link->next)
         uva__task_revoke(task_of(link));
-    for (link = p->loop.aside.head; link != NULL; link = link->next)
+    for (link = p->loop->aside.head; link != NULL; link = link->next)
         uva__task_revoke(task_of(link));
 }
 
@@ -470,8 +469,8 @@ static void producer_orphan_tasks(struct uva__producer *p)
 {
     struct uva__link *link, *next;
 
-    uva__list_append(&p->loop.out, &p->loop.aside);
-    for (link = p->loop.out.head; link != NULL; link = next) {
+    uva__list_append(&p->loop->out, &p->loop->aside);
+    for (link = p->loop->out.head; link != NULL; link = next) {
         next = link->next; /* the task may be gone after the next call */
         uva__task_orphan(task_of(link));
     }
@@ -539,7 +538,7 @@ static int producer_map_schema(struct uva__producer *p,
     if (code == 0 && p->lazy && (p->observed & UVA__OBSERVED_MEASURE))
         code = producer_keep_output(p, schema);
     if (code != 0)
-        uva__failure_set(&p->loop.urgent, &p->rt->allocator, code, &error,
+        uva__failure_set(&p->loop->urgent, &p->rt->allocator, code, &error,
                          NULL);
     return code;
 }
@@ -547,8 +546,8 @@ static int producer_map_schema(struct uva__producer *p,
 static void producer_describe(struct uva__producer *p)
 {
     p->abi.device_type = p->source->device_type;
-    p->abi.additional_metadata = p->loop.metadata.block != NULL
-                                     ? p->loop.metadata.block
+    p->abi.additional_metadata = p->loop->metadata.block != NULL
+                                     ? p->loop->metadata.block
                                      : p->source->metadata.block;
     p->abi.private_data = /* where the printed layout has the metadata */
         (void *)(uintptr_t)p->abi.additional_metadata;
@@ -556,7 +555,7 @@ static void producer_describe(struct uva__producer *p)
 
 static int producer_move_schema(struct uva__producer *p)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     struct ArrowSchema schema;
     int code;
 
@@ -581,7 +580,7 @@ static void producer_count_task(struct uva__producer *p,
 static inline int producer_offer(struct uva__producer *p,
                                  struct uva__task *task)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     struct ArrowAsyncTask offered;
 
     uva__task_offer(task, &offered);
@@ -605,9 +604,9 @@ static int producer_move_task(struct uva__producer *p)
     int code;
 
     if (task == NULL) {
-        uva__failure_set(&p->loop.urgent, &p->rt->allocator, ENOMEM, NULL,
+        uva__failure_set(&p->loop->urgent, &p->rt->allocator, ENOMEM, NULL,
                          NULL);
-        uva__producer_state_note_urgent(&p->loop.state, ENOMEM);
+        uva__producer_state_note_urgent(&p->loop->state, ENOMEM);
         return 0;
     }
     producer_count_task(p, task);
@@ -627,15 +626,15 @@ static int producer_move_task(struct uva__producer *p)
 
 static void producer_move_error(struct uva__producer *p)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     const struct uva__failure *failure = uva__producer_failure(p);
     const char *name = uva__label_text(p->source->label);
     struct uva_error error;
 
-    if (!p->loop.state.schema_delivered) /* Clauses: AP-20. */
+    if (!p->loop->state.schema_delivered) /* Clauses: AP-20. */
         producer_describe(p);
     (void)uva__failure_get(failure, &error);
-    if (p->loop.hooks.foreign && name != NULL)
+    if (p->loop->hooks.foreign && name != NULL)
         uva__error_prefix(&error, name);
     handler->on_error(handler, failure->code, error.message,
                       uva__failure_metadata(failure));
@@ -647,25 +646,25 @@ static void producer_stop_source(struct uva__producer *p)
     if (!p->source->stopped) {
         p->source->stopped = true;
         p->source->ops->stop(p->source);
-        p->loop.state.ready = 0;
+        p->loop->state.ready = 0;
     }
-    p->loop.state.stopping = p->source->stopping != 0;
+    p->loop->state.stopping = p->source->stopping != 0;
 }
 
 static void producer_move_release(struct uva__producer *p)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = p->loop.handler;
-    struct uva__producer_hooks hooks = p->loop.hooks;
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
+    struct uva__producer_hooks hooks = p->loop->hooks;
 
-    p->loop.handler = NULL;
-    uva__timer_stop(p->rt, &p->loop.drain);
+    p->loop->handler = NULL;
+    uva__timer_stop(p->rt, &p->loop->drain);
     if (p->deadlines != NULL)
         uva__deadlines_stop(p->deadlines);
     uva__atomic64_or(&p->demand, UVA__DEMAND_DEAD);
     if (hooks.releasing != NULL)
         hooks.releasing(hooks.ctx);
     handler->release(handler);
-    p->loop.state.released = true;
+    p->loop->state.released = true;
     if (hooks.released != NULL)
         hooks.released(hooks.ctx);
 }
@@ -674,13 +673,13 @@ static void producer_move_release(struct uva__producer *p)
  * still fail, or after a time limit. Clauses: G-17. */
 static void producer_drain(struct uva__producer *p)
 {
-    assert(!p->loop.state.drain_ended); /* set only after the end */
+    assert(!p->loop->state.drain_ended); /* set only after the end */
     if (producer_unsettled(p) > 0) {
         producer_watch_tasks(p);
         producer_reap_all(p);
-        uva__timer_start(p->rt, &p->loop.drain, UVA__LIMIT_DRAIN_MS);
+        uva__timer_start(p->rt, &p->loop->drain, UVA__LIMIT_DRAIN_MS);
     }
-    p->loop.state.unsettled = producer_unsettled(p);
+    p->loop->state.unsettled = producer_unsettled(p);
 }
 
 /* Stops a source of which nothing more is wanted. False: that takes time, and
@@ -689,9 +688,9 @@ static bool producer_settle_source(struct uva__producer *p,
                                    enum uva__producer_move move)
 {
     if (move != UVA__MOVE_OFFER_TASK &&
-        uva__producer_state_is_sated(&p->loop.state))
+        uva__producer_state_is_sated(&p->loop->state))
         producer_stop_source(p);
-    return !p->loop.state.stopping;
+    return !p->loop->state.stopping;
 }
 
 /* Makes what on_schema passes on. False: it cannot be had, and the error goes
@@ -705,14 +704,14 @@ static bool producer_prepare_schema(struct uva__producer *p)
                         p->abi.device_type);
     code = producer_map_schema(p, &p->source->schema);
     if (code != 0)
-        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
+        uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
     return code == 0;
 }
 
 /* Makes `move`, which the rules have just decided. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
-    struct uva__producer_state *state = &p->loop.state;
+    struct uva__producer_state *state = &p->loop->state;
     int code = 0;
 
     if (!producer_settle_source(p, move))
@@ -730,7 +729,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
         code = producer_move_task(p);
         break;
     case UVA__MOVE_OFFER_END:
-        (void)p->loop.handler->on_next_task(p->loop.handler, NULL, NULL);
+        (void)p->loop->handler->on_next_task(p->loop->handler, NULL, NULL);
         break;
     case UVA__MOVE_OFFER_ERROR:
         producer_move_error(p);
@@ -742,7 +741,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
         UVA__UNREACHABLE("the dispatcher makes no move while the rules wait");
     }
     if (code != 0)
-        p->loop.refusal = code;
+        p->loop->refusal = code;
     uva__producer_state_end(state, move, code);
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
@@ -754,7 +753,7 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
  * all tasks if an extraction failed. */
 static void absorb_demand(struct uva__producer *p)
 {
-    struct uva__producer_state *state = &p->loop.state;
+    struct uva__producer_state *state = &p->loop->state;
     const uint64_t word = uva__demand_take(&p->demand);
 
     if (p->observed != 0)
@@ -763,15 +762,15 @@ static void absorb_demand(struct uva__producer *p)
         producer_note_request(p, UVA__UNBOUNDED);
     if (word >> UVA__DEMAND_SHIFT)
         producer_note_request(p, (int64_t)(word >> UVA__DEMAND_SHIFT));
-    if ((word & UVA__DEMAND_BAD) && p->loop.urgent.code == 0 &&
+    if ((word & UVA__DEMAND_BAD) && p->loop->urgent.code == 0 &&
         !state->cancelled && !state->end_delivered) {
         uva__producer_state_note_request(state, 0);
-        uva__failure_format(&p->loop.urgent, &p->rt->allocator, EINVAL,
+        uva__failure_format(&p->loop->urgent, &p->rt->allocator, EINVAL,
                             "request: n must be positive (AP-08)");
     }
     if (word & UVA__DEMAND_CANCEL)
         uva__producer_state_note_cancel(state);
-    if ((word & UVA__DEMAND_FAILED) && p->loop.urgent.code == 0)
+    if ((word & UVA__DEMAND_FAILED) && p->loop->urgent.code == 0)
         producer_reap_all(p); /* before the next batch. Clauses: AT-08. */
 }
 
@@ -779,17 +778,17 @@ static void absorb_demand(struct uva__producer *p)
  * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    if (!p->loop.watching) {
+    if (!p->loop->watching) {
         producer_reap(p);
         return;
     }
     producer_reap_all(p);
-    p->loop.state.unsettled = producer_unsettled(p);
+    p->loop->state.unsettled = producer_unsettled(p);
 }
 
 static void absorb_source(struct uva__producer *p)
 {
-    struct uva__producer_state *state = &p->loop.state;
+    struct uva__producer_state *state = &p->loop->state;
     struct uva__source *source = p->source;
 
     if (uva__producer_state_is_sated(state)) {
@@ -814,11 +813,11 @@ static int64_t producer_dispatch(struct uva__producer *p)
 
     if (left > p->rt->loop.quantum)
         left = p->rt->loop.quantum;
-    p->loop.call_ns = 0;
+    p->loop->call_ns = 0;
     for (;;) {
         if (uva__atomic64_peek(&p->demand) != 0)
             absorb_demand(p);
-        move = uva__producer_state_next(&p->loop.state);
+        move = uva__producer_state_next(&p->loop->state);
         if (move == UVA__MOVE_WAIT ||
             (move == UVA__MOVE_OFFER_TASK && left-- <= 0))
             break;
@@ -831,7 +830,7 @@ static int64_t producer_dispatch(struct uva__producer *p)
 
 static struct uva__producer *producer_at(struct uva__detach_hook *hook)
 {
-    return uva__container_of(hook, struct uva__producer, loop.detach);
+    return uva__container_of(hook, struct uva__producer_loop, detach)->producer;
 }
 
 /* The runtime closes while consumers hold tasks: extraction fails with
@@ -841,9 +840,9 @@ static void producer_close(struct uva__detach_hook *hook)
 {
     struct uva__producer *p = producer_at(hook);
 
-    if (p->loop.closing)
+    if (p->loop->closing)
         return;
-    p->loop.closing = true;
+    p->loop->closing = true;
     p->rt->loop.draining++;
     producer_orphan_tasks(p);
     uva__producer_wake(p);
@@ -855,7 +854,7 @@ static void producer_detach(struct uva__detach_hook *hook)
 {
     struct uva__producer *p = producer_at(hook);
 
-    p->loop.asleep = true;
+    p->asleep = true;
     uva__producer_release(p);
 }
 
@@ -864,22 +863,22 @@ static void producer_detach(struct uva__detach_hook *hook)
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
-    if (p->loop.out_count > 0) {
-        p->loop.detach.close = producer_close;
-        p->loop.detach.run = producer_detach;
-        if (!p->loop.lingering)
-            uva__rt_add_detach_hook(p->rt, &p->loop.detach);
-        p->loop.lingering = true;
+    if (p->loop->out_count > 0) {
+        p->loop->detach.close = producer_close;
+        p->loop->detach.run = producer_detach;
+        if (!p->loop->lingering)
+            uva__rt_add_detach_hook(p->rt, &p->loop->detach);
+        p->loop->lingering = true;
         producer_watch_tasks(p);
         producer_reap_all(p);
     }
-    if (p->loop.out_count > 0)
+    if (p->loop->out_count > 0)
         return;
-    if (p->loop.lingering)
-        uva__rt_remove_detach_hook(p->rt, &p->loop.detach);
-    p->rt->loop.draining -= p->loop.closing;
-    p->loop.lingering = p->loop.closing = false;
-    p->loop.asleep = true;
+    if (p->loop->lingering)
+        uva__rt_remove_detach_hook(p->rt, &p->loop->detach);
+    p->rt->loop.draining -= p->loop->closing;
+    p->loop->lingering = p->loop->closing = false;
+    p->asleep = true;
     producer_end(p);
     uva__producer_release(p); /* the maker's reference */
 }
@@ -889,11 +888,11 @@ static void producer_linger(struct uva__producer *p)
 static bool producer_fetch(struct uva__producer *p, int64_t offered)
 {
     uva__slots_trim_tasks(p->rt);
-    if (offered > 0 && p->source->pulls_inline && p->loop.state.demand > 0 &&
-        p->loop.state.ready == 0)
+    if (offered > 0 && p->source->pulls_inline && p->loop->state.demand > 0 &&
+        p->loop->state.ready == 0)
         return true;
     absorb_source(p);
-    return uva__producer_state_next(&p->loop.state) != UVA__MOVE_WAIT;
+    return uva__producer_state_next(&p->loop->state) != UVA__MOVE_WAIT;
 }
 
 /* Returns whether the producer has to run again before a limit passes. */
@@ -913,9 +912,9 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
         uva__container_of(wakeup, struct uva__producer, wakeup);
     bool more;
 
-    if (p->loop.asleep)
+    if (p->asleep)
         return false;
-    p->loop.running = true;
+    p->loop->running = true;
     if (p->observed & UVA__OBSERVED_MEASURE)
         uva__observe_run_begin(p);
     absorb_tasks(p);
@@ -924,10 +923,10 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     more = producer_fetch(p, producer_dispatch(p));
     if (p->deadlines != NULL)
         more = producer_check_deadlines(p) || more;
-    p->loop.running = false;
+    p->loop->running = false;
     if (p->observed & UVA__OBSERVED_MEASURE)
         uva__observe_run_end(p);
-    if (p->loop.state.released)
+    if (p->loop->state.released)
         producer_linger(p);
     return more;
 }
@@ -937,7 +936,7 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
  * the wake-up: the run may drop the last other reference. */
 void uva__producer_run(struct uva__producer *p)
 {
-    assert(uva__rt_in_turn(p->rt) && !p->loop.running);
+    assert(uva__rt_in_turn(p->rt) && !p->loop->running);
     if (p->wakeup.queued)
         return;
     uva__producer_acquire(p);
@@ -957,7 +956,7 @@ bool uva__producer_is_direct(const struct uva__producer *p)
 /* As absorb_source(), which stops the source in a turn only. */
 static void producer_look(struct uva__producer *p)
 {
-    if (!uva__producer_state_is_sated(&p->loop.state))
+    if (!uva__producer_state_is_sated(&p->loop->state))
         absorb_source(p);
 }
 
@@ -965,11 +964,11 @@ static void producer_look(struct uva__producer *p)
  * last turn. All other moves are left to a turn. */
 static void producer_offer_ready(struct uva__producer *p)
 {
-    struct uva__producer_state *state = &p->loop.state;
+    struct uva__producer_state *state = &p->loop->state;
     const int64_t before = uva__producer_offered(p);
     int32_t left = p->rt->loop.budget - p->rt->loop.spent;
 
-    p->loop.running = true;
+    p->loop->running = true;
     producer_look(p);
     for (; left > 0 && uva__atomic64_peek(&p->demand) == 0 &&
            uva__producer_state_next(state) == UVA__MOVE_OFFER_TASK;
@@ -982,16 +981,16 @@ static void producer_offer_ready(struct uva__producer *p)
     uva__slots_trim_tasks(p->rt);
     if (state->ready > 0)
         producer_look(p);
-    p->loop.running = false;
+    p->loop->running = false;
 }
 
 void uva__producer_request_direct(struct uva__producer *p, int64_t n)
 {
-    assert(!uva__rt_in_turn(p->rt) && !p->loop.running);
+    assert(!uva__rt_in_turn(p->rt) && !p->loop->running);
     if (n > 0)
         producer_note_request(p, n);
     producer_offer_ready(p);
-    if (uva__producer_state_next(&p->loop.state) != UVA__MOVE_WAIT)
+    if (uva__producer_state_next(&p->loop->state) != UVA__MOVE_WAIT)
         uva__producer_wake(p);
 }
 
@@ -1001,14 +1000,14 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 {
     const struct uva_allocator *allocator = &p->rt->allocator;
 
-    if (p->loop.state.end_delivered) {
+    if (p->loop->state.end_delivered) {
         uva__failure_fini(failure, allocator);
         uva__producer_end_drain(p);
         return;
     }
-    if (p->loop.urgent.code == 0) {
-        uva__failure_move(failure, &p->loop.urgent, allocator);
-        uva__producer_state_note_urgent(&p->loop.state, p->loop.urgent.code);
+    if (p->loop->urgent.code == 0) {
+        uva__failure_move(failure, &p->loop->urgent, allocator);
+        uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
     }
     uva__failure_fini(failure, allocator);
     uva__producer_wake(p);
@@ -1019,7 +1018,7 @@ void uva__producer_quit(struct uva__producer *p,
 {
     struct uva__failure failure = {.code = ECANCELED};
 
-    if (p->loop.state.schema_delivered || p->loop.state.in_call)
+    if (p->loop->state.schema_delivered || p->loop->state.in_call)
         seen->cancel(seen);
     else
         uva__producer_abort(p, &failure);
@@ -1027,15 +1026,15 @@ void uva__producer_quit(struct uva__producer *p,
 
 void uva__producer_pause(struct uva__producer *p, bool paused)
 {
-    p->loop.state.paused = paused;
+    p->loop->state.paused = paused;
     if (!paused)
         uva__producer_wake(p);
 }
 
 void uva__producer_refuse(struct uva__producer *p, int code)
 {
-    p->loop.state.refused = true;
-    p->loop.refusal = code;
+    p->loop->state.refused = true;
+    p->loop->refusal = code;
     uva__producer_wake(p);
 }
 
@@ -1047,7 +1046,7 @@ void uva__producer_revoke(struct uva__producer *p)
 
 void uva__producer_end_drain(struct uva__producer *p)
 {
-    p->loop.state.drain_ended = true;
+    p->loop->state.drain_ended = true;
     uva__producer_wake(p);
 }
 

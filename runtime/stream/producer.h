@@ -46,6 +46,44 @@ struct uva__producer_hooks {
                      check in front of it would not see all calls */
 };
 
+/* The part of a producer that only the loop thread uses, and its maker before.
+ * No late call reaches it, so its memory is reused as soon as the producer is
+ * over. */
+struct uva__producer_loop {
+    union {
+        struct uva__producer *producer; /* borrows: it is its part */
+        struct uva__link link;          /* while it is not used */
+    };
+    struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
+    struct uva__producer_hooks hooks;              /* until then, too */
+    struct uva__producer_state state;              /* the rules */
+    struct uva__failure urgent;        /* reported before any batch */
+    struct uva__metadata metadata;     /* owns: instead of the source's */
+    struct uva__list out;              /* tasks offered, in order */
+    struct uva__list aside;            /* outstanding for long */
+    int64_t out_count;                 /* tasks in both lists */
+    int64_t dropped_count;             /* of these, never offered */
+    int32_t head_age;                  /* offers since the head's */
+    int refusal;                       /* the code that the handler returned */
+    struct uva__timer drain;           /* limits the wait at the end */
+    struct uva__detach_hook detach;    /* registered while it lingers */
+    struct uva__inspector *inspectors; /* owns, until its end */
+    int64_t limit;                     /* batches at most; negative: no limit */
+    int64_t seen;                      /* requests not reported so far */
+    uint64_t since_ns;                 /* it waits since; 0: not timed */
+    uint64_t call_ns; /* a foreign handler is called since, or has returned in
+                         this run; 0: not timed */
+    int64_t ordinal;  /* of the batch offered last, if that is reported */
+    bool starved;     /* between two runs: for a batch */
+    bool idle;        /* between two runs: for a request */
+    bool running;     /* its run is on the stack */
+    bool watching;    /* every task out is watched */
+    bool lingering;   /* released, with tasks out */
+    bool closing;     /* a close waits for those tasks */
+};
+
+/* The part that any thread may reach: its memory rests in quarantine when the
+ * producer is over. */
 struct uva__producer {
     struct ArrowAsyncProducer abi; /* what the handler sees */
     void *printed_private_data;    /* of the printed layout: always NULL */
@@ -60,44 +98,16 @@ struct uva__producer {
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
     struct uva__deadlines *deadlines;         /* owns, until its end; or NULL */
-    int64_t limit;            /* batches at most; negative: no limit */
-    int32_t priority;         /* of its source's jobs, set before it begins */
-    bool expensive;           /* extraction may be expensive */
-    bool lazy;                /* extraction may fail */
-    uint8_t observed;         /* bits UVA__OBSERVED_...: what is reported */
-    struct uva__meter *meter; /* borrows, until its end: that of the source */
-    struct uva__inspector *inspectors; /* owns, until its end */
+    struct uva__producer_loop *loop;          /* owns: the rest of it; NULL in
+                                                 quarantine */
+    int32_t priority; /* of its source's jobs, set before it begins */
+    bool asleep;      /* not begun, or over: a run has no effect; loop */
+    bool expensive;   /* extraction may be expensive */
+    bool lazy;        /* extraction may fail */
+    uint8_t observed; /* bits UVA__OBSERVED_...: what is reported */
+    struct uva__meter *meter;   /* borrows, until its end: that of the source */
     struct ArrowSchema *output; /* owns: after the maps, if sizes are measured
                                     at extraction */
-
-    struct { /* the loop thread's alone */
-        struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
-        struct uva__producer_hooks hooks;              /* until then, too */
-        struct uva__producer_state state;              /* the rules */
-        struct uva__failure urgent;     /* reported before any batch */
-        struct uva__metadata metadata;  /* owns: instead of the source's */
-        int refusal;                    /* the code that it returned */
-        struct uva__list out;           /* tasks offered, in order */
-        struct uva__list aside;         /* outstanding for long */
-        int64_t out_count;              /* tasks in both lists */
-        int64_t dropped_count;          /* of these, never offered */
-        int64_t head_age;               /* offers since the head's */
-        struct uva__timer drain;        /* limits the wait at the end */
-        struct uva__detach_hook detach; /* registered while it lingers */
-        int64_t seen;                   /* requests not reported so far */
-        uint64_t since_ns;              /* it waits since; 0: not timed */
-        uint64_t call_ns; /* a foreign handler is called since, or has
-                             returned in this run; 0: not timed */
-        int64_t ordinal;  /* of the batch offered last, if that is reported */
-        bool starved;     /* between two runs: for a batch */
-        bool idle;        /* between two runs: for a request */
-        bool running;     /* its run is on the stack */
-        bool watching;    /* every task out is watched */
-        bool lingering;   /* released, with tasks out */
-        bool closing;     /* a close waits for those tasks */
-        bool asleep;      /* not begun, or over: a run has
-                             no effect */
-    } loop;
 };
 
 /* Makes a producer that draws from `source`, to which it takes a reference on
@@ -197,8 +207,8 @@ struct uva__task *uva__producer_take_task(struct uva__producer *producer);
 static inline const struct uva__failure *
 uva__producer_failure(const struct uva__producer *producer)
 {
-    return producer->loop.urgent.code != 0 ? &producer->loop.urgent
-                                           : &producer->source->failure;
+    return producer->loop->urgent.code != 0 ? &producer->loop->urgent
+                                            : &producer->source->failure;
 }
 
 #endif

@@ -7,6 +7,8 @@
  * On close:    the memory stays until the rt is freed. */
 #include "stream/slots.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stream/producer.h"
@@ -30,6 +32,7 @@ struct slots {
     struct {
         struct uva__slab tasks; /* for all threads */
         struct uva__slab producers;
+        struct uva__slab loops;    /* the rest of producers that are not over */
         struct uva__slab handlers; /* of the size of the first one taken */
     } locked;
 };
@@ -49,6 +52,7 @@ static void slots_free(struct uva__rt *rt, struct uva__rt_data *data)
     uva__slab_each(&slots->locked.tasks, task_clear, &rt->allocator);
     uva__slab_fini(&slots->locked.tasks);
     uva__slab_fini(&slots->locked.producers);
+    uva__slab_fini(&slots->locked.loops);
     uva__slab_fini(&slots->locked.handlers);
     uva__memory_free(&rt->allocator, slots, sizeof(*slots));
 }
@@ -76,6 +80,13 @@ static struct uva__rt_data *slots_new(struct uva__rt *rt)
         .align = 64,
         .link_offset = offsetof(struct uva__producer, in_quarantine),
         .rest = PRODUCERS_QUARANTINE,
+        .step = PRODUCERS_STEP,
+    };
+    slots->locked.loops = (struct uva__slab){
+        .allocator = allocator,
+        .size = sizeof(struct uva__producer_loop),
+        .align = _Alignof(struct uva__producer_loop),
+        .link_offset = offsetof(struct uva__producer_loop, link),
         .step = PRODUCERS_STEP,
     };
     slots->locked.handlers = (struct uva__slab){
@@ -208,13 +219,33 @@ static void *slots_take(struct slots *slots, struct uva__slab *slab,
     return block;
 }
 
-void *uva__slots_take_producer(struct uva__rt *rt)
+static void slots_put(struct slots *slots, struct uva__slab *slab, void *block)
+{
+    uva__lock_take(&slots->lock);
+    uva__slab_put(slab, block);
+    uva__lock_drop(&slots->lock);
+}
+
+struct uva__producer *uva__slots_take_producer(struct uva__rt *rt)
 {
     struct slots *slots = slots_of(rt);
+    struct uva__producer_loop *loop;
+    struct uva__producer *p;
 
-    return slots != NULL ? slots_take(slots, &slots->locked.producers,
-                                      producer_is_reusable)
-                         : NULL;
+    if (slots == NULL)
+        return NULL;
+    loop = slots_take(slots, &slots->locked.loops, NULL);
+    if (loop == NULL)
+        return NULL;
+    p = slots_take(slots, &slots->locked.producers, producer_is_reusable);
+    if (p == NULL) {
+        slots_put(slots, &slots->locked.loops, loop);
+        return NULL;
+    }
+    memset(loop, 0, sizeof(*loop));
+    loop->producer = p;
+    p->loop = loop;
+    return p;
 }
 
 struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
@@ -230,15 +261,15 @@ struct uva__handler_slot *uva__slots_take_handler(struct uva__rt *rt,
     return slots_take(slots, slab, handler_is_reusable);
 }
 
-void uva__slots_put_producer(struct uva__rt *rt, void *producer)
+void uva__slots_put_producer(struct uva__rt *rt, struct uva__producer *p)
 {
-    struct slots *slots = slots_of(rt);
-    struct uva__producer *p = producer;
+    struct slots *slots = slots_existing(rt);
+    struct uva__producer_loop *loop = p->loop;
 
+    p->loop = NULL;
     p->retired_ns = uva__clock_ns();
-    uva__lock_take(&slots->lock);
-    uva__slab_put(&slots->locked.producers, p);
-    uva__lock_drop(&slots->lock);
+    slots_put(slots, &slots->locked.loops, loop);
+    slots_put(slots, &slots->locked.producers, p);
 }
 
 void uva__slots_put_handler(struct uva__rt *rt,
@@ -247,7 +278,5 @@ void uva__slots_put_handler(struct uva__rt *rt,
     struct slots *slots = slots_existing(rt);
 
     handler->retired_ns = uva__clock_ns();
-    uva__lock_take(&slots->lock);
-    uva__slab_put(&slots->locked.handlers, handler);
-    uva__lock_drop(&slots->lock);
+    slots_put(slots, &slots->locked.handlers, handler);
 }

@@ -9,6 +9,8 @@
 #include "loop/rt.h"
 #include "stream/task.h"
 
+struct uva__producer;
+
 /* The first member of what has a handler for foreign producers. */
 struct uva__handler_slot {
     struct uva__link in_quarantine; /* or in the free list */
@@ -35,13 +37,15 @@ void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
  * Thread: loop. */
 void uva__slots_trim_tasks(struct uva__rt *rt);
 
-/* Gives the memory of a producer, an old one's or cleared; NULL without memory.
- * Thread: any. */
-void *uva__slots_take_producer(struct uva__rt *rt);
+/* Gives the memory of a producer, an old one's or cleared, with a cleared
+ * `loop`; NULL without memory. Thread: any. */
+struct uva__producer *uva__slots_take_producer(struct uva__rt *rt);
 
 /* Takes it back into a long quarantine: a consumer may still call the old
- * producer. Thread: any. */
-void uva__slots_put_producer(struct uva__rt *rt, void *producer);
+ * producer. No late call reaches its `loop`, so that is reused at once.
+ * Thread: any. */
+void uva__slots_put_producer(struct uva__rt *rt,
+                             struct uva__producer *producer);
 
 /* As for producers, for an object with a handler, always of the same `size`: a
  * foreign producer may still call the old one. Thread: any, after

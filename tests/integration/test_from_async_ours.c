@@ -293,7 +293,7 @@ END_TEST
 static bool drain_is_timed(void *ctx)
 {
     (void)ctx;
-    return inner->tail->loop.drain.running;
+    return inner->tail->loop->drain.running;
 }
 
 static void end_drain(void *ctx)

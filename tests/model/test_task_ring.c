@@ -37,7 +37,8 @@ static struct {
     struct uva__atomic64 alive;
     struct uva_stream stream;
     struct uva__producer producer;
-    struct uva__source source; /* with a share that counts nothing */
+    struct uva__producer_loop loop; /* its rest */
+    struct uva__source source;      /* with a share that counts nothing */
     struct uva__atomic64 posted;
     uint64_t spent[TASKS_MAX]; /* how often each task was extracted */
     uint64_t requested, ended_code_known; /* tasks requested and offered */
@@ -160,7 +161,7 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  const struct uva__producer_hooks *hooks)
 {
     (void)hooks;
-    producer->loop.handler = handler;
+    producer->loop->handler = handler;
     handler->producer = &producer->abi;
 }
 
@@ -272,7 +273,7 @@ static bool loop_is_posted(void *arg)
 
 static void loop_run(void *arg)
 {
-    struct ArrowAsyncDeviceStreamHandler *handler = world.producer.loop.handler;
+    struct ArrowAsyncDeviceStreamHandler *handler = world.loop.handler;
     struct ArrowSchema schema = {.format = "+s"};
 
     (void)handler->on_schema(handler, &schema);
@@ -343,6 +344,7 @@ static void prepare(void)
     };
     world.stream.rt = &world.rt;
     world.producer.source = &world.source;
+    world.producer.loop = &world.loop;
     world.stream.tail = &world.producer;
 }
 

@@ -17,9 +17,9 @@ static bool is_late;               /* such a call holds the next one */
 static long put;                   /* how often that was put back */
 static bool holds_what_is_put;     /* such a call holds the next one put back */
 
-void *__wrap_uva__slots_take_producer(struct uva__rt *rt);
-void *__real_uva__slots_take_producer(struct uva__rt *rt);
-void *__wrap_uva__slots_take_producer(struct uva__rt *rt)
+struct uva__producer *__wrap_uva__slots_take_producer(struct uva__rt *rt);
+struct uva__producer *__real_uva__slots_take_producer(struct uva__rt *rt);
+struct uva__producer *__wrap_uva__slots_take_producer(struct uva__rt *rt)
 {
     struct uva__producer *taken = __real_uva__slots_take_producer(rt);
 
@@ -31,9 +31,12 @@ void *__wrap_uva__slots_take_producer(struct uva__rt *rt)
     return taken;
 }
 
-void __wrap_uva__slots_put_producer(struct uva__rt *rt, void *producer);
-void __real_uva__slots_put_producer(struct uva__rt *rt, void *producer);
-void __wrap_uva__slots_put_producer(struct uva__rt *rt, void *producer)
+void __wrap_uva__slots_put_producer(struct uva__rt *rt,
+                                    struct uva__producer *producer);
+void __real_uva__slots_put_producer(struct uva__rt *rt,
+                                    struct uva__producer *producer);
+void __wrap_uva__slots_put_producer(struct uva__rt *rt,
+                                    struct uva__producer *producer)
 {
     if (holds_what_is_put) {
         held = producer;
