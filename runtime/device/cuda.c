@@ -303,6 +303,8 @@ const struct uva__vendor_info uva__cuda_info = {
     .stream_check = cuda_stream_check,
     .prepare = uva__gpu_prepare,
     .alloc_failed = uva__gpu_alloc_failed,
+    .enter = uva__gpu_enter,
+    .leave = uva__gpu_leave,
 };
 
 const struct uva_device_ops uva__cuda_ops =

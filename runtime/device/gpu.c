@@ -9,8 +9,10 @@
  *              calls fail, so results of calls that free are ignored. */
 #include "device/gpu.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "arrow/device_traits.h"
 #include "arrow/vendor_error.h"
@@ -290,6 +292,32 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
         gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
     context_leave(gpu, &context);
     return code;
+}
+
+/* A function of the program's is called in between. */
+int uva__gpu_enter(void *state, int64_t device_id, void *device_stream,
+                   struct uva__stream_scope *scope, struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_context context = {0};
+    int code;
+
+    static_assert(sizeof(context) <= sizeof(*scope), "a scope is too small");
+    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
+        return stream_of_thread(gpu, error);
+    gpu_relax(gpu);
+    code = context_enter(gpu, device_id, device_stream, &context, error);
+    if (code == 0)
+        memcpy(scope, &context, sizeof(context));
+    return code;
+}
+
+void uva__gpu_leave(void *state, struct uva__stream_scope *scope)
+{
+    struct uva__gpu_context context;
+
+    memcpy(&context, scope, sizeof(context));
+    context_leave(state, &context);
 }
 
 /* ---- copies ------------------------------------------------------------- */

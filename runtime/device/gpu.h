@@ -6,6 +6,7 @@
 #define UVA_DEVICE_GPU_H
 
 #include "device/gpu_driver.h"
+#include "device/registry.h"
 
 /* Functions of struct uva_device_ops; `state` begins with a struct uva__gpu,
  * and is from malloc(). */
@@ -40,6 +41,11 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         .event_free = uva__gpu_event_free, .alloc = uva__gpu_alloc,            \
         .dealloc = uva__gpu_dealloc,                                           \
     }
+
+/* For struct uva__vendor_info. Thread: any. */
+int uva__gpu_enter(void *state, int64_t device_id, void *device_stream,
+                   struct uva__stream_scope *scope, struct uva_error *error);
+void uva__gpu_leave(void *state, struct uva__stream_scope *scope);
 
 /* For struct uva__vendor_info. Thread: the device thread. */
 void uva__gpu_prepare(void *state, int64_t device_id);

@@ -179,6 +179,8 @@ const struct uva__vendor_info uva__hip_info = {
     .query_call = "hipEventQuery",
     .default_streams = true,
     .alloc_failed = uva__gpu_alloc_failed,
+    .enter = uva__gpu_enter,
+    .leave = uva__gpu_leave,
 };
 
 /* Polling was faster than callbacks, which some versions do not have. */

@@ -21,6 +21,11 @@ enum uva__loaded {
     UVA__LOADED_FAILED /* `why` has the error */
 };
 
+/* What was current on a thread before a call to `enter`: the table's. */
+struct uva__stream_scope {
+    uint64_t words[4];
+};
+
 /* What a built-in table has besides its functions. */
 struct uva__vendor_info {
     const char *vendor;     /* static: in errors */
@@ -35,6 +40,12 @@ struct uva__vendor_info {
     /* makes what arm needs on a device, and may fail, which arm then sees.
      * Device thread. NULL: arm needs nothing. */
     void (*prepare)(void *state, int64_t device_id);
+    /* makes current on this thread what `device_stream`, a stream of the
+     * program's, is used in; leave() undoes that. Any thread. NULL: nothing
+     * has to be current. */
+    int (*enter)(void *state, int64_t device_id, void *device_stream,
+                 struct uva__stream_scope *scope, struct uva_error *error);
+    void (*leave)(void *state, struct uva__stream_scope *scope);
 };
 
 /* One device type. */
