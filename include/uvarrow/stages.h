@@ -428,6 +428,60 @@ struct uva_ready {
 UVA_API int uva_stream_ready(struct uva_stream *stream,
                              const struct uva_ready *options);
 
+/** Where a function queues its work. */
+struct uva_device_queue {
+    ArrowDeviceType device_type; /* of the batch */
+    int64_t device_id;           /* of the batch */
+    void *device_stream;         /* borrows: that of struct uva_device_map */
+    int64_t reserved[4];         /* 0 */
+};
+
+/** A function that queues work on a device: a kernel. */
+struct uva_device_map {
+    /* queues work on queue->device_stream that makes `out` of `in`, and returns
+     * without waiting for it: nothing else is to be queued between. That stream
+     * already waits for the event of `in`, and its context or device is
+     * current. Rules for `in` and `out` are those of struct uva_map, but:
+     * what is left in in->data is released when the work is complete, and so
+     * is `out`, at the earliest; both on a thread of the library. The library
+     * sets the sync_event of `out`, and its device unless device_type is set.
+     * Returns 0 and gives `out`; or an errno, and the stream ends FAILED: what
+     * was queued before still reads `in`, and `out` is not given. For a batch
+     * of the CPU, `queue` is NULL, and this is a plain map. Called on a compute
+     * worker; in order, one call at a time. Mandatory. */
+    int (*batch)(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
+                 const struct uva_device_queue *queue, struct uva_error *error);
+    /* gives the schema of the results; called before the first batch, on the
+     * loop thread. NULL: the schema does not change. */
+    int (*schema)(void *ctx, const struct ArrowSchema *in,
+                  struct ArrowSchema *out, struct uva_error *error);
+    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
+    void *ctx;                   /* owns, through free_ctx */
+    void *device_stream; /* a cudaStream_t, hipStream_t, cl_command_queue or
+                            sycl::queue * of the batches' device; NULL: the
+                            legacy default stream of CUDA and HIP; borrows,
+                            until free_ctx */
+    struct uva_window window; /* limits of the batches requested and not passed
+                                 on; work that has yet to run does not count */
+    void *reserved[4];
+};
+
+/** Has a function queue work on a device for every batch, behind the event of
+ * the batch, and passes on the result at once, with an event behind the work.
+ * What the work uses is kept until that event is complete, whatever happens to
+ * the stream. No ready stage is needed before it, and no thread waits for the
+ * device. A failed event of a batch ends the stream with EIO and the vendor's
+ * code, and the function is not called; if the event fails after that, the
+ * vendor decides what becomes of the work. Device types for which events cannot
+ * be recorded end it with ENOTSUP. Copies `options`, takes its ctx. Adds a
+ * parallel stage with one worker. Returns the first error so far, or 0; EINVAL
+ * for an invalid member of `options`; ENOTSUP for a default stream of a context
+ * other than the primary one; EAGAIN if no thread can be started; ENOMEM.
+ * Thread: builder.
+ * Clauses: AT-10, EV-01, EV-17. */
+UVA_API int uva_stream_map_device(struct uva_stream *stream,
+                                  const struct uva_device_map *options);
+
 /** The target of a copy. */
 struct uva_transfer {
     ArrowDeviceType device_type; /* of the target; 0: CPU. CUDA_HOST and

@@ -685,6 +685,12 @@ class stream
         (void)uva_stream_ready(get(), &options);
         return *this;
     }
+    /** Takes the ctx of `options`. */
+    stream &map_device(const uva_device_map &options) noexcept
+    {
+        (void)uva_stream_map_device(get(), &options);
+        return *this;
+    }
     stream &transfer(const uva_transfer &options = {}) noexcept
     {
         (void)uva_stream_transfer(get(), &options);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* uva_stream_map_device(): a map with a function that queues work on a device,
+ * and gives its result before the work has run.
+ *
+ * Happy path:  a batch is extracted on the one worker of the stage -> the
+ *              stream of the device is made to wait for its event -> the
+ *              function queues work there -> an event is recorded behind it,
+ *              and goes with the result. stage/queued_work.c keeps the arrays
+ *              until it is complete.
+ *
+ * What can fail: the event of a batch, a call of the vendor's, the function.
+ *              What the function has queued by then is waited for as if it had
+ *              succeeded.
+ *
+ * Batches of the CPU have no queue: this is a plain map for them.
+ *
+ * Clauses: EV-01, EV-04. */
+#include <errno.h>
+
+#include "base/memory.h"
+#include "stage/queued_work.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
+#include "uvarrow/stages.h"
+
+/* The ctx of the map. */
+struct map_device {
+    struct uva_device_map options; /* owns its ctx */
+    struct uva__rt *rt;            /* borrows: the stream outlives its maps */
+    struct uva__devices *devices;  /* uses */
+};
+
+/* ---- one batch ---------------------------------------------------------- */
+
+/* Returns how the event of the batch has failed, or 0: on some platforms, what
+ * is queued behind such an event never runs. A table of the user's may expect
+ * the device thread. */
+static int event_check(const struct uva__backend *backend,
+                       const struct uva_device_event *in,
+                       struct uva_error *error)
+{
+    struct uva_error why = {0};
+    int code = EAGAIN;
+
+    if (in->sync_event != NULL &&
+        (backend->built_in || backend->ops->query_on_loop))
+        code = uva__backend_query(backend, in, &why);
+    if (code == 0 || code == EAGAIN)
+        return 0;
+    *error = why;
+    return code;
+}
+
+/* Has the device's table ready. */
+static int batch_check(struct map_device *m, const struct uva_device_event *in,
+                       struct uva__backend **out, struct uva_error *error)
+{
+    int code = uva__devices_load(m->devices, in->device_type, error);
+
+    if (code != 0)
+        return code;
+    *out = uva__devices_backend(m->devices, in->device_type);
+    if ((*out)->ops->record == NULL ||
+        (in->sync_event != NULL && (*out)->ops->stream_wait == NULL))
+        return uva_error_set(error, ENOTSUP,
+                             "uva_stream_map_device: %s: events cannot be "
+                             "recorded, or streams cannot be made to wait",
+                             (*out)->ops->name);
+    return event_check(*out, in, error);
+}
+
+static int batch_await(struct map_device *m, const struct uva_device_event *in,
+                       const struct uva__backend *backend,
+                       struct uva_error *error)
+{
+    int code = 0;
+
+    if (in->sync_event != NULL)
+        code = backend->ops->stream_wait(backend->state, in,
+                                         m->options.device_stream, error);
+    return code == 0 ? 0
+                     : uva__backend_failed(
+                           backend, code, "cannot make the stream wait", error);
+}
+
+/* Takes the work. The function may have queued something before it failed. */
+static int batch_queue(struct map_device *m, struct uva_batch *in,
+                       struct ArrowDeviceArray *out,
+                       struct uva__queued_work *work, struct uva_error *error)
+{
+    const struct uva_device_queue queue = {
+        .device_type = in->data.device_type,
+        .device_id = in->data.device_id,
+        .device_stream = m->options.device_stream,
+    };
+    struct uva_error why = {0};
+    int code = m->options.batch(m->options.ctx, in, out, &queue, error);
+    int recorded;
+
+    if (code != 0)
+        out->array.release = NULL;
+    if (out->device_type == 0) {
+        out->device_type = queue.device_type;
+        out->device_id = queue.device_id;
+    }
+    recorded =
+        uva__queued_work_begin(work, queue.device_stream, &in->data, out, &why);
+    if (code == 0 && recorded != 0)
+        *error = why;
+    return code != 0 ? code : recorded;
+}
+
+/* The context of the stream is current. */
+static int batch_run(struct map_device *m, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva__backend *backend,
+                     struct uva_error *error)
+{
+    const struct uva_device_event event = {
+        in->data.device_type, in->data.device_id, in->data.sync_event};
+    struct uva__queued_work *work;
+    int code = uva__queued_work_new(m->rt, m->devices, &event, &work, error);
+
+    if (code != 0)
+        return code;
+    code = batch_await(m, &event, backend, error);
+    if (code == 0)
+        return batch_queue(m, in, out, work, error);
+    uva__queued_work_free(work);
+    return code;
+}
+
+static int map_device_batch(void *ctx, struct uva_batch *in,
+                            struct ArrowDeviceArray *out,
+                            struct uva_error *error)
+{
+    const struct uva_device_event event = {
+        in->data.device_type, in->data.device_id, in->data.sync_event};
+    struct map_device *m = ctx;
+    const struct uva__vendor_info *info;
+    struct uva__backend *backend;
+    struct uva__stream_scope scope;
+    int code;
+
+    if (event.device_type == ARROW_DEVICE_CPU)
+        return m->options.batch(m->options.ctx, in, out, NULL, error);
+    code = batch_check(m, &event, &backend, error);
+    if (code != 0)
+        return code;
+    info = backend->vendor_info;
+    if (info == NULL || info->enter == NULL)
+        return batch_run(m, in, out, backend, error);
+    code = info->enter(backend->state, event.device_id,
+                       m->options.device_stream, &scope, error);
+    if (code != 0)
+        return code;
+    code = batch_run(m, in, out, backend, error);
+    info->leave(backend->state, &scope);
+    return code;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+static int map_device_schema(void *ctx, const struct ArrowSchema *in,
+                             struct ArrowSchema *out, struct uva_error *error)
+{
+    const struct uva_device_map *options = &((struct map_device *)ctx)->options;
+
+    return options->schema(options->ctx, in, out, error);
+}
+
+static void map_device_free(void *ctx)
+{
+    struct map_device *m = ctx;
+    struct uva__devices *devices = m->devices;
+
+    if (m->options.free_ctx != NULL)
+        m->options.free_ctx(m->options.ctx);
+    uva__memory_free(&m->rt->allocator, m, sizeof(*m));
+    uva__devices_quit(devices);
+}
+
+static int map_device_check(struct uva_stream *stream,
+                            const struct uva_device_map *options)
+{
+    struct uva_window window;
+
+    if (options->batch == NULL ||
+        uva__window_complete(&options->window, &window) != 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_device_map: batch is mandatory, and the "
+                                "window may have no negative member, nor a "
+                                "reserved one that is not NULL");
+    return 0;
+}
+
+static int devices_begin(struct uva__rt *rt, struct uva__devices **out,
+                         struct uva_error *error)
+{
+    int code = uva__rt_devices_use(rt, out);
+
+    if (code == 0) {
+        code = uva__device_thread_start(&(*out)->device_thread);
+        if (code != 0)
+            uva__devices_quit(*out);
+    }
+    return code == 0 ? 0
+                     : uva_error_set(error, code,
+                                     "map_device: no thread or memory for "
+                                     "devices");
+}
+
+/* Makes the ctx, which takes that of the options. A default stream is that of
+ * the context which is current here. */
+static int map_device_make(struct uva_stream *stream,
+                           const struct uva_device_map *options,
+                           struct map_device **out)
+{
+    struct uva__rt *rt = stream->rt;
+    struct uva__devices *devices;
+    struct uva_error why = {0};
+    struct map_device *m;
+    int code = devices_begin(rt, &devices, &why);
+
+    if (code != 0)
+        return uva__stream_fail(stream, code, "%s", why.message);
+    code = uva__devices_check_stream(devices, options->device_stream, &why);
+    m = uva__memory_new(&rt->allocator, sizeof(*m));
+    if (code == 0 && m == NULL)
+        code = uva_error_set(&why, ENOMEM, "no memory for a map");
+    if (code != 0) {
+        uva__memory_free(&rt->allocator, m, sizeof(*m));
+        uva__devices_quit(devices);
+        return uva__stream_fail(stream, code, "%s", why.message);
+    }
+    *m = (struct map_device){*options, rt, devices};
+    *out = m;
+    return 0;
+}
+
+int uva_stream_map_device(struct uva_stream *stream,
+                          const struct uva_device_map *options)
+{
+    int code = uva__stream_building(stream);
+    struct map_device *m = NULL;
+
+    if (options == NULL || !uva__memory_is_clear(options->reserved, 4))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_device_map: it is mandatory, "
+                                            "and reserved members must be "
+                                            "NULL; clear the struct before "
+                                            "filling it in");
+    if (code == 0)
+        code = map_device_check(stream, options);
+    if (code == 0)
+        code = map_device_make(stream, options, &m);
+    if (code != 0) {
+        if (options->free_ctx != NULL)
+            options->free_ctx(options->ctx);
+        return code;
+    }
+    code = uva_stream_map(stream,
+                          &(struct uva_map){.batch = map_device_batch,
+                                            .schema = options->schema != NULL
+                                                          ? map_device_schema
+                                                          : NULL,
+                                            .free_ctx = map_device_free,
+                                            .ctx = m});
+    if (code != 0)
+        return code;
+    return uva_stream_parallel(
+        stream,
+        &(struct uva_parallel){.workers = 1, .window = options->window});
+}
