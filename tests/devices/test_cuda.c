@@ -11,6 +11,7 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "devices/gpu_kernels.h"
 #include "support/check_suite.h"
 #include "support/fault_fixture.h"
 
@@ -501,6 +502,7 @@ int main(void)
     cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;
     gpu_cases_add(suite, &cuda, &control);
     gpu_faults_add(suite, &cuda, &control);
+    gpu_kernels_add(suite, &cuda, &control);
     tc = suite_case(suite, "contexts", set_up, NULL);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_default_stream_is_that_of_the_current_context, 0,

@@ -8,6 +8,7 @@
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
+#include "devices/gpu_kernels.h"
 #include "support/check_suite.h"
 
 /* Functions that only programs call, in addition to the library's. */
@@ -210,6 +211,7 @@ int main(void)
     tc = tcase_create("thread");
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);
+    gpu_kernels_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
     suite_add(tc, the_programs_thread_is_left_as_it_was,
               the_programs_device_is_current_again, NULL);
