@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs that measure a driver need besides: two kernels, which are
- * known by their names. `spin` takes its first argument as nanoseconds that it
+/* What programs with kernels need besides: three of them, which are known by
+ * their names. `spin` takes its first argument as nanoseconds that it
  * runs, and then stores its third one in the word to which the second one
- * points, if any. `boom` fails the device. */
+ * points, if any. `boom` fails the device. `square` is that of
+ * examples/cuda_kernel.c: it takes the squares of int64 from its first argument
+ * and stores them in the second one; the third one is their number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +31,10 @@ FAKE_API int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                             unsigned block_z, unsigned shared, void *stream,
                             void **arguments, void **extra);
 
-static const char kernels[][5] = {"spin", "boom"};
+enum { SPIN, BOOM, SQUARE };
+
+static const char kernels[][7] = {
+    [SPIN] = "spin", [BOOM] = "boom", [SQUARE] = "square"};
 
 int cuGetErrorName(int code, const char **name)
 {
@@ -108,6 +113,15 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
     return FAKE_INVALID_VALUE;
 }
 
+static void square(void *target, const void *source, size_t count)
+{
+    const int64_t *from = source;
+    int64_t *to = target;
+
+    for (size_t i = 0; i < count; i++)
+        to[i] = from[i] * from[i];
+}
+
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                    unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared, void *stream,
@@ -119,8 +133,12 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
     (void)block_z, (void)shared, (void)extra;
     if (code != 0)
         return code;
-    if (function == (const void *)kernels[1])
+    if (function == (const void *)kernels[BOOM])
         return fake_stream_fail(stream, TRAP);
+    if (function == (const void *)kernels[SQUARE])
+        return fake_stream_compute(stream, square, *(void **)arguments[1],
+                                   *(void **)arguments[0],
+                                   *(uint32_t *)arguments[2]);
     code = fake_stream_spin(stream, *(uint64_t *)arguments[0]);
     if (code != 0 || *(uint64_t *)arguments[1] == 0)
         return code;

@@ -35,7 +35,8 @@ struct op {
     uint64_t turn;       /* number of the record; or the value */
     fake_callback_fn *callback;
     fake_host_fn *host;
-    void *target; /* or the word to write, or the user data */
+    fake_compute_fn *compute; /* NULL: a plain copy */
+    void *target;             /* or the word to write, or the user data */
     const void *source;
     size_t size;
 };
@@ -135,6 +136,19 @@ static void run_spin_locked(const struct op *op)
     pthread_mutex_lock(&lock);
 }
 
+static void run_copy(const struct op *op)
+{
+    void *target = fake_memory_bytes(op->target);
+    const void *source = fake_memory_bytes(op->source);
+
+    if (fake_sticky() != 0)
+        return;
+    if (op->compute != NULL)
+        op->compute(target, source, op->size);
+    else
+        memcpy(target, source, op->size);
+}
+
 static void run_locked(struct stream *stream, const struct op *op)
 {
     switch (op->kind) {
@@ -163,9 +177,7 @@ static void run_locked(struct stream *stream, const struct op *op)
         fake_fail((int)op->turn);
         break;
     case COPY:
-        if (fake_sticky() == 0)
-            memcpy(fake_memory_bytes(op->target), fake_memory_bytes(op->source),
-                   op->size);
+        run_copy(op);
         break;
     }
 }
@@ -390,6 +402,16 @@ int fake_stream_copy(void *stream, void *target, const void *source,
     if (!fake_memory_is_known(source))
         fake_hold(FAKE_HOLD_UPLOAD);
     return stream_queue(stream, &(struct op){.kind = COPY,
+                                             .target = target,
+                                             .source = source,
+                                             .size = size});
+}
+
+int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
+                        const void *source, size_t size)
+{
+    return stream_queue(stream, &(struct op){.kind = COPY,
+                                             .compute = fn,
                                              .target = target,
                                              .source = source,
                                              .size = size});

@@ -57,6 +57,7 @@ struct fake_context {
 
 typedef void fake_callback_fn(void *stream, int code, void *user_data);
 typedef void fake_host_fn(void *user_data);
+typedef void fake_compute_fn(void *target, const void *source, size_t size);
 
 /* Starts every function of a vendor: returns a code, or 0 to proceed. Functions
  * that free proceed in any case. */
@@ -98,6 +99,8 @@ int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data);
 int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data);
 int fake_stream_copy(void *stream, void *target, const void *source,
                      size_t size);
+int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
+                        const void *source, size_t size);
 int fake_stream_context(void *stream, void **out);
 
 /* Memory. */
