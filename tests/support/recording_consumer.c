@@ -13,7 +13,7 @@
 #include "support/soft_memory.h"
 #include "uvarrow/arrow.h"
 
-static const char zeroes[BATCH_MAX];
+static char zeroes[BATCH_MAX]; /* never written; const, it is in the file */
 
 void batch_schema(struct ArrowSchema *out)
 {
