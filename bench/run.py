@@ -15,7 +15,8 @@ program fails, or if a required target has no figure.
 On one core, figures are the CPU time of the process; on two cores, each thread
 has one of its own, and the time is that of the clock. Instructions are counted
 by callgrind, as the difference between a short and a longer run. What
-serve/figures.py has measured is copied to the page from its own results.
+serve/figures.py has measured is copied to the page from its own results, and
+what scripts/gpu_report has kept as well.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 
+import gpu_table
 import report
 from serve import table
 
@@ -235,7 +237,7 @@ def main():
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
             file.write(written(kept) + "\n")
-    page = report.page(kept) + serve_section()
+    page = report.page(kept) + serve_section() + "\n" + gpu_table.section()
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)

@@ -33,6 +33,9 @@ uva_limit(scripts/install 240
 uva_limit(unit/check/test_no_false_alarm 180
     "plays random streams under the checker, on threads that take turns")
 
+uva_limit(scripts/gpu_bundle 180
+    "runs a bundle eight times, and programs of it until their time is over")
+
 uva_limit(scripts/test_timeline_page 180
     "starts a browser, and draws 200,000 events in it without a GPU")
 uva_limit(scripts/test_perfetto 180

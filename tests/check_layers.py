@@ -27,7 +27,8 @@ POSIX = {
     "semaphore.h",
     "strings.h", "unistd.h", "arpa/inet.h", "netinet/in.h", "sys/mman.h",
     "sys/resource.h", "sys/select.h", "sys/socket.h", "sys/stat.h",
-    "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h", "sys/wait.h",
+    "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h", "sys/utsname.h",
+    "sys/wait.h",
     # Linux
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
@@ -99,6 +100,7 @@ MAY = {
                "<arrow-adbc/adbc.h>", "arrow-adbc/adbc.h",
                "<CL/cl.h>", "<vulkan/vulkan.h>", "<cuda.h>"],
     "tests/interop/": ["uvarrow/", "interop/", "<uv.h>", "<arrow-adbc/adbc.h>"],
+    "tests/gpu/": ["gpu/"],
     "tests/abi/": ["uvarrow/", "support/", "<check.h>", "<arrow/c/abi.h>",
                    "<arrow/c/dlpack_abi.h>",
                    "<arrow-adbc/adbc.h>", "device/cuda_abi.h",
