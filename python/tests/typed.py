@@ -11,6 +11,10 @@ import uvarrow
 import uvarrow.adbc
 
 
+def batches() -> list[pa.RecordBatch]:
+    return []
+
+
 async def read(table: pa.Table) -> int:
     total = 0
     async with uvarrow.stream(table, window=16, max_bytes=1 << 20) as rows:
@@ -19,6 +23,8 @@ async def read(table: pa.Table) -> int:
         async for batch in rows:
             assert_type(batch, uvarrow.Batch)
             total += len(batch)
+    async with uvarrow.stream(batches, device_type=2) as there:
+        assert_type(there, uvarrow.Stream)
     first = await anext(uvarrow.stream([batch for batch in [b"x"] if False]))
     assert_type(first, uvarrow.Batch)
     return total

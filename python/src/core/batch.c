@@ -237,15 +237,21 @@ static bool schema_fits(const struct ArrowSchema *expected,
 }
 
 /* A Batch needs no capsules. */
-static int own_export(Batch *batch, const struct ArrowSchema *expected,
+static int own_export(Batch *batch, bool device,
+                      const struct ArrowSchema *expected,
                       struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
     struct ArrowArray array;
 
-    if (!schema_fits(expected, &batch->schema->schema) ||
-        batch_share_cpu(batch, &array) != 0)
+    if (!schema_fits(expected, &batch->schema->schema))
         return -1;
-    uva_array_from_cpu(&array, out);
+    if (device && batch_share(batch, out) != 0)
+        return -1;
+    if (!device) {
+        if (batch_share_cpu(batch, &array) != 0)
+            return -1;
+        uva_array_from_cpu(&array, out);
+    }
     if (schema == NULL || uva_schema_copy(&batch->schema->schema, schema) == 0)
         return 0;
     uva_array_release(out);
@@ -253,45 +259,131 @@ static int own_export(Batch *batch, const struct ArrowSchema *expected,
     return -1;
 }
 
-static int pair_export(PyObject *pair, const struct ArrowSchema *expected,
+/* What each of the two methods gives */
+static const struct protocol {
+    const char *method, *capsule;
+    bool device;
+} plain_protocol = {"__arrow_c_array__", "arrow_array", false},
+  device_protocol = {"__arrow_c_device_array__", "arrow_device_array", true};
+
+/* Finds schema and array in what the method gave; the latter is an ArrowArray,
+ * or an ArrowDeviceArray, which begins with one. -1 with an exception. */
+static int pair_read(PyObject *pair, const struct protocol *protocol,
+                     struct ArrowSchema **schema, struct ArrowArray **array)
+{
+    *schema = NULL;
+    *array = NULL;
+    if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
+        *schema =
+            PyCapsule_GetPointer(PyTuple_GetItem(pair, 0), "arrow_schema");
+        if (*schema != NULL)
+            *array = PyCapsule_GetPointer(PyTuple_GetItem(pair, 1),
+                                          protocol->capsule);
+    }
+    if (*array != NULL && uva_schema_is_live(*schema) &&
+        (*array)->release != NULL)
+        return 0;
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "%s gave no schema and array",
+                     protocol->method);
+    return -1;
+}
+
+static int pair_export(PyObject *pair, const struct protocol *protocol,
+                       const struct ArrowSchema *expected,
                        struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
-    struct ArrowSchema *of = NULL;
-    struct ArrowArray *array = NULL;
+    struct ArrowSchema *of;
+    struct ArrowArray *array;
 
-    if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
-        of = PyCapsule_GetPointer(PyTuple_GetItem(pair, 0), "arrow_schema");
-        if (of != NULL)
-            array =
-                PyCapsule_GetPointer(PyTuple_GetItem(pair, 1), "arrow_array");
-    }
-    if (array == NULL || !uva_schema_is_live(of) || array->release == NULL) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError,
-                            "__arrow_c_array__ gave no schema and array");
+    if (pair_read(pair, protocol, &of, &array) != 0 ||
+        !schema_fits(expected, of))
         return -1;
-    }
-    if (!schema_fits(expected, of))
-        return -1;
-    uva_array_from_cpu(array, out);
+    if (protocol->device)
+        uva_array_move((struct ArrowDeviceArray *)array, out);
+    else
+        uva_array_from_cpu(array, out);
     if (schema != NULL)
         uva_schema_move(of, schema);
     return 0;
 }
 
-int batch_export(PyObject *object, const struct ArrowSchema *expected,
-                 struct ArrowSchema *schema, struct ArrowDeviceArray *out)
+static int method_export(PyObject *object, const struct protocol *protocol,
+                         const struct ArrowSchema *expected,
+                         struct ArrowSchema *schema,
+                         struct ArrowDeviceArray *out)
 {
-    PyObject *pair;
+    PyObject *pair = PyObject_CallMethod(object, protocol->method, NULL);
     int result = -1;
 
-    if (Py_IS_TYPE(object, batch_type))
-        return own_export((Batch *)object, expected, schema, out);
-    pair = PyObject_CallMethod(object, "__arrow_c_array__", NULL);
     if (pair != NULL)
-        result = pair_export(pair, expected, schema, out);
+        result = pair_export(pair, protocol, expected, schema, out);
     Py_XDECREF(pair);
     return result;
+}
+
+/* Whether an object lacks the method that was called, and has the other one. */
+static bool has_other(PyObject *object, const struct protocol *called,
+                      const struct protocol *other)
+{
+    PyObject *type, *value, *traceback;
+    bool has;
+
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
+        return false;
+    PyErr_Fetch(&type, &value, &traceback);
+    has = !PyObject_HasAttrString(object, called->method) &&
+          PyObject_HasAttrString(object, other->method);
+    PyErr_Restore(type, value, traceback);
+    return has;
+}
+
+/* Calls the method that fits, or the other one if the object lacks that. */
+static int either_export(PyObject *object, bool device,
+                         const struct ArrowSchema *expected,
+                         struct ArrowSchema *schema,
+                         struct ArrowDeviceArray *out)
+{
+    const struct protocol *first = device ? &device_protocol : &plain_protocol;
+    const struct protocol *second = device ? &plain_protocol : &device_protocol;
+
+    if (method_export(object, first, expected, schema, out) == 0)
+        return 0;
+    if (!has_other(object, first, second))
+        return -1;
+    PyErr_Clear();
+    return method_export(object, second, expected, schema, out);
+}
+
+bool batch_is_on(struct ArrowDeviceArray *array, int device_type)
+{
+    const int found = (int)array->device_type;
+
+    if (found == device_type)
+        return true;
+    uva_array_release(array);
+    PyErr_Format(PyExc_ValueError,
+                 "a batch is on a device of type %d, where type %d is expected "
+                 "(device_type of the stream)",
+                 found, device_type);
+    return false;
+}
+
+int batch_export(PyObject *object, bool device,
+                 const struct ArrowSchema *expected, struct ArrowSchema *schema,
+                 struct ArrowDeviceArray *out)
+{
+    if (Py_IS_TYPE(object, batch_type))
+        return own_export((Batch *)object, device, expected, schema, out);
+    if (either_export(object, device, expected, schema, out) != 0)
+        return -1;
+    if (out->device_type == ARROW_DEVICE_CPU)
+        out->sync_event = NULL; /* it has no meaning there (EV-04) */
+    if (device || batch_is_on(out, ARROW_DEVICE_CPU))
+        return 0;
+    if (schema != NULL)
+        uva_schema_release(schema);
+    return -1;
 }
 
 /* ---- the type -------------------------------------------------------------

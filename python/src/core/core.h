@@ -142,6 +142,7 @@ struct tap {
     bool is_ready;       /* in host->ready */
     bool is_closed;      /* of a writer: nothing reads any more */
     bool is_part;        /* merged into another one, which has the host */
+    bool device;         /* a source has data on a device */
 };
 
 /* Makes a tap with one reference. NULL with an exception. */
@@ -213,11 +214,17 @@ typedef struct {
 PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
                     int64_t ordinal);
 
-/* Exports an object with __arrow_c_array__, or a Batch, to `out`. `expected`
- * may be NULL; otherwise the object must have that schema. `schema` may be
- * NULL; otherwise it gets the object's. -1 with an exception. */
-int batch_export(PyObject *object, const struct ArrowSchema *expected,
-                 struct ArrowSchema *schema, struct ArrowDeviceArray *out);
+/* Exports a Batch, or an object with __arrow_c_array__, to `out`; if `device`,
+ * with __arrow_c_device_array__, and the data may be anywhere. An object that
+ * has one of the two alone is asked for that. `expected` may
+ * be NULL; otherwise the object must have that schema. `schema` may be NULL;
+ * otherwise it gets the object's. -1 with an exception. */
+int batch_export(PyObject *object, bool device,
+                 const struct ArrowSchema *expected, struct ArrowSchema *schema,
+                 struct ArrowDeviceArray *out);
+
+/* Whether the array is on such a device; otherwise releases it and raises. */
+bool batch_is_on(struct ArrowDeviceArray *array, int device_type);
 
 /* Gives the column `i`, which exists, with a share of the data; NULL with an
  * exception (column.c). */
@@ -233,10 +240,13 @@ PyObject *column_from_dlpack(PyObject *module, PyObject *args);
  * `opener`. NULL with an exception. */
 struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args);
 
-/* Makes a blocking stream of an iterator over objects with __arrow_c_array__.
- * Takes nothing. -1 with an exception. */
+/* Makes a blocking stream of an iterator over objects with __arrow_c_array__;
+ * the second form, of an iterator over objects with __arrow_c_device_array__,
+ * all on such a device. Takes nothing. -1 with an exception. */
 int rows_open(PyObject *iterator, struct tap *tap,
               struct ArrowArrayStream *out);
+int rows_open_device(PyObject *iterator, struct tap *tap, int device_type,
+                     struct ArrowDeviceArrayStream *out);
 
 /* Wraps `stream` in place, so that the GIL is lent while it waits. `schema`, if
  * it is not NULL, is copied and given without waiting. -1 with an exception;

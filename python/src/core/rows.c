@@ -17,6 +17,7 @@ struct rows {
     struct ArrowSchema schema;     /* owns: that of the first batch */
     struct ArrowDeviceArray first; /* owns: it was read for the schema */
     struct uva_error error;        /* of the last call */
+    int device_type;               /* of all batches; -1: plain arrays */
 };
 
 /* Reads the next batch; `out` is released at the end. -1 with an exception. */
@@ -31,45 +32,35 @@ static int rows_step(struct rows *rows, struct ArrowSchema *schema,
     uva_array_clear(out);
     if (item == NULL)
         return PyErr_Occurred() ? -1 : 0;
-    result = batch_export(item, expected, schema, out);
+    result = batch_export(item, rows->device_type > ARROW_DEVICE_CPU, expected,
+                          schema, out);
     Py_DECREF(item);
+    if (result == 0 && rows->device_type >= 0 &&
+        !batch_is_on(out, rows->device_type))
+        result = -1;
     return result;
 }
 
-static int rows_get_schema(struct ArrowArrayStream *stream,
-                           struct ArrowSchema *out)
+/* Gives the next batch to `out`, which is released at the end. */
+static int rows_next(struct rows *rows, struct ArrowDeviceArray *out)
 {
-    struct rows *rows = stream->private_data;
-
-    return uva_schema_copy(&rows->schema, out);
-}
-
-static int rows_get_next(struct ArrowArrayStream *stream,
-                         struct ArrowArray *out)
-{
-    struct rows *rows = stream->private_data;
-    struct ArrowDeviceArray data;
     struct gil gil;
     int code = 0;
 
-    uva_array_move(&rows->first, &data);
-    if (!uva_array_is_live(&data)) {
-        if (!gil_enter(&gil))
-            return uva_error_set(&rows->error, ECANCELED,
-                                 "the interpreter is ending");
-        if (rows_step(rows, NULL, &data) != 0)
-            code = tap_fail(rows->tap, &rows->error);
-        gil_leave(&gil);
-    }
-    if (code == 0)
-        *out = data.array;
+    uva_array_move(&rows->first, out);
+    if (uva_array_is_live(out))
+        return 0;
+    if (!gil_enter(&gil))
+        return uva_error_set(&rows->error, ECANCELED,
+                             "the interpreter is ending");
+    if (rows_step(rows, NULL, out) != 0)
+        code = tap_fail(rows->tap, &rows->error);
+    gil_leave(&gil);
     return code;
 }
 
-static const char *rows_get_last_error(struct ArrowArrayStream *stream)
+static const char *rows_last_error(const struct rows *rows)
 {
-    const struct rows *rows = stream->private_data;
-
     return rows->error.code != 0 ? rows->error.message : NULL;
 }
 
@@ -88,12 +79,6 @@ static void rows_free(struct rows *rows)
     free(rows);
 }
 
-static void rows_release(struct ArrowArrayStream *stream)
-{
-    stream->release = NULL;
-    rows_free(stream->private_data);
-}
-
 /* An iterator without a batch has no columns. */
 static int schema_of_nothing(struct ArrowSchema *out)
 {
@@ -104,35 +89,126 @@ static int schema_of_nothing(struct ArrowSchema *out)
     return uva_schema_copy(&live, out);
 }
 
-int rows_open(PyObject *iterator, struct tap *tap, struct ArrowArrayStream *out)
+/* Reads the first batch, for the schema. NULL with an exception. */
+static struct rows *rows_new(PyObject *iterator, struct tap *tap,
+                             int device_type)
 {
     struct rows *rows = calloc(1, sizeof(*rows));
 
     if (rows == NULL) {
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
     rows->iterator = Py_NewRef(iterator);
     rows->tap = tap_acquire(tap);
+    rows->device_type = device_type;
     if (rows_step(rows, &rows->schema, &rows->first) != 0) {
         PyObject *type, *value, *traceback;
 
         PyErr_Fetch(&type, &value, &traceback); /* freeing clears it */
         rows_free(rows);
         PyErr_Restore(type, value, traceback);
-        return -1;
+        return NULL;
     }
     if (!uva_schema_is_live(&rows->schema) &&
         schema_of_nothing(&rows->schema) != 0) {
         rows_free(rows);
         PyErr_NoMemory();
-        return -1;
+        return NULL;
     }
+    return rows;
+}
+
+/* ---- of plain arrays ------------------------------------------------------
+ */
+
+static int rows_get_schema(struct ArrowArrayStream *stream,
+                           struct ArrowSchema *out)
+{
+    struct rows *rows = stream->private_data;
+
+    return uva_schema_copy(&rows->schema, out);
+}
+
+static int rows_get_next(struct ArrowArrayStream *stream,
+                         struct ArrowArray *out)
+{
+    struct ArrowDeviceArray data;
+    const int code = rows_next(stream->private_data, &data);
+
+    if (code == 0)
+        *out = data.array;
+    return code;
+}
+
+static const char *rows_get_last_error(struct ArrowArrayStream *stream)
+{
+    return rows_last_error(stream->private_data);
+}
+
+static void rows_release(struct ArrowArrayStream *stream)
+{
+    stream->release = NULL;
+    rows_free(stream->private_data);
+}
+
+int rows_open(PyObject *iterator, struct tap *tap, struct ArrowArrayStream *out)
+{
+    struct rows *rows = rows_new(iterator, tap, -1);
+
+    if (rows == NULL)
+        return -1;
     *out = (struct ArrowArrayStream){.get_schema = rows_get_schema,
                                      .get_next = rows_get_next,
                                      .get_last_error = rows_get_last_error,
                                      .release = rows_release,
                                      .private_data = rows};
+    return 0;
+}
+
+/* ---- of arrays on a device ------------------------------------------------
+ */
+
+static int device_rows_get_schema(struct ArrowDeviceArrayStream *stream,
+                                  struct ArrowSchema *out)
+{
+    struct rows *rows = stream->private_data;
+
+    return uva_schema_copy(&rows->schema, out);
+}
+
+static int device_rows_get_next(struct ArrowDeviceArrayStream *stream,
+                                struct ArrowDeviceArray *out)
+{
+    return rows_next(stream->private_data, out);
+}
+
+static const char *
+device_rows_get_last_error(struct ArrowDeviceArrayStream *stream)
+{
+    return rows_last_error(stream->private_data);
+}
+
+static void device_rows_release(struct ArrowDeviceArrayStream *stream)
+{
+    stream->release = NULL;
+    rows_free(stream->private_data);
+}
+
+int rows_open_device(PyObject *iterator, struct tap *tap, int device_type,
+                     struct ArrowDeviceArrayStream *out)
+{
+    struct rows *rows = rows_new(iterator, tap, device_type);
+
+    if (rows == NULL)
+        return -1;
+    *out = (struct ArrowDeviceArrayStream){.device_type = device_type,
+                                           .get_schema = device_rows_get_schema,
+                                           .get_next = device_rows_get_next,
+                                           .get_last_error =
+                                               device_rows_get_last_error,
+                                           .release = device_rows_release,
+                                           .private_data = rows};
     return 0;
 }
 

@@ -21,6 +21,7 @@ enum { OBJECT, OPENER, INTERRUPT };
 
 struct source {
     struct holder held;
+    int device_type; /* of the data; -1: plain arrays */
 };
 
 /* ---- on workers -----------------------------------------------------------
@@ -107,7 +108,10 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
     given = source_call(source, true);
     if (given != NULL)
-        code = device_stream_from_capsule(given, out);
+        code = PyCapsule_CheckExact(given)
+                   ? device_stream_from_capsule(given, out)
+                   : rows_open_device(given, source->held.tap,
+                                      source->device_type, out);
     if (code != 0)
         code = tap_fail(source->held.tap, error);
     Py_XDECREF(given);
@@ -180,6 +184,8 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     source = source_new(tap, object, opener, interrupt);
     if (source == NULL)
         return NULL;
+    source->device_type = device;
+    tap->device = device > ARROW_DEVICE_CPU;
     how.ctx = source;
     how.interrupt = interrupt != Py_None ? source_interrupt : NULL;
     how.window.batches = batches;

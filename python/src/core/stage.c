@@ -75,7 +75,8 @@ static int map_call(struct function *function, struct uva_batch *in,
     if (batch != NULL)
         result = function_call(function, batch);
     if (result != NULL)
-        code = batch_export(result, expected, NULL, out);
+        code = batch_export(result, function->held.tap->device, expected, NULL,
+                            out);
     Py_XDECREF(result);
     Py_XDECREF(batch);
     return code;
@@ -138,6 +139,8 @@ int stage_map(struct tap *tap, PyObject *callable, PyObject *schema)
                                            .schema = map_schema,
                                            .free_ctx = function_free,
                                            .ctx = function});
+    if (tap->device) /* the function may have queued work, with an event */
+        (void)uva_stream_ready(tap->stream, NULL);
     return 0;
 }
 

@@ -523,6 +523,7 @@ static PyObject *stream_merge(PyObject *object, PyObject *argument)
     stream = uva_stream_acquire(other->tap->stream);
     (void)uva_stream_merge(self->tap->stream, &stream, 1, NULL);
     other->exported = other->tap->is_part = true;
+    self->tap->device |= other->tap->device;
     for (last = self->tap; last->merged != NULL;)
         last = last->merged;
     last->merged = tap_acquire(other->tap); /* for what it raises */

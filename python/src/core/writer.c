@@ -115,7 +115,7 @@ static PyObject *writer_push(PyObject *object, PyObject *batch)
 
     if (self->forks != fork_number() || self->pusher == NULL)
         return PyLong_FromLong(EPIPE);
-    if (batch_export(batch, &self->schema, NULL, &data) != 0)
+    if (batch_export(batch, false, &self->schema, NULL, &data) != 0)
         return NULL;
     code = uva_pusher_push(self->pusher, &data, NULL, 0);
     uva_array_release(&data); /* if it was not taken */

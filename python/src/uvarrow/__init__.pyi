@@ -20,6 +20,11 @@ class ArrowArray(Protocol):
         self, requested_schema: object | None = None
     ) -> tuple[object, object]: ...
 
+class ArrowDeviceArray(Protocol):
+    def __arrow_c_device_array__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> tuple[object, object]: ...
+
 class ArrowStream(Protocol):
     def __arrow_c_stream__(
         self, requested_schema: object | None = None
@@ -30,7 +35,8 @@ class ArrowDeviceStream(Protocol):
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> object: ...
 
-_Source: TypeAlias = ArrowStream | ArrowDeviceStream | Iterable[ArrowArray]
+_Array: TypeAlias = ArrowArray | ArrowDeviceArray
+_Source: TypeAlias = ArrowStream | ArrowDeviceStream | _Array | Iterable[_Array]
 
 class Error(OSError):
     metadata: dict[str, str]
@@ -104,7 +110,7 @@ class Stream:
     async def aclose(self, *, seconds: float | None = 0.002) -> None: ...
     def map(
         self,
-        function: Callable[[Batch], ArrowArray],
+        function: Callable[[Batch], _Array],
         schema: ArrowSchema | None = None,
     ) -> Self: ...
     def filter(self, function: Callable[[Batch], object]) -> Self: ...

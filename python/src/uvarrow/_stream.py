@@ -203,15 +203,16 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
 
     `source` is an object with `__arrow_c_stream__` or
     `__arrow_c_device_stream__`, a capsule of such a stream, a function that
-    returns one of these, or an iterable of objects with `__arrow_c_array__`.
-    All of it is opened and read by a worker thread, and may block.
+    returns one of these, or an object with `__arrow_c_array__`, or an iterable
+    of such; with `device_type`, with `__arrow_c_device_array__`. All of it is opened and read by a worker thread, and may block.
 
     Up to `window` batches are read ahead by the worker, and as many wait for
     the loop; all of these have at most `max_bytes` bytes, or one batch more.
     `interrupt` is a function that makes a blocked call of the source return
     soon, such as `connection.interrupt` of DuckDB; a worker thread calls it,
     until that call has returned. `device_type` is Arrow's number for the device
-    of the data, if that is not the CPU's.
+    of the data, if that is not the CPU's: 2 for CUDA. A batch comes when its
+    event is complete.
 
     Returns a Stream. It is opened when it is first read.
     """
@@ -253,7 +254,12 @@ def _can_open(source):
     return (hasattr(source, "__arrow_c_stream__")
             or hasattr(source, "__arrow_c_device_stream__")
             or _is_capsule(source) or callable(source)
-            or hasattr(source, "__iter__"))
+            or _has_array(source) or hasattr(source, "__iter__"))
+
+
+def _has_array(source):
+    return (hasattr(source, "__arrow_c_array__")
+            or hasattr(source, "__arrow_c_device_array__"))
 
 
 def _open(source, device):
@@ -263,10 +269,12 @@ def _open(source, device):
         source = source()
     if _is_capsule(source):
         return source
-    if device:
+    if device and hasattr(source, "__arrow_c_device_stream__"):
         return source.__arrow_c_device_stream__()
-    if hasattr(source, "__arrow_c_stream__"):
+    if not device and hasattr(source, "__arrow_c_stream__"):
         return source.__arrow_c_stream__()
+    if _has_array(source):
+        return iter((source,))
     if hasattr(source, "__iter__"):
         return iter(source)
     raise TypeError(f"uvarrow.stream() cannot read {type(source)!r}")
