@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-enum { TAIL_LINES = 20, INFO_LINES = 100 };
+enum { TAIL_LINES = 20, INFO_LINES = 100, CODE_CRASHED = 124 };
 
 const char *report_outcome_name(enum outcome outcome)
 {
@@ -47,10 +47,19 @@ static bool has_test(const struct report *report)
     return false;
 }
 
+/* Information may be missing: what it takes is not on each machine. */
+static bool program_has_failed(const struct program *program,
+                               const struct result *result)
+{
+    if (result->outcome == OUTCOME_FAILED && has_kind(program, "info"))
+        return result->code >= CODE_CRASHED;
+    return result->outcome > OUTCOME_SKIPPED;
+}
+
 bool report_has_failed(const struct report *report)
 {
     for (int i = 0; i < report->plan->count; i++)
-        if (report->results[i].outcome > OUTCOME_SKIPPED)
+        if (program_has_failed(&report->plan->programs[i], &report->results[i]))
             return true;
     return has_test(report) && count_of(report, OUTCOME_PASSED) == 0;
 }

@@ -57,7 +57,7 @@ class Bundle(unittest.TestCase):
         os.mkdir(cls.root)
         for folder in ("out", "tmp"): # Check keeps a file in the latter
             os.mkdir(os.path.join(cls.root, folder))
-        only = "|".join((*TESTS, "^devices$", "^bench/cuda_1$"))
+        only = "|".join((*TESTS, "^devices$", "^measure$", "^bench/cuda_1$"))
         cls.said = subprocess.run(
             [os.path.join(ROOT, "scripts", "gpu_bundle"), "--from", BUILD,
              "--only", only, cls.made], check=True, capture_output=True,
@@ -133,6 +133,8 @@ class Bundle(unittest.TestCase):
         devices = next(program for program in report["programs"]
                        if program["name"] == "devices")
         self.assertRegex(devices["output"], r"CUDA +yes")
+        if self.enter: # information that is not there fails nothing
+            self.assertEqual(results["measure"], "failed")
         with open(os.path.join(self.root, "out", "report.txt"),
                   encoding="utf-8") as text:
             self.assertIn("\ntests passed: 4\n", text.read())
@@ -145,7 +147,7 @@ class Bundle(unittest.TestCase):
         _, code = self.run_bundle("2")
         self.assertEqual(code, 0)
         self.assertEqual({*self.results("report-2.json")},
-                         {"facts_2", "bench/cuda_1"})
+                         {"facts_2", "measure", "bench/cuda_1"})
 
     def test_without_a_device_no_test_has_passed(self):
         _, code = self.run_bundle("1", with_devices=False)
@@ -188,6 +190,13 @@ class Bundle(unittest.TestCase):
         results = self.results("report-1.json")
         self.assertEqual(results.pop("gpu/odd"), "timed out")
         self.assertEqual({*results.values()}, {"no time left"})
+
+    def test_information_may_be_missing_but_not_crash(self):
+        for way, status in (("fail", 0), ("crash", 1)):
+            plan = self.odd_plan(way).replace("test\t1\tgpu/odd",
+                                              "info\t1\tgpu/odd")
+            _, code = self.run_bundle("1", plan=plan)
+            self.assertEqual(code, status)
 
     def test_a_suite_without_its_case_has_not_passed(self):
         plan = self.plan.replace("CK_RUN_CASE=copies", "CK_RUN_CASE=none")
