@@ -168,6 +168,100 @@ def test_nanoarrow_sees_the_device(run):
     assert array.schema.format == "+s"
 
 
+# ---- out --------------------------------------------------------------------
+
+def test_a_device_stream_is_read_by_a_thread(run):
+    before_maps = []
+
+    def note(batch):
+        before_maps.append(batch.device)
+        return batch
+
+    async def main():
+        rows = uvarrow.stream(in_list(), device_type=CUDA).map(note)
+        reader = rows.to_device_reader()
+        async with uvarrow.stream(reader, device_type=CUDA) as again:
+            taken = [batch async for batch in again]
+        with pytest.raises(ValueError, match="has been used"):
+            reader.__arrow_c_device_stream__()
+        with pytest.raises(uvarrow.Error):
+            rows.to_device_reader()
+        return taken
+
+    batches = run(main)
+    assert [(b.device, len(b)) for b in batches] == [((CUDA, 0), 4)] * 3
+    assert before_maps == [(CUDA, 0)] * 3
+
+
+def test_a_device_reader_that_nothing_reads_is_released(run):
+    gc.collect()
+    before = pa.total_allocated_bytes()
+
+    async def main():
+        rows = uvarrow.stream(in_list(), device_type=CUDA)
+        reader = rows.to_device_reader()
+        assert "arrow_device_array_stream" in repr(
+            reader.__arrow_c_device_stream__())
+        del reader
+        await rows.aclose(seconds=None)
+
+    run(main)
+    gc.collect()
+    assert pa.total_allocated_bytes() == before
+
+
+def test_a_failure_reaches_the_device_reader(run):
+    async def main():
+        rows = uvarrow.stream([Both(numbers(1)), Both(numbers(1), EXT)],
+                              device_type=CUDA)
+        async with uvarrow.stream(rows.to_device_reader(),
+                                  device_type=CUDA) as again:
+            async for batch in again:
+                del batch
+
+    with pytest.raises(uvarrow.Error, match="type 12, where type 2"):
+        run(main)
+
+
+def read_one(capsule):
+    """Calls get_next of a stream once, with the GIL, and returns its code."""
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype = ctypes.c_void_p
+    get.argtypes = ctypes.py_object, ctypes.c_char_p
+    at = get(capsule, b"arrow_device_array_stream")
+    call = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+    next_ = call(ctypes.c_void_p.from_address(at + 16).value)
+    array = ctypes.create_string_buffer(128)
+    code = next_(at, array)
+    release = ctypes.c_void_p.from_buffer(array, 64).value
+    if code == 0:
+        ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(release)(
+            ctypes.addressof(array))
+    return code
+
+
+def test_a_reader_with_the_gil_lends_it_while_it_waits(run):
+    async def main():
+        rows = uvarrow.stream(in_list(), device_type=CUDA).map(lambda b: b)
+        capsule = rows.to_device_reader().__arrow_c_device_stream__()
+        assert await anyio.to_thread.run_sync(read_one, capsule) == 0
+        del capsule
+        await rows.aclose(seconds=None)
+
+    run(main)
+
+
+def test_reading_on_the_thread_of_the_loop_fails_instead_of_waiting(run):
+    async def main():
+        rows = uvarrow.stream(in_list(), device_type=CUDA)
+        capsule = rows.to_device_reader().__arrow_c_device_stream__()
+        assert read_one(capsule) == errno.EDEADLK
+        del capsule
+        await rows.aclose(seconds=None)
+
+    run(main)
+
+
 # ---- what does not fit ------------------------------------------------------
 
 @pytest.mark.parametrize("source,how,types", [

@@ -59,7 +59,7 @@ def test_the_stubs_have_the_parameters_of_the_package(module):
         if owner in (uvarrow.Batch, uvarrow.Column, uvarrow.Schema):
             continue
         names = [a.arg for a in args.posonlyargs + args.args + args.kwonlyargs]
-        names += [args.vararg.arg] if args.vararg else []
+        names += [a.arg for a in (args.vararg, args.kwarg) if a]
         assert sorted(actual) == sorted(names), f"{owner.__name__}.{name}"
         defaults = [ast.literal_eval(d) for d in
                     [*args.defaults, *filter(None, args.kw_defaults)]]

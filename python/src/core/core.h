@@ -259,6 +259,12 @@ int polite_wrap(struct ArrowArrayStream *stream,
 int stream_block(struct uva_stream *stream, PyObject *args,
                  struct ArrowArrayStream *out);
 
+/* Starts `stream` for a thread that reads device arrays: gives a capsule with a
+ * blocking stream, which lends the GIL while it waits; NULL with an exception
+ * (device_stream.c). */
+PyObject *device_stream_capsule(struct uva_stream *stream,
+                                const struct uva_window *window);
+
 /* Gives a capsule that owns `stream`, which is taken, also on failure. */
 PyObject *stream_capsule(struct ArrowArrayStream *stream);
 

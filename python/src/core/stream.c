@@ -629,6 +629,23 @@ static PyObject *stream_reader(PyObject *object, PyObject *args)
     return polite_wrap(&out, NULL) != 0 ? NULL : stream_capsule(&out);
 }
 
+/* _device_reader(batches, bytes): as _reader(), of device arrays */
+static PyObject *stream_device_reader(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    struct uva_window window = {0};
+    PyObject *capsule;
+    long long bytes;
+
+    if (!PyArg_ParseTuple(args, "iL", &window.batches, &bytes) ||
+        !stream_can_build(self))
+        return NULL;
+    window.bytes = bytes;
+    capsule = device_stream_capsule(self->tap->stream, &window);
+    self->exported |= capsule != NULL;
+    return capsule;
+}
+
 /* ---- await ----------------------------------------------------------------
  */
 
@@ -878,6 +895,7 @@ static PyMethodDef stream_methods[] = {
     {"_stats", stream_stats, METH_NOARGS, NULL},
     {"_metadata", stream_metadata, METH_NOARGS, NULL},
     {"_reader", stream_reader, METH_VARARGS, NULL},
+    {"_device_reader", stream_device_reader, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef stream_getset[] = {

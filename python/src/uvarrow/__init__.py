@@ -17,14 +17,14 @@ from . import _core
 from ._dlpack import from_dlpack
 from ._error import Error
 from ._host import EXIT_STUCK
-from ._stream import (Reader, StageStats, Stream, ipc, merge, stream,
-                      to_reader)
+from ._stream import (DeviceReader, Reader, StageStats, Stream, ipc, merge,
+                      stream, to_reader)
 
 Batch = _core.Batch
 Column = _core.Column
 Schema = _core.Schema
 
-__all__ = ["Batch", "Column", "EXIT_STUCK", "Error", "Reader", "Schema",
-           "StageStats", "Stream", "from_dlpack", "ipc", "merge", "stream",
-           "to_reader"]
+__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
+           "Schema", "StageStats", "Stream", "from_dlpack", "ipc", "merge",
+           "stream", "to_reader"]
 __version__ = _core.version

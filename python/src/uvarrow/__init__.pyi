@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from . import adbc as adbc
 
-__all__ = ["Batch", "Column", "EXIT_STUCK", "Error", "Reader", "Schema",
-           "StageStats", "Stream", "from_dlpack", "ipc", "merge", "stream",
-           "to_reader"]
+__all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
+           "Schema", "StageStats", "Stream", "from_dlpack", "ipc", "merge",
+           "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 
@@ -139,6 +139,15 @@ class Stream:
     def to_reader(
         self, *, window: int = 64, max_bytes: int = 33554432
     ) -> Reader: ...
+    def to_device_reader(
+        self, *, window: int = 64, max_bytes: int = 33554432
+    ) -> DeviceReader: ...
+
+class DeviceReader:
+    def __init__(self, capsule: object) -> None: ...
+    def __arrow_c_device_stream__(
+        self, requested_schema: object | None = None, **kwargs: Any
+    ) -> object: ...
 
 class Reader:
     def __init__(self, capsule: object) -> None: ...

@@ -175,6 +175,11 @@ class Stream(_core.Stream):
         loop's thread."""
         return Reader(self._reader(_window(window), max_bytes))
 
+    def to_device_reader(self, *, window=_WINDOW, max_bytes=_BYTES):
+        """As to_reader(), for data on a device: returns an object with
+        `__arrow_c_device_stream__`."""
+        return DeviceReader(self._device_reader(_window(window), max_bytes))
+
 
 def _callable(function):
     if not callable(function):
@@ -306,6 +311,21 @@ class Reader:
         return capsule
 
 
+class DeviceReader:
+    """A stream for one thread that blocks, as Reader, of data on a device: for
+    what takes an object with `__arrow_c_device_stream__`."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
+        """The stream as a capsule; once."""
+        capsule, self._capsule = self._capsule, None
+        if capsule is None:
+            raise ValueError("uvarrow: this reader has been used")
+        return capsule
+
+
 def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
     """Gives the batches of an asynchronous iterable to a thread.
 
@@ -382,5 +402,6 @@ async def ipc(source, *, compression=None):
             yield chunk
 
 
-for _public in (Stream, StageStats, Reader, stream, merge, to_reader, ipc):
+for _public in (Stream, StageStats, Reader, DeviceReader, stream, merge,
+                to_reader, ipc):
     _public.__module__ = "uvarrow"
