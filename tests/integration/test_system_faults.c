@@ -161,9 +161,9 @@ long __wrap_sysconf(int name)
     return fails("count cores") ? failing(EINVAL) : __real_sysconf(name);
 }
 
-int __real_setpriority(__priority_which_t which, id_t id, int value);
-int __wrap_setpriority(__priority_which_t which, id_t id, int value);
-int __wrap_setpriority(__priority_which_t which, id_t id, int value)
+int __real_setpriority(int which, id_t id, int value);
+int __wrap_setpriority(int which, id_t id, int value);
+int __wrap_setpriority(int which, id_t id, int value)
 {
     if (fails("setpriority"))
         return failing(EACCES);

@@ -82,7 +82,7 @@ int __wrap_uva__platform_start_thread(pthread_t *thread,
     if (world.started++ == THREADS)
         sim_fail("more threads than one in place of the stuck one");
     *at = (struct thread){.run = run, .arg = arg};
-    *thread = (pthread_t)sim_spawn("worker", thread_run, at) + 1;
+    *thread = (pthread_t)(uintptr_t)(sim_spawn("worker", thread_run, at) + 1);
     return 0;
 }
 
@@ -93,7 +93,7 @@ static bool thread_is_over(void *arg)
 
 int __wrap_pthread_join(pthread_t thread, void **out)
 {
-    int fiber = (int)thread - 1;
+    int fiber = (int)(uintptr_t)thread - 1;
 
     (void)out;
     sim_wait(thread_is_over, &fiber);
@@ -108,7 +108,7 @@ int __wrap_pthread_detach(pthread_t thread)
 
 pthread_t __wrap_pthread_self(void)
 {
-    return (pthread_t)sim_self() + 1;
+    return (pthread_t)(uintptr_t)(sim_self() + 1);
 }
 
 int __wrap_pthread_setname_np(pthread_t thread, const char *name)

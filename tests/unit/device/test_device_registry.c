@@ -323,7 +323,19 @@ END_TEST
 
 static const char *const no_names[] = {"libuva-none.so.1", "libuva-no.so",
                                        NULL};
-static const char *const some_names[] = {"libuva-none.so.1", "libm.so.6", NULL};
+/* The begin of the C library's file name, its usual name, and another library.
+ */
+#ifdef __GLIBC__
+#define LIBC      "libc.so."
+#define LIBC_NAME "libc.so.6"
+#define LIBM_NAME "libm.so.6"
+#else /* musl's loader is its C library, and contains the other one */
+#define LIBC      "ld-musl-"
+#define LIBC_NAME "libc.so"
+#define LIBM_NAME "libm.so"
+#endif
+
+static const char *const some_names[] = {"libuva-none.so.1", LIBM_NAME, NULL};
 
 START_TEST(a_library_is_opened_by_path_by_prefix_or_by_name)
 {
@@ -333,18 +345,18 @@ START_TEST(a_library_is_opened_by_path_by_prefix_or_by_name)
 
     ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
                      0);
-    ck_assert_str_eq(error.message, "libm.so.6");
-    library.prefix = "libc.so."; /* which is loaded */
+    ck_assert_str_eq(error.message, LIBM_NAME);
+    library.prefix = LIBC; /* which is loaded */
     ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
                      0);
-    ck_assert_ptr_nonnull(strstr(error.message, "/libc.so.6"));
+    ck_assert_ptr_nonnull(strstr(error.message, "/" LIBC));
     library.prefix = "libuva-none";
     ck_assert_int_eq(uva__shared_library_open(&library, NULL, &handle, &error),
                      0);
-    ck_assert_str_eq(error.message, "libm.so.6");
+    ck_assert_str_eq(error.message, LIBM_NAME);
     ck_assert_int_eq(
-        uva__shared_library_open(&library, "libc.so.6", &handle, &error), 0);
-    ck_assert_str_eq(error.message, "libc.so.6");
+        uva__shared_library_open(&library, LIBC_NAME, &handle, &error), 0);
+    ck_assert_str_eq(error.message, LIBC_NAME);
 }
 END_TEST
 
@@ -401,9 +413,9 @@ START_TEST(the_environment_says_where_a_library_is)
 {
     struct uva_device_info info;
 
-    ck_assert_int_eq(setenv("UVA_OPENCL_LIBRARY",
-                            _i == 0 ? "/no/opencl.so" : "libm.so.6", 1),
-                     0);
+    ck_assert_int_eq(
+        setenv("UVA_OPENCL_LIBRARY", _i == 0 ? "/no/opencl.so" : LIBM_NAME, 1),
+        0);
     event_wait_open(&s, SOFT_POLLS);
     ck_assert_int_eq(
         uva__devices_describe(s.devices, ARROW_DEVICE_OPENCL, &info), 0);
