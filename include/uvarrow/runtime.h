@@ -122,7 +122,8 @@ struct uva_runtime_options {
                              runs; 0: 256 */
     int32_t turn_us; /* time spent before other work of the loop runs; 0: 500 */
     unsigned uv_version; /* set to uv_version() to detect a second copy of libuv
-                            in the process; 0: not checked */
+                            with another version in the process; 0: not
+                            checked */
     /* with no_thread, for hosts that can neither share a loop nor watch a
      * descriptor: called on a thread of the library when there is work for
      * uva_runtime_turn(), at most once before the next turn. It must only

@@ -56,32 +56,16 @@ static int options_check(const struct uva_runtime_options *o, bool embedded,
 
 /* Two copies of libuv in one process do not mix: their structs may differ. */
 static int options_check_uv(const struct uva_runtime_options *o,
-                            uv_loop_t *loop, struct uva_error *error)
+                            struct uva_error *error)
 {
-    struct uva__module ours, theirs;
-    void *own = NULL, *init = NULL;
-    int (*run)(uv_loop_t *, uv_run_mode) = uv_run;
-    void (*async)(uv_async_t *) = loop != NULL ? loop->wq_async.async_cb : NULL;
-
-    if (o->uv_version != 0 && o->uv_version != uv_version())
-        return uva_error_set(
-            error, EINVAL,
-            "the program uses libuv %u.%u, uvarrow uses %u.%u; link both "
-            "with one libuv, or open the runtime without a loop",
-            o->uv_version >> 16, o->uv_version >> 8 & 255, uv_version() >> 16,
-            uv_version() >> 8 & 255);
-    if (async == NULL)
+    if (o->uv_version == 0 || o->uv_version == uv_version())
         return 0;
-    memcpy(&own, &run, sizeof(own));
-    memcpy(&init, &async, sizeof(init));
-    if (uva__platform_module_of(own, &ours) &&
-        uva__platform_module_of(init, &theirs) && ours.base != theirs.base)
-        return uva_error_set(error, EINVAL,
-                             "the loop was made by another copy of libuv (%s, "
-                             "ours is %s); link both with one libuv, or open "
-                             "the runtime without a loop",
-                             theirs.path, ours.path);
-    return 0;
+    return uva_error_set(
+        error, EINVAL,
+        "the program uses libuv %u.%u, uvarrow uses %u.%u; link both with one "
+        "libuv, or open the runtime without a loop",
+        o->uv_version >> 16, o->uv_version >> 8 & 255, uv_version() >> 16,
+        uv_version() >> 8 & 255);
 }
 
 /* ---- turned by the user ------------------------------------------------- */
@@ -357,7 +341,7 @@ int uva_runtime_open(struct uv_loop_s *loop,
     int code = options_check(o, loop != NULL, error);
 
     if (code == 0)
-        code = options_check_uv(o, loop, error);
+        code = options_check_uv(o, error);
     if (code != 0)
         return code;
     code = uva__rt_new(o, &rt);
