@@ -22,12 +22,6 @@ bool uva__buffer_on_host(const struct ArrowDeviceArray *array)
     return uva__device_is_host(array->device_type) && buffer_is_ready(array);
 }
 
-bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
-{
-    return uva__device_is_readable(array->device_type) &&
-           buffer_is_ready(array);
-}
-
 /* `items` of `width` bytes each; EINVAL if no memory is that large. */
 static int buffer_multiply(int64_t items, int32_t width, int64_t *size)
 {

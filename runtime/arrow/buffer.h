@@ -3,6 +3,7 @@
 #ifndef UVA_ARROW_BUFFER_H
 #define UVA_ARROW_BUFFER_H
 
+#include "arrow/device_traits.h"
 #include "arrow/format.h"
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
@@ -13,7 +14,14 @@ bool uva__buffer_on_host(const struct ArrowDeviceArray *array);
 
 /* Whether a host program may read the data now: as above, and also in managed
  * memory: its pages move to the host on access. Thread: any. */
-bool uva__buffer_is_readable(const struct ArrowDeviceArray *array);
+static inline bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
+{
+    if (array->device_type == ARROW_DEVICE_CPU) /* for most batches */
+        return true;
+    return uva__device_is_readable(array->device_type) &&
+           (array->sync_event == NULL ||
+            !uva__device_has_events(array->device_type));
+}
 
 /* The number of bytes that buffer `i` of `array` must have, for `offset` +
  * `length` items, whether the buffer is NULL or not; 0 if the array is empty.

@@ -375,19 +375,10 @@ static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
     uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+/* Posts a wake-up that was claimed. Returns whether that took a system call. */
+__attribute__((noinline)) static bool rt_post(struct uva__rt *rt,
+                                              struct uva__wakeup *wakeup)
 {
-    if (!uva__rt_is_alive(rt))
-        return false; /* a forked child shares the descriptor with its parent */
-    if (uva__rt_in_turn(rt)) {
-        if (wakeup->queued)
-            return false;
-        uva__wakeup_acquire(wakeup);
-        queue_push(rt, wakeup);
-        return false;
-    }
-    if (!uva__mailbox_claim(wakeup))
-        return false;
     uva__wakeup_acquire(wakeup);
     switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
     case UVA__MAILBOX_NOTHING:
@@ -399,6 +390,25 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
         mailbox_dispose(rt);
     }
     return false;
+}
+
+__attribute__((noinline)) static bool rt_queue(struct uva__rt *rt,
+                                               struct uva__wakeup *wakeup)
+{
+    uva__wakeup_acquire(wakeup);
+    queue_push(rt, wakeup);
+    return false;
+}
+
+/* For most batches the wake-up is posted or queued already: the two other ways
+ * are functions of their own, so that this one saves no registers. */
+bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
+{
+    if (!uva__rt_is_alive(rt))
+        return false; /* a forked child shares the descriptor with its parent */
+    if (uva__rt_in_turn(rt))
+        return wakeup->queued ? false : rt_queue(rt, wakeup);
+    return uva__mailbox_claim(wakeup) ? rt_post(rt, wakeup) : false;
 }
 
 void uva__rt_collect(struct uva__rt *rt)

@@ -85,29 +85,25 @@ void uva__producer_state_begin(struct uva__producer_state *s,
                                enum uva__producer_move move)
 {
     assert(move != UVA__MOVE_WAIT && move == uva__producer_state_next(s));
-    s->in_call = true;
-    if (move != UVA__MOVE_OFFER_TASK)
-        return;
-    s->ready--;
-    if (s->demand != UVA__UNBOUNDED)
-        s->demand--;
-    if (s->left > 0)
-        s->left--;
+    if (move == UVA__MOVE_OFFER_TASK)
+        uva__producer_state_begin_task(s);
+    else
+        s->in_call = true;
 }
 
 void uva__producer_state_end(struct uva__producer_state *s,
                              enum uva__producer_move move, int code)
 {
     assert(s->in_call && move != UVA__MOVE_WAIT);
+    if (move == UVA__MOVE_OFFER_TASK) {
+        uva__producer_state_end_task(s, code);
+        return;
+    }
     s->in_call = false;
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
         s->schema_delivered = true;
         s->refused = code != 0;
-        break;
-    case UVA__MOVE_OFFER_TASK:
-        if (code != 0)
-            s->refused = true;
         break;
     case UVA__MOVE_OFFER_END:
         s->end_delivered = true; /* return value ignored. Clauses: G-41. */
@@ -122,7 +118,8 @@ void uva__producer_state_end(struct uva__producer_state *s,
 
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n)
 {
-    if (s->cancelled || s->end_delivered || s->error_delivered || s->released)
+    if (s->held_up != 0 &&
+        (s->cancelled || s->end_delivered || s->error_delivered || s->released))
         return;
     if (n < 1)
         uva__producer_state_note_urgent(s, EINVAL);

@@ -30,23 +30,30 @@ struct uva__producer_state {
     int64_t ready;     /* batches ready and not delivered */
     int64_t left;      /* batches still allowed; negative: no limit */
     int64_t unsettled; /* delivered batches; their extraction may fail */
-    bool in_call;      /* a handler callback is running; written for each batch,
-                          and so apart from what is read with one load */
     int source_error;  /* comes behind the batches at hand, or 0 */
     int urgent_error;  /* comes before them: bad request, failed extraction,
                           abort by the owner; or 0 */
-    bool refused;      /* the consumer returned an error from a callback */
-    bool cancelled;    /* the consumer wants no more */
-    bool error_delivered;  /* on_error has been delivered */
+    union {
+        struct {
+            bool refused;   /* the consumer returned an error from a callback */
+            bool cancelled; /* the consumer wants no more */
+            bool error_delivered; /* on_error has been delivered */
+            bool end_delivered;   /* the closing NULL has been delivered */
+            bool released;        /* release has been called */
+            bool paused;   /* the handler accepts nothing now, not even the
+                              end */
+            bool stopping; /* the source uses what the consumer gave it: nothing
+                              follows until its stop has ended */
+            bool none;     /* always false: fills the word */
+        };
+        uint64_t held_up; /* 0: none of these */
+    };
+    bool in_call; /* a handler callback is running; written for each batch, and
+                     so apart from what is read with one load */
     bool schema_known;     /* the source has given a schema */
     bool schema_delivered; /* on_schema has been called */
     bool exhausted;        /* the source has no further batch */
-    bool paused;   /* the handler accepts nothing now, not even the end */
-    bool stopping; /* the source uses what the consumer gave it: nothing follows
-                      until its stop has ended */
-    bool drain_ended;   /* release waits for unsettled batches no longer */
-    bool end_delivered; /* the closing NULL has been delivered */
-    bool released;      /* release has been called */
+    bool drain_ended;      /* release waits for unsettled batches no longer */
 };
 
 /* A stream of at most `limit` batches; negative: as many as come. */
@@ -55,6 +62,15 @@ void uva__producer_state_init(struct uva__producer_state *s, int64_t limit);
 /* Decides the next move from the facts alone. Thread: any one at a time. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s);
+
+/* Whether that is UVA__MOVE_OFFER_TASK: the same answer with fewer looks, for
+ * most batches. */
+static inline bool
+uva__producer_state_flows(const struct uva__producer_state *s)
+{
+    return s->held_up == 0 && s->urgent_error == 0 && s->schema_delivered &&
+           !s->in_call && s->ready > 0 && s->demand > 0 && s->left != 0;
+}
 
 /* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_state_is_sated(const struct uva__producer_state *s);
@@ -65,6 +81,25 @@ void uva__producer_state_begin(struct uva__producer_state *s,
                                enum uva__producer_move move);
 void uva__producer_state_end(struct uva__producer_state *s,
                              enum uva__producer_move move, int code);
+
+/* The same for UVA__MOVE_OFFER_TASK alone. */
+static inline void uva__producer_state_begin_task(struct uva__producer_state *s)
+{
+    s->in_call = true;
+    s->ready--;
+    if (s->demand != UVA__UNBOUNDED)
+        s->demand--;
+    if (s->left > 0)
+        s->left--;
+}
+
+static inline void uva__producer_state_end_task(struct uva__producer_state *s,
+                                                int code)
+{
+    s->in_call = false;
+    if (code != 0)
+        s->refused = true;
+}
 
 /* Notes a request of the consumer for `n` more batches, saturating; 0 or less
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */

@@ -58,8 +58,12 @@ void uva__consumer_begin(struct uva_stream *stream)
 void uva__consumer_request(struct uva__consumer *c)
 {
     struct ArrowAsyncProducer *producer = c->handler.producer;
+    struct uva__producer *tail = c->stream->tail;
 
-    producer->request(producer, 1);
+    if (producer == &tail->abi && tail->loop->running)
+        uva__producer_request_in_run(tail);
+    else
+        producer->request(producer, 1);
 }
 
 void uva__consumer_stop(struct uva__consumer *c, enum uva_end end, int code,

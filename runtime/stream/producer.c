@@ -94,6 +94,14 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
         uva__rt_wake(p->rt, &p->wakeup);
 }
 
+void uva__producer_request_in_run(struct uva__producer *p)
+{
+    assert(uva__rt_in_turn(p->rt) && p->loop->running);
+    producer_note_request(p, 1);
+    if (p->observed != 0)
+        uva__observe_request(p, 1);
+}
+
 static void producer_cancel(struct ArrowAsyncProducer *self)
 {
     struct uva__producer *p = producer_of(self);
@@ -684,11 +692,9 @@ static void producer_drain(struct uva__producer *p)
 
 /* Stops a source of which nothing more is wanted. False: that takes time, and
  * the move has to wait. */
-static bool producer_settle_source(struct uva__producer *p,
-                                   enum uva__producer_move move)
+static bool producer_settle_source(struct uva__producer *p)
 {
-    if (move != UVA__MOVE_OFFER_TASK &&
-        uva__producer_state_is_sated(&p->loop->state))
+    if (uva__producer_state_is_sated(&p->loop->state))
         producer_stop_source(p);
     return !p->loop->state.stopping;
 }
@@ -708,25 +714,22 @@ static bool producer_prepare_schema(struct uva__producer *p)
     return code == 0;
 }
 
-/* Makes `move`, which the rules have just decided. */
+/* Makes `move`, which the rules have just decided; not for a task. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
     struct uva__producer_state *state = &p->loop->state;
     int code = 0;
 
-    if (!producer_settle_source(p, move))
+    if (!producer_settle_source(p))
         return;
     if (move == UVA__MOVE_OFFER_SCHEMA && !producer_prepare_schema(p))
         return;
-    if (move != UVA__MOVE_OFFER_TASK && p->observed != 0)
+    if (p->observed != 0)
         uva__observe_move(p, move);
     uva__producer_state_begin(state, move);
     switch (move) {
     case UVA__MOVE_OFFER_SCHEMA:
         code = producer_move_schema(p);
-        break;
-    case UVA__MOVE_OFFER_TASK:
-        code = producer_move_task(p);
         break;
     case UVA__MOVE_OFFER_END:
         (void)p->loop->handler->on_next_task(p->loop->handler, NULL, NULL);
@@ -737,14 +740,29 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
     case UVA__MOVE_RELEASE:
         producer_move_release(p);
         break;
-    case UVA__MOVE_WAIT:
-        UVA__UNREACHABLE("the dispatcher makes no move while the rules wait");
+    default:
+        UVA__UNREACHABLE("the dispatcher waits, or offers a task, itself");
     }
     if (code != 0)
         p->loop->refusal = code;
     uva__producer_state_end(state, move, code);
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
+}
+
+/* Offers a batch, as the rules have just decided: producer_move() for what
+ * nearly all moves are. */
+static void producer_flow(struct uva__producer *p)
+{
+    struct uva__producer_state *state = &p->loop->state;
+    int code;
+
+    assert(uva__producer_state_next(state) == UVA__MOVE_OFFER_TASK);
+    uva__producer_state_begin_task(state);
+    code = producer_move_task(p);
+    if (code != 0)
+        p->loop->refusal = code;
+    uva__producer_state_end_task(state, code);
 }
 
 /* ---- the dispatcher ----------------------------------------------------- */
@@ -817,9 +835,14 @@ static int64_t producer_dispatch(struct uva__producer *p)
     for (;;) {
         if (uva__atomic64_peek(&p->demand) != 0)
             absorb_demand(p);
+        if (uva__producer_state_flows(&p->loop->state)) {
+            if (left-- <= 0)
+                break;
+            producer_flow(p);
+            continue;
+        }
         move = uva__producer_state_next(&p->loop->state);
-        if (move == UVA__MOVE_WAIT ||
-            (move == UVA__MOVE_OFFER_TASK && left-- <= 0))
+        if (move == UVA__MOVE_WAIT)
             break;
         producer_move(p, move);
     }
@@ -971,9 +994,9 @@ static void producer_offer_ready(struct uva__producer *p)
     p->loop->running = true;
     producer_look(p);
     for (; left > 0 && uva__atomic64_peek(&p->demand) == 0 &&
-           uva__producer_state_next(state) == UVA__MOVE_OFFER_TASK;
+           uva__producer_state_flows(state);
          left--) {
-        producer_move(p, UVA__MOVE_OFFER_TASK);
+        producer_flow(p);
         if (state->ready == 0)
             producer_look(p);
     }

@@ -130,6 +130,11 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks);
 
+/* As a request of one batch through the interface, for a handler of ours that
+ * knows it calls this producer itself, with nothing in between, and that the
+ * producer is calling it. Thread: loop, inside a run. */
+void uva__producer_request_in_run(struct uva__producer *producer);
+
 /* Has the loop run the producer, as facts of the source or the owner changed.
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);

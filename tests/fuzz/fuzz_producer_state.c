@@ -53,6 +53,7 @@ static void check_move(const struct uva__producer_state *s,
 {
     const bool closed = seen->refused || seen->cancelled || seen->errors > 0;
 
+    FUZZ_RULE(uva__producer_state_flows(s) == (move == UVA__MOVE_OFFER_TASK));
     if (move == UVA__MOVE_WAIT)
         return;
     FUZZ_RULE(seen->releases == 0 && !s->stopping);

@@ -83,6 +83,8 @@ static const char *play(struct uva__producer_state *s, const char *script)
     for (; *script != '\0'; script++) {
         note(s, *script);
         while ((move = uva__producer_state_next(s)) != UVA__MOVE_WAIT) {
+            ck_assert_int_eq(uva__producer_state_flows(s),
+                             move == UVA__MOVE_OFFER_TASK);
             strcat(strcat(transcript, transcript[0] ? " " : ""), MOVES[move]);
             uva__producer_state_begin(s, move);
             ck_assert_int_eq(uva__producer_state_next(s), UVA__MOVE_WAIT);
@@ -90,6 +92,7 @@ static const char *play(struct uva__producer_state *s, const char *script)
             uva__producer_state_end(s, move, answer);
             answer = 0;
         }
+        ck_assert(!uva__producer_state_flows(s));
     }
     return transcript;
 }
@@ -120,6 +123,7 @@ static const struct {
     {"hs1bH", "schema task", -1},
     {"hsxHc", "schema end release", -1},
     {"s*bbbtt", "schema task task end release", 2},
+    {"s*hbbHt", "schema task end release", 1}, /* one more is at hand */
     {"s", "schema end release", 0},
     {"uu1", "error release", -1},
     {"s1bwc", "schema task", -1},
