@@ -93,6 +93,7 @@ function(uva_layer name)
         C_EXTENSIONS OFF C_VISIBILITY_PRESET hidden
         POSITION_INDEPENDENT_CODE ON)
     uva_optimise(${name})
+    uva_profile(${name} ${sources})
     set(UVA_LAYERS ${UVA_LAYERS} ${name} PARENT_SCOPE)
 endfunction()
 
