@@ -45,18 +45,11 @@ static int work_begin(void *device_stream, struct uva_error *error)
     return EIO;
 }
 
-static int queue_gate(void *ctx, struct uva_batch *in,
-                      struct ArrowDeviceArray *out,
-                      const struct uva_device_queue *queue,
-                      struct uva_error *error)
+static int work_make(struct uva_batch *in, struct ArrowDeviceArray *out,
+                     void *device_stream, struct uva_error *error)
 {
-    int code;
+    const int code = work_begin(device_stream, error);
 
-    (void)ctx;
-    atomic_fetch_add(&work.calls, 1);
-    if (queue->device_type != gpu->device_type || queue->device_id != 0)
-        atomic_fetch_add(&work.wrong, 1);
-    code = work_begin(queue->device_stream, error);
     if (code != 0)
         return code;
     if (work.moves) {
@@ -66,6 +59,21 @@ static int queue_gate(void *ctx, struct uva_batch *in,
     fake_source_batch(&s.fake, in->ordinal, out);
     out->device_type = 0;
     return 0;
+}
+
+/* Counts the call when its arrays are there. */
+static int queue_gate(void *ctx, struct uva_batch *in,
+                      struct ArrowDeviceArray *out,
+                      const struct uva_device_queue *queue,
+                      struct uva_error *error)
+{
+    const int code = work_make(in, out, queue->device_stream, error);
+
+    (void)ctx;
+    if (queue->device_type != gpu->device_type || queue->device_id != 0)
+        atomic_fetch_add(&work.wrong, 1);
+    atomic_fetch_add(&work.calls, 1);
+    return code;
 }
 
 static void work_free(void *ctx)

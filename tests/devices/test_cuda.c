@@ -66,6 +66,7 @@ static const struct vendor_function functions[] = {
     {"cuDevicePrimaryCtxGetState", &lib.cu.cuDevicePrimaryCtxGetState},
     {"cuDevicePrimaryCtxRetain", &lib.cu.cuDevicePrimaryCtxRetain},
     {"cuDevicePrimaryCtxRelease_v2", &lib.cu.cuDevicePrimaryCtxRelease},
+    {"cuCtxGetCurrent", &lib.cu.cuCtxGetCurrent},
     {"cuCtxPushCurrent_v2", &lib.cu.cuCtxPushCurrent},
     {"cuCtxPopCurrent_v2", &lib.cu.cuCtxPopCurrent},
     {"cuMemAlloc_v2", &lib.cu.cuMemAlloc},
@@ -408,6 +409,89 @@ START_TEST(a_green_context_stays_on_its_thread)
 }
 END_TEST
 
+/* ---- the context of a kernel --------------------------------------------- */
+
+static void *seen; /* the context that was current in the function */
+
+static int see_context(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out,
+                       const struct uva_device_queue *queue,
+                       struct uva_error *error)
+{
+    (void)ctx, (void)queue, (void)error;
+    uva_array_move(&in->data, out);
+    return lib.cu.cuCtxGetCurrent(&seen);
+}
+
+/* Runs the function on array 0, with a stream. Returns the code of the outcome,
+ * or of the stage. */
+static int kernel_run(struct gpu_fixture *s, void *device_stream)
+{
+    const struct uva_device_map map = {.batch = see_context,
+                                       .device_stream = device_stream};
+    const struct uva_consumer consumer = {
+        .on_batch = on_batch, .on_done = gpu_fixture_on_done, .ctx = s};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+    int code;
+
+    gpu_fixture_array(s, 0, &s->arrays[0]);
+    fake_source_schema(&s->fake, &schema);
+    stream = uva_stream_from_arrays(s->loop.runtime, &schema, s->arrays, 1);
+    code = uva_stream_map_device(stream, &map);
+    (void)uva_stream_ready(stream, NULL);
+    if (code == 0)
+        code = uva_stream_for_each(stream, &consumer, NULL);
+    if (code == 0) {
+        gpu_fixture_until_done(s);
+        code = s->outcome.error.code;
+    }
+    uva_stream_release(stream);
+    return code;
+}
+
+START_TEST(a_kernel_runs_in_the_context_of_its_stream)
+{
+    void *primary, *green, *stream;
+    struct gpu_fixture s;
+
+    gpu_fixture_open(&s, &cuda, &control, 1);
+    vendor_must(lib.cu.cuCtxGetCurrent(&primary));
+    ck_assert_int_eq(kernel_run(&s, s.streams[0]), 0);
+    ck_assert_ptr_eq(seen, primary);
+    ck_assert_int_eq(kernel_run(&s, NULL), 0);
+    ck_assert_ptr_eq(seen, primary);
+    if (lib.has_green) {
+        green = green_new(&stream);
+        ck_assert_int_eq(kernel_run(&s, stream), 0);
+        ck_assert_ptr_eq(seen, primary);
+        vendor_stream_drain(stream);
+        vendor_stream_free(stream);
+        vendor_must(lib.cuGreenCtxDestroy(green));
+    }
+    gpu_fixture_close(&s);
+}
+END_TEST
+
+/* There is no primary one, in which a default stream would be used. */
+START_TEST(a_kernel_runs_in_a_context_of_the_programs_own)
+{
+    struct vendor_driver driver = cuda;
+    struct gpu_fixture s;
+
+    driver.enter = own_enter;
+    driver.leave = own_leave;
+    gpu_fixture_open(&s, &driver, &control, 1);
+    ck_assert_int_eq(kernel_run(&s, s.streams[0]),
+                     lib.streams_report ? 0 : ENODEV);
+    if (lib.streams_report)
+        ck_assert_ptr_eq(seen, own);
+    ck_assert_int_eq(kernel_run(&s, NULL), ENOTSUP);
+    primary_is_not_there();
+    gpu_fixture_close(&s);
+}
+END_TEST
+
 /* The context is current here, and the array is on another device. */
 START_TEST(an_array_elsewhere_is_recorded_in_the_primary_context)
 {
@@ -512,6 +596,8 @@ int main(void)
     suite_add(tc, an_array_elsewhere_is_recorded_in_the_primary_context,
               no_context_is_made_where_the_program_has_none,
               a_context_of_the_programs_own_records_but_copies_nothing,
+              a_kernel_runs_in_the_context_of_its_stream,
+              a_kernel_runs_in_a_context_of_the_programs_own,
               managed_memory_is_there_if_the_driver_has_it,
               a_copy_that_wants_the_primary_context_is_told_that_there_is_none,
               NULL);

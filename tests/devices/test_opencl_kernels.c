@@ -37,12 +37,12 @@ static int queue_barrier(void *ctx, struct uva_batch *in,
                          struct uva_error *error)
 {
     (void)ctx;
-    atomic_fetch_add(&s.calls, 1);
     if (clEnqueueBarrierWithWaitList(queue->device_stream, 1, &s.work, NULL) !=
         CL_SUCCESS)
         return uva_error_set(error, EPROTO, "the barrier was not queued");
     fake_source_batch(&f.fake, in->ordinal, out);
     out->device_type = 0;
+    atomic_fetch_add(&s.calls, 1);
     return 0;
 }
 

@@ -19,12 +19,13 @@ static struct fixture f;
 
 /* What the function does, and what it has seen. */
 static struct {
-    bool moves;          /* the result takes the input over */
-    long fails_at;       /* this call fails, from 1; 0: none */
-    bool gives_nothing;  /* it succeeds without a result */
-    bool held;           /* it waits for `open` */
-    atomic_bool open;    /* the gate */
-    atomic_bool waiting; /* at the gate */
+    bool moves;           /* the result takes the input over */
+    long fails_at;        /* this call fails, from 1; 0: none */
+    bool gives_nothing;   /* it succeeds without a result */
+    bool held;            /* it waits for `open` */
+    atomic_bool open;     /* the gate */
+    atomic_bool waiting;  /* at the gate */
+    atomic_long returned; /* calls, with their arrays */
     atomic_long calls, wrong, freed, schemas;
     atomic_long waits; /* of the device's stream, for events */
 } map;
@@ -55,6 +56,7 @@ static int queue_work(void *ctx, struct uva_batch *in,
         out->device_type = 0;
         out->device_id = 7;
     }
+    atomic_fetch_add(&map.returned, 1);
     return 0;
 }
 
@@ -194,7 +196,7 @@ START_TEST(a_ready_stage_waits_for_the_work)
     open_with(BATCHES, &options);
     ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
     fixture_start(&f);
-    while (atomic_load(&map.calls) < BATCHES)
+    while (atomic_load(&map.returned) < BATCHES)
         loop_settle(&f.loop);
     loop_settle(&f.loop);
     ck_assert_int_eq(f.got.batches, 0);
@@ -314,7 +316,7 @@ START_TEST(a_cancel_finds_results_that_were_not_taken)
     f.got.appetite = 2;
     fixture_start(&f);
     recording_await(&f.got, &f.loop, 2);
-    while (atomic_load(&map.calls) < BATCHES)
+    while (atomic_load(&map.returned) < BATCHES)
         loop_settle(&f.loop);
     uva_stream_cancel(f.stream, ECANCELED, "enough");
     (void)fixture_await(&f);
