@@ -221,6 +221,43 @@ START_TEST(a_result_may_take_the_input_over)
 }
 END_TEST
 
+static int queue_more(void *ctx, struct uva_batch *in,
+                      struct ArrowDeviceArray *out,
+                      const struct uva_device_queue *queue,
+                      struct uva_error *error)
+{
+    (void)ctx;
+    (void)queue;
+    (void)error;
+    if (in->data.sync_event == NULL)
+        atomic_fetch_add(&map.wrong, 1);
+    fake_source_batch(&f.fake, in->ordinal, out);
+    out->device_type = 0;
+    return 0;
+}
+
+/* The result of the first one is what the second one reads. */
+START_TEST(kernels_follow_each_other)
+{
+    const struct uva_device_map first = map_options();
+    const struct uva_device_map second = {.batch = queue_more,
+                                          .device_stream = &map.waits};
+    const struct uva_ready none = {.wait = UVA_WAIT_NONE};
+
+    open_with(BATCHES, &first);
+    ck_assert_int_eq(uva_stream_map_device(f.stream, &second), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, &none), 0);
+    fixture_completes(&f, BATCHES);
+    ck_assert(f.got.in_order);
+    ck_assert_int_eq(map.waits, 2 * BATCHES);
+    fixture_release(&f);
+    await_queries(6 * BATCHES);
+    ck_assert_int_eq(atomic_load(&f.fake.live), 3 * BATCHES);
+    atomic_store(&f.device.held, false);
+    await_live(0);
+}
+END_TEST
+
 /* There is no event of the input. */
 START_TEST(a_batch_that_is_complete_is_not_waited_for)
 {
@@ -580,7 +617,7 @@ static void add_cases(TCase *tc)
                         0, 3);
     tcase_add_loop_test(tc, a_result_lasts_as_long_as_its_consumer_wants, 0, 2);
     suite_add(tc, a_ready_stage_waits_for_the_work,
-              a_result_may_take_the_input_over,
+              a_result_may_take_the_input_over, kernels_follow_each_other,
               a_batch_that_is_complete_is_not_waited_for,
               a_batch_of_the_host_has_no_queue,
               a_function_that_takes_its_time_holds_up_no_loop,
