@@ -319,10 +319,17 @@ static void stages_are_added_by_their_options(const uva::runtime &rt)
                  [](void *, uva_batch *in, uva_emit_fn *emit, void *emitter,
                     uva_error *) { return emit(emitter, in); })
             .set(&uva_transform::on_loop, true);
+    const auto through = uva::options<uva_device_map>().set(
+        &uva_device_map::batch, [](void *, uva_batch *in, ArrowDeviceArray *out,
+                                   const uva_device_queue *queue, uva_error *) {
+            uva_array_move(&in->data, out);
+            return queue == nullptr ? 0 : EINVAL; // batches of the CPU
+        });
     const auto ten = uva::options<uva_rebatch>().set(&uva_rebatch::rows, 10);
     uva::stream s = scan(rt);
 
-    s.filter(all).transform(same).rebatch(ten).set_priority(-1);
+    s.filter(all).transform(same).map_device(through).rebatch(ten);
+    s.set_priority(-1);
     s.merge(scan(rt)).concat(scan(rt)).merge(scan(rt),
                                              uva_merge{true, 1, {}, {}});
     assert(sum_of(std::move(s)) == 4 * SUM);
