@@ -6,6 +6,7 @@
 
 #include "fuzz/fixture.h"
 #include "fuzz/script.h"
+#include "support/native.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -118,7 +119,8 @@ static int scenario_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
 static struct uva_stream *scenario_source(struct scenario *s,
                                           struct fuzz_input *in)
 {
-    static const char tag[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
+    static const char tag[] =
+        NATIVE("\1") NATIVE("\3") "key" NATIVE("\5") "value";
     struct uva_task_source tasks = fake_source_tasks(&s->source);
     const struct uva_blocking_source options = fake_source_options(&s->source);
     const int way = fuzz_byte(in);

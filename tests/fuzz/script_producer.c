@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fuzz/script.h"
+#include "support/native.h"
 #include "uvarrow/arrow.h"
 
 /* A task that it has offered. */
@@ -176,9 +177,11 @@ static void call_end(struct script_producer *p, int requested)
 /* Gives a block of one pair, an invalid one, or NULL. */
 static const char *script_metadata(struct script_producer *p)
 {
-    static const char sound[] = "\1\0\0\0\3\0\0\0key\5\0\0\0value";
-    static const char negative[] = "\1\0\0\0\377\377\377\377";
-    static const char huge[] = "\1\0\0\0\377\377\377\177";
+    static const char sound[] =
+        NATIVE("\1") NATIVE("\3") "key" NATIVE("\5") "value";
+    static const char negative[] = NATIVE("\1") "\377\377\377\377";
+    static const char huge[] =
+        NATIVE("\1") NATIVE_INT32("\377", "\377", "\377", "\177");
     static const char empty[] = "\0\0\0\0";
     const char *const blocks[] = {NULL, sound, negative, huge, empty};
 

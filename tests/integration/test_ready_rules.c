@@ -9,6 +9,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/native.h"
 #include "support/recording_handler.h"
 #include "support/soft_copies.h"
 
@@ -19,7 +20,7 @@ static void tear_down(void)
     fixture_close(&f);
 }
 
-static const char metadata[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char metadata[] = NATIVE_PAIR;
 
 /* ---- which side waits --------------------------------------------------- */
 

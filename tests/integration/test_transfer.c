@@ -9,6 +9,7 @@
 
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/native.h"
 #include "support/soft_copies.h"
 #include "support/soft_memory.h"
 
@@ -31,7 +32,7 @@ static void chain(void)
 START_TEST(batches_go_to_a_device_and_come_back_in_order)
 {
     fixture_open_device(&f, SOFT_COPIES, 40);
-    f.fake.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+    f.fake.metadata = NATIVE_PAIR;
     chain();
     fixture_completes(&f, 40);
     ck_assert(f.got.in_order);
@@ -220,7 +221,7 @@ END_TEST
 /* Returns metadata too long to be stored beside a task. */
 static const char *long_metadata(void)
 {
-    static char block[13 + 2000] = "\1\0\0\0\1\0\0\0k";
+    static char block[13 + 2000] = NATIVE("\1") NATIVE("\1") "k";
     const int32_t size = 2000;
 
     memcpy(block + 9, &size, sizeof(size));

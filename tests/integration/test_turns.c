@@ -8,6 +8,7 @@
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/forked_child.h"
+#include "support/native.h"
 
 static struct fixture f, more[3];
 static struct uva_turns *turns;
@@ -137,8 +138,8 @@ END_TEST
 /* ---- metadata --------------------------------------------------------------
  */
 
-static const char PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
-static const char ODD[] = "\1\0\0\0\377\377\377\377k";
+static const char PAIR[] = NATIVE_PAIR;
+static const char ODD[] = NATIVE("\1") "\377\377\377\377k";
 
 static const char *give(void *ctx, int code)
 {

@@ -646,7 +646,7 @@ START_TEST(a_child_that_was_moved_out_outlives_the_rest)
     out.release(&out);
     ck_assert_int_eq(faulty_allocator_live(&memory), 1);
     child.release(&child);
-    ck_assert_mem_eq(values.buffers[1], "\1\0\0\0\2\0\0", 8);
+    ck_assert_mem_eq(values.buffers[1], ((const int32_t[]){1, 2}), 8);
     ck_assert_int_eq(values.length, 2); /* one dictionary, not two */
     values.release(&values);
 }

@@ -8,11 +8,12 @@
 #include "support/check_play.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
+#include "support/native.h"
 
-static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char ONE_PAIR[] = NATIVE_PAIR;
 static const char NO_PAIR[] = "\0\0\0\0";
 static const char BAD_COUNT[] = "\377\377\377\377";
-static const char BAD_LENGTH[] = "\1\0\0\0\377\377\377\377";
+static const char BAD_LENGTH[] = NATIVE("\1") "\377\377\377\377";
 static const char HUGE_COUNT[] = "\0\0\0\100";
 
 /* Malformed blocks, and the clauses that report them. */

@@ -8,9 +8,10 @@
 #include "support/check_play.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
+#include "support/native.h"
 #include "support/printed_layout.h"
 
-static const char BLOCK[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char BLOCK[] = NATIVE_PAIR;
 static const char EMPTY[4] = {0};
 
 enum { BLOCK_SIZE = sizeof(BLOCK) - 1 };

@@ -5,12 +5,13 @@
 
 #include "support/check_play.h"
 #include "support/check_suite.h"
+#include "support/native.h"
 #include "support/plain_tree.h"
 
-static const char ONE_PAIR[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+static const char ONE_PAIR[] = NATIVE_PAIR;
 static const char NO_PAIR[] = "\0\0\0\0";
 static const char BAD_COUNT[] = "\377\377\377\377";
-static const char BAD_LENGTH[] = "\1\0\0\0\377\377\377\377";
+static const char BAD_LENGTH[] = NATIVE("\1") "\377\377\377\377";
 static const char HUGE_COUNT[] = "\0\0\0\100";
 
 /* Malformed blocks, and the clauses that report them. */
@@ -342,7 +343,8 @@ END_TEST
 
 START_TEST(large_additional_metadata_is_looked_at_now_and_then)
 {
-    char block[2048] = "\1\0\0\0\1\0\0\0k\0\4\0\0";
+    char block[2048] =
+        NATIVE("\1") NATIVE("\1") "k" NATIVE_INT32("\0", "\4", "\0", "\0");
 
     play.producer.additional_metadata = block;
     play_begin();

@@ -11,6 +11,7 @@
 #include "support/check_suite.h"
 #include "support/every_type.h"
 #include "support/faulty_libc.h"
+#include "support/native.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -322,7 +323,7 @@ END_TEST
 
 START_TEST(other_schemas_are_refused)
 {
-    static const char metadata[] = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+    static const char metadata[] = NATIVE_PAIR;
     struct ArrowSchema root, *values;
     struct uva_encoder *encoder;
 
@@ -928,7 +929,7 @@ START_TEST(a_call_without_memory_changes_nothing)
 
         failures = k == 0;
         growing(&root, batches);
-        root.metadata = "\1\0\0\0\1\0\0\0k\1\0\0\0v";
+        root.metadata = NATIVE_PAIR;
         RETRY(uva_encoder_new(&root, options, &encoder, &error), k, failures);
         uva_schema_release(&root);
         RETRY(uva_encoder_begin(encoder, &part), k, failures);
