@@ -50,7 +50,7 @@ static void count_handle(uv_handle_t *handle, void *arg)
 
     census->handles++;
     census->with_data += handle->data != NULL;
-    census->of[uv_handle_get_type(handle)]++;
+    census->of[handle->type]++;
 }
 
 static struct census take_census(void)
