@@ -96,15 +96,18 @@ static void batch_paused(struct for_each *f)
         uva__rt_wake(stream->rt, &stream->wakeup);
 }
 
-static void batch_returned(struct for_each *f, int code)
+static void batch_taken(struct for_each *f)
+{
+    batch_accepted(f);
+    uva__consumer_request(&f->consumer);
+}
+
+/* It wants the batch later, or no more. */
+static void batch_refused(struct for_each *f, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
     switch (code) {
-    case 0:
-        batch_accepted(f);
-        uva__consumer_request(c);
-        return;
     case EAGAIN:
         batch_paused(f);
         return;
@@ -134,8 +137,10 @@ static void for_each_batch(struct uva__consumer *consumer)
                         since_ns);
     if (stream->loop.silent)
         uva_array_release(&consumer->batch.data);
+    else if (code != 0)
+        batch_refused(f, uva__error_positive(code));
     else
-        batch_returned(f, uva__error_positive(code));
+        batch_taken(f);
 }
 
 /* After a resume: gives the paused batch again, or requests the next one. */

@@ -239,6 +239,15 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
     return code;
 }
 
+/* The code of a map that has failed, or has given no array. */
+__attribute__((noinline)) static int map_failed(int code,
+                                                struct uva_error *error)
+{
+    return code != 0 ? uva__error_positive(code)
+                     : uva_error_set(error, EPROTO,
+                                     "a map succeeded and gave no array");
+}
+
 /* Runs one map, which takes the data of `in`. */
 static int task_map_one(const struct uva__task *task,
                         const struct uva__mapping *m, struct uva_batch *in,
@@ -251,12 +260,10 @@ static int task_map_one(const struct uva__task *task,
     in->ordinal = task->info.ordinal;
     in->stream = NULL;
     task_blank(out);
-    code = uva__error_positive(m->batch(m->ctx, in, out, error));
+    code = m->batch(m->ctx, in, out, error);
     uva_array_release(&in->data);
-    if (code == 0 && out->array.release == NULL)
-        code =
-            uva_error_set(error, EPROTO, "a map succeeded and gave no array");
-    return code;
+    return code == 0 && out->array.release != NULL ? 0
+                                                   : map_failed(code, error);
 }
 
 /* The rows of one batch, which maps are running over. Each map counts what it
