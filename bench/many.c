@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One open stream on a loop, and 10,000: the time for a batch, the heap memory
- * of an idle stream, and whether a stream needs a thread. `window` is the
- * number of streams.
+ * of an idle stream and of a closed one, and whether a stream needs a thread.
+ * `window` is the number of streams.
  *
  * Time is measured between two stops, at which every consumer returns EAGAIN:
  * after its first batch, to leave out opening, and after its last but one, to
@@ -189,11 +189,65 @@ static double run_idle(const struct bench_case *self,
     return 0;
 }
 
+/* ---- closed streams ------------------------------------------------------ */
+
+static int closed_on_batch(void *ctx, struct uva_batch *batch)
+{
+    tally_take(&((struct member *)ctx)->tally, &batch->data.array);
+    return 0;
+}
+
+/* Opens streams one after the other, each at the end of the one before. */
+static void group_run_each(struct group *group)
+{
+    const struct uva_blocking_source source = {.on_loop = true};
+    struct member *member;
+
+    for (int64_t i = 0; i < group->count; i++) {
+        member = &group->members[i];
+        input_init(&member->input, 2);
+        member->tally = (struct tally){0};
+        member->stream = uva_stream_from_blocking(group->host.runtime,
+                                                  &member->input.abi, &source);
+        bench_check(uva_stream_for_each(
+                        member->stream,
+                        &(struct uva_consumer){.on_batch = closed_on_batch,
+                                               .on_done = member_on_done,
+                                               .ctx = member},
+                        NULL) == 0,
+                    "for_each");
+        group->host.open++;
+        (void)host_run(&group->host);
+        tally_check(&member->tally, 2);
+        uva_stream_release(member->stream);
+        member->stream = NULL;
+    }
+}
+
+/* What each of many streams leaves when it is closed, while the memory of all
+ * is in quarantine. The first ones make what the rest use again. */
+static double run_closed(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct group group;
+    int64_t before;
+
+    group_open(&group, how, self->window, 0);
+    group_run_each(&group);
+    before = group.heap;
+    group_run_each(&group);
+    print_below(self->name, "bytes",
+                (double)(group.heap - before) / (double)group.count);
+    group_close(&group);
+    return 0;
+}
+
 static const struct bench_case cases[] = {
     {"many/1/uvarrow", 5000000, run_group, 1, 0, 0},
     {"many/10000/uvarrow", 5000000, run_group, 10000, 0, 0},
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
+    {"many/closed", 0, run_closed, 1024, 0, BENCH_PRINTS},
 };
 
 int main(int argc, char **argv)
