@@ -60,12 +60,18 @@ function(uva_optimise)
     endforeach()
 endfunction()
 
-# One file of runtime/base/platform_*.c is built; tests/unit/base tests the other
-# one as well.
-if(UVA_PORTABLE)
-    set(UVA_OTHER_PLATFORMS linux)
+# Of the files platform_*.c and readiness_*.c those of one system are built;
+# tests/unit/base tests platform_posix.c on Linux as well.
+if(WIN32)
+    set(UVA_OTHER_PLATFORMS "_(linux|posix|unix)")
+elseif(UVA_PORTABLE)
+    set(UVA_OTHER_PLATFORMS "_(linux|windows)")
 else()
-    set(UVA_OTHER_PLATFORMS posix)
+    set(UVA_OTHER_PLATFORMS "_(posix|windows)|/timer_thread")
+endif()
+if(MINGW) # the printf() of C11, and the Windows that has WaitOnAddress()
+    target_compile_definitions(uva_flags INTERFACE
+        __USE_MINGW_ANSI_STDIO=1 _WIN32_WINNT=0x0A00)
 endif()
 
 # uva_layer(NAME FOLDER...): the objects of one layer of the library, for both
@@ -78,7 +84,7 @@ function(uva_layer name)
             "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c")
         list(APPEND sources ${found})
     endforeach()
-    list(FILTER sources EXCLUDE REGEX "/platform_(${UVA_OTHER_PLATFORMS})\\.c$")
+    list(FILTER sources EXCLUDE REGEX "(${UVA_OTHER_PLATFORMS})\\.c$")
     if(NOT sources)
         return()
     endif()

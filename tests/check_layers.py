@@ -27,14 +27,17 @@ POSIX = {
     "semaphore.h",
     "strings.h", "unistd.h", "arpa/inet.h", "netinet/in.h", "sys/mman.h",
     "sys/resource.h", "sys/select.h", "sys/socket.h", "sys/stat.h",
-    "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h", "sys/utsname.h",
-    "sys/wait.h",
+    "sys/time.h", "sys/types.h", "sys/uio.h", "sys/un.h",
+    "sys/utsname.h", "sys/wait.h",
+    # Windows
+    "io.h", "malloc.h", "share.h", "windows.h", "winsock2.h",
     # Linux
     "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
 SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
-          "runtime/base/platform_unix.c", "runtime/base/platform.h",
+          "runtime/base/platform_unix.c", "runtime/base/platform_windows.c",
+          "runtime/base/platform.h",
           "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
           "runtime/io/file_reader.c", "runtime/adbc/library.c",
           "runtime/adbc/find.c",

@@ -101,12 +101,12 @@ static int vendor_number(const struct uva_bytes *value)
 {
     char text[CODE_SIZE] = "";
     char *end;
-    long number;
+    long long number;
 
     if (value->size == 0 || value->size >= sizeof(text))
         return 0;
     memcpy(text, value->data, value->size);
-    number = strtol(text, &end, 10);
+    number = strtoll(text, &end, 10);
     if (end != text + value->size || number < INT_MIN || number > INT_MAX)
         return 0;
     return (int)number;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The platform by what every POSIX system has: condition variables for
- * sleeping, a pipe as a descriptor that wakes a loop, a thread for one that
- * becomes readable at a time. Names and nice values of single threads are not
- * set. */
+ * sleeping, a pipe as a descriptor that wakes a loop. One that becomes readable
+ * at a time is left to timer_thread.c. Names and nice values of single threads
+ * are not set. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/platform.h"
 
@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 
 /* ---- sleeping on a number ----------------------------------------------- */
 
@@ -227,114 +226,6 @@ void uva__wake_fd_raise(const struct uva__wake_fd *wake_fd)
 void uva__wake_fd_clear(const struct uva__wake_fd *wake_fd)
 {
     pipe_drain(wake_fd->reader);
-}
-
-/* ---- a descriptor that becomes readable at a time ----------------------- */
-
-struct uva__timer_thread {
-    pthread_t thread;
-    _Atomic uint32_t changed; /* wakes the thread */
-    int ends[2];              /* owns: a pipe, readable when it is due */
-
-    pthread_mutex_t mutex;
-    int64_t due_ms; /* under `mutex`, like the rest */
-    bool ends_now;
-};
-
-/* Returns how long the thread may sleep, in ns; negative: without a limit.
- * Under the mutex. */
-static int64_t timer_thread_fire(struct uva__timer_thread *timer)
-{
-    const int64_t ns_in_ms = 1000000, now = (int64_t)uva__clock_ns();
-
-    if (timer->due_ms == UVA__TIMER_FD_NEVER)
-        return -1;
-    if (now < timer->due_ms * ns_in_ms)
-        return timer->due_ms * ns_in_ms - now;
-    pipe_put(timer->ends[1]);
-    timer->due_ms = UVA__TIMER_FD_NEVER;
-    return -1;
-}
-
-static void *timer_thread_run(void *arg)
-{
-    struct uva__timer_thread *timer = arg;
-    bool ends_now;
-    uint32_t seen;
-    int64_t ns;
-
-    for (;;) {
-        seen = timer->changed;
-        (void)pthread_mutex_lock(&timer->mutex);
-        ns = timer_thread_fire(timer);
-        ends_now = timer->ends_now;
-        (void)pthread_mutex_unlock(&timer->mutex);
-        if (ends_now)
-            return NULL;
-        (void)uva__platform_sleep(&timer->changed, seen, ns);
-    }
-}
-
-static void timer_thread_wake(struct uva__timer_thread *timer)
-{
-    timer->changed++;
-    uva__platform_wake_all(&timer->changed);
-}
-
-static int timer_thread_start(struct uva__timer_thread *timer)
-{
-    int code = pipe_open(timer->ends);
-
-    if (code != 0)
-        return code;
-    (void)pthread_mutex_init(&timer->mutex, NULL);
-    timer->due_ms = UVA__TIMER_FD_NEVER;
-    code = uva__platform_start_thread(&timer->thread, timer_thread_run, timer);
-    if (code == 0)
-        return 0;
-    (void)pthread_mutex_destroy(&timer->mutex);
-    pipe_close(timer->ends);
-    return code;
-}
-
-int uva__timer_fd_open(struct uva__timer_fd *timer_fd)
-{
-    struct uva__timer_thread *timer = calloc(1, sizeof(*timer));
-    const int code = timer != NULL ? timer_thread_start(timer) : ENOMEM;
-
-    if (code != 0) {
-        free(timer);
-        timer = NULL;
-    }
-    timer_fd->thread = timer;
-    timer_fd->fd = timer != NULL ? timer->ends[0] : -1;
-    return code;
-}
-
-void uva__timer_fd_close(struct uva__timer_fd *timer_fd)
-{
-    struct uva__timer_thread *timer = timer_fd->thread;
-
-    (void)pthread_mutex_lock(&timer->mutex);
-    timer->ends_now = true;
-    (void)pthread_mutex_unlock(&timer->mutex);
-    timer_thread_wake(timer);
-    (void)pthread_join(timer->thread, NULL);
-    (void)pthread_mutex_destroy(&timer->mutex);
-    pipe_close(timer->ends);
-    free(timer);
-}
-
-void uva__timer_fd_set(struct uva__timer_fd *timer_fd, int64_t due_ms)
-{
-    struct uva__timer_thread *timer = timer_fd->thread;
-
-    (void)pthread_mutex_lock(&timer->mutex);
-    pipe_drain(timer->ends[0]);
-    timer->due_ms = due_ms;
-    (void)timer_thread_fire(timer);
-    (void)pthread_mutex_unlock(&timer->mutex);
-    timer_thread_wake(timer);
 }
 
 /* ---- the process -------------------------------------------------------- */

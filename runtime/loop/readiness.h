@@ -12,7 +12,8 @@
 
 struct uva__readiness {
     uv_loop_t *loop;              /* borrows; NULL: not open */
-    struct uva__wake_fd leave_fd; /* raised when the wait must end */
+    struct uva__wake_fd leave_fd; /* Unix: raised when the wait must end */
+    struct uva__atomic64 leaves;  /* Windows: 1 when it must */
 };
 
 /* Whether a loop has a descriptor that a program can watch by itself. Thread:
@@ -27,10 +28,9 @@ void uva__readiness_close(struct uva__readiness *readiness);
 
 /* Waits until the loop has something to do. False: it must end. Thread: the
  * watcher. */
-UVA_MUST_CHECK bool
-uva__readiness_await(const struct uva__readiness *readiness);
+UVA_MUST_CHECK bool uva__readiness_await(struct uva__readiness *readiness);
 
 /* Ends the wait, and every later one. Thread: any. */
-void uva__readiness_leave(const struct uva__readiness *readiness);
+void uva__readiness_leave(struct uva__readiness *readiness);
 
 #endif

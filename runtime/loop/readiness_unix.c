@@ -19,7 +19,7 @@ int uva__readiness_open(struct uva__readiness *readiness, uv_loop_t *loop)
 }
 
 /* A loop that polls in vain, or is interrupted, polls again. */
-bool uva__readiness_await(const struct uva__readiness *readiness)
+bool uva__readiness_await(struct uva__readiness *readiness)
 {
     struct pollfd watched[] = {
         {.fd = uv_backend_fd(readiness->loop), .events = POLLIN},
@@ -35,7 +35,7 @@ bool uva__readiness_await(const struct uva__readiness *readiness)
     }
 }
 
-void uva__readiness_leave(const struct uva__readiness *readiness)
+void uva__readiness_leave(struct uva__readiness *readiness)
 {
     uva__wake_fd_raise(&readiness->leave_fd);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ways to host a runtime: embedded on a libuv loop, on a thread of its own,
- * turned by the program when its descriptor is readable, or turned after a
- * post. test_runtime.c tests what does not depend on the way, test_closing.c
- * how a runtime closes. */
+ * or turned by the program when its descriptor is readable. test_posted_host.c
+ * tests a runtime that is turned after a post, test_runtime.c what does not
+ * depend on the way, test_closing.c how a runtime closes. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -468,129 +468,10 @@ START_TEST(a_turn_inside_a_callback_does_nothing)
 }
 END_TEST
 
-/* ---- posted ------------------------------------------------------------- */
-
-/* A host without descriptors: a thread that turns the runtime after each post.
- */
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t posted;
-    int wanted;  /* posts since the last turn */
-    int most;    /* the maximum of `wanted` */
-    int posts;   /* posts in total */
-    bool inside; /* a post was made on the loop thread */
-    pthread_t loop_thread;
-} host = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .posted = PTHREAD_COND_INITIALIZER};
-
-static void host_post(void *ctx)
-{
-    ck_assert_ptr_eq(ctx, &host);
-    pthread_mutex_lock(&host.lock);
-    host.posts++;
-    host.wanted++;
-    if (host.wanted > host.most)
-        host.most = host.wanted;
-    host.inside =
-        host.inside || pthread_equal(host.loop_thread, pthread_self());
-    pthread_cond_signal(&host.posted);
-    pthread_mutex_unlock(&host.lock);
-}
-
-static void open_posted(void)
-{
-    const struct uva_runtime_options posted = {
-        .no_thread = true, .post = host_post, .post_ctx = &host};
-
-    host.posts = host.wanted = host.most = 0;
-    host.inside = false;
-    host.loop_thread = pthread_self();
-    ck_assert_int_eq(uva_runtime_open(NULL, &posted, &h.rt, NULL), 0);
-}
-
-/* Waits for a post, and turns the runtime. */
-static bool host_turn(void)
-{
-    pthread_mutex_lock(&host.lock);
-    while (host.wanted == 0)
-        pthread_cond_wait(&host.posted, &host.lock);
-    host.wanted = 0;
-    pthread_mutex_unlock(&host.lock);
-    return uva_runtime_turn(h.rt);
-}
-
-START_TEST(a_post_for_each_turn_is_all_a_host_needs)
-{
-    open_posted();
-    hosting_start_stream(&h);
-    while (atomic_load(&h.consumer.done) == 0)
-        ck_assert(host_turn());
-    ck_complete();
-    ck_assert(pthread_equal(h.consumer.thread, pthread_self()));
-    await_count(&h.fake.freed, 1);
-    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
-    while (host_turn())
-        ;
-    ck_assert_int_eq(atomic_load(&h.closings), 1);
-    ck_assert_int_eq(host.most, 1);
-    ck_assert(!host.inside);
-}
-END_TEST
-
-START_TEST(an_idle_runtime_posts_nothing)
-{
-    int posts;
-
-    open_posted();
-    ck_assert_int_eq(uva_runtime_post(h.rt, hosting_on_closed, &h), 0);
-    while (atomic_load(&h.closings) == 0)
-        ck_assert(host_turn());
-    posts = host.posts;
-    ck_assert_int_ge(posts, 1);
-    for (int i = 0; i < 100; i++) /* time for a post that must not happen */
-        (void)sched_yield();
-    pthread_mutex_lock(&host.lock);
-    ck_assert_int_le(host.posts, posts + 1);
-    pthread_mutex_unlock(&host.lock);
-    atomic_store(&h.closings, 0);
-    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
-    while (host_turn())
-        ;
-}
-END_TEST
-
-START_TEST(timers_are_posted_too)
-{
-    h.fake.gate_at = 0;
-    open_posted();
-    hosting_start_stream(&h);
-    while (atomic_load(&h.consumer.schemas) == 0)
-        ck_assert(host_turn());
-    fake_source_await(&h.fake);
-    ck_assert_int_eq(uva_runtime_close(h.rt, 50, hosting_on_closed, &h), 0);
-    while (host_turn())
-        ;
-    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
-    await_count(&h.fake.freed, 1);
-}
-END_TEST
-
-START_TEST(turns_that_nobody_asked_for_do_no_harm)
-{
-    for (int i = 0; i < 300; i++) {
-        open_posted();
-        ck_assert_int_eq(uva_runtime_close(h.rt, 0, NULL, NULL), 0);
-        while (uva_runtime_turn(h.rt))
-            ;
-    }
-    ck_assert(!host.inside);
-}
-END_TEST
-
 int main(void)
 {
     TCase *embedded = tcase_create("guest"), *thread = tcase_create("thread");
-    TCase *turned = tcase_create("turned"), *posted = tcase_create("posted");
+    TCase *turned = tcase_create("turned");
 
     suite_add(embedded, a_guest_adds_four_handles_and_leaves_their_data_alone,
               an_idle_guest_does_not_keep_the_loop_alive,
@@ -610,9 +491,6 @@ int main(void)
               the_descriptor_is_the_same_until_closed,
               timers_make_the_descriptor_readable,
               a_turn_inside_a_callback_does_nothing, NULL);
-    suite_add(posted, a_post_for_each_turn_is_all_a_host_needs,
-              an_idle_runtime_posts_nothing, timers_are_posted_too,
-              turns_that_nobody_asked_for_do_no_harm, NULL);
     return suite_main("hosting", set_up, tear_down, embedded, thread, turned,
-                      posted, NULL);
+                      NULL);
 }

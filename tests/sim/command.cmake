@@ -22,7 +22,8 @@ list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
 list(APPEND sim_wrapped uva__shared_library_open uva__shared_library_resolve)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
-list(FILTER sim_runtime EXCLUDE REGEX "/base/(atomic|platform_posix)\\.c$")
+list(FILTER sim_runtime EXCLUDE REGEX
+    "/base/atomic\\.c$|_(posix|windows)\\.c$|/timer_thread\\.c$")
 # libraries beside the runtime
 list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
 add_library(sim_runtime OBJECT ${sim_runtime})

@@ -54,7 +54,7 @@ struct check_fixture {
     struct check_fixture_task
         tasks[CHECK_FIXTURE_TASKS]; /* the producer's own */
     atomic_int offered, extracted, discarded, released, cancels, freed;
-    atomic_long requested;
+    _Atomic int64_t requested;
     void *ctx; /* borrows: for the test */
 };
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/platform.h"
+
 #define FAULTY_ALIVE UINT64_C(0x6c69766562756c6c)
 #define FAULTY_DEAD  UINT64_C(0x6465616462756c6c)
 #define FAULTY_TAIL  16
@@ -40,7 +42,7 @@ static void *faulty_alloc(void *ctx, size_t size, size_t align)
     if (atomic_fetch_add(&faulty->asked, 1) + 1 == faulty->fail_at ||
         size > SIZE_MAX / 2)
         return NULL;
-    base = aligned_alloc(gap, (gap + size + FAULTY_TAIL + gap - 1) / gap * gap);
+    base = uva__platform_alloc(gap, gap + size + FAULTY_TAIL);
     if (base == NULL)
         return NULL;
     block = base + gap;
@@ -75,7 +77,7 @@ static void faulty_dealloc(void *ctx, void *block, size_t size)
     faulty_check(block, size);
     faulty_head_of(block)->mark = FAULTY_DEAD;
     memset(block, 0xDD, size);
-    free(base);
+    uva__platform_free(base);
     atomic_fetch_sub(&faulty->live_bytes, (long)size);
     atomic_fetch_sub(&faulty->live, 1); /* last: a test may wait for it */
 }

@@ -20,7 +20,7 @@ static void append(char *text, size_t size, const char *count)
                    count);
 }
 
-static void tell(struct hostile_fixture *s, const char *count)
+static void hostile_tell(struct hostile_fixture *s, const char *count)
 {
     append(s->transcript, sizeof(s->transcript), count);
 }
@@ -56,7 +56,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct hostile_fixture *s = ctx;
 
-    tell(s, "schema");
+    hostile_tell(s, "schema");
     keep_tag(s->about, sizeof(s->about), info->metadata);
     s->kind = info->device_type;
     return 0;
@@ -73,7 +73,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     s->appetite -= s->appetite > 0;
     (void)snprintf(count, sizeof(count), "%lld", (long long)(values[0] / 10));
     if (s->batches < 64)
-        tell(s, count);
+        hostile_tell(s, count);
     keep_tag(s->tag, sizeof(s->tag), batch->metadata);
     return s->batches++ == s->stop_at ? ECANCELED : 0;
 }
@@ -86,9 +86,9 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
     ck_assert(!s->done);
     s->done = true;
-    tell(s, ends[outcome->end]);
+    hostile_tell(s, ends[outcome->end]);
     if (outcome->end == UVA_END_FAILED)
-        tell(s, uva_error_name(outcome->error.code));
+        hostile_tell(s, uva_error_name(outcome->error.code));
     if (outcome->end == UVA_END_FAILED)
         keep_tag(s->tag, sizeof(s->tag), outcome->metadata);
     (void)snprintf(s->message, sizeof(s->message), "%s",

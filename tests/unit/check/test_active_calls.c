@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/platform.h"
 #include "check/tagged_pointer.h"
 #include "protocol/active_calls.h"
 #include "support/check_suite.h"
@@ -153,7 +154,7 @@ END_TEST
 
 START_TEST(a_tagged_pointer_names_its_object_and_generation)
 {
-    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
+    void *object = uva__platform_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
 
     for (int generation = 0; generation < 256; generation++) {
         void *tagged = uva__tagged_pointer_make(object, (uint8_t)generation);
@@ -164,13 +165,13 @@ START_TEST(a_tagged_pointer_names_its_object_and_generation)
         ck_assert_int_eq(read.generation, generation);
         ck_assert(read.intact);
     }
-    free(object);
+    uva__platform_free(object);
 }
 END_TEST
 
 START_TEST(no_single_bit_of_a_tagged_pointer_can_change_unseen)
 {
-    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
+    void *object = uva__platform_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
     const uint64_t tagged =
         (uint64_t)(uintptr_t)uva__tagged_pointer_make(object, 77);
 
@@ -181,13 +182,13 @@ START_TEST(no_single_bit_of_a_tagged_pointer_can_change_unseen)
         ck_assert(!read.intact);
         ck_assert(read.object == NULL || read.object == object);
     }
-    free(object);
+    uva__platform_free(object);
 }
 END_TEST
 
 START_TEST(small_steps_of_a_tagged_pointer_leave_its_object_known)
 {
-    void *object = aligned_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
+    void *object = uva__platform_alloc(UVA__TAGGED_POINTER_ALIGN, 64);
     char *tagged = uva__tagged_pointer_make(object, 3);
 
     for (int step = 1; step <= 32; step++) {
@@ -197,7 +198,7 @@ START_TEST(small_steps_of_a_tagged_pointer_leave_its_object_known)
         ck_assert_ptr_eq(read.object, object);
         ck_assert(!read.intact);
     }
-    free(object);
+    uva__platform_free(object);
 }
 END_TEST
 

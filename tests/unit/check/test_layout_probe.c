@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "base/platform.h"
 #include "check/layout_probe.h"
 #include "support/check_suite.h"
 
@@ -15,14 +16,14 @@ static void posts_open(void)
 {
     const size_t size = POSTS * sizeof(*probes);
 
-    probes = aligned_alloc(UVA__LAYOUT_PROBE_SIZE, size);
+    probes = uva__platform_alloc(UVA__LAYOUT_PROBE_SIZE, size);
     ck_assert_ptr_nonnull(probes);
     memset(probes, 0, size);
 }
 
 static void posts_close(void)
 {
-    free(probes);
+    uva__platform_free(probes);
 }
 
 START_TEST(a_place_leads_to_its_object_and_holds_an_empty_block)
