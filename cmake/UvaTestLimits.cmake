@@ -76,17 +76,21 @@ function(uva_add_test)
         "COMMAND")
     list(POP_FRONT arg_COMMAND program)
     if(TARGET "${program}")
-        if(TARGET uva_run_limited)
+        if(NOT UVA_RUN_LIMITED)
             add_dependencies(${program} uva_run_limited)
         endif()
         set(program ${CMAKE_CROSSCOMPILING_EMULATOR}
             "$<TARGET_FILE:${program}>")
+    endif()
+    set(runner uva_run_limited) # made in tests/, after other folders
+    if(UVA_RUN_LIMITED)
+        set(runner "${UVA_RUN_LIMITED}")
     endif()
     set(folder)
     if(arg_WORKING_DIRECTORY)
         set(folder WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
     endif()
     uva_test_limit(limit "${arg_NAME}")
-    add_test(NAME "${arg_NAME}" COMMAND ${UVA_RUN_LIMITED} ${limit} ${program}
+    add_test(NAME "${arg_NAME}" COMMAND "${runner}" ${limit} ${program}
         ${arg_COMMAND} ${folder})
 endfunction()

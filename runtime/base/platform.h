@@ -169,15 +169,6 @@ void *uva__platform_load(const char *path, char *why, size_t size);
  * Thread: any. */
 void *uva__platform_symbol(void *library, const char *name);
 
-/* The library, or the program, that contains some address. */
-struct uva__module {
-    const void *base; /* where it is loaded */
-    char path[256];   /* of its file, cut to this size */
-};
-
-/* Finds it. False if there is none. Thread: any. */
-bool uva__platform_module_of(const void *address, struct uva__module *out);
-
 /* ---- the process -------------------------------------------------------- */
 
 /* Returns the number of the process. Thread: any. */

@@ -150,17 +150,6 @@ void *uva__platform_symbol(void *library, const char *name)
     return dlsym(library, name);
 }
 
-bool uva__platform_module_of(const void *address, struct uva__module *out)
-{
-    Dl_info found;
-
-    if (dladdr(address, &found) == 0)
-        return false;
-    out->base = found.dli_fbase;
-    (void)snprintf(out->path, sizeof(out->path), "%s", found.dli_fname);
-    return true;
-}
-
 /* ---- the process -------------------------------------------------------- */
 
 int64_t uva__platform_process(void)

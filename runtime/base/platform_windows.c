@@ -348,22 +348,6 @@ void *uva__platform_symbol(void *library, const char *name)
     return address;
 }
 
-bool uva__platform_module_of(const void *address, struct uva__module *out)
-{
-    HMODULE module = NULL;
-
-    if (address == NULL ||
-        !GetModuleHandleExA(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
-                                GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
-                            address, &module))
-        return false;
-    out->base = module;
-    if (GetModuleFileNameA(module, out->path, sizeof(out->path)) == 0)
-        out->path[0] = '\0';
-    out->path[sizeof(out->path) - 1] = '\0';
-    return true;
-}
-
 /* ---- the process -------------------------------------------------------- */
 
 int64_t uva__platform_process(void)

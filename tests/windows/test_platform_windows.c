@@ -141,29 +141,15 @@ START_TEST(a_file_keeps_its_content_until_it_is_emptied)
 }
 END_TEST
 
-static int own_function(void)
+START_TEST(libraries_are_loaded_by_name)
 {
-    return 7;
-}
-
-START_TEST(an_address_belongs_to_the_library_that_contains_it)
-{
-    int (*const own)(void) = own_function;
-    struct uva__module module, other;
     char why[128] = "";
-    void *library, *address;
+    void *library;
 
-    memcpy(&address, &own, sizeof(address));
-    ck_assert(uva__platform_module_of(address, &module));
-    ck_assert_ptr_nonnull(strstr(module.path, "test_platform_windows"));
-    ck_assert(!uva__platform_module_of(NULL, &module));
     library = uva__platform_load("kernel32.dll", why, sizeof(why));
     ck_assert_ptr_nonnull(library);
-    address = uva__platform_symbol(library, "GetTickCount");
-    ck_assert_ptr_nonnull(address);
+    ck_assert_ptr_nonnull(uva__platform_symbol(library, "GetTickCount"));
     ck_assert_ptr_null(uva__platform_symbol(library, "no_such_function"));
-    ck_assert(uva__platform_module_of(address, &other));
-    ck_assert_ptr_ne(module.base, other.base);
     ck_assert_ptr_null(uva__platform_load("no-such.dll", why, sizeof(why)));
     ck_assert_ptr_nonnull(strstr(why, "no-such.dll"));
 }
@@ -184,15 +170,15 @@ END_TEST
 
 int main(void)
 {
-    return suite_main(
-        "platform", NULL, NULL,
-        suite_tests("windows", a_change_wakes_the_threads_that_sleep,
-                    a_sleep_ends_at_its_limit,
-                    a_wake_fd_is_readable_while_it_is_raised,
-                    a_timer_fd_is_readable_from_its_time_on,
-                    memory_begins_where_it_is_asked_to,
-                    a_file_keeps_its_content_until_it_is_emptied,
-                    an_address_belongs_to_the_library_that_contains_it,
-                    a_host_of_descriptors_is_refused, NULL),
-        NULL);
+    return suite_main("platform", NULL, NULL,
+                      suite_tests("windows",
+                                  a_change_wakes_the_threads_that_sleep,
+                                  a_sleep_ends_at_its_limit,
+                                  a_wake_fd_is_readable_while_it_is_raised,
+                                  a_timer_fd_is_readable_from_its_time_on,
+                                  memory_begins_where_it_is_asked_to,
+                                  a_file_keeps_its_content_until_it_is_emptied,
+                                  libraries_are_loaded_by_name,
+                                  a_host_of_descriptors_is_refused, NULL),
+                      NULL);
 }

@@ -392,31 +392,6 @@ END_TEST
 
 /* ---- libraries ----------------------------------------------------------- */
 
-int platform_test_symbol(void);
-int platform_test_symbol(void)
-{
-    return 7;
-}
-
-START_TEST(an_address_belongs_to_the_library_that_contains_it)
-{
-    struct uva__module own, same, other;
-    int (*const here)(void) = platform_test_symbol;
-    int (*const elsewhere)(const char *) = system;
-    void *address;
-
-    memcpy(&address, &here, sizeof(address));
-    ck_assert(uva__platform_module_of(address, &own));
-    ck_assert(uva__platform_module_of((char *)address + 1, &same));
-    ck_assert_ptr_eq(own.base, same.base);
-    ck_assert_ptr_nonnull(strstr(own.path, "test_platform"));
-    memcpy(&address, &elsewhere, sizeof(address));
-    ck_assert(uva__platform_module_of(address, &other));
-    ck_assert_ptr_ne(own.base, other.base);
-    ck_assert(!uva__platform_module_of(NULL, &own));
-}
-END_TEST
-
 START_TEST(a_library_that_is_not_there_gives_the_reason)
 {
     char why[256] = "", cut[4];
@@ -480,7 +455,6 @@ int main(void)
         a_fork_clears_every_page_in_the_child,
         memory_begins_where_it_is_asked_to,
         a_file_keeps_its_content_until_it_is_emptied,
-        an_address_belongs_to_the_library_that_contains_it,
         a_library_that_is_not_there_gives_the_reason,
         a_library_that_is_there_has_its_functions,
         the_environment_of_the_user_is_trusted,
