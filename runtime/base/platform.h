@@ -9,17 +9,18 @@
 #ifndef UVA_BASE_PLATFORM_H
 #define UVA_BASE_PLATFORM_H
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* A token (stream/task.h) is the address of a slot and a generation, in one
  * pointer of 64 bits. The public headers compile anywhere. */
 #if UINTPTR_MAX < UINT64_MAX
 #error "uvarrow needs a platform with 64-bit addresses"
 #endif
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 
 #include "base/atomic.h"
 #include "uvarrow/base.h"
