@@ -68,7 +68,8 @@ struct Session {
     AdbcConnection connection{};
     AdbcStatement statement{};
     ArrowArrayStream rows{};
-    std::atomic<bool> waiting = false; /* in a call that may take long */
+    std::atomic<bool> waiting = false; /* for rows: only there does DuckDB heed
+                                          a cancel */
     std::atomic<bool> opened = false;
     std::atomic<int> interrupts = 0;
     std::atomic<bool> freed = false;
@@ -90,13 +91,10 @@ struct Session {
 
     bool execute(const char *query, AdbcError *adbc_error)
     {
-        waiting = true;
-        const bool good =
-            driver.StatementSetSqlQuery(&statement, query, adbc_error) == 0 &&
-            driver.StatementExecuteQuery(&statement, &rows, nullptr,
-                                         adbc_error) == 0;
-        waiting = false;
-        return good;
+        return driver.StatementSetSqlQuery(&statement, query, adbc_error) ==
+                   0 &&
+               driver.StatementExecuteQuery(&statement, &rows, nullptr,
+                                            adbc_error) == 0;
     }
 
     int next(ArrowArray *array)
