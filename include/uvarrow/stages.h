@@ -481,6 +481,7 @@ struct uva_device_map {
  * Clauses: AT-10, EV-01, EV-17. */
 UVA_API int uva_stream_map_device(struct uva_stream *stream,
                                   const struct uva_device_map *options);
+struct uva_device_allocator; /* in device.h */
 
 /** The target of a copy. */
 struct uva_transfer {
@@ -488,7 +489,9 @@ struct uva_transfer {
                                     ROCM_HOST are pinned host memory */
     int64_t device_id;           /* of the target; ignored for CPU */
     struct uva_window window;    /* limits of the copies in flight */
-    void *reserved[4];
+    const struct uva_device_allocator *allocator; /* of memory on the device;
+                                    borrowed for the call. NULL: the driver's */
+    void *reserved[3];
 };
 
 /** Copies each batch to another device, or to the host (`options` NULL). The
@@ -497,8 +500,10 @@ struct uva_transfer {
  * when it is complete. A copy to a device is passed on at once with an event of
  * its own, which may fail; its original is released when the copy is complete.
  * Batches already on the target are passed on unchanged. If there is no way to
- * copy, the stream ends with ENOTSUP. Returns 0; EINVAL for a negative member;
- * EAGAIN if no thread can be started; ENOMEM.
+ * copy, the stream ends with ENOTSUP. Copies `options` and the allocator, takes
+ * its ctx. Returns 0; EINVAL for a negative member, a reserved one that is not
+ * NULL (then nothing is taken), or an allocator that lacks a function or goes
+ * with a target on the host; EAGAIN if no thread can be started; ENOMEM.
  * Thread: builder.
  * Clauses: DA-11, EV-02. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,

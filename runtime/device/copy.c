@@ -323,6 +323,7 @@ static bool event_is_known(const struct ArrowDeviceArray *array,
 
 /* Returns whether a table has the functions for the copy. */
 static bool backend_can_copy(const struct uva__backend *backend,
+                             const struct uva__copy_destination *target,
                              const struct ArrowDeviceArray *array,
                              bool from_host)
 {
@@ -330,7 +331,8 @@ static bool backend_can_copy(const struct uva__backend *backend,
 
     if (ops->copy == NULL || !from_host)
         return ops->copy != NULL;
-    return ops->alloc != NULL && ops->dealloc != NULL &&
+    return (target->allocator != NULL ||
+            (ops->alloc != NULL && ops->dealloc != NULL)) &&
            event_is_known(array, backend->device_type);
 }
 
@@ -370,7 +372,7 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
         return UVA__COPY_WAIT;
     backend = uva__devices_first_use(devices, copy_type(target, array));
     if (from_host != to_host && backend != NULL &&
-        backend_can_copy(backend, array, from_host) &&
+        backend_can_copy(backend, target, array, from_host) &&
         target_is_true(target, backend))
         return UVA__COPY_MOVE;
     if (target->device_type == ARROW_DEVICE_CPU && backend != NULL &&
@@ -386,13 +388,17 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
 
 /* Copies to the host use pinned memory, if the vendor has an allocator for it.
  */
-static struct uva__copy_target_memory memory_of(const struct uva__copy *copy)
+static struct uva__copy_target_memory
+memory_of(const struct uva__copy *copy,
+          const struct uva__copy_destination *target)
 {
     struct uva__copy_target_memory memory = {
         .backend = copy->backend, .device_id = copy->device.device_id};
 
-    if (copy->to_device)
+    if (copy->to_device) {
+        memory.allocator = target->allocator;
         return memory;
+    }
     memory.pinned = uva__pinned_pool_type(copy->backend) != ARROW_DEVICE_CPU;
     if (!memory.pinned)
         memory.backend = NULL;
@@ -424,7 +430,7 @@ int uva__copy_new(struct uva__devices *devices,
                                                              : array->device_id,
                                              event_of(array)};
     uva_array_move(array, &copy->source); /* the target points into it */
-    memory = memory_of(copy);
+    memory = memory_of(copy, target);
     code = uva__copy_target_new(devices, &memory, target->device_type,
                                 target->device_id, schema, &copy->source,
                                 &copy->copy_target, error);

@@ -7,6 +7,7 @@
 #ifndef UVA_DEVICE_COPY_H
 #define UVA_DEVICE_COPY_H
 
+#include "device/copy_allocator.h"
 #include "device/event_wait.h"
 
 struct uva__copy;
@@ -16,6 +17,8 @@ struct uva__copy_destination {
     ArrowDeviceType
         device_type; /* the host, or a device of the source's kind */
     int64_t device_id;
+    struct uva__copy_allocator *allocator; /* borrows: of memory on the device;
+                                              NULL: the table's */
 };
 
 /* The callback for when nothing of a copy is in flight any more. */

@@ -20,9 +20,9 @@ enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
 /* Behind it in its block follow the nodes, the structs of all nodes but the
  * root, pointers to children, pointers to buffers, and their sizes. */
 struct uva__copy_target {
-    struct uva__devices *devices; /* counts; uses, with a backend */
-    struct uva__copy_target_memory memory;
-    ArrowDeviceType device_type; /* of the buffers */
+    struct uva__devices *devices;          /* counts; uses, with a backend */
+    struct uva__copy_target_memory memory; /* counts its allocator */
+    ArrowDeviceType device_type;           /* of the buffers */
     int64_t device_id;
     struct uva__atomic64
         refs; /* of live nodes, and of the copy that fills it */
@@ -46,42 +46,66 @@ struct picture {
 
 /* ---- memory of buffers -------------------------------------------------- */
 
-static void *memory_new(struct uva__copy_target *copy_target, size_t size)
+static struct uva__copy_place
+place_of(const struct uva__copy_target *copy_target)
 {
-    const struct uva__copy_target_memory *memory = &copy_target->memory;
-    struct uva__backend *backend = memory->backend;
-
-    if (memory->pinned)
-        return uva__pinned_pool_take(backend, memory->device_id, size);
-    return backend->ops->alloc(backend->state, copy_target->device_type,
-                               memory->device_id, size);
-}
-
-static void memory_free(struct uva__copy_target *copy_target, void *buffer,
-                        size_t size)
-{
-    const struct uva__copy_target_memory *memory = &copy_target->memory;
-    struct uva__backend *backend = memory->backend;
-
-    if (memory->pinned)
-        uva__pinned_pool_give(backend, memory->device_id, buffer, size);
-    else
-        backend->ops->dealloc(backend->state, copy_target->device_type,
-                              memory->device_id, buffer);
+    return (struct uva__copy_place){
+        .backend = copy_target->memory.backend,
+        .device_type = copy_target->device_type,
+        .device_id = copy_target->memory.device_id,
+    };
 }
 
 /* Reports why there is no memory: the vendor's error, if it was the vendor's.
  */
-static int memory_failed(const struct uva__copy_target *copy_target,
-                         struct uva_error *error)
+static void memory_failed(const struct uva__copy_target *copy_target,
+                          struct uva_error *error)
 {
     const struct uva__backend *backend = copy_target->memory.backend;
 
     if (backend == NULL || copy_target->device_type == ARROW_DEVICE_CPU ||
         backend->vendor_info == NULL ||
         backend->vendor_info->alloc_failed == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for a copy");
-    return backend->vendor_info->alloc_failed(backend->state, error);
+        (void)uva_error_set(error, ENOMEM, "no memory for a copy");
+    else
+        (void)backend->vendor_info->alloc_failed(backend->state, error);
+}
+
+/* Gives memory of a vendor's, or of the caller's. */
+static void *memory_new(struct uva__copy_target *copy_target, size_t size,
+                        struct uva_error *error)
+{
+    const struct uva__copy_target_memory *memory = &copy_target->memory;
+    const struct uva__copy_place place = place_of(copy_target);
+    struct uva__backend *backend = memory->backend;
+    void *made;
+
+    if (memory->allocator != NULL)
+        return uva__copy_allocator_take(memory->allocator, &place, size, error);
+    if (memory->pinned)
+        made = uva__pinned_pool_take(backend, memory->device_id, size);
+    else
+        made = backend->ops->alloc(backend->state, copy_target->device_type,
+                                   memory->device_id, size);
+    if (made == NULL)
+        memory_failed(copy_target, error);
+    return made;
+}
+
+static void memory_free(struct uva__copy_target *copy_target, void *buffer,
+                        size_t size)
+{
+    const struct uva__copy_target_memory *memory = &copy_target->memory;
+    const struct uva__copy_place place = place_of(copy_target);
+    struct uva__backend *backend = memory->backend;
+
+    if (memory->allocator != NULL)
+        uva__copy_allocator_give(memory->allocator, &place, buffer, size);
+    else if (memory->pinned)
+        uva__pinned_pool_give(backend, memory->device_id, buffer, size);
+    else
+        backend->ops->dealloc(backend->state, copy_target->device_type,
+                              memory->device_id, buffer);
 }
 
 /* The size of plain memory is stored as a negative number. If a vendor has run
@@ -91,7 +115,8 @@ int uva__copy_target_buffer(struct uva__copy_target *copy_target,
                             int64_t size_bytes, struct uva_error *error)
 {
     const bool vendors = copy_target->memory.backend != NULL;
-    void *memory = vendors ? memory_new(copy_target, (size_t)size_bytes) : NULL;
+    void *memory =
+        vendors ? memory_new(copy_target, (size_t)size_bytes, error) : NULL;
 
     node->sizes[i] = size_bytes;
     if (memory == NULL &&
@@ -101,7 +126,9 @@ int uva__copy_target_buffer(struct uva__copy_target *copy_target,
     }
     if (memory == NULL) {
         node->sizes[i] = 0;
-        return memory_failed(copy_target, error);
+        if (!vendors || copy_target->device_type == ARROW_DEVICE_CPU)
+            memory_failed(copy_target, error);
+        return error->code;
     }
     node->buffers[i] = memory;
     return 0;
@@ -134,6 +161,7 @@ static void copy_target_dispose(struct uva__device_command *command)
             buffer_free(copy_target, node, i);
     }
     uva__backend_event_free(copy_target->memory.backend, copy_target->event);
+    uva__copy_allocator_release(copy_target->memory.allocator);
     free(copy_target);
     if (used)
         uva__devices_quit(devices);
@@ -283,6 +311,7 @@ int uva__copy_target_new(struct uva__devices *devices,
         return uva_error_set(error, ENOMEM, "no memory for a copy");
     copy_target->devices = uva__devices_acquire(devices);
     copy_target->memory = *memory;
+    (void)uva__copy_allocator_acquire(memory->allocator);
     if (memory->backend != NULL)
         uva__devices_use(devices);
     copy_target->device_type = device_type;

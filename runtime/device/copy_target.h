@@ -8,7 +8,7 @@
 #define UVA_DEVICE_COPY_TARGET_H
 
 #include "arrow/format.h"
-#include "device/registry.h"
+#include "device/copy_allocator.h"
 
 /* One node of both trees. */
 struct uva__copy_target_node {
@@ -27,6 +27,8 @@ struct uva__copy_target_memory {
     struct uva__backend *backend; /* borrows: its allocator; NULL: plain
                                      memory of the host */
     int64_t device_id;
+    struct uva__copy_allocator *allocator; /* borrows: the caller's, in place
+                                              of the backend's; or NULL */
     bool pinned; /* pinned memory that goes with the device, or plain memory
                     when that has run out */
 };

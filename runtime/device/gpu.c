@@ -442,6 +442,35 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         gpu->vendor->leave(gpu, &streams->context);
 }
 
+/* ---- functions of the user's -------------------------------------------- */
+
+int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
+                   struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_streams *streams;
+    int code;
+
+    gpu_relax(gpu);
+    code = streams_enter(gpu, device_id, &streams, error);
+    if (code != 0)
+        return code;
+    code = uva__gpu_streams_copy(gpu, streams, true, stream, error);
+    if (code != 0)
+        gpu->vendor->leave(gpu, &streams->context);
+    return code;
+}
+
+void uva__gpu_end_use(void *state, int64_t device_id)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_streams *streams;
+    struct uva_error none;
+
+    if (uva__gpu_streams_find(gpu, device_id, &streams, &none) == 0)
+        gpu->vendor->leave(gpu, &streams->context);
+}
+
 /* ---- unloading ---------------------------------------------------------- */
 
 void uva__gpu_unload(void *state)

@@ -50,5 +50,8 @@ void uva__gpu_leave(void *state, struct uva__stream_scope *scope);
 /* For struct uva__vendor_info. Thread: the device thread. */
 void uva__gpu_prepare(void *state, int64_t device_id);
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
+int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
+                   struct uva_error *error);
+void uva__gpu_end_use(void *state, int64_t device_id);
 
 #endif

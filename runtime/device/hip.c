@@ -181,6 +181,8 @@ const struct uva__vendor_info uva__hip_info = {
     .alloc_failed = uva__gpu_alloc_failed,
     .enter = uva__gpu_enter,
     .leave = uva__gpu_leave,
+    .begin_use = uva__gpu_begin_use,
+    .end_use = uva__gpu_end_use,
 };
 
 /* Polling was faster than callbacks, which some versions do not have. */

@@ -46,6 +46,11 @@ struct uva__vendor_info {
     int (*enter)(void *state, int64_t device_id, void *device_stream,
                  struct uva__stream_scope *scope, struct uva_error *error);
     void (*leave)(void *state, struct uva__stream_scope *scope);
+    /* make a device current for a function of the user's, and give our stream
+     * for copies to it; undo that. Device thread. NULL: nothing is current */
+    int (*begin_use)(void *state, int64_t device_id, void **stream,
+                 struct uva_error *error);
+    void (*end_use)(void *state, int64_t device_id);
 };
 
 /* One device type. */

@@ -18,7 +18,8 @@
 
 struct transfer {
     struct uva__ordered_waits waits;     /* first */
-    struct uva__copy_destination target; /* the device to copy to */
+    struct uva__copy_destination target; /* the device to copy to; counts its
+                                            allocator */
     struct ArrowSchema schema; /* owns: of the batches, once it is known */
 };
 
@@ -133,6 +134,7 @@ static void transfer_free(struct uva__stage *stage,
     struct transfer *t =
         transfer_of(uva__container_of(stage, struct uva__ordered_waits, stage));
 
+    uva__copy_allocator_release(t->target.allocator);
     uva_schema_release(&t->schema);
     uva__ordered_waits_fini(&t->waits, allocator);
     uva__memory_free(allocator, t, sizeof(*t));
@@ -140,9 +142,9 @@ static void transfer_free(struct uva__stage *stage,
 
 /* The arguments of transfer_make(). */
 struct setup {
-    struct uva__copy_destination target;
-    struct uva_window window;     /* complete */
-    struct uva__devices *devices; /* borrows */
+    struct uva__copy_destination target; /* counts its allocator */
+    struct uva_window window;            /* complete */
+    struct uva__devices *devices;        /* borrows */
 };
 
 static struct uva__source *transfer_make(struct uva__producer *above,
@@ -167,6 +169,7 @@ static struct uva__source *transfer_make(struct uva__producer *above,
     if (t == NULL)
         return NULL;
     t->target = setup->target;
+    (void)uva__copy_allocator_acquire(t->target.allocator);
     t->waits.window = setup->window;
     t->waits.stage.output_type = setup->target.device_type;
     uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
@@ -177,21 +180,45 @@ static struct uva__source *transfer_make(struct uva__producer *above,
 static int transfer_check(struct uva_stream *stream,
                           const struct uva_transfer *options, struct setup *out)
 {
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_transfer: reserved members must be NULL; "
-                                "clear the struct before filling it in");
+    const struct uva_device_allocator *allocator = options->allocator;
+
     if (options->device_type < 0 || options->device_type >= UVA__DEVICE_TYPES ||
         uva__window_complete(&options->window, &out->window) != 0)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_transfer: an unknown device type, or a "
                                 "negative window, or one with a reserved "
                                 "member that is not NULL");
-    out->target = (struct uva__copy_destination){options->device_type,
-                                                 options->device_id};
+    out->target = (struct uva__copy_destination){
+        .device_type = options->device_type, .device_id = options->device_id};
     if (options->device_type == 0 || options->device_type == ARROW_DEVICE_CPU)
-        out->target = (struct uva__copy_destination){ARROW_DEVICE_CPU, -1};
+        out->target = (struct uva__copy_destination){
+            .device_type = ARROW_DEVICE_CPU, .device_id = -1};
+    if (allocator != NULL &&
+        (allocator->alloc == NULL || allocator->free == NULL ||
+         uva__device_is_host(out->target.device_type)))
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_transfer: an allocator needs alloc and "
+                                "free, and a target that is not on the host");
     return 0;
+}
+
+/* Takes the ctx of the caller's allocator, whether it succeeds or not. */
+static int transfer_take_allocator(struct uva_stream *stream,
+                                   const struct uva_device_allocator *given,
+                                   struct setup *out)
+{
+    if (given == NULL)
+        return 0;
+    out->target.allocator = uva__copy_allocator_new(given);
+    if (out->target.allocator != NULL)
+        return 0;
+    return uva__stream_fail(stream, ENOMEM, "no memory for an allocator");
+}
+
+static void transfer_refuse(const struct uva_device_allocator *given)
+{
+    if (given != NULL && given->free_ctx != NULL)
+        given->free_ctx(given->ctx);
 }
 
 /* Adds a parallel stage if extraction may be expensive. */
@@ -204,27 +231,46 @@ static int transfer_add_workers(struct uva_stream *stream,
                                &(struct uva_parallel){.window = *window});
 }
 
+static int transfer_add(struct uva_stream *stream, struct setup *setup)
+{
+    int code = transfer_add_workers(stream, &setup->window);
+
+    if (code != 0)
+        return code;
+    code = uva__rt_devices_thread(stream->rt, &setup->devices);
+    if (code != 0)
+        return uva__stream_fail(stream, code,
+                                "transfer: no thread or memory to copy with");
+    code = uva__stream_wrap(stream, transfer_make, setup);
+    uva__devices_release(setup->devices);
+    if (code == 0)
+        stream->device_data = setup->target.device_type != ARROW_DEVICE_CPU;
+    return code;
+}
+
 int uva_stream_transfer(struct uva_stream *stream,
                         const struct uva_transfer *options)
 {
     const struct uva_transfer none = {0};
-    struct setup setup;
+    struct setup setup = {0};
     int code = uva__stream_building(stream);
 
+    if (options == NULL)
+        options = &none;
+    if (!uva__memory_is_clear(options->reserved, 3))
+        return code != 0 ? code /* no member of it can be trusted */
+                         : uva__stream_fail(stream, EINVAL,
+                                            "uva_transfer: reserved members "
+                                            "must be NULL; clear the struct "
+                                            "before filling it in");
     if (code == 0)
-        code =
-            transfer_check(stream, options != NULL ? options : &none, &setup);
+        code = transfer_check(stream, options, &setup);
     if (code == 0)
-        code = transfer_add_workers(stream, &setup.window);
-    if (code != 0)
-        return code;
-    code = uva__rt_devices_thread(stream->rt, &setup.devices);
-    if (code != 0)
-        return uva__stream_fail(stream, code,
-                                "transfer: no thread or memory to copy with");
-    code = uva__stream_wrap(stream, transfer_make, &setup);
-    uva__devices_release(setup.devices);
+        code = transfer_take_allocator(stream, options->allocator, &setup);
+    if (setup.target.allocator == NULL)
+        transfer_refuse(options->allocator);
     if (code == 0)
-        stream->device_data = setup.target.device_type != ARROW_DEVICE_CPU;
+        code = transfer_add(stream, &setup);
+    uva__copy_allocator_release(setup.target.allocator);
     return code;
 }

@@ -419,13 +419,11 @@ static int on_copied(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Makes a stream of copies from the host to a device and back. */
-static struct uva_stream *copies_begin(ArrowDeviceType device_type,
-                                       int64_t device_id,
-                                       ArrowDeviceType host_type)
+/* Makes a stream of copies from the host to a device, with options, and back.
+ */
+static struct uva_stream *copies_begin_with(const struct uva_transfer *there,
+                                            ArrowDeviceType host_type)
 {
-    const struct uva_transfer there = {.device_type = device_type,
-                                       .device_id = device_id};
     const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
         .on_batch = on_copied, .on_done = gpu_fixture_on_done, .ctx = &s};
@@ -437,10 +435,19 @@ static struct uva_stream *copies_begin(ArrowDeviceType device_type,
     s.batches = 0;
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, there), 0);
     ck_assert_int_eq(uva_stream_transfer(stream, &back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     return stream;
+}
+
+static struct uva_stream *copies_begin(ArrowDeviceType device_type,
+                                       int64_t device_id,
+                                       ArrowDeviceType host_type)
+{
+    return copies_begin_with(&(struct uva_transfer){.device_type = device_type,
+                                                    .device_id = device_id},
+                             host_type);
 }
 
 START_TEST(batches_go_to_the_device_and_come_back)
@@ -456,6 +463,74 @@ START_TEST(batches_go_to_the_device_and_come_back)
     ck_assert_str_eq(s.outcome.error.message, "");
     ck_assert_int_eq(s.batches, 40);
     uva_stream_release(stream);
+}
+END_TEST
+
+/* An allocator of the program's: it needs its device to be current. */
+static struct {
+    atomic_int given, taken, freed;
+    atomic_bool wrong;
+    void *stream; /* of the first call */
+    bool plain;   /* the memory is the host's: no call of the driver's */
+} own;
+
+static void *own_alloc(void *ctx, ArrowDeviceType device_type,
+                       int64_t device_id, size_t size_bytes,
+                       void *device_stream)
+{
+    (void)ctx;
+    if (atomic_fetch_add(&own.given, 1) == 0)
+        own.stream = device_stream;
+    if (device_type != gpu->device_type || device_id != 0 ||
+        device_stream != own.stream || device_stream == NULL)
+        atomic_store(&own.wrong, true);
+    return own.plain ? malloc(size_bytes) : gpu->device_alloc(size_bytes);
+}
+
+static void own_free(void *ctx, ArrowDeviceType device_type, int64_t device_id,
+                     void *memory, size_t size_bytes, void *device_stream)
+{
+    (void)ctx;
+    (void)size_bytes;
+    if (device_type != gpu->device_type || device_id != 0 ||
+        device_stream != own.stream)
+        atomic_store(&own.wrong, true);
+    if (own.plain)
+        free(memory);
+    else
+        gpu->device_free(memory);
+    atomic_fetch_add(&own.taken, 1);
+}
+
+static void own_free_ctx(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&own.freed, 1);
+}
+
+static const struct uva_device_allocator own_allocator = {
+    .alloc = own_alloc, .free = own_free, .free_ctx = own_free_ctx};
+
+START_TEST(memory_may_be_that_of_the_programs_own_allocator)
+{
+    struct uva_stream *stream;
+
+    memset(&own, 0, sizeof(own));
+    open_with(10, 0);
+    stream = copies_begin_with(
+        &(struct uva_transfer){.device_type = gpu->device_type,
+                               .allocator = &own_allocator},
+        ARROW_DEVICE_CPU);
+    gpu_fixture_until_done(&s);
+    ck_assert_str_eq(s.outcome.error.message, "");
+    ck_assert_int_eq(s.batches, 10);
+    uva_stream_release(stream);
+    loop_close_runtime(&s.loop, 0);
+    while (atomic_load(&own.freed) == 0)
+        (void)sched_yield();
+    ck_assert_int_eq(own.given, 10);
+    ck_assert_int_eq(own.taken, 10);
+    ck_assert(!own.wrong);
 }
 END_TEST
 
@@ -800,6 +875,49 @@ START_TEST(any_call_may_fail)
 }
 END_TEST
 
+/* Copies with options of `variant`, where the k-th call fails. Returns whether
+ * there were so many. */
+static bool copies_with_fault(int variant, long k)
+{
+    struct uva_transfer there = {.device_type = gpu->device_type};
+    struct uva_stream *stream;
+    long calls;
+
+    memset(&own, 0, sizeof(own));
+    own.plain = true;
+    open_with(3, 0);
+    if (variant == 0)
+        there.allocator = &own_allocator;
+    calls = control->fakegpu_count(FAKE_CALLS);
+    control->fakegpu_fail(k, 999);
+    stream = copies_begin_with(&there, ARROW_DEVICE_CPU);
+    gpu_fixture_until_done(&s);
+    calls = control->fakegpu_count(FAKE_CALLS) - calls;
+    ck_assert((s.outcome.end == UVA_END_COMPLETE) == (s.batches == 3));
+    ck_assert_int_eq(s.outcome.error.vendor_code,
+                     s.outcome.end == UVA_END_COMPLETE ? 0 : 999);
+    uva_stream_release(stream);
+    loop_close_runtime(&s.loop, 0);
+    control->fakegpu_fail(0, 0);
+    nothing_is_under_way();
+    control->fakegpu_poison(0);
+    gpu_fixture_close(&s);
+    while (variant == 0 && atomic_load(&own.freed) == 0)
+        (void)sched_yield();
+    ck_assert_int_eq(own.taken, own.given);
+    return calls >= k;
+}
+
+START_TEST(any_call_of_a_copy_with_options_may_fail)
+{
+    long k = 1;
+
+    while (copies_with_fault(_i, k))
+        k++;
+    ck_assert_int_gt(k, 20);
+}
+END_TEST
+
 static const char service[] = "uva-devices";
 START_TEST(there_may_be_no_memory)
 {
@@ -945,6 +1063,7 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
     tcase_add_loop_test(
         tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails, 0, 2);
+    tcase_add_loop_test(tc, any_call_of_a_copy_with_options_may_fail, 0, 1);
     suite_add(tc, any_call_may_fail, there_may_be_no_memory,
               a_callback_without_memory_is_done_without,
               callbacks_share_streams_where_there_are_many,
@@ -995,6 +1114,7 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
               an_array_is_released_behind_the_work_that_reads_it, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
     suite_add(tc, each_device_has_memory_and_streams_of_its_own,
+              memory_may_be_that_of_the_programs_own_allocator,
               a_device_that_cannot_be_is_not_there, NULL);
     add_risky(suite);
     if (fake->fakegpu_count != NULL)

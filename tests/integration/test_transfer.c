@@ -12,6 +12,7 @@
 #include "support/native.h"
 #include "support/soft_copies.h"
 #include "support/soft_memory.h"
+#include "uvarrow/arrow.h"
 
 static struct fixture f;
 
@@ -218,6 +219,183 @@ START_TEST(what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone)
 }
 END_TEST
 
+/* ---- memory of the caller's ---------------------------------------------- */
+
+/* An allocator over the memory of the soft device. */
+static struct own {
+    atomic_int given, taken, freed; /* calls: alloc, free, free_ctx */
+    int fails_at;                   /* this alloc gives no memory; 0: none */
+    atomic_bool wrong;              /* an argument was wrong */
+    size_t sizes[64];               /* of each alloc */
+    void *memory[64];
+    pthread_t thread; /* of the last call */
+} own;
+
+static void *own_alloc(void *ctx, ArrowDeviceType device_type,
+                       int64_t device_id, size_t size_bytes,
+                       void *device_stream)
+{
+    const int n = atomic_fetch_add(&own.given, 1);
+
+    if (ctx != &own || device_type != ARROW_DEVICE_EXT_DEV || device_id != 7 ||
+        size_bytes == 0 || device_stream != NULL || n >= 64)
+        atomic_store(&own.wrong, true);
+    own.thread = pthread_self();
+    if (n + 1 == own.fails_at)
+        return NULL;
+    own.sizes[n % 64] = size_bytes;
+    return own.memory[n % 64] = soft_memory_new(size_bytes);
+}
+
+static void own_free(void *ctx, ArrowDeviceType device_type, int64_t device_id,
+                     void *memory, size_t size_bytes, void *device_stream)
+{
+    int n = 0;
+
+    while (n < 64 && own.memory[n] != memory)
+        n++;
+    if (ctx != &own || device_type != ARROW_DEVICE_EXT_DEV || device_id != 7 ||
+        device_stream != NULL || n == 64 || own.sizes[n] != size_bytes ||
+        !pthread_equal(own.thread, pthread_self()))
+        atomic_store(&own.wrong, true);
+    soft_memory_free(memory);
+    atomic_fetch_add(&own.taken, 1);
+}
+
+static void own_free_ctx(void *ctx)
+{
+    atomic_fetch_add(&((struct own *)ctx)->freed, 1);
+}
+
+static const struct uva_device_allocator own_allocator = {.alloc = own_alloc,
+                                                          .free = own_free,
+                                                          .free_ctx =
+                                                              own_free_ctx,
+                                                          .ctx = &own};
+
+static const struct uva_transfer into_own = {.device_type =
+                                                 ARROW_DEVICE_EXT_DEV,
+                                             .device_id = 7,
+                                             .allocator = &own_allocator};
+
+static void own_open(int fails_at)
+{
+    memset(&own, 0, sizeof(own));
+    own.fails_at = fails_at;
+    fixture_open_device(&f, SOFT_COPIES, 3);
+}
+
+/* The device thread calls free_ctx after all else. */
+static void own_ends(int given)
+{
+    while (atomic_load(&own.freed) == 0)
+        (void)sched_yield();
+    ck_assert_int_eq(own.freed, 1);
+    ck_assert_int_eq(own.given, given);
+    ck_assert_int_eq(own.taken, given - (own.fails_at != 0));
+    ck_assert(!own.wrong);
+}
+
+START_TEST(memory_on_the_device_is_the_callers_and_is_given_back)
+{
+    own_open(0);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &into_own), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    fixture_completes(&f, 3);
+    ck_assert_int_eq(f.device.allocs, 0);
+    fixture_close(&f);
+    own_ends(3);
+}
+END_TEST
+
+/* The table has no functions for memory. */
+START_TEST(an_allocator_replaces_that_of_the_table)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+
+    own_open(0);
+    ops = *soft_device_ops(&f.device);
+    ops.alloc = NULL;
+    ops.dealloc = NULL;
+    ck_assert_int_eq(uva_device_register(f.loop.runtime, ARROW_DEVICE_EXT_DEV,
+                                         &ops, &f.device, &error),
+                     0);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(
+        uva_stream_transfer(f.stream, _i == 0 ? &into_own : &there), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    ck_assert_int_eq(fixture_run(&f), _i == 0 ? 0 : ENOTSUP);
+    fixture_close(&f);
+    if (_i == 0)
+        own_ends(3);
+}
+END_TEST
+
+START_TEST(an_allocator_without_memory_ends_the_stream)
+{
+    own_open(_i + 1);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &into_own), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    ck_assert_int_eq(fixture_run(&f), ENOMEM);
+    ck_assert_int_le(f.got.batches, _i);
+    text_contains(f.got.outcome.error.message, "allocator");
+    fixture_close(&f);
+    own_ends(own.given);
+}
+END_TEST
+
+static struct ArrowDeviceArray kept;
+
+static void keep_first(struct recording_consumer *c, struct uva_batch *batch)
+{
+    (void)c;
+    if (kept.array.release == NULL)
+        uva_array_move(&batch->data, &kept);
+}
+
+/* The batch outlives its stream and runtime. */
+START_TEST(an_array_keeps_the_allocator_of_its_memory)
+{
+    own_open(0);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &into_own), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    f.got.on_batch = keep_first;
+    fixture_completes(&f, 3);
+    loop_close_runtime(&f.loop, 0);
+    while (atomic_load(&own.taken) < 2)
+        (void)sched_yield();
+    ck_assert_int_eq(own.freed, 0);
+    uva_array_release(&kept);
+    fixture_close(&f);
+    own_ends(3);
+}
+END_TEST
+
+START_TEST(an_allocator_that_makes_no_sense_is_refused_and_freed)
+{
+    struct uva_device_allocator allocator = own_allocator;
+    struct uva_transfer options = into_own;
+
+    own_open(0);
+    options.allocator = &allocator;
+    if (_i == 0)
+        allocator.alloc = NULL;
+    else if (_i == 1)
+        allocator.free = NULL;
+    else
+        options.device_type =
+            _i == 2 ? ARROW_DEVICE_CPU : ARROW_DEVICE_CUDA_HOST;
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &options), EINVAL);
+    ck_assert_int_eq(own.freed, 1);
+    ck_assert_int_eq(own.given, 0);
+}
+END_TEST
+
 /* Returns metadata too long to be stored beside a task. */
 static const char *long_metadata(void)
 {
@@ -232,16 +410,17 @@ static const char *long_metadata(void)
 START_TEST(a_stage_takes_its_memory_from_the_runtime)
 {
     struct uva_error error;
-    bool failed = true;
+    bool failed = true, has_stream;
     int code;
 
     for (long n = 1; failed; n++) {
-        fixture_open_device(&f, SOFT_COPIES, 2);
+        own_open(0);
         f.fake.metadata = long_metadata();
         loop_fail(&f.loop, n);
         f.stream = fixture_tasks(&f);
-        if (f.stream != NULL) {
-            (void)uva_stream_transfer(f.stream, &there);
+        has_stream = f.stream != NULL;
+        if (has_stream) {
+            (void)uva_stream_transfer(f.stream, &into_own);
             (void)uva_stream_transfer(f.stream, NULL);
             code = fixture_try(&f, &error);
             ck_assert(code == 0 || code == ENOMEM);
@@ -252,6 +431,8 @@ START_TEST(a_stage_takes_its_memory_from_the_runtime)
         failed = faulty_allocator_has_failed(&f.loop.memory);
         loop_fail(&f.loop, 0);
         fixture_close(&f);
+        if (has_stream)
+            own_ends(own.given);
     }
 }
 END_TEST
@@ -264,7 +445,13 @@ static void add_tests(TCase *tc)
               pinned_memory_without_an_event_is_the_hosts_at_once,
               a_batch_that_does_not_fit_its_schema_ends_the_stream,
               where_there_is_no_way_the_stream_ends,
-              a_stage_takes_its_memory_from_the_runtime, NULL);
+              a_stage_takes_its_memory_from_the_runtime,
+              memory_on_the_device_is_the_callers_and_is_given_back,
+              an_array_keeps_the_allocator_of_its_memory, NULL);
+    tcase_add_loop_test(tc, an_allocator_replaces_that_of_the_table, 0, 2);
+    tcase_add_loop_test(tc, an_allocator_without_memory_ends_the_stream, 0, 3);
+    tcase_add_loop_test(
+        tc, an_allocator_that_makes_no_sense_is_refused_and_freed, 0, 4);
     tcase_add_loop_test(
         tc, memory_that_the_host_can_read_is_waited_for_and_not_copied, 0, 4);
     tcase_add_loop_test(tc, what_makes_no_sense_is_refused, 0, 5);

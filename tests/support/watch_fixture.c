@@ -117,7 +117,7 @@ int event_wait_begin_copy(struct event_wait_fixture *s, ArrowDeviceType target,
                           struct ArrowDeviceArray *array,
                           struct uva_watch **out, struct uva_error *error)
 {
-    const struct uva__copy_destination where = {target, 0};
+    const struct uva__copy_destination where = {.device_type = target};
     struct uva_device_event event;
     struct uva__copy *copy = NULL;
     int code;

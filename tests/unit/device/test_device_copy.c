@@ -336,7 +336,8 @@ END_TEST
 static enum uva__copy_way way(ArrowDeviceType from, int64_t from_id,
                               ArrowDeviceType to, int64_t to_id, void *event)
 {
-    const struct uva__copy_destination target = {to, to_id};
+    const struct uva__copy_destination target = {.device_type = to,
+                                                 .device_id = to_id};
     const struct ArrowDeviceArray array = {
         .device_type = from, .device_id = from_id, .sync_event = event};
     struct uva_error error = {0};
