@@ -491,7 +491,12 @@ struct uva_transfer {
     struct uva_window window;    /* limits of the copies in flight */
     const struct uva_device_allocator *allocator; /* of memory on the device;
                                     borrowed for the call. NULL: the driver's */
-    void *reserved[3];
+    void *device_stream; /* to queue the copies on: a cudaStream_t, hipStream_t
+                            or cl_command_queue of the device that is copied
+                            to or from; borrows, until the stream is done, and
+                            `allocator` has all its memory back. NULL: streams
+                            of the library; the legacy default stream is 1 */
+    void *reserved[2];
 };
 
 /** Copies each batch to another device, or to the host (`options` NULL). The
@@ -500,10 +505,12 @@ struct uva_transfer {
  * when it is complete. A copy to a device is passed on at once with an event of
  * its own, which may fail; its original is released when the copy is complete.
  * Batches already on the target are passed on unchanged. If there is no way to
- * copy, the stream ends with ENOTSUP. Copies `options` and the allocator, takes
+ * copy, the stream ends with ENOTSUP, and so it does if the device type has no
+ * way to copy on a `device_stream`. Copies `options` and the allocator, takes
  * its ctx. Returns 0; EINVAL for a negative member, a reserved one that is not
  * NULL (then nothing is taken), or an allocator that lacks a function or goes
- * with a target on the host; EAGAIN if no thread can be started; ENOMEM.
+ * with a target on the host; ENOTSUP for a default stream that cannot be used,
+ * as for uva_stream_ready(); EAGAIN if no thread can be started; ENOMEM.
  * Thread: builder.
  * Clauses: DA-11, EV-02. */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,

@@ -33,6 +33,7 @@ struct uva__copy {
     struct ArrowDeviceArray source; /* owns, until it is copied */
     struct uva__copy_target *copy_target; /* owns, until given */
     struct uva__copy_tail_client client;  /* called when nothing is in flight */
+    void *device_stream; /* borrows: the caller's; NULL: streams of ours */
     bool to_device;
     enum round round;       /* the next round */
     bool behind;            /* something was begun behind the array's event */
@@ -70,7 +71,10 @@ static int buffer_begin(struct uva__copy *copy,
 
     if (copy->behind) /* a failure of that copy fails this one too */
         one.after.sync_event = copy->event;
-    code = ops->copy(copy->backend->state, &one, &event, error);
+    code = copy->device_stream == NULL
+               ? ops->copy(copy->backend->state, &one, &event, error)
+               : ops->copy_on(copy->backend->state, &one, copy->device_stream,
+                              &event, error);
     if (code != 0)
         return uva__backend_failed(copy->backend, code,
                                    "a copy could not be begun", error);
@@ -346,6 +350,21 @@ static bool target_is_true(const struct uva__copy_destination *target,
            target->device_type == uva__pinned_pool_type(backend);
 }
 
+static bool backend_lacks_stream(const struct uva__backend *backend,
+                                 const struct uva__copy_destination *target,
+                                 struct uva_error *error)
+{
+    const bool lacks =
+        target->device_stream != NULL && backend->ops->copy_on == NULL;
+
+    if (lacks)
+        (void)uva_error_set(error, ENOTSUP,
+                            "uva_stream_transfer: %s cannot copy on a stream "
+                            "of the caller's",
+                            backend->ops->name);
+    return lacks;
+}
+
 /* Returns the type that has the table for the copy: the one that is not on the
  * host.
  */
@@ -371,6 +390,8 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     if (from_host && target->device_type == ARROW_DEVICE_CPU)
         return UVA__COPY_WAIT;
     backend = uva__devices_first_use(devices, copy_type(target, array));
+    if (backend != NULL && backend_lacks_stream(backend, target, error))
+        return UVA__COPY_LOST;
     if (from_host != to_host && backend != NULL &&
         backend_can_copy(backend, target, array, from_host) &&
         target_is_true(target, backend))
@@ -393,7 +414,9 @@ memory_of(const struct uva__copy *copy,
           const struct uva__copy_destination *target)
 {
     struct uva__copy_target_memory memory = {
-        .backend = copy->backend, .device_id = copy->device.device_id};
+        .backend = copy->backend,
+        .device_id = copy->device.device_id,
+        .device_stream = target->device_stream};
 
     if (copy->to_device) {
         memory.allocator = target->allocator;
@@ -424,6 +447,8 @@ int uva__copy_new(struct uva__devices *devices,
     copy->work.free = copy_free;
     copy->devices = devices;
     copy->backend = backend;
+    copy->device_stream = target->device_stream;
+    copy->work.on_stream = target->device_stream != NULL;
     copy->to_device = uva__device_is_host(array->device_type);
     copy->device = (struct uva_device_event){backend->device_type,
                                              copy->to_device ? target->device_id

@@ -19,6 +19,8 @@ struct uva__copy_destination {
     int64_t device_id;
     struct uva__copy_allocator *allocator; /* borrows: of memory on the device;
                                               NULL: the table's */
+    void *device_stream; /* borrows: the caller's, to queue copies on; NULL:
+                            streams of ours */
 };
 
 /* The callback for when nothing of a copy is in flight any more. */

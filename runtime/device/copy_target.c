@@ -53,6 +53,7 @@ place_of(const struct uva__copy_target *copy_target)
         .backend = copy_target->memory.backend,
         .device_type = copy_target->device_type,
         .device_id = copy_target->memory.device_id,
+        .device_stream = copy_target->memory.device_stream,
     };
 }
 

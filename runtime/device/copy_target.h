@@ -29,6 +29,7 @@ struct uva__copy_target_memory {
     int64_t device_id;
     struct uva__copy_allocator *allocator; /* borrows: the caller's, in place
                                               of the backend's; or NULL */
+    void *device_stream; /* borrows: of the copies; NULL: one of ours */
     bool pinned; /* pinned memory that goes with the device, or plain memory
                     when that has run out */
 };

@@ -87,7 +87,15 @@ static bool event_wait_take(struct uva_watch *watch,
 {
     uint64_t open = UVA__EVENT_WAIT_OPEN;
 
-    return uva__atomic64_cas(&watch->holder, &open, holder);
+    if (uva__atomic64_cas(&watch->holder, &open, holder))
+        return true;
+    return open == UVA__EVENT_WAIT_REVOKED &&
+           uva__atomic64_cas(&watch->holder, &open, holder | open);
+}
+
+static bool event_wait_is_revoked(const struct uva_watch *watch)
+{
+    return (uva__atomic64_load(&watch->holder) & UVA__EVENT_WAIT_REVOKED) != 0;
 }
 
 static void event_wait_conclude(struct uva_watch *watch, int code,
@@ -106,6 +114,8 @@ static bool event_wait_decide(struct uva_watch *watch, int code,
                               const struct uva_error *error, bool unverified)
 {
     uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_FIRED);
+    if (watch->own.yielded)
+        return false;
     event_wait_conclude(watch, code, error);
     watch->unverified = unverified;
     return uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER) !=
@@ -117,6 +127,32 @@ static void event_wait_fire(struct uva_watch *watch, int code,
 {
     if (event_wait_decide(watch, code, error, unverified))
         watch->over(watch);
+}
+
+/* The client has revoked the use of its stream while a step was begun. The wait
+ * is over for it now; the device thread goes on to wait for the step. */
+static void event_wait_yield(struct uva_watch *watch)
+{
+    uint64_t pending = UVA__EVENT_WAIT_PENDING;
+    struct uva_error error;
+
+    if (watch->own.yielded)
+        return;
+    watch->own.yielded = true;
+    watch->own.cancelled = true;
+    event_wait_conclude(watch, uva__wait_error_cancelled(&error), &error);
+    if (uva__atomic64_cas(&watch->side, &pending, UVA__EVENT_WAIT_OVER))
+        watch->over(watch);
+}
+
+/* Ends the use of the event by this thread: the wait goes on. */
+static void event_wait_open(struct uva_watch *watch)
+{
+    const uint64_t before =
+        uva__atomic64_and(&watch->holder, UVA__EVENT_WAIT_REVOKED);
+
+    if ((before & UVA__EVENT_WAIT_REVOKED) != 0)
+        event_wait_yield(watch);
 }
 
 static bool code_is_pending(int code)
@@ -209,6 +245,8 @@ static int event_wait_step(struct uva_watch *watch, struct uva_error *error)
 {
     int code;
 
+    if (event_wait_is_revoked(watch))
+        return uva__wait_error_cancelled(error);
     uva__error_begin(error);
     code = watch->work->step(watch->work, &watch->event, error);
     watch->own.working = code == EINPROGRESS;
@@ -252,7 +290,7 @@ static void event_wait_begin_run(struct uva__device_command *command)
         code = uva__backend_query(watch->backend, &watch->event, &error);
     if (code_is_pending(code)) {
         event_wait_note(watch, &error);
-        uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_OPEN);
+        event_wait_open(watch);
         uva__device_thread_poll(watch->thread, &watch->item);
         return;
     }
@@ -390,7 +428,7 @@ static bool event_wait_poll(struct uva__poll_item *item, uint64_t age_ns)
             code = uva_error_set(&error, ECANCELED, "the workers are gone");
         if (code_is_pending(code)) {
             item->has_callback = watch->own.armed && !notified;
-            uva__atomic64_store(&watch->holder, UVA__EVENT_WAIT_OPEN);
+            event_wait_open(watch);
             return false;
         }
         watch->own.notify_pending =
@@ -506,8 +544,14 @@ void uva__event_wait_cancel(struct uva_watch *watch)
 
 bool uva__event_wait_unchain(struct uva_watch *watch)
 {
-    assert(watch->chains);
-    return event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
+    uint64_t before;
+
+    if (watch->chains)
+        return event_wait_take(watch, UVA__EVENT_WAIT_FIRED);
+    if (watch->work == NULL || !watch->work->on_stream)
+        return true;
+    before = uva__atomic64_or(&watch->holder, UVA__EVENT_WAIT_REVOKED);
+    return (before & UVA__EVENT_WAIT_IN_USE) == 0;
 }
 
 bool uva__event_wait_abandon(struct uva_watch *watch,

@@ -23,12 +23,14 @@ enum uva__event_wait_holder {
     /* the device thread, in a call of the table. No other thread may notify the
      * client then, which would release the array and with it the event */
     UVA__EVENT_WAIT_IN_USE,
-    UVA__EVENT_WAIT_FIRED /* the client: the outcome is decided */
+    UVA__EVENT_WAIT_FIRED,      /* the client: the outcome is decided */
+    UVA__EVENT_WAIT_REVOKED = 4 /* a bit besides: work may begin no step */
 };
 
 /* Work of several steps, each of which ends with an event: what a wait then
  * waits for, one after the other. */
 struct uva__work {
+    bool on_stream; /* steps use a stream of the consumer's */
     /* runs the next step, at first and when the event of the step before is
      * complete: 0 all is done; EINPROGRESS: `event` is that of the next step;
      * otherwise it has failed, and nothing is in flight. Device thread. */
@@ -99,6 +101,7 @@ struct uva_watch {
         bool notify_pending;      /* over, but the client is not notified */
         bool working;   /* a step is in flight: its memory is in use */
         bool cancelled; /* cancelled: no step follows */
+        bool yielded;   /* the client was notified while a step was in flight */
     } own;
 };
 
@@ -126,10 +129,10 @@ void uva__event_wait_begin(struct uva_watch *watch);
  * first. Thread: any, once. */
 void uva__event_wait_cancel(struct uva_watch *watch);
 
-/* Keeps the device thread from using the stream that was to wait, for a client
+/* Keeps the device thread from using a stream of the consumer's, for a client
  * that abandons the wait next. False: a call of the vendor's is in flight, and
- * the wait is over when that returns; or it is over. Thread: any but the device
- * thread. */
+ * the wait is over when that returns; or it is over. True at once if no such
+ * stream is used. Thread: any but the device thread. */
 UVA_MUST_CHECK bool uva__event_wait_unchain(struct uva_watch *watch);
 
 /* The client abandons the wait: it is not notified any more, and `array` is

@@ -352,16 +352,14 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 }
 
 /* The event is made first: no copy is queued that could not be waited for. */
-static int copy_begin(struct uva__gpu *gpu, struct uva__gpu_streams *streams,
+static int copy_begin(struct uva__gpu *gpu, uva__gpu_stream stream,
                       const struct uva_device_copy *copy, void **event_out,
                       struct uva_error *error)
 {
-    uva__gpu_stream stream;
     uva__gpu_event *box = NULL;
-    int code =
-        uva__gpu_streams_copy(gpu, streams, copy->to_device, &stream, error);
+    int code = 0;
 
-    if (code == 0 && event_out != NULL)
+    if (event_out != NULL)
         code = event_new(gpu, &box, error);
     if (code == 0)
         code = copy_queue(gpu, stream, copy, box, error);
@@ -377,14 +375,37 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_streams *streams;
+    uva__gpu_stream stream;
     int code;
 
     gpu_relax(gpu);
     code = streams_enter(gpu, copy->after.device_id, &streams, error);
     if (code != 0)
         return code;
-    code = copy_begin(gpu, streams, copy, event_out, error);
+    code = uva__gpu_streams_copy(gpu, streams, copy->to_device, &stream, error);
+    if (code == 0)
+        code = copy_begin(gpu, stream, copy, event_out, error);
     gpu->vendor->leave(gpu, &streams->context);
+    return code;
+}
+
+int uva__gpu_copy_on(void *state, const struct uva_device_copy *copy,
+                     void *device_stream, void **event_out,
+                     struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_context context = {0};
+    int code;
+
+    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
+        return stream_of_thread(gpu, error);
+    gpu_relax(gpu);
+    code = context_enter(gpu, copy->after.device_id, device_stream, &context,
+                         error);
+    if (code != 0)
+        return code;
+    code = copy_begin(gpu, device_stream, copy, event_out, error);
+    context_leave(gpu, &context);
     return code;
 }
 

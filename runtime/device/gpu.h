@@ -23,6 +23,9 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
 void uva__gpu_event_free(void *state, void *event);
 int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
                   void **event_out, struct uva_error *error);
+int uva__gpu_copy_on(void *state, const struct uva_device_copy *copy,
+                     void *device_stream, void **event_out,
+                     struct uva_error *error);
 void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
                      int64_t device_id, size_t size_bytes);
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
@@ -39,7 +42,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         .query = uva__gpu_query, .arm = (arm_fn), .copy = (copy_fn),           \
         .record = uva__gpu_record, .stream_wait = uva__gpu_stream_wait,        \
         .event_free = uva__gpu_event_free, .alloc = uva__gpu_alloc,            \
-        .dealloc = uva__gpu_dealloc,                                           \
+        .dealloc = uva__gpu_dealloc, .copy_on = uva__gpu_copy_on,              \
     }
 
 /* For struct uva__vendor_info. Thread: any. */

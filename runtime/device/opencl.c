@@ -203,6 +203,7 @@ const struct uva_device_ops uva__opencl_ops = {
     .arm = opencl_arm,
     .settle = opencl_settle,
     .copy = uva__opencl_copy,
+    .copy_on = uva__opencl_copy_on,
     .record = opencl_record,
     .stream_wait = opencl_stream_wait,
     .event_free = uva__opencl_event_free,

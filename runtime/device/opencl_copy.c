@@ -182,20 +182,23 @@ static int copy_behind(struct uva__opencl *opencl,
     return uva__opencl_query(opencl, &copy->after, error);
 }
 
+/* `program` is a queue of the program's; NULL: the one that goes with the
+ * buffer. */
 static int copy_with(struct uva__opencl *opencl,
                      const struct uva_opencl_device *native,
-                     const struct uva_device_copy *copy, void **event_out,
-                     struct uva_error *error)
+                     uva__cl_queue program, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error)
 {
     void *const memory =
         copy->to_device ? copy->target : (void *)(uintptr_t)copy->source;
-    struct queue_use queue = {0};
-    int code;
+    struct queue_use queue = {.handle = program};
+    int code = 0;
 
     if (native->svm && opencl->cl.clEnqueueSVMMemcpy == NULL)
         return uva_error_set(error, ENOTSUP,
                              "OpenCL: the library has no clEnqueueSVMMemcpy");
-    code = queue_find(opencl, native, memory, &queue, error);
+    if (program == NULL)
+        code = queue_find(opencl, native, memory, &queue, error);
     if (code != 0)
         return code;
     code = copy_behind(opencl, &queue, copy, native->svm, event_out, error);
@@ -203,15 +206,23 @@ static int copy_with(struct uva__opencl *opencl,
     return code;
 }
 
-int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
-                     void **event_out, struct uva_error *error)
+int uva__opencl_copy_on(void *state, const struct uva_device_copy *copy,
+                        void *device_stream, void **event_out,
+                        struct uva_error *error)
 {
     struct uva__opencl *opencl = state;
     const struct handles handles = handles_use(opencl, copy->after.device_id);
-    const int code = copy_with(opencl, &handles.native, copy, event_out, error);
+    const int code = copy_with(opencl, &handles.native, device_stream, copy,
+                               event_out, error);
 
     handles_drop(opencl, &handles);
     return code;
+}
+
+int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
+                     void **event_out, struct uva_error *error)
+{
+    return uva__opencl_copy_on(state, copy, NULL, event_out, error);
 }
 
 /* ---- memory ------------------------------------------------------------- */

@@ -9,6 +9,9 @@
  * thread. */
 int uva__opencl_copy(void *state, const struct uva_device_copy *copy,
                      void **event_out, struct uva_error *error);
+int uva__opencl_copy_on(void *state, const struct uva_device_copy *copy,
+                        void *device_stream, void **event_out,
+                        struct uva_error *error);
 void *uva__opencl_alloc(void *state, ArrowDeviceType device_type,
                         int64_t device_id, size_t size_bytes);
 void uva__opencl_dealloc(void *state, ArrowDeviceType device_type,

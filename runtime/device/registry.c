@@ -219,7 +219,7 @@ static int ops_check(const struct uva_device_ops *ops, struct uva_error *error)
         return uva_error_set(error, EINVAL,
                              "uva_device_register: `load`, `query` and `name` "
                              "are mandatory");
-    if (!uva__memory_is_clear(ops->reserved, 6))
+    if (!uva__memory_is_clear(ops->reserved, 5))
         return uva_error_set(error, EINVAL,
                              "uva_device_register: `reserved` must be NULL; "
                              "was the struct cleared?");

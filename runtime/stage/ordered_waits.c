@@ -484,8 +484,7 @@ static bool wait_abandon(struct uva__ordered_waits *w,
 
     if (watch == NULL)
         return true;
-    if (watch->chains && !uva__event_wait_unchain(watch) &&
-        !uva__event_wait_is_over(watch))
+    if (!uva__event_wait_unchain(watch) && !uva__event_wait_is_over(watch))
         return false;
     wait_give_up(w, wait);
     return true;

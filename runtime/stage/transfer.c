@@ -174,6 +174,7 @@ static struct uva__source *transfer_make(struct uva__producer *above,
     t->waits.stage.output_type = setup->target.device_type;
     uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
                             setup->devices);
+    t->waits.stage.source.uses_stream = t->target.device_stream != NULL;
     return &t->waits.stage.source;
 }
 
@@ -193,6 +194,7 @@ static int transfer_check(struct uva_stream *stream,
     if (options->device_type == 0 || options->device_type == ARROW_DEVICE_CPU)
         out->target = (struct uva__copy_destination){
             .device_type = ARROW_DEVICE_CPU, .device_id = -1};
+    out->target.device_stream = options->device_stream;
     if (allocator != NULL &&
         (allocator->alloc == NULL || allocator->free == NULL ||
          uva__device_is_host(out->target.device_type)))
@@ -231,6 +233,19 @@ static int transfer_add_workers(struct uva_stream *stream,
                                &(struct uva_parallel){.window = *window});
 }
 
+/* A default stream is that of the context which is current here. */
+static int transfer_check_stream(struct uva_stream *stream,
+                                 const struct setup *setup)
+{
+    struct uva_error why = {0};
+    int code = 0;
+
+    if (setup->target.device_stream != NULL)
+        code = uva__devices_check_stream(setup->devices,
+                                         setup->target.device_stream, &why);
+    return code == 0 ? 0 : uva__stream_fail(stream, code, "%s", why.message);
+}
+
 static int transfer_add(struct uva_stream *stream, struct setup *setup)
 {
     int code = transfer_add_workers(stream, &setup->window);
@@ -241,7 +256,9 @@ static int transfer_add(struct uva_stream *stream, struct setup *setup)
     if (code != 0)
         return uva__stream_fail(stream, code,
                                 "transfer: no thread or memory to copy with");
-    code = uva__stream_wrap(stream, transfer_make, setup);
+    code = transfer_check_stream(stream, setup);
+    if (code == 0)
+        code = uva__stream_wrap(stream, transfer_make, setup);
     uva__devices_release(setup->devices);
     if (code == 0)
         stream->device_data = setup->target.device_type != ARROW_DEVICE_CPU;
@@ -257,7 +274,7 @@ int uva_stream_transfer(struct uva_stream *stream,
 
     if (options == NULL)
         options = &none;
-    if (!uva__memory_is_clear(options->reserved, 3))
+    if (!uva__memory_is_clear(options->reserved, 2))
         return code != 0 ? code /* no member of it can be trusted */
                          : uva__stream_fail(stream, EINVAL,
                                             "uva_transfer: reserved members "

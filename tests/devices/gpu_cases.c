@@ -421,10 +421,9 @@ static int on_copied(void *ctx, struct uva_batch *batch)
 
 /* Makes a stream of copies from the host to a device, with options, and back.
  */
-static struct uva_stream *copies_begin_with(const struct uva_transfer *there,
-                                            ArrowDeviceType host_type)
+static struct uva_stream *copies_begin_as(const struct uva_transfer *there,
+                                          const struct uva_transfer *back)
 {
-    const struct uva_transfer back = {.device_type = host_type};
     const struct uva_consumer consumer = {
         .on_batch = on_copied, .on_done = gpu_fixture_on_done, .ctx = &s};
     struct ArrowDeviceArrayStream source;
@@ -436,9 +435,16 @@ static struct uva_stream *copies_begin_with(const struct uva_transfer *there,
     fake_source_device(&s.fake, ARROW_DEVICE_CPU, &source);
     stream = uva_stream_from_blocking(s.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(stream, there), 0);
-    ck_assert_int_eq(uva_stream_transfer(stream, &back), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, back), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     return stream;
+}
+
+static struct uva_stream *copies_begin_with(const struct uva_transfer *there,
+                                            ArrowDeviceType host_type)
+{
+    return copies_begin_as(there,
+                           &(struct uva_transfer){.device_type = host_type});
 }
 
 static struct uva_stream *copies_begin(ArrowDeviceType device_type,
@@ -531,6 +537,49 @@ START_TEST(memory_may_be_that_of_the_programs_own_allocator)
     ck_assert_int_eq(own.given, 10);
     ck_assert_int_eq(own.taken, 10);
     ck_assert(!own.wrong);
+}
+END_TEST
+
+/* Both copies are behind what the program has queued on its stream. The legacy
+ * default stream has a handle of its own, as NULL means none. */
+START_TEST(copies_may_be_queued_on_a_stream_of_the_programs)
+{
+    void *streams[2];
+    struct uva_transfer there = {.device_type = gpu->device_type};
+    struct uva_transfer back = {.device_type = ARROW_DEVICE_CPU};
+    struct uva_stream *stream;
+
+    open_with(10, 0);
+    streams[0] = s.streams[0];
+    streams[1] = (void *)1;
+    there.device_stream = back.device_stream = streams[_i];
+    gpu->stream_gate(streams[_i], &s.words[0], 1);
+    stream = copies_begin_as(&there, &back);
+    while (control->fakegpu_count != NULL && /* otherwise this never ends */
+           control->fakegpu_count(FAKE_QUEUED) < 1 + 2 * 10)
+        loop_settle(&s.loop);
+    ck_assert_int_eq(s.batches, 0);
+    gpu_fixture_pass(&s, 0);
+    gpu_fixture_until_done(&s);
+    ck_assert_str_eq(s.outcome.error.message, "");
+    ck_assert_int_eq(s.batches, 10);
+    uva_stream_release(stream);
+    vendor_stream_drain(streams[_i]);
+}
+END_TEST
+
+START_TEST(copies_on_the_default_stream_of_a_thread_are_refused)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type,
+                                       .device_stream = (void *)2};
+    struct uva_stream *stream;
+
+    open_with(2, 0);
+    stream = copies_begin_with(&there, ARROW_DEVICE_CPU);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
+    ck_assert_ptr_nonnull(strstr(s.outcome.error.message, "handle 2"));
+    uva_stream_release(stream);
 }
 END_TEST
 
@@ -888,6 +937,8 @@ static bool copies_with_fault(int variant, long k)
     open_with(3, 0);
     if (variant == 0)
         there.allocator = &own_allocator;
+    if (variant == 1)
+        there.device_stream = s.streams[0];
     calls = control->fakegpu_count(FAKE_CALLS);
     control->fakegpu_fail(k, 999);
     stream = copies_begin_with(&there, ARROW_DEVICE_CPU);
@@ -1063,7 +1114,7 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
     tcase_add_loop_test(
         tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails, 0, 2);
-    tcase_add_loop_test(tc, any_call_of_a_copy_with_options_may_fail, 0, 1);
+    tcase_add_loop_test(tc, any_call_of_a_copy_with_options_may_fail, 0, 2);
     suite_add(tc, any_call_may_fail, there_may_be_no_memory,
               a_callback_without_memory_is_done_without,
               callbacks_share_streams_where_there_are_many,
@@ -1089,7 +1140,10 @@ static void add_risky(Suite *suite)
         streams, 0, 3, a_stream_of_the_device_waits_instead_of_the_host,
         an_array_is_released_behind_the_work_of_a_default_stream, NULL);
     suite_add(captures, another_thread_may_capture_meanwhile, NULL);
-    suite_add(copies, a_copy_is_behind_the_event,
+    tcase_add_loop_test(copies,
+                        copies_may_be_queued_on_a_stream_of_the_programs, 0, 2);
+    suite_add(copies, copies_on_the_default_stream_of_a_thread_are_refused,
+              a_copy_is_behind_the_event,
               copies_to_the_device_are_not_behind_those_from_it, NULL);
 }
 

@@ -337,15 +337,19 @@ static void on_copied(struct recording_consumer *c, struct uva_batch *batch)
 
 START_TEST(batches_go_to_the_device_and_come_back)
 {
-    struct uva_opencl_device native = {.svm = _i == 1};
-    const struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
-                                       .device_id = 3};
+    struct uva_opencl_device native = {.svm = _i % 2 == 1};
+    struct uva_transfer there = {.device_type = ARROW_DEVICE_OPENCL,
+                                 .device_id = 3};
+    struct uva_transfer back = {.device_type = ARROW_DEVICE_CPU};
     struct ArrowDeviceArrayStream source;
     struct uva_error error;
 
     set_up(40);
     native.context = cl.device.context;
-    native.queue = cl.device.queue;
+    if (_i < 2)
+        native.queue = cl.device.queue;
+    else
+        there.device_stream = back.device_stream = cl.device.queue;
     ck_assert_int_eq(uva_device_attach(f.loop.runtime, ARROW_DEVICE_OPENCL, 3,
                                        &native, &error),
                      0);
@@ -355,7 +359,7 @@ START_TEST(batches_go_to_the_device_and_come_back)
     fake_source_device(&f.fake, ARROW_DEVICE_CPU, &source);
     f.stream = uva_stream_from_blocking(f.loop.runtime, &source, NULL);
     ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
-    ck_assert_int_eq(uva_stream_transfer(f.stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &back), 0);
     f.got.on_batch = on_copied;
     fixture_run(&f);
     ck_assert_msg(f.got.outcome.end == UVA_END_COMPLETE, "%s",
@@ -387,6 +391,6 @@ int main(void)
               a_producer_records_an_event_behind_its_work,
               there_is_no_queue_without_a_handle,
               an_array_is_released_behind_the_work_that_reads_it, NULL);
-    tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
+    tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 4);
     return suite_run_alone(suite);
 }

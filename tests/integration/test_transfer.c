@@ -396,6 +396,131 @@ START_TEST(an_allocator_that_makes_no_sense_is_refused_and_freed)
 }
 END_TEST
 
+/* ---- on a stream of the caller's ----------------------------------------- */
+
+static struct {
+    atomic_long used; /* the stream: counts its uses */
+    atomic_bool held; /* the driver stays inside its call */
+    atomic_bool inside;
+} queue;
+
+static void queue_hold(void *ctx)
+{
+    (void)ctx;
+    if (!atomic_load(&queue.held))
+        return;
+    atomic_store(&queue.inside, true);
+    while (atomic_load(&queue.held))
+        (void)sched_yield();
+    atomic_store(&queue.inside, false);
+}
+
+static const struct uva_transfer on_queue = {
+    .device_type = ARROW_DEVICE_EXT_DEV, .device_stream = &queue.used};
+
+static void queue_open(int64_t batches)
+{
+    memset(&queue, 0, sizeof(queue));
+    fixture_open_device(&f, SOFT_COPIES, batches);
+    f.device.chaining = queue_hold;
+}
+
+START_TEST(copies_are_queued_on_the_callers_stream)
+{
+    const struct uva_transfer back = {.device_stream = &queue.used};
+
+    queue_open(5);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &on_queue), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, _i == 0 ? NULL : &back), 0);
+    fixture_completes(&f, 5);
+    ck_assert(f.got.in_order);
+    ck_assert_int_eq(f.device.copies, 10);
+    ck_assert_int_eq(queue.used, _i == 0 ? 5 : 10);
+}
+END_TEST
+
+START_TEST(a_table_without_streams_is_told_so)
+{
+    struct uva_device_ops ops;
+    struct uva_error error;
+
+    queue_open(2);
+    ops = *soft_device_ops(&f.device);
+    ops.copy_on = NULL;
+    ck_assert_int_eq(uva_device_register(f.loop.runtime, ARROW_DEVICE_EXT_DEV,
+                                         &ops, &f.device, &error),
+                     0);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &on_queue), 0);
+    ck_assert_int_eq(fixture_run(&f), ENOTSUP);
+    text_contains(f.got.outcome.error.message, "a stream of the caller's");
+    ck_assert_int_eq(f.device.copies, 0);
+    fixture_close(&f);
+}
+END_TEST
+
+/* The end comes when the driver has returned, though the copy that it has begun
+ * goes on; and the stream is left alone from then on. */
+START_TEST(a_stream_ends_when_the_driver_leaves_the_callers_stream)
+{
+    long used;
+
+    queue_open(9);
+    atomic_store(&f.device.held, true);
+    atomic_store(&queue.held, true);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &on_queue), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    fixture_start(&f);
+    while (!atomic_load(&queue.inside))
+        loop_settle(&f.loop);
+    uva_stream_cancel(f.stream, ECANCELED, "enough");
+    for (int i = 0; i < 20; i++) /* it hangs if the loop waits */
+        loop_settle(&f.loop);
+    ck_assert_int_eq(atomic_load(&f.got.done), 0);
+    atomic_store(&queue.held, false);
+    ck_assert_int_eq(fixture_await(&f), ECANCELED);
+    used = atomic_load(&queue.used);
+    ck_assert_int_eq(f.got.batches, 0);
+    ck_assert(soft_memory_live() > 0);
+    atomic_store(&f.device.held, false);
+    fixture_close(&f);
+    ck_assert_int_eq(atomic_load(&queue.used), used);
+}
+END_TEST
+
+/* No step that was begun runs any more. */
+static void device_hold(void *ctx)
+{
+    (void)ctx;
+    atomic_store(&f.device.held, true);
+}
+
+/* Copies to the host, of which the first is in flight. */
+START_TEST(a_stream_ends_while_its_copies_go_on)
+{
+    const struct uva_transfer back = {.device_stream = &queue.used};
+    long used;
+
+    queue_open(3);
+    f.stream = fixture_tasks(&f);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &there), 0);
+    ck_assert_int_eq(uva_stream_ready(f.stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_transfer(f.stream, &back), 0);
+    f.device.chaining = device_hold;
+    fixture_start(&f);
+    while (atomic_load(&queue.used) == 0)
+        loop_settle(&f.loop);
+    uva_stream_cancel(f.stream, ECANCELED, "enough");
+    ck_assert_int_eq(fixture_await(&f), ECANCELED);
+    used = atomic_load(&queue.used);
+    atomic_store(&f.device.held, false);
+    fixture_close(&f);
+    ck_assert_int_eq(atomic_load(&queue.used), used);
+}
+END_TEST
+
 /* Returns metadata too long to be stored beside a task. */
 static const char *long_metadata(void)
 {
@@ -448,6 +573,10 @@ static void add_tests(TCase *tc)
               a_stage_takes_its_memory_from_the_runtime,
               memory_on_the_device_is_the_callers_and_is_given_back,
               an_array_keeps_the_allocator_of_its_memory, NULL);
+    suite_add(tc, a_table_without_streams_is_told_so,
+              a_stream_ends_when_the_driver_leaves_the_callers_stream,
+              a_stream_ends_while_its_copies_go_on, NULL);
+    tcase_add_loop_test(tc, copies_are_queued_on_the_callers_stream, 0, 2);
     tcase_add_loop_test(tc, an_allocator_replaces_that_of_the_table, 0, 2);
     tcase_add_loop_test(tc, an_allocator_without_memory_ends_the_stream, 0, 3);
     tcase_add_loop_test(

@@ -140,6 +140,18 @@ int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
     return step_put(device, &step, event_out);
 }
 
+/* A stream is a counter of what it was used for. */
+int soft_copy_on(void *state, const struct uva_device_copy *copy,
+                 void *device_stream, void **event_out, struct uva_error *error)
+{
+    struct soft_device *device = state;
+
+    if (device->chaining != NULL)
+        device->chaining(device->ctx);
+    atomic_fetch_add((atomic_long *)device_stream, 1);
+    return soft_copy(state, copy, event_out, error);
+}
+
 int soft_record(void *state, const struct uva_device_event *device_event,
                 void *device_stream, void **event_out, struct uva_error *error)
 {

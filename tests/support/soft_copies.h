@@ -10,6 +10,9 @@
 /* Functions for the device table. */
 int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
               struct uva_error *error);
+int soft_copy_on(void *state, const struct uva_device_copy *copy,
+                 void *device_stream, void **event_out,
+                 struct uva_error *error);
 int soft_record(void *state, const struct uva_device_event *device,
                 void *device_stream, void **event_out, struct uva_error *error);
 void soft_event_free(void *state, void *event);

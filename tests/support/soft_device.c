@@ -148,6 +148,7 @@ const struct uva_device_ops *soft_device_ops(const struct soft_device *device)
         .arm = soft_arm, .settle = soft_settle};
     static const struct uva_device_ops copies = {SOFT_COMMON,
                                                  .copy = soft_copy,
+                                                 .copy_on = soft_copy_on,
                                                  .record = soft_record,
                                                  .stream_wait =
                                                      soft_stream_wait,

@@ -37,8 +37,8 @@ struct soft_device {
     void (*armed)(void *ctx); /* called on the device thread at arm; or NULL */
     void (*asked)(void *ctx); /* called before each query; or NULL */
     void (*settled)(void *ctx);  /* called at each settle; or NULL */
-    void (*chaining)(void *ctx); /* called before a stream is made to wait;
-                                         or NULL */
+    void (*chaining)(void *ctx); /* called before a stream of the program's
+                                    is made to wait, or copied on; or NULL */
     void *ctx;                   /* borrows: argument of these */
     pthread_mutex_t lock;
     struct soft_event events[SOFT_EVENTS];
