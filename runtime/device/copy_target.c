@@ -83,7 +83,12 @@ static void *memory_new(struct uva__copy_target *copy_target, size_t size,
 
     if (memory->allocator != NULL)
         return uva__copy_allocator_take(memory->allocator, &place, size, error);
-    if (memory->pinned)
+    if (memory->device_stream != NULL && !memory->pinned &&
+        backend->vendor_info != NULL && backend->vendor_info->alloc_on != NULL)
+        made = backend->vendor_info->alloc_on(
+            backend->state, copy_target->device_type, memory->device_id,
+            memory->device_stream, size);
+    else if (memory->pinned)
         made = uva__pinned_pool_take(backend, memory->device_id, size);
     else
         made = backend->ops->alloc(backend->state, copy_target->device_type,

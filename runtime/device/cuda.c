@@ -58,6 +58,9 @@ static const struct uva__symbol cuda_own[] = {
     OWN(cuMemcpyDtoHAsync, "_v2", false),
     OWN(cuMemcpyHtoDAsync, "_v2", false),
     OWN(cuMemAllocManaged, "", true),
+    OWN(cuDeviceGetAttribute, "", true),
+    OWN(cuMemAllocAsync, "", true),
+    OWN(cuMemFreeAsync, "", true),
     OWN(cuStreamGetCtx, "", true),
     OWN(cuStreamGetCtx_v2, "", true),
 };
@@ -223,28 +226,62 @@ static int cuda_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                                        code, error);
 }
 
-static void *cuda_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                        size_t size_bytes, struct uva_error *error)
+static bool cuda_is_pooled(struct uva__gpu *gpu,
+                           const struct uva__gpu_context *context)
 {
     struct uva__cu *cu = cu_of(gpu);
-    const bool managed = device_type == ARROW_DEVICE_CUDA_MANAGED;
-    uva__cu_pointer memory = 0;
-    int code = UVA__GPU_OUT_OF_MEMORY;
+    int supported = 0;
 
-    if (!managed)
-        code = cu->cuMemAlloc(&memory, size_bytes);
-    else if (cu->cuMemAllocManaged != NULL)
-        code = cu->cuMemAllocManaged(&memory, size_bytes,
-                                     UVA__CU_MEM_ATTACH_GLOBAL);
+    return cu->cuDeviceGetAttribute != NULL && cu->cuMemAllocAsync != NULL &&
+           cu->cuMemFreeAsync != NULL &&
+           cu->cuDeviceGetAttribute(&supported, UVA__CU_MEMORY_POOLS_SUPPORTED,
+                                    context->device) == 0 &&
+           supported != 0;
+}
+
+/* Gives memory and the code, and returns the name of the call. */
+static const char *memory_new(struct uva__cu *cu, ArrowDeviceType device_type,
+                              const uva__gpu_stream *pool, size_t size_bytes,
+                              uva__cu_pointer *memory, int *code)
+{
+    if (device_type == ARROW_DEVICE_CUDA_MANAGED) {
+        *code = UVA__GPU_OUT_OF_MEMORY;
+        if (cu->cuMemAllocManaged != NULL)
+            *code = cu->cuMemAllocManaged(memory, size_bytes,
+                                          UVA__CU_MEM_ATTACH_GLOBAL);
+        return "cuMemAllocManaged";
+    }
+    if (pool != NULL) {
+        *code = cu->cuMemAllocAsync(memory, size_bytes, *pool);
+        return "cuMemAllocAsync";
+    }
+    *code = cu->cuMemAlloc(memory, size_bytes);
+    return "cuMemAlloc";
+}
+
+static void *cuda_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                        const uva__gpu_stream *pool, size_t size_bytes,
+                        struct uva_error *error)
+{
+    uva__cu_pointer memory = 0;
+    int code;
+    const char *call =
+        memory_new(cu_of(gpu), device_type, pool, size_bytes, &memory, &code);
+
     if (code != 0)
-        (void)uva__gpu_failed(gpu, managed ? "cuMemAllocManaged" : "cuMemAlloc",
-                              code, error);
+        (void)uva__gpu_failed(gpu, call, code, error);
     return code == 0 ? (void *)(uintptr_t)memory : NULL;
 }
 
-static void cuda_dealloc(struct uva__gpu *gpu, void *memory)
+static void cuda_dealloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                         const uva__gpu_stream *pool, void *memory)
 {
-    (void)cu_of(gpu)->cuMemFree(pointer_of(memory));
+    struct uva__cu *cu = cu_of(gpu);
+
+    if (pool != NULL && device_type != ARROW_DEVICE_CUDA_MANAGED)
+        (void)cu->cuMemFreeAsync(pointer_of(memory), *pool);
+    else
+        (void)cu->cuMemFree(pointer_of(memory));
 }
 
 /* ---- the library -------------------------------------------------------- */
@@ -262,6 +299,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .enter = cuda_enter,
     .leave = cuda_leave,
     .copy = cuda_copy,
+    .is_pooled = cuda_is_pooled,
     .alloc = cuda_alloc,
     .dealloc = cuda_dealloc,
 };
@@ -305,6 +343,7 @@ const struct uva__vendor_info uva__cuda_info = {
     .alloc_failed = uva__gpu_alloc_failed,
     .enter = uva__gpu_enter,
     .leave = uva__gpu_leave,
+    .alloc_on = uva__gpu_alloc_on,
     .begin_use = uva__gpu_begin_use,
     .end_use = uva__gpu_end_use,
 };

@@ -7,12 +7,16 @@
 
 #ifndef UVA_GPU_TYPES
 typedef int uva__cu_device;
+typedef int uva__cu_attribute;
 typedef void *uva__cu_context;
 typedef void *uva__cu_green;
 typedef unsigned long long uva__cu_pointer; /* on the device */
 #endif
 
-enum { UVA__CU_MEM_ATTACH_GLOBAL = 1 }; /* CU_MEM_ATTACH_GLOBAL */
+enum {
+    UVA__CU_MEM_ATTACH_GLOBAL = 1,        /* CU_MEM_ATTACH_GLOBAL */
+    UVA__CU_MEMORY_POOLS_SUPPORTED = 115, /* CU_DEVICE_ATTRIBUTE_... */
+};
 
 /* The functions by their names, without the versions in the symbols. */
 struct uva__cu {
@@ -38,6 +42,13 @@ struct uva__cu {
     /* each may be NULL */
     uva__gpu_code (*cuMemAllocManaged)(uva__cu_pointer *memory, size_t size,
                                        unsigned flags);
+    uva__gpu_code (*cuDeviceGetAttribute)(int *value,
+                                          uva__cu_attribute attribute,
+                                          uva__cu_device device);
+    uva__gpu_code (*cuMemAllocAsync)(uva__cu_pointer *memory, size_t size,
+                                     uva__gpu_stream stream);
+    uva__gpu_code (*cuMemFreeAsync)(uva__cu_pointer memory,
+                                    uva__gpu_stream stream);
     uva__gpu_code (*cuStreamGetCtx)(uva__gpu_stream stream,
                                     uva__cu_context *context);
     /* of a stream in a green context, gives the primary context besides */

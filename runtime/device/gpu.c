@@ -423,22 +423,56 @@ static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
     return code == 0 ? memory : NULL;
 }
 
-void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
-                     int64_t device_id, size_t size_bytes)
+/* Gives the stream that orders the memory of the library's; NULL: memory is
+ * allocated and freed at once. The context is current. */
+static const uva__gpu_stream *pool_find(struct uva__gpu *gpu,
+                                        struct uva__gpu_streams *streams,
+                                        uva__gpu_stream *stream)
 {
-    struct uva__gpu *gpu = state;
+    struct uva_error none;
+
+    return streams->pooled &&
+                   uva__gpu_streams_copy(gpu, streams, true, stream, &none) == 0
+               ? stream
+               : NULL;
+}
+
+/* `program`: a stream of the program's, or NULL. */
+static void *memory_new(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                        int64_t device_id, const uva__gpu_stream *program,
+                        size_t size_bytes)
+{
     struct uva_error *error = &gpu->no_memory;
     struct uva__gpu_streams *streams;
+    uva__gpu_stream stream;
     void *memory;
 
     gpu_relax(gpu);
     if (streams_enter(gpu, device_id, &streams, error) != 0)
         return NULL;
-    memory = uva__device_is_pinned(device_type)
-                 ? pinned_alloc(gpu, size_bytes, error)
-                 : gpu->vendor->alloc(gpu, device_type, size_bytes, error);
+    if (program == NULL || !streams->pooled)
+        program = pool_find(gpu, streams, &stream);
+    memory =
+        uva__device_is_pinned(device_type)
+            ? pinned_alloc(gpu, size_bytes, error)
+            : gpu->vendor->alloc(gpu, device_type, program, size_bytes, error);
     gpu->vendor->leave(gpu, &streams->context);
     return memory;
+}
+
+void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
+                     int64_t device_id, size_t size_bytes)
+{
+    return memory_new(state, device_type, device_id, NULL, size_bytes);
+}
+
+void *uva__gpu_alloc_on(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, void *device_stream,
+                        size_t size_bytes)
+{
+    const uva__gpu_stream stream = device_stream;
+
+    return memory_new(state, device_type, device_id, &stream, size_bytes);
 }
 
 int uva__gpu_alloc_failed(void *state, struct uva_error *error)
@@ -452,13 +486,16 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_streams *streams;
+    uva__gpu_stream stream;
     struct uva_error error;
     const bool inside = streams_enter(gpu, device_id, &streams, &error) == 0;
 
     if (uva__device_is_pinned(device_type))
         (void)gpu->calls.host_free(memory);
     else
-        gpu->vendor->dealloc(gpu, memory);
+        gpu->vendor->dealloc(gpu, device_type,
+                             inside ? pool_find(gpu, streams, &stream) : NULL,
+                             memory);
     if (inside)
         gpu->vendor->leave(gpu, &streams->context);
 }

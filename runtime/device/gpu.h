@@ -52,6 +52,9 @@ void uva__gpu_leave(void *state, struct uva__stream_scope *scope);
 
 /* For struct uva__vendor_info. Thread: the device thread. */
 void uva__gpu_prepare(void *state, int64_t device_id);
+void *uva__gpu_alloc_on(void *state, ArrowDeviceType device_type,
+                        int64_t device_id, void *device_stream,
+                        size_t size_bytes);
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
                    struct uva_error *error);

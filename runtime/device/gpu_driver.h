@@ -54,11 +54,18 @@ struct uva__gpu_vendor {
     /* queues one copy; device thread, the context is current */
     int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                 uva__gpu_stream stream, struct uva_error *error);
-    /* gives memory that is not pinned, or NULL; device thread, the context is
+    /* returns whether memory of a device can be allocated and freed in the
+     * order of a stream, without waiting; NULL: it cannot. Device thread */
+    bool (*is_pooled)(struct uva__gpu *gpu,
+                      const struct uva__gpu_context *context);
+    /* give memory that is not pinned, or NULL, and take it back: in the order
+     * of `*pool`, or at once if that is NULL; device thread, the context is
      * current */
     void *(*alloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                   size_t size_bytes, struct uva_error *error);
-    void (*dealloc)(struct uva__gpu *gpu, void *memory);
+                   const uva__gpu_stream *pool, size_t size_bytes,
+                   struct uva_error *error);
+    void (*dealloc)(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                    const uva__gpu_stream *pool, void *memory);
 };
 
 /* The first member of a back end's state. */

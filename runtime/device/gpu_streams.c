@@ -146,6 +146,8 @@ int uva__gpu_streams_find(struct uva__gpu *gpu, int64_t device_id,
         return code;
     }
     streams->device_id = device_id;
+    streams->pooled = gpu->vendor->is_pooled != NULL &&
+                      gpu->vendor->is_pooled(gpu, &streams->context);
     uva__lock_take(&gpu->lock);
     streams->before = gpu->streams;
     gpu->streams = streams;

@@ -32,6 +32,7 @@ struct uva__gpu_streams {
     struct uva__gpu_streams *before; /* owns */
     int64_t device_id;
     struct uva__gpu_context context;
+    bool pooled; /* memory is allocated and freed in the order of a stream */
     uva__gpu_stream copies[2]; /* owns: for copies, [1] to the device; NULL:
                                   not made so far */
     struct uva__gpu_callback_stream

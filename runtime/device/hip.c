@@ -117,19 +117,24 @@ static int hip_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
 }
 
 static void *hip_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
-                       size_t size_bytes, struct uva_error *error)
+                       const uva__gpu_stream *pool, size_t size_bytes,
+                       struct uva_error *error)
 {
     void *memory = NULL;
     const int code = hip_of(gpu)->hipMalloc(&memory, size_bytes);
 
     (void)device_type;
+    (void)pool;
     if (code != 0)
         (void)uva__gpu_failed(gpu, "hipMalloc", code, error);
     return code == 0 ? memory : NULL;
 }
 
-static void hip_dealloc(struct uva__gpu *gpu, void *memory)
+static void hip_dealloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
+                        const uva__gpu_stream *pool, void *memory)
 {
+    (void)device_type;
+    (void)pool;
     (void)hip_of(gpu)->hipFree(memory);
 }
 

@@ -34,6 +34,11 @@ struct uva__vendor_info {
     /* fills `error` with why alloc has last given NULL, and returns its
      * code. Device thread. NULL: the table has no alloc. */
     int (*alloc_failed)(void *state, struct uva_error *error);
+    /* as alloc of the table, for what is queued on `device_stream`. Device
+     * thread. NULL: memory can be used on any stream. */
+    void *(*alloc_on)(void *state, ArrowDeviceType device_type,
+                      int64_t device_id, void *device_stream,
+                      size_t size_bytes);
     /* returns whether the device thread can use a default stream of the calling
      * thread: 0, or why not. Any thread. NULL: of another vendor than CUDA */
     int (*stream_check)(void *state, struct uva_error *error);

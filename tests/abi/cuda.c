@@ -10,6 +10,7 @@ typedef CUevent uva__gpu_event;
 typedef CUstream uva__gpu_stream;
 typedef CUstreamCaptureMode uva__gpu_capture_mode;
 typedef CUdevice uva__cu_device;
+typedef CUdevice_attribute uva__cu_attribute;
 typedef CUcontext uva__cu_context;
 #if CUDA_VERSION >= 12050
 typedef CUgreenCtx uva__cu_green;
@@ -39,10 +40,13 @@ SAME(UVA__GPU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME(UVA__GPU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 SAME(UVA__GPU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(UVA__CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_GLOBAL);
+SAME(UVA__CU_MEMORY_POOLS_SUPPORTED,
+     CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 
 AS_LARGE(int, CUresult);
 AS_LARGE(int, CUstreamCaptureMode);
 AS_LARGE(int, CUdevice);
+AS_LARGE(int, CUdevice_attribute);
 AS_LARGE(void *, CUevent);
 AS_LARGE(void *, CUstream);
 AS_LARGE(void *, CUcontext);
@@ -82,6 +86,9 @@ const struct uva__cu cuda_own = {
     .cuMemcpyDtoHAsync = cuMemcpyDtoHAsync,
     .cuMemcpyHtoDAsync = cuMemcpyHtoDAsync,
     .cuMemAllocManaged = cuMemAllocManaged,
+    .cuDeviceGetAttribute = cuDeviceGetAttribute,
+    .cuMemAllocAsync = cuMemAllocAsync,
+    .cuMemFreeAsync = cuMemFreeAsync,
     .cuStreamGetCtx = (cuStreamGetCtx),
 #if CUDA_VERSION >= 12050
     .cuStreamGetCtx_v2 = cuStreamGetCtx_v2,

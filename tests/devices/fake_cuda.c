@@ -85,6 +85,11 @@ FAKE_API int cuMemAlloc_v2(uva__cu_pointer *memory, size_t size);
 FAKE_API int cuMemAllocManaged(uva__cu_pointer *memory, size_t size,
                                unsigned flags);
 #endif
+#ifndef UVA_FAKE_OLD
+FAKE_API int cuMemAllocAsync(uva__cu_pointer *memory, size_t size,
+                             void *stream);
+FAKE_API int cuMemFreeAsync(uva__cu_pointer memory, void *stream);
+#endif
 FAKE_API int cuMemFree_v2(uva__cu_pointer memory);
 FAKE_API int cuMemHostAlloc(void **memory, size_t size, unsigned flags);
 FAKE_API int cuMemFreeHost(void *memory);
@@ -391,6 +396,25 @@ int cuMemAllocManaged(uva__cu_pointer *memory, size_t size, unsigned flags)
 {
     (void)flags;
     return cuMemAlloc_v2(memory, size);
+}
+#endif
+
+#ifndef UVA_FAKE_OLD
+int cuMemAllocAsync(uva__cu_pointer *memory, size_t size, void *stream)
+{
+    void *made = NULL;
+    int code = fake_begin(FAKE_INSIDE);
+
+    if (code == 0)
+        code = fake_stream_alloc(stream, &made, size);
+    *memory = (uintptr_t)made;
+    return code;
+}
+
+/* Memory is freed although the device has failed, but not by its streams. */
+int cuMemFreeAsync(uva__cu_pointer memory, void *stream)
+{
+    ANYHOW(fake_stream_free(stream, memory_of(memory)));
 }
 #endif
 

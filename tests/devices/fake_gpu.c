@@ -20,7 +20,19 @@
 
 enum { PAUSE_NS = 50000, UNCALLED = 4096, THREADS = 4096, PER_THREAD = 2 };
 
-enum kind { RECORD, WAIT, VALUE, CALLBACK, HOST, COPY, STORE, SPIN, FAIL };
+enum kind {
+    RECORD,
+    WAIT,
+    VALUE,
+    CALLBACK,
+    HOST,
+    COPY,
+    STORE,
+    SPIN,
+    FAIL,
+    ALLOC,
+    FREE
+};
 
 struct event {
     int refs; /* references of its owner and of operations */
@@ -143,10 +155,19 @@ static void run_copy(const struct op *op)
 
     if (fake_sticky() != 0)
         return;
+    if (!fake_memory_is_usable(op->target) ||
+        !fake_memory_is_usable(op->source))
+        fake_count(FAKE_BREACHES, 1);
     if (op->compute != NULL)
         op->compute(target, source, op->size);
     else
         memcpy(target, source, op->size);
+}
+
+static void run_store(const struct op *op)
+{
+    if (fake_sticky() == 0)
+        atomic_store((_Atomic uint32_t *)op->target, (uint32_t)op->turn);
 }
 
 static void run_locked(struct stream *stream, const struct op *op)
@@ -167,14 +188,19 @@ static void run_locked(struct stream *stream, const struct op *op)
         run_call_locked(stream, op);
         break;
     case STORE:
-        if (fake_sticky() == 0)
-            atomic_store((_Atomic uint32_t *)op->target, (uint32_t)op->turn);
+        run_store(op);
         break;
     case SPIN:
         run_spin_locked(op);
         break;
     case FAIL:
         fake_fail((int)op->turn);
+        break;
+    case ALLOC:
+        fake_memory_order(op->target, true);
+        break;
+    case FREE:
+        (void)fake_memory_drop(op->target);
         break;
     case COPY:
         run_copy(op);
@@ -415,6 +441,21 @@ int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
                                              .target = target,
                                              .source = source,
                                              .size = size});
+}
+
+int fake_stream_alloc(void *stream, void **out, size_t size)
+{
+    const int code = fake_memory_make(out, size, false);
+
+    if (code != 0)
+        return code;
+    fake_memory_order(*out, false);
+    return stream_queue(stream, &(struct op){.kind = ALLOC, .target = *out});
+}
+
+int fake_stream_free(void *stream, void *memory)
+{
+    return stream_queue(stream, &(struct op){.kind = FREE, .target = memory});
 }
 
 int fake_stream_context(void *stream, void **out)

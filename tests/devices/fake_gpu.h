@@ -101,14 +101,26 @@ int fake_stream_copy(void *stream, void *target, const void *source,
                      size_t size);
 int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
                         const void *source, size_t size);
+/* Memory that may be used behind this in the order of the stream, and is freed
+ * when the stream gets there. */
+int fake_stream_alloc(void *stream, void **out, size_t size);
+int fake_stream_free(void *stream, void *memory);
 int fake_stream_context(void *stream, void **out);
 
 /* Memory. */
 int fake_memory_new(void **out, size_t size, bool of_host);
 int fake_memory_free(void *memory);
+/* Do that where the test holds such calls, too. */
+int fake_memory_make(void **out, size_t size, bool of_host);
+int fake_memory_drop(void *memory);
 /* Returns where the bytes of an address are; for device memory, that is another
  * place. */
 void *fake_memory_bytes(const void *address);
+/* Note that a stream has come to the allocation of memory. */
+void fake_memory_order(void *memory, bool usable);
+/* Returns whether streams may use the address: what was allocated in the order
+ * of a stream, only when that has come to it. */
+bool fake_memory_is_usable(const void *address);
 /* Returns whether the address is in memory that was allocated here. */
 bool fake_memory_is_known(const void *address);
 

@@ -14,6 +14,7 @@ struct block {
     struct block *next;
     char *address, *bytes; /* equal for host memory */
     size_t size;
+    bool unordered; /* its stream has not come to its allocation */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -28,11 +29,10 @@ static char *pages_new(size_t size, int protection)
     return pages;
 }
 
-int fake_memory_new(void **out, size_t size, bool of_host)
+int fake_memory_make(void **out, size_t size, bool of_host)
 {
     struct block *block = calloc(1, sizeof(*block));
 
-    fake_hold(FAKE_HOLD_ALLOC);
     if (size == 0 || size > (size_t)1 << 40) {
         free(block);
         return size == 0 ? FAKE_INVALID_VALUE : FAKE_OUT_OF_MEMORY;
@@ -50,11 +50,44 @@ int fake_memory_new(void **out, size_t size, bool of_host)
     return 0;
 }
 
-int fake_memory_free(void *memory)
+static struct block *block_of_locked(const void *address)
+{
+    const char *at = address;
+    struct block *block = blocks;
+
+    while (block != NULL &&
+           (at < block->address || at >= block->address + block->size))
+        block = block->next;
+    return block;
+}
+
+void fake_memory_order(void *memory, bool usable)
+{
+    struct block *block;
+
+    pthread_mutex_lock(&lock);
+    block = block_of_locked(memory);
+    if (block != NULL)
+        block->unordered = !usable;
+    pthread_mutex_unlock(&lock);
+}
+
+bool fake_memory_is_usable(const void *address)
+{
+    const struct block *block;
+    bool usable;
+
+    pthread_mutex_lock(&lock);
+    block = block_of_locked(address);
+    usable = block == NULL || !block->unordered;
+    pthread_mutex_unlock(&lock);
+    return usable;
+}
+
+int fake_memory_drop(void *memory)
 {
     struct block *block, **link = &blocks;
 
-    fake_hold(FAKE_HOLD_FREE);
     pthread_mutex_lock(&lock);
     while (*link != NULL && (*link)->address != memory)
         link = &(*link)->next;
@@ -70,6 +103,18 @@ int fake_memory_free(void *memory)
     free(block);
     fake_count(FAKE_BLOCKS, -1);
     return 0;
+}
+
+int fake_memory_new(void **out, size_t size, bool of_host)
+{
+    fake_hold(FAKE_HOLD_ALLOC);
+    return fake_memory_make(out, size, of_host);
+}
+
+int fake_memory_free(void *memory)
+{
+    fake_hold(FAKE_HOLD_FREE);
+    return fake_memory_drop(memory);
 }
 
 bool fake_memory_is_known(const void *address)

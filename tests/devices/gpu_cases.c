@@ -790,7 +790,7 @@ static struct uva_stream *block_begin(int held)
     if (held != 0) {
         control->fakegpu_hold(held);
         stream = copies_begin(gpu->device_type, 0, ARROW_DEVICE_CPU);
-        while (control->fakegpu_count(FAKE_HELD) == 0)
+        while (control->fakegpu_count(FAKE_HELD) == 0 && !s.done)
             turn();
         return stream;
     }
@@ -817,11 +817,15 @@ START_TEST(what_may_block_holds_up_no_event)
     gpu_fixture_array(&s, 1, &s.arrays[1]);
     s.arrays[1].sync_event = &s.events[1];
     stream = block_begin(kinds[_i]);
+    s.done = false;
     gpu_fixture_ask(&s, 1, UVA_FOREVER);
     while (s.answers == 0)
         turn();
     ck_assert_int_eq(s.answer.code, 0);
-    ck_assert(kinds[_i] == 0 || control->fakegpu_count(FAKE_HELD) != 0);
+    if (kinds[_i] == FAKE_HOLD_FREE && gpu->pools) /* is not called at all */
+        ck_assert_int_eq(control->fakegpu_count(FAKE_HELD), 0);
+    else
+        ck_assert(kinds[_i] == 0 || control->fakegpu_count(FAKE_HELD) != 0);
     control->fakegpu_hold(0);
     atomic_store(&slow.open, true);
     if (stream != NULL)

@@ -39,7 +39,8 @@ static struct {
                                   int priority);
     bool has_green;      /* these are there */
     bool streams_report; /* streams report their context */
-    bool spares_captures, calls_back, manages; /* features of newer drivers */
+    bool spares_captures, calls_back, manages,
+        pools; /* features of newer drivers */
 } lib;
 
 static struct fake_control control;
@@ -97,6 +98,7 @@ static bool cuda_open(void *library)
     lib.spares_captures =
         dlsym(library, "cuThreadExchangeStreamCaptureMode") != NULL;
     lib.calls_back = dlsym(library, "cuLaunchHostFunc") != NULL;
+    lib.pools = dlsym(library, "cuMemAllocAsync") != NULL;
     lib.manages = dlsym(library, "cuMemAllocManaged") != NULL;
     return lib.cuInit(0) == 0 && lib.cu.cuDeviceGet(&device, 0) == 0;
 }
@@ -583,6 +585,9 @@ int main(void)
     suite = suite_create("cuda");
     cuda.spares_captures = lib.spares_captures;
     cuda.calls_back = lib.calls_back;
+    cuda.pools = lib.pools;
+    if (lib.pools)
+        cuda.alloc = "cuMemAllocAsync";
     cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;
     gpu_cases_add(suite, &cuda, &control);
     gpu_faults_add(suite, &cuda, &control);
