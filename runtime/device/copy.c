@@ -21,6 +21,7 @@
 #include "arrow/device_traits.h"
 #include "device/copy_target.h"
 #include "device/pinned_pool.h"
+#include "device/staging.h"
 #include "uvarrow/arrow.h"
 
 enum round { FIXED, VARIABLE, DONE };
@@ -35,7 +36,14 @@ struct uva__copy {
     struct uva__copy_tail_client client;  /* called when nothing is in flight */
     void *device_stream; /* borrows: the caller's; NULL: streams of ours */
     bool to_device;
-    enum round round;       /* the next round */
+    enum round round;            /* the next round */
+    bool staged;                 /* that was decided: to a device */
+    struct uva__staging staging; /* owns what it has taken */
+    struct {                     /* to a device: what is copied next */
+        size_t node;
+        int64_t buffer;
+        size_t done; /* bytes of it */
+    } next;
     bool behind;            /* something was begun behind the array's event */
     void *event;            /* owns: of the last copy begun; or NULL */
     struct uva_error error; /* of a round that has failed, code 0: none */
@@ -54,16 +62,15 @@ static void event_drop(struct uva__copy *copy)
     copy->event = NULL;
 }
 
-static int buffer_begin(struct uva__copy *copy,
-                        const struct uva__copy_target_node *node, int64_t i,
-                        int64_t size, struct uva_error *error)
+static int piece_begin(struct uva__copy *copy, const void *target,
+                       const void *source, size_t size, struct uva_error *error)
 {
     const struct uva_device_ops *ops = copy->backend->ops;
     struct uva_device_copy one = {
         .after = copy->device,
-        .target = (void *)(uintptr_t)node->buffers[i],
-        .source = node->from->buffers[i],
-        .size_bytes = (size_t)size,
+        .target = (void *)(uintptr_t)target,
+        .source = source,
+        .size_bytes = size,
         .to_device = copy->to_device,
     };
     void *event = NULL;
@@ -95,7 +102,36 @@ static int buffer_copy(struct uva__copy *copy,
     code = uva__copy_target_buffer(copy->copy_target, node, i, size, error);
     if (code != 0)
         return code;
-    return buffer_begin(copy, node, i, size, error);
+    return piece_begin(copy, node->buffers[i], node->from->buffers[i],
+                       (size_t)size, error);
+}
+
+/* Begins to copy what is left of a buffer to a device, in pieces. EAGAIN: what
+ * is in flight has to be complete first. */
+static int buffer_upload(struct uva__copy *copy,
+                         struct uva__copy_target_node *node, int64_t i,
+                         int64_t size, struct uva_error *error)
+{
+    const char *source = node->from->buffers[i];
+    const void *from;
+    size_t piece;
+    int code = 0;
+
+    if (source == NULL || size == 0)
+        return 0;
+    if (node->buffers[i] == NULL)
+        code = uva__copy_target_buffer(copy->copy_target, node, i, size, error);
+    while (code == 0 && copy->next.done < (size_t)size) {
+        piece = uva__staging_put(&copy->staging, source + copy->next.done,
+                                 (size_t)size - copy->next.done, &from);
+        if (piece == 0)
+            return EAGAIN;
+        code =
+            piece_begin(copy, (const char *)node->buffers[i] + copy->next.done,
+                        from, piece, error);
+        copy->next.done += piece;
+    }
+    return code;
 }
 
 /* ---- rounds ------------------------------------------------------------- */
@@ -112,22 +148,91 @@ static bool buffer_is_variable(const struct uva__copy_target_node *node,
 /* Sizes are read from the tree that is on the host: the source, or the copy of
  * it.
  */
+static int size_find(const struct uva__copy_target_node *node,
+                     const struct ArrowArray *host, int64_t i, bool known,
+                     int64_t *size, struct uva_error *error)
+{
+    const int code = uva__buffer_needed(&node->layout, host, i, known, size);
+
+    return code == 0 ? 0
+                     : uva_error_set(error, code,
+                                     "the offsets of an array make no sense");
+}
+
+/* To a device: copies what is next of the buffers of a node. */
+static int node_upload(struct uva__copy *copy,
+                       struct uva__copy_target_node *node,
+                       struct uva_error *error)
+{
+    int64_t size;
+    int code = 0;
+
+    for (; copy->next.buffer < node->n_buffers; copy->next.buffer++) {
+        code =
+            size_find(node, node->from, copy->next.buffer, true, &size, error);
+        if (code == 0)
+            code = buffer_upload(copy, node, copy->next.buffer, size, error);
+        if (code != 0)
+            return code;
+        copy->next.done = 0;
+    }
+    copy->next.buffer = 0;
+    return 0;
+}
+
+/* Memory of the host that is not pinned is staged. A size that makes no sense
+ * is reported when its buffer's turn comes. */
+static void upload_stage(struct uva__copy *copy)
+{
+    size_t count;
+    struct uva__copy_target_node *nodes =
+        uva__copy_target_nodes(copy->copy_target, &count);
+    struct uva_error none;
+    int64_t size;
+
+    if (copy->source.device_type != ARROW_DEVICE_CPU)
+        return;
+    uva__staging_begin(&copy->staging, copy->backend, copy->device.device_id);
+    for (size_t n = 0; n < count; n++)
+        for (int64_t i = 0; i < nodes[n].n_buffers; i++)
+            if (nodes[n].from->buffers[i] != NULL &&
+                size_find(&nodes[n], nodes[n].from, i, true, &size, &none) == 0)
+                uva__staging_announce(&copy->staging, (size_t)size);
+}
+
+/* Begins as much as the staging takes. */
+static int upload_begin(struct uva__copy *copy, struct uva_error *error)
+{
+    size_t count;
+    struct uva__copy_target_node *nodes =
+        uva__copy_target_nodes(copy->copy_target, &count);
+    int code = 0;
+
+    if (!copy->staged)
+        upload_stage(copy);
+    copy->staged = true;
+    for (; copy->next.node < count && code == 0; copy->next.node += code == 0)
+        code = node_upload(copy, &nodes[copy->next.node], error);
+    if (code == EAGAIN)
+        return 0;
+    copy->round = DONE;
+    return code;
+}
+
+/* To the host. */
 static int node_copy(struct uva__copy *copy, struct uva__copy_target_node *node,
                      struct uva_error *error)
 {
-    const struct ArrowArray *host = copy->to_device ? node->from : node->to;
-    const bool known = copy->to_device || copy->round == VARIABLE;
+    const bool variable = copy->round == VARIABLE;
     int64_t size;
     int code = 0;
 
     for (int64_t i = 0; i < node->n_buffers && code == 0; i++) {
-        if (!copy->to_device &&
-            buffer_is_variable(node, i) != (copy->round == VARIABLE))
+        if (buffer_is_variable(node, i) != variable)
             continue;
-        code = uva__buffer_needed(&node->layout, host, i, known, &size);
+        code = size_find(node, node->to, i, variable, &size, error);
         if (code != 0)
-            return uva_error_set(error, code,
-                                 "the offsets of an array make no sense");
+            return code;
         code = buffer_copy(copy, node, i, size, error);
     }
     return code;
@@ -140,9 +245,11 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
         uva__copy_target_nodes(copy->copy_target, &count);
     int code = 0;
 
+    if (copy->to_device)
+        return upload_begin(copy, error);
     for (size_t n = 0; n < count && code == 0; n++)
         code = node_copy(copy, &nodes[n], error);
-    copy->round = copy->to_device ? DONE : copy->round + 1;
+    copy->round++;
     return code;
 }
 
@@ -156,6 +263,7 @@ struct tail {
     struct uva__devices *devices;         /* uses */
     struct uva__copy_target *copy_target; /* counts: it owns the event */
     struct ArrowDeviceArray source;       /* owns */
+    struct uva__staging staging;          /* owns what it has taken */
     struct uva_watch *watch;              /* counts */
     struct uva__copy_tail_client client;
     struct uva__device_command command; /* frees it */
@@ -167,6 +275,7 @@ static void copy_tail_end(struct uva__device_command *command)
     struct uva__devices *devices = tail->devices;
 
     uva__event_wait_release(tail->watch);
+    uva__staging_clear(&tail->staging);
     if (tail->client.over != NULL)
         tail->client.over(tail->client.ctx, tail->client.weight);
     uva_array_release(&tail->source);
@@ -183,31 +292,31 @@ static void copy_tail_over(struct uva_watch *watch)
     uva__devices_send(tail->devices, &tail->command);
 }
 
-/* Takes `source`, and `event`, which the result of the target gets. False
+/* Takes the source, what is staged, and `event`, which the result of the target
+ * gets. False
  * without memory: nothing was taken. Thread: the device thread. */
-static bool copy_tail_new(struct uva__devices *devices,
-                          const struct uva_device_event *event,
-                          struct uva__copy_target *copy_target,
-                          struct ArrowDeviceArray *source,
-                          const struct uva__copy_tail_client *client)
+static bool copy_tail_new(struct uva__copy *copy,
+                          const struct uva_device_event *event)
 {
     struct tail *tail = calloc(1, sizeof(*tail));
 
     if (tail == NULL)
         return false;
-    if (uva__event_wait_new(devices, event, copy_tail_over, tail,
+    if (uva__event_wait_new(copy->devices, event, copy_tail_over, tail,
                             &tail->watch) != 0) {
         free(tail);
         return false;
     }
     tail->watch->poll_only = true;
-    uva__devices_use(devices);
-    tail->devices = devices;
-    tail->client = *client;
+    uva__devices_use(copy->devices);
+    tail->devices = copy->devices;
+    tail->client = copy->client;
+    tail->staging = copy->staging;
+    copy->staging.count = 0;
     tail->command.run = copy_tail_end;
-    tail->copy_target = copy_target;
-    uva__copy_target_mark(copy_target, event->sync_event);
-    uva_array_move(source, &tail->source);
+    tail->copy_target = copy->copy_target;
+    uva__copy_target_mark(copy->copy_target, event->sync_event);
+    uva_array_move(&copy->source, &tail->source);
     uva__event_wait_begin(tail->watch);
     return true;
 }
@@ -247,11 +356,11 @@ static bool copy_leave(struct uva__copy *copy)
 {
     struct uva_device_event last = copy->device;
 
-    if (!copy->to_device || copy->event == NULL || copy->error.code != 0)
+    if (!copy->to_device || copy->event == NULL || copy->error.code != 0 ||
+        copy->round != DONE)
         return false;
     last.sync_event = copy->event;
-    if (!copy_tail_new(copy->devices, &last, copy->copy_target, &copy->source,
-                       &copy->client))
+    if (!copy_tail_new(copy, &last))
         return false;
     copy->event = NULL;
     copy->client.over = NULL;
@@ -268,6 +377,7 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
         return EINPROGRESS;
     copy_confirm(copy);
     event_drop(copy);
+    uva__staging_clear(&copy->staging);
     while (copy->error.code == 0 && copy->round != DONE &&
            copy->event == NULL) {
         struct uva_error why = {0};
@@ -281,6 +391,7 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
         return EINPROGRESS;
     }
     *error = copy->error;
+    uva__staging_clear(&copy->staging);
     uva_array_release(&copy->source);
     return copy->error.code;
 }
@@ -290,6 +401,7 @@ static void copy_stop(struct uva__work *work)
     struct uva__copy *copy = copy_of(work);
 
     event_drop(copy);
+    uva__staging_clear(&copy->staging);
     uva_array_release(&copy->source);
 }
 
@@ -299,7 +411,7 @@ static void copy_free(struct uva__work *work)
 {
     struct uva__copy *copy = copy_of(work);
 
-    assert(copy->event == NULL);
+    assert(copy->event == NULL && copy->staging.count == 0);
     uva_array_release(&copy->source);
     if (copy->copy_target != NULL)
         uva__copy_target_free(copy->copy_target);
