@@ -504,15 +504,16 @@ struct uva_transfer {
  * ready stage before it. A copy to the host is passed on, without an event,
  * when it is complete. A copy to a device is passed on at once with an event of
  * its own, which may fail; its original is released when the copy is complete.
- * Batches already on the target are passed on unchanged. If there is no way to
- * copy, the stream ends with ENOTSUP, and so it does if the device type has no
- * way to copy on a `device_stream`. Copies `options` and the allocator, takes
- * its ctx. Returns 0; EINVAL for a negative member, a reserved one that is not
- * NULL (then nothing is taken), or an allocator that lacks a function or goes
- * with a target on the host; ENOTSUP for a default stream that cannot be used,
- * as for uva_stream_ready(); EAGAIN if no thread can be started; ENOMEM.
- * Thread: builder.
- * Clauses: DA-11, EV-02. */
+ * Batches already on the target are passed on unchanged. Between devices of
+ * CUDA or of HIP there is a way, too; `device_stream` is then one of the
+ * target's. If there is no way to copy, the stream ends with ENOTSUP, and so it
+ * does if the device type has no way to copy on a `device_stream`. Copies
+ * `options` and the allocator, takes its ctx. Returns 0; EINVAL for a negative
+ * member, a reserved one that is not NULL (then nothing is taken), or an
+ * allocator that lacks a function or goes with a target on the host; ENOTSUP
+ * for a default stream that cannot be used, as for uva_stream_ready(); EAGAIN
+ * if no thread can be started; ENOMEM. Thread: builder. Clauses: DA-11, EV-02.
+ */
 UVA_API int uva_stream_transfer(struct uva_stream *stream,
                                 const struct uva_transfer *options);
 

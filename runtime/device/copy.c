@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies one array between a device and the host, step by step.
+/* Copies one array between a device and the host, or two devices, in steps.
  *
  * Happy path, to the host: every buffer of a known size is copied, behind the
  *              array's event -> these hold the sizes of the other buffers,
@@ -8,6 +8,10 @@
  * Happy path, to a device: the array's event, if any, completes -> all copies
  *              are queued -> the result is given with the last event; the
  *              device thread waits for that event and releases the source.
+ *
+ * Happy path, between devices: as to the host, and each buffer on to the
+ * target; if these are peers, only sizes go to the host -> the result is given
+ * as to a device.
  *
  * What can fail: memory, a call, an event. Copies that were begun are completed
  *              before the failure is reported. */
@@ -35,11 +39,16 @@ struct uva__copy {
     struct uva__copy_target *copy_target; /* owns, until given */
     struct uva__copy_tail_client client;  /* called when nothing is in flight */
     void *device_stream; /* borrows: the caller's; NULL: streams of ours */
-    bool to_device;
-    enum round round;            /* the next round */
-    bool staged;                 /* that was decided: to a device */
-    struct uva__staging staging; /* owns what it has taken */
-    struct {                     /* to a device: what is copied next */
+    bool to_device;      /* from the host */
+    bool between;        /* from a device to another one */
+    bool direct;         /* between: not by way of the host */
+    int64_t target_id;   /* between: the device that is copied to */
+    struct uva__copy_target *shadow; /* owns; between: buffers on the host from
+                                        which sizes are read, or all */
+    enum round round;                /* the next round */
+    bool staged;                     /* that was decided: to a device */
+    struct uva__staging staging;     /* owns what it has taken */
+    struct {                         /* to a device: what is copied next */
         size_t node;
         int64_t buffer;
         size_t done; /* bytes of it */
@@ -62,26 +71,42 @@ static void event_drop(struct uva__copy *copy)
     copy->event = NULL;
 }
 
-static int piece_begin(struct uva__copy *copy, const void *target,
+/* Where one piece is copied. */
+enum leg { TO_HOST, TO_DEVICE, TO_PEER };
+
+static int leg_begin(struct uva__copy *copy, enum leg leg,
+                     const struct uva_device_copy *one, void **event,
+                     struct uva_error *error)
+{
+    const struct uva__backend *backend = copy->backend;
+    void *stream = copy->device_stream;
+
+    if (leg == TO_PEER)
+        return backend->vendor_info->copy_peer(
+            backend->state, one, copy->target_id, stream, event, error);
+    if (stream == NULL || (copy->between && leg == TO_HOST))
+        return backend->ops->copy(backend->state, one, event, error);
+    return backend->ops->copy_on(backend->state, one, stream, event, error);
+}
+
+static int piece_begin(struct uva__copy *copy, enum leg leg, const void *target,
                        const void *source, size_t size, struct uva_error *error)
 {
-    const struct uva_device_ops *ops = copy->backend->ops;
     struct uva_device_copy one = {
         .after = copy->device,
         .target = (void *)(uintptr_t)target,
         .source = source,
         .size_bytes = size,
-        .to_device = copy->to_device,
+        .to_device = leg == TO_DEVICE,
     };
     void *event = NULL;
     int code;
 
     if (copy->behind) /* a failure of that copy fails this one too */
         one.after.sync_event = copy->event;
-    code = copy->device_stream == NULL
-               ? ops->copy(copy->backend->state, &one, &event, error)
-               : ops->copy_on(copy->backend->state, &one, copy->device_stream,
-                              &event, error);
+    if (copy->between && leg == TO_DEVICE)
+        one.after.device_id = copy->target_id;
+    code = leg_begin(copy, leg, &one, &event, error);
     if (code != 0)
         return uva__backend_failed(copy->backend, code,
                                    "a copy could not be begun", error);
@@ -102,7 +127,7 @@ static int buffer_copy(struct uva__copy *copy,
     code = uva__copy_target_buffer(copy->copy_target, node, i, size, error);
     if (code != 0)
         return code;
-    return piece_begin(copy, node->buffers[i], node->from->buffers[i],
+    return piece_begin(copy, TO_HOST, node->buffers[i], node->from->buffers[i],
                        (size_t)size, error);
 }
 
@@ -126,9 +151,9 @@ static int buffer_upload(struct uva__copy *copy,
                                  (size_t)size - copy->next.done, &from);
         if (piece == 0)
             return EAGAIN;
-        code =
-            piece_begin(copy, (const char *)node->buffers[i] + copy->next.done,
-                        from, piece, error);
+        code = piece_begin(copy, TO_DEVICE,
+                           (const char *)node->buffers[i] + copy->next.done,
+                           from, piece, error);
         copy->next.done += piece;
     }
     return code;
@@ -219,10 +244,49 @@ static int upload_begin(struct uva__copy *copy, struct uva_error *error)
     return code;
 }
 
-/* To the host. */
+/* Returns whether sizes of other buffers stand in the buffer. */
+static bool buffer_has_sizes(const struct uva__copy_target_node *node,
+                             int64_t i)
+{
+    if (i >= node->layout.n_buffers)
+        return i == node->n_buffers - 1;
+    return i + 1 < node->layout.n_buffers &&
+           node->layout.buffers[i + 1].kind == UVA__BUFFER_DATA;
+}
+
+/* From a device to another one: by way of the host, if there is no other; sizes
+ * go there in any case. `shadow` is the node there. */
+static int buffer_pass(struct uva__copy *copy,
+                       struct uva__copy_target_node *node,
+                       struct uva__copy_target_node *shadow, int64_t i,
+                       int64_t size, struct uva_error *error)
+{
+    const void *source = node->from->buffers[i];
+    int code = 0;
+
+    if (source == NULL || size == 0)
+        return 0;
+    if (!copy->direct || buffer_has_sizes(node, i)) {
+        code = uva__copy_target_buffer(copy->shadow, shadow, i, size, error);
+        if (code == 0)
+            code = piece_begin(copy, TO_HOST, shadow->buffers[i], source,
+                               (size_t)size, error);
+    }
+    if (code == 0)
+        code = uva__copy_target_buffer(copy->copy_target, node, i, size, error);
+    if (code != 0)
+        return code;
+    return piece_begin(
+        copy, copy->direct ? TO_PEER : TO_DEVICE, node->buffers[i],
+        copy->direct ? source : shadow->buffers[i], (size_t)size, error);
+}
+
+/* From a device. */
 static int node_copy(struct uva__copy *copy, struct uva__copy_target_node *node,
+                     struct uva__copy_target_node *shadow,
                      struct uva_error *error)
 {
+    const struct ArrowArray *host = shadow != NULL ? shadow->to : node->to;
     const bool variable = copy->round == VARIABLE;
     int64_t size;
     int code = 0;
@@ -230,25 +294,34 @@ static int node_copy(struct uva__copy *copy, struct uva__copy_target_node *node,
     for (int64_t i = 0; i < node->n_buffers && code == 0; i++) {
         if (buffer_is_variable(node, i) != variable)
             continue;
-        code = size_find(node, node->to, i, variable, &size, error);
+        code = size_find(node, host, i, variable, &size, error);
         if (code != 0)
             return code;
-        code = buffer_copy(copy, node, i, size, error);
+        code = shadow != NULL ? buffer_pass(copy, node, shadow, i, size, error)
+                              : buffer_copy(copy, node, i, size, error);
     }
     return code;
 }
 
+/* Both trees have the same nodes in the same order. */
 static int round_begin(struct uva__copy *copy, struct uva_error *error)
 {
+    struct uva__copy_target_node *nodes, *shadows = NULL;
     size_t count;
-    struct uva__copy_target_node *nodes =
-        uva__copy_target_nodes(copy->copy_target, &count);
     int code = 0;
 
     if (copy->to_device)
         return upload_begin(copy, error);
+    if (copy->between && copy->round == FIXED)
+        code = copy->backend->vendor_info->peers(
+            copy->backend->state, copy->device.device_id, copy->target_id,
+            &copy->direct, error);
+    nodes = uva__copy_target_nodes(copy->copy_target, &count);
+    if (copy->between)
+        shadows = uva__copy_target_nodes(copy->shadow, &count);
     for (size_t n = 0; n < count && code == 0; n++)
-        code = node_copy(copy, &nodes[n], error);
+        code = node_copy(copy, &nodes[n], shadows != NULL ? &shadows[n] : NULL,
+                         error);
     copy->round++;
     return code;
 }
@@ -263,6 +336,7 @@ struct tail {
     struct uva__devices *devices;         /* uses */
     struct uva__copy_target *copy_target; /* counts: it owns the event */
     struct ArrowDeviceArray source;       /* owns */
+    struct uva__copy_target *shadow;      /* owns; or NULL */
     struct uva__staging staging;          /* owns what it has taken */
     struct uva_watch *watch;              /* counts */
     struct uva__copy_tail_client client;
@@ -276,6 +350,8 @@ static void copy_tail_end(struct uva__device_command *command)
 
     uva__event_wait_release(tail->watch);
     uva__staging_clear(&tail->staging);
+    if (tail->shadow != NULL)
+        uva__copy_target_free(tail->shadow);
     if (tail->client.over != NULL)
         tail->client.over(tail->client.ctx, tail->client.weight);
     uva_array_release(&tail->source);
@@ -313,6 +389,8 @@ static bool copy_tail_new(struct uva__copy *copy,
     tail->client = copy->client;
     tail->staging = copy->staging;
     copy->staging.count = 0;
+    tail->shadow = copy->shadow;
+    copy->shadow = NULL;
     tail->command.run = copy_tail_end;
     tail->copy_target = copy->copy_target;
     uva__copy_target_mark(copy->copy_target, event->sync_event);
@@ -356,9 +434,11 @@ static bool copy_leave(struct uva__copy *copy)
 {
     struct uva_device_event last = copy->device;
 
-    if (!copy->to_device || copy->event == NULL || copy->error.code != 0 ||
-        copy->round != DONE)
+    if (!uva__copy_may_be_in_flight(copy) || copy->event == NULL ||
+        copy->error.code != 0 || copy->round != DONE)
         return false;
+    if (copy->between)
+        last.device_id = copy->target_id;
     last.sync_event = copy->event;
     if (!copy_tail_new(copy, &last))
         return false;
@@ -415,6 +495,8 @@ static void copy_free(struct uva__work *work)
     uva_array_release(&copy->source);
     if (copy->copy_target != NULL)
         uva__copy_target_free(copy->copy_target);
+    if (copy->shadow != NULL)
+        uva__copy_target_free(copy->shadow);
     if (copy->client.over != NULL)
         copy->client.over(copy->client.ctx, copy->client.weight);
     free(copy);
@@ -440,12 +522,11 @@ static bool event_is_known(const struct ArrowDeviceArray *array,
 /* Returns whether a table has the functions for the copy. */
 static bool backend_can_copy(const struct uva__backend *backend,
                              const struct uva__copy_destination *target,
-                             const struct ArrowDeviceArray *array,
-                             bool from_host)
+                             const struct ArrowDeviceArray *array)
 {
     const struct uva_device_ops *ops = backend->ops;
 
-    if (ops->copy == NULL || !from_host)
+    if (ops->copy == NULL || !uva__device_is_host(array->device_type))
         return ops->copy != NULL;
     return (target->allocator != NULL ||
             (ops->alloc != NULL && ops->dealloc != NULL)) &&
@@ -477,6 +558,18 @@ static bool backend_lacks_stream(const struct uva__backend *backend,
     return lacks;
 }
 
+/* Returns whether the copy is one between two devices of one type, and its
+ * table is ours. */
+static bool backend_has_peers(const struct uva__backend *backend,
+                              const struct uva__copy_destination *target,
+                              const struct ArrowDeviceArray *array)
+{
+    return array->device_type == target->device_type &&
+           uva__device_traits(array->device_type)->memory ==
+               UVA__MEMORY_DEVICE &&
+           backend->vendor_info != NULL && backend->vendor_info->peers != NULL;
+}
+
 /* Returns the type that has the table for the copy: the one that is not on the
  * host.
  */
@@ -485,6 +578,18 @@ static ArrowDeviceType copy_type(const struct uva__copy_destination *target,
 {
     return uva__device_is_host(array->device_type) ? target->device_type
                                                    : array->device_type;
+}
+
+static enum uva__copy_way
+way_is_lost(const struct uva__copy_destination *target,
+            const struct ArrowDeviceArray *array, struct uva_error *error)
+{
+    (void)uva_error_set(error, ENOTSUP,
+                        "uva_stream_transfer: there is no way from device "
+                        "type %d to %d: a table that can copy is registered "
+                        "with uva_device_register()",
+                        (int)array->device_type, (int)target->device_type);
+    return UVA__COPY_LOST;
 }
 
 enum uva__copy_way uva__copy_find(struct uva__devices *devices,
@@ -502,42 +607,65 @@ enum uva__copy_way uva__copy_find(struct uva__devices *devices,
     if (from_host && target->device_type == ARROW_DEVICE_CPU)
         return UVA__COPY_WAIT;
     backend = uva__devices_first_use(devices, copy_type(target, array));
-    if (backend != NULL && backend_lacks_stream(backend, target, error))
+    if (backend == NULL)
+        return way_is_lost(target, array, error);
+    if (backend_lacks_stream(backend, target, error))
         return UVA__COPY_LOST;
-    if (from_host != to_host && backend != NULL &&
-        backend_can_copy(backend, target, array, from_host) &&
-        target_is_true(target, backend))
+    if (from_host == to_host ? backend_has_peers(backend, target, array)
+                             : backend_can_copy(backend, target, array) &&
+                                   target_is_true(target, backend))
         return UVA__COPY_MOVE;
-    if (target->device_type == ARROW_DEVICE_CPU && backend != NULL &&
-        backend->ops->host_readable)
+    if (target->device_type == ARROW_DEVICE_CPU && backend->ops->host_readable)
         return UVA__COPY_WAIT;
-    (void)uva_error_set(error, ENOTSUP,
-                        "uva_stream_transfer: there is no way from device "
-                        "type %d to %d: a table that can copy is registered "
-                        "with uva_device_register()",
-                        (int)array->device_type, (int)target->device_type);
-    return UVA__COPY_LOST;
+    return way_is_lost(target, array, error);
+}
+
+static struct uva__copy_target_memory
+memory_on_device(const struct uva__copy *copy,
+                 const struct uva__copy_destination *target)
+{
+    return (struct uva__copy_target_memory){.backend = copy->backend,
+                                            .device_id = target->device_id,
+                                            .allocator = target->allocator,
+                                            .device_stream =
+                                                target->device_stream};
 }
 
 /* Copies to the host use pinned memory, if the vendor has an allocator for it.
  */
 static struct uva__copy_target_memory
-memory_of(const struct uva__copy *copy,
-          const struct uva__copy_destination *target)
+memory_on_host(const struct uva__copy *copy)
 {
     struct uva__copy_target_memory memory = {
-        .backend = copy->backend,
-        .device_id = copy->device.device_id,
-        .device_stream = target->device_stream};
+        .backend = copy->backend, .device_id = copy->device.device_id};
 
-    if (copy->to_device) {
-        memory.allocator = target->allocator;
-        return memory;
-    }
     memory.pinned = uva__pinned_pool_type(copy->backend) != ARROW_DEVICE_CPU;
     if (!memory.pinned)
         memory.backend = NULL;
     return memory;
+}
+
+/* Makes the target, and the shadow of a copy between devices. */
+static int copy_targets_new(struct uva__copy *copy,
+                            const struct uva__copy_destination *target,
+                            const struct ArrowSchema *schema,
+                            struct uva_error *error)
+{
+    const struct uva__copy_target_memory on_host = memory_on_host(copy);
+    const struct uva__copy_target_memory on_device =
+        memory_on_device(copy, target);
+    const bool to_host = uva__device_is_host(target->device_type);
+    int code = uva__copy_target_new(
+        copy->devices, to_host ? &on_host : &on_device, target->device_type,
+        target->device_id, schema, &copy->source, &copy->copy_target, error);
+
+    if (code != 0 || !copy->between)
+        return code;
+    code = uva__copy_target_new(copy->devices, &on_host, ARROW_DEVICE_CPU, -1,
+                                schema, &copy->source, &copy->shadow, error);
+    if (code != 0)
+        uva__copy_target_free(copy->copy_target);
+    return code;
 }
 
 int uva__copy_new(struct uva__devices *devices,
@@ -549,7 +677,6 @@ int uva__copy_new(struct uva__devices *devices,
     struct uva__backend *backend =
         uva__devices_first_use(devices, copy_type(target, array));
     struct uva__copy *copy = calloc(1, sizeof(*copy));
-    struct uva__copy_target_memory memory;
     int code;
 
     if (copy == NULL)
@@ -562,15 +689,15 @@ int uva__copy_new(struct uva__devices *devices,
     copy->device_stream = target->device_stream;
     copy->work.on_stream = target->device_stream != NULL;
     copy->to_device = uva__device_is_host(array->device_type);
+    copy->between =
+        !copy->to_device && !uva__device_is_host(target->device_type);
     copy->device = (struct uva_device_event){backend->device_type,
                                              copy->to_device ? target->device_id
                                                              : array->device_id,
                                              event_of(array)};
+    copy->target_id = target->device_id;
     uva_array_move(array, &copy->source); /* the target points into it */
-    memory = memory_of(copy, target);
-    code = uva__copy_target_new(devices, &memory, target->device_type,
-                                target->device_id, schema, &copy->source,
-                                &copy->copy_target, error);
+    code = copy_targets_new(copy, target, schema, error);
     if (code != 0) {
         uva_array_move(&copy->source, array);
         free(copy);
@@ -592,7 +719,7 @@ struct uva_device_event uva__copy_event(const struct uva__copy *copy)
 
 bool uva__copy_may_be_in_flight(const struct uva__copy *copy)
 {
-    return copy->to_device;
+    return copy->to_device || copy->between;
 }
 
 void uva__copy_set_client(struct uva__copy *copy,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies one array from a device to the host, or from the host to a device, of
- * any type and depth. The copy is queued on the device behind the array's
- * event, so that no thread waits for that event first, nor for the end of a
- * copy to a device. The steps of a copy are the work of a wait
+/* Copies one array from a device to the host, to a device, or from one device
+ * to another, of any type and depth. The copy is queued on the device behind
+ * the array's event, so that no thread waits for that event first, nor for the
+ * end of a copy to a device. The steps of a copy are the work of a wait
  * (device/event_wait.h). */
 #ifndef UVA_DEVICE_COPY_H
 #define UVA_DEVICE_COPY_H
@@ -14,8 +14,7 @@ struct uva__copy;
 
 /* Where an array is copied to. */
 struct uva__copy_destination {
-    ArrowDeviceType
-        device_type; /* the host, or a device of the source's kind */
+    ArrowDeviceType device_type; /* the host, or a device */
     int64_t device_id;
     struct uva__copy_allocator *allocator; /* borrows: of memory on the device;
                                               NULL: the table's */

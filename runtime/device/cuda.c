@@ -61,6 +61,9 @@ static const struct uva__symbol cuda_own[] = {
     OWN(cuDeviceGetAttribute, "", true),
     OWN(cuMemAllocAsync, "", true),
     OWN(cuMemFreeAsync, "", true),
+    OWN(cuDeviceCanAccessPeer, "", true),
+    OWN(cuMemcpyPeerAsync, "", true),
+    OWN(cuPointerGetAttribute, "", true),
     OWN(cuStreamGetCtx, "", true),
     OWN(cuStreamGetCtx_v2, "", true),
 };
@@ -226,6 +229,51 @@ static int cuda_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                                        code, error);
 }
 
+static int cuda_peers(struct uva__gpu *gpu, const struct uva__gpu_context *from,
+                      const struct uva__gpu_context *to, bool *direct,
+                      struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    int can = 0, code = 0;
+
+    if (cu->cuDeviceCanAccessPeer != NULL && cu->cuMemcpyPeerAsync != NULL)
+        code = cu->cuDeviceCanAccessPeer(&can, to->device, from->device);
+    *direct = can != 0;
+    return code == 0
+               ? 0
+               : uva__gpu_failed(gpu, "cuDeviceCanAccessPeer", code, error);
+}
+
+/* The source may be in a context of the program's own, or the driver may name
+ * none. */
+static void *context_of_memory(struct uva__cu *cu, const void *memory,
+                               const struct uva__gpu_context *primary)
+{
+    uva__cu_context context = NULL;
+
+    if (cu->cuPointerGetAttribute == NULL ||
+        cu->cuPointerGetAttribute(&context, UVA__CU_POINTER_CONTEXT,
+                                  pointer_of(memory)) != 0 ||
+        context == NULL)
+        return primary->handle;
+    return context;
+}
+
+static int cuda_copy_peer(struct uva__gpu *gpu,
+                          const struct uva_device_copy *copy,
+                          const struct uva__gpu_context *from,
+                          const struct uva__gpu_context *to,
+                          uva__gpu_stream stream, struct uva_error *error)
+{
+    struct uva__cu *cu = cu_of(gpu);
+    const int code = cu->cuMemcpyPeerAsync(
+        pointer_of(copy->target), to->handle, pointer_of(copy->source),
+        context_of_memory(cu, copy->source, from), copy->size_bytes, stream);
+
+    return code == 0 ? 0
+                     : uva__gpu_failed(gpu, "cuMemcpyPeerAsync", code, error);
+}
+
 static bool cuda_is_pooled(struct uva__gpu *gpu,
                            const struct uva__gpu_context *context)
 {
@@ -299,6 +347,8 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .enter = cuda_enter,
     .leave = cuda_leave,
     .copy = cuda_copy,
+    .peers = cuda_peers,
+    .copy_peer = cuda_copy_peer,
     .is_pooled = cuda_is_pooled,
     .alloc = cuda_alloc,
     .dealloc = cuda_dealloc,
@@ -345,6 +395,8 @@ const struct uva__vendor_info uva__cuda_info = {
     .leave = uva__gpu_leave,
     .alloc_on = uva__gpu_alloc_on,
     .begin_use = uva__gpu_begin_use,
+    .peers = uva__gpu_peers,
+    .copy_peer = uva__gpu_copy_peer,
     .end_use = uva__gpu_end_use,
 };
 

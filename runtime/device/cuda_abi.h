@@ -8,6 +8,7 @@
 #ifndef UVA_GPU_TYPES
 typedef int uva__cu_device;
 typedef int uva__cu_attribute;
+typedef int uva__cu_pointer_attribute;
 typedef void *uva__cu_context;
 typedef void *uva__cu_green;
 typedef unsigned long long uva__cu_pointer; /* on the device */
@@ -16,6 +17,7 @@ typedef unsigned long long uva__cu_pointer; /* on the device */
 enum {
     UVA__CU_MEM_ATTACH_GLOBAL = 1,        /* CU_MEM_ATTACH_GLOBAL */
     UVA__CU_MEMORY_POOLS_SUPPORTED = 115, /* CU_DEVICE_ATTRIBUTE_... */
+    UVA__CU_POINTER_CONTEXT = 1           /* CU_POINTER_ATTRIBUTE_CONTEXT */
 };
 
 /* The functions by their names, without the versions in the symbols. */
@@ -49,6 +51,16 @@ struct uva__cu {
                                      uva__gpu_stream stream);
     uva__gpu_code (*cuMemFreeAsync)(uva__cu_pointer memory,
                                     uva__gpu_stream stream);
+    uva__gpu_code (*cuDeviceCanAccessPeer)(int *direct, uva__cu_device device,
+                                           uva__cu_device peer);
+    uva__gpu_code (*cuMemcpyPeerAsync)(uva__cu_pointer target,
+                                       uva__cu_context target_context,
+                                       uva__cu_pointer source,
+                                       uva__cu_context source_context,
+                                       size_t size, uva__gpu_stream stream);
+    uva__gpu_code (*cuPointerGetAttribute)(void *value,
+                                           uva__cu_pointer_attribute attribute,
+                                           uva__cu_pointer memory);
     uva__gpu_code (*cuStreamGetCtx)(uva__gpu_stream stream,
                                     uva__cu_context *context);
     /* of a stream in a green context, gives the primary context besides */

@@ -334,8 +334,14 @@ static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
     return code;
 }
 
+/* What a copy is made between; all NULL: the host and the current device. */
+struct ends {
+    const struct uva__gpu_context *from, *to; /* borrow */
+};
+
 static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
-                      const struct uva_device_copy *copy, uva__gpu_event *box,
+                      const struct uva_device_copy *copy,
+                      const struct ends *ends, uva__gpu_event *box,
                       struct uva_error *error)
 {
     int code = 0;
@@ -345,7 +351,10 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
             gpu, UVA__GPU_CALL(stream_wait),
             gpu->calls.stream_wait(stream, event_of(&copy->after), 0), error);
     if (code == 0)
-        code = gpu->vendor->copy(gpu, copy, stream, error);
+        code = ends->from == NULL
+                   ? gpu->vendor->copy(gpu, copy, stream, error)
+                   : gpu->vendor->copy_peer(gpu, copy, ends->from, ends->to,
+                                            stream, error);
     if (code == 0 && box != NULL)
         code = copy_end(gpu, box, stream, error);
     return code;
@@ -353,7 +362,8 @@ static int copy_queue(struct uva__gpu *gpu, uva__gpu_stream stream,
 
 /* The event is made first: no copy is queued that could not be waited for. */
 static int copy_begin(struct uva__gpu *gpu, uva__gpu_stream stream,
-                      const struct uva_device_copy *copy, void **event_out,
+                      const struct uva_device_copy *copy,
+                      const struct ends *ends, void **event_out,
                       struct uva_error *error)
 {
     uva__gpu_event *box = NULL;
@@ -362,7 +372,7 @@ static int copy_begin(struct uva__gpu *gpu, uva__gpu_stream stream,
     if (event_out != NULL)
         code = event_new(gpu, &box, error);
     if (code == 0)
-        code = copy_queue(gpu, stream, copy, box, error);
+        code = copy_queue(gpu, stream, copy, ends, box, error);
     if (code != 0 && box != NULL)
         uva__gpu_event_free(gpu, box);
     else if (code == 0 && box != NULL)
@@ -384,7 +394,8 @@ int uva__gpu_copy(void *state, const struct uva_device_copy *copy,
         return code;
     code = uva__gpu_streams_copy(gpu, streams, copy->to_device, &stream, error);
     if (code == 0)
-        code = copy_begin(gpu, stream, copy, event_out, error);
+        code =
+            copy_begin(gpu, stream, copy, &(struct ends){0}, event_out, error);
     gpu->vendor->leave(gpu, &streams->context);
     return code;
 }
@@ -404,8 +415,64 @@ int uva__gpu_copy_on(void *state, const struct uva_device_copy *copy,
                          error);
     if (code != 0)
         return code;
-    code = copy_begin(gpu, device_stream, copy, event_out, error);
+    code = copy_begin(gpu, device_stream, copy, &(struct ends){0}, event_out,
+                      error);
     context_leave(gpu, &context);
+    return code;
+}
+
+/* ---- between devices ---------------------------------------------------- */
+
+int uva__gpu_peers(void *state, int64_t from_id, int64_t to_id, bool *direct,
+                   struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_streams *from, *to;
+    int code;
+
+    gpu_relax(gpu);
+    code = uva__gpu_streams_find(gpu, from_id, &from, error);
+    if (code == 0)
+        code = uva__gpu_streams_find(gpu, to_id, &to, error);
+    if (code == 0)
+        code = gpu->vendor->peers(gpu, &from->context, &to->context, direct,
+                                  error);
+    return code;
+}
+
+/* The target's context is current, and the copy is queued there. Memory is the
+ * library's, which is in the primary context, whatever that of the caller's
+ * stream is. */
+int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
+                       int64_t to_id, void *device_stream, void **event_out,
+                       struct uva_error *error)
+{
+    struct uva__gpu *gpu = state;
+    struct uva__gpu_streams *from, *to;
+    struct uva__gpu_context own = {0};
+    uva__gpu_stream stream = device_stream;
+    int code = uva__gpu_streams_find(gpu, copy->after.device_id, &from, error);
+
+    if (code == 0 && (uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
+        code = stream_of_thread(gpu, error);
+    if (code == 0)
+        code = uva__gpu_streams_find(gpu, to_id, &to, error);
+    if (code == 0)
+        code = device_stream != NULL
+                   ? context_enter(gpu, to_id, device_stream, &own, error)
+                   : gpu->vendor->enter(gpu, &to->context, error);
+    if (code != 0)
+        return code;
+    if (device_stream == NULL)
+        code = uva__gpu_streams_copy(gpu, to, true, &stream, error);
+    if (code == 0)
+        code = copy_begin(gpu, stream, copy,
+                          &(struct ends){&from->context, &to->context},
+                          event_out, error);
+    if (device_stream != NULL)
+        context_leave(gpu, &own);
+    else
+        gpu->vendor->leave(gpu, &to->context);
     return code;
 }
 

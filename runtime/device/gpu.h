@@ -55,6 +55,11 @@ void uva__gpu_prepare(void *state, int64_t device_id);
 void *uva__gpu_alloc_on(void *state, ArrowDeviceType device_type,
                         int64_t device_id, void *device_stream,
                         size_t size_bytes);
+int uva__gpu_peers(void *state, int64_t from_id, int64_t to_id, bool *direct,
+                   struct uva_error *error);
+int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
+                       int64_t to_id, void *device_stream, void **event_out,
+                       struct uva_error *error);
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
                    struct uva_error *error);

@@ -54,6 +54,15 @@ struct uva__gpu_vendor {
     /* queues one copy; device thread, the context is current */
     int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
                 uva__gpu_stream stream, struct uva_error *error);
+    /* gives whether device `to` can read memory of `from`; any context */
+    int (*peers)(struct uva__gpu *gpu, const struct uva__gpu_context *from,
+                 const struct uva__gpu_context *to, bool *direct,
+                 struct uva_error *error);
+    /* queues a copy between these; device thread, `to` is current */
+    int (*copy_peer)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
+                     const struct uva__gpu_context *from,
+                     const struct uva__gpu_context *to, uva__gpu_stream stream,
+                     struct uva_error *error);
     /* returns whether memory of a device can be allocated and freed in the
      * order of a stream, without waiting; NULL: it cannot. Device thread */
     bool (*is_pooled)(struct uva__gpu *gpu,

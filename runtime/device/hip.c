@@ -33,14 +33,20 @@ static const struct uva__symbol hip_calls[] = {
      true},
 };
 
-#define OWN(name)                                                              \
+#define OWN(name, optional)                                                    \
     {                                                                          \
-#name, offsetof(struct uva__hip, name), false                          \
+#name, offsetof(struct uva__hip, name), optional                       \
     }
 
 static const struct uva__symbol hip_own[] = {
-    OWN(hipGetDevice), OWN(hipSetDevice), OWN(hipGetLastError),
-    OWN(hipMalloc),    OWN(hipFree),      OWN(hipMemcpyAsync),
+    OWN(hipGetDevice, false),
+    OWN(hipSetDevice, false),
+    OWN(hipGetLastError, false),
+    OWN(hipMalloc, false),
+    OWN(hipFree, false),
+    OWN(hipMemcpyAsync, false),
+    OWN(hipDeviceCanAccessPeer, true),
+    OWN(hipMemcpyPeerAsync, true),
 };
 
 static struct uva__hip *hip_of(struct uva__gpu *gpu)
@@ -116,6 +122,35 @@ static int hip_copy(struct uva__gpu *gpu, const struct uva_device_copy *copy,
     return code == 0 ? 0 : uva__gpu_failed(gpu, "hipMemcpyAsync", code, error);
 }
 
+static int hip_peers(struct uva__gpu *gpu, const struct uva__gpu_context *from,
+                     const struct uva__gpu_context *to, bool *direct,
+                     struct uva_error *error)
+{
+    struct uva__hip *hip = hip_of(gpu);
+    int can = 0, code = 0;
+
+    if (hip->hipDeviceCanAccessPeer != NULL && hip->hipMemcpyPeerAsync != NULL)
+        code = hip->hipDeviceCanAccessPeer(&can, to->device, from->device);
+    *direct = can != 0;
+    return code == 0
+               ? 0
+               : uva__gpu_failed(gpu, "hipDeviceCanAccessPeer", code, error);
+}
+
+static int hip_copy_peer(struct uva__gpu *gpu,
+                         const struct uva_device_copy *copy,
+                         const struct uva__gpu_context *from,
+                         const struct uva__gpu_context *to,
+                         uva__gpu_stream stream, struct uva_error *error)
+{
+    const int code =
+        hip_of(gpu)->hipMemcpyPeerAsync(copy->target, to->device, copy->source,
+                                        from->device, copy->size_bytes, stream);
+
+    return code == 0 ? 0
+                     : uva__gpu_failed(gpu, "hipMemcpyPeerAsync", code, error);
+}
+
 static void *hip_alloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
                        const uva__gpu_stream *pool, size_t size_bytes,
                        struct uva_error *error)
@@ -158,6 +193,8 @@ static const struct uva__gpu_vendor hip_vendor = {
     .leave = hip_leave,
     .forget = hip_forget,
     .copy = hip_copy,
+    .peers = hip_peers,
+    .copy_peer = hip_copy_peer,
     .alloc = hip_alloc,
     .dealloc = hip_dealloc,
 };
@@ -187,6 +224,8 @@ const struct uva__vendor_info uva__hip_info = {
     .enter = uva__gpu_enter,
     .leave = uva__gpu_leave,
     .begin_use = uva__gpu_begin_use,
+    .peers = uva__gpu_peers,
+    .copy_peer = uva__gpu_copy_peer,
     .end_use = uva__gpu_end_use,
 };
 

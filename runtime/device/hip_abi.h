@@ -24,6 +24,12 @@ struct uva__hip {
     uva__gpu_code (*hipMemcpyAsync)(void *target, const void *source,
                                     size_t size, uva__hip_copy_kind kind,
                                     uva__gpu_stream stream);
+
+    /* each may be NULL */
+    uva__gpu_code (*hipDeviceCanAccessPeer)(int *direct, int device, int peer);
+    uva__gpu_code (*hipMemcpyPeerAsync)(void *target, int target_device,
+                                        const void *source, int source_device,
+                                        size_t size, uva__gpu_stream stream);
 };
 
 #endif

@@ -39,6 +39,14 @@ struct uva__vendor_info {
     void *(*alloc_on)(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *device_stream,
                       size_t size_bytes);
+    /* gives whether one device can read another one's memory; queues a copy
+     * from one to the other, on `device_stream` of the target, or on one of
+     * ours if that is NULL. Device thread. NULL: no such copies */
+    int (*peers)(void *state, int64_t from_id, int64_t to_id, bool *direct,
+                 struct uva_error *error);
+    int (*copy_peer)(void *state, const struct uva_device_copy *copy,
+                     int64_t to_id, void *device_stream, void **event_out,
+                     struct uva_error *error);
     /* returns whether the device thread can use a default stream of the calling
      * thread: 0, or why not. Any thread. NULL: of another vendor than CUDA */
     int (*stream_check)(void *state, struct uva_error *error);

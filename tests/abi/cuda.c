@@ -11,6 +11,7 @@ typedef CUstream uva__gpu_stream;
 typedef CUstreamCaptureMode uva__gpu_capture_mode;
 typedef CUdevice uva__cu_device;
 typedef CUdevice_attribute uva__cu_attribute;
+typedef CUpointer_attribute uva__cu_pointer_attribute;
 typedef CUcontext uva__cu_context;
 #if CUDA_VERSION >= 12050
 typedef CUgreenCtx uva__cu_green;
@@ -40,6 +41,7 @@ SAME(UVA__GPU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 SAME(UVA__GPU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 SAME(UVA__GPU_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME(UVA__CU_MEM_ATTACH_GLOBAL, CU_MEM_ATTACH_GLOBAL);
+SAME(UVA__CU_POINTER_CONTEXT, CU_POINTER_ATTRIBUTE_CONTEXT);
 SAME(UVA__CU_MEMORY_POOLS_SUPPORTED,
      CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED);
 
@@ -47,6 +49,7 @@ AS_LARGE(int, CUresult);
 AS_LARGE(int, CUstreamCaptureMode);
 AS_LARGE(int, CUdevice);
 AS_LARGE(int, CUdevice_attribute);
+AS_LARGE(int, CUpointer_attribute);
 AS_LARGE(void *, CUevent);
 AS_LARGE(void *, CUstream);
 AS_LARGE(void *, CUcontext);
@@ -89,6 +92,9 @@ const struct uva__cu cuda_own = {
     .cuDeviceGetAttribute = cuDeviceGetAttribute,
     .cuMemAllocAsync = cuMemAllocAsync,
     .cuMemFreeAsync = cuMemFreeAsync,
+    .cuDeviceCanAccessPeer = cuDeviceCanAccessPeer,
+    .cuMemcpyPeerAsync = cuMemcpyPeerAsync,
+    .cuPointerGetAttribute = cuPointerGetAttribute,
     .cuStreamGetCtx = (cuStreamGetCtx),
 #if CUDA_VERSION >= 12050
     .cuStreamGetCtx_v2 = cuStreamGetCtx_v2,

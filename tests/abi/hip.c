@@ -62,4 +62,6 @@ const struct uva__hip hip_own = {
     .hipMalloc = hipMalloc,
     .hipFree = hipFree,
     .hipMemcpyAsync = hipMemcpyAsync,
+    .hipDeviceCanAccessPeer = hipDeviceCanAccessPeer,
+    .hipMemcpyPeerAsync = hipMemcpyPeerAsync,
 };

@@ -5,18 +5,19 @@
 #define UVA_TESTS_FAKE_CONTROL_H
 
 enum fake_what {
-    FAKE_EVENTS,    /* events not destroyed */
-    FAKE_STREAMS,   /* streams not destroyed */
-    FAKE_BLOCKS,    /* blocks of memory not freed */
-    FAKE_KEPT,      /* references to primary contexts */
-    FAKE_BREACHES,  /* calls made inside a callback; uses of memory before its
-                       allocation */
-    FAKE_CALLS,     /* calls of threads that are not excused */
-    FAKE_CALLBACKS, /* callbacks made */
-    FAKE_ARMED,     /* callbacks queued and not made */
-    FAKE_QUEUED,    /* operations that streams have not run, also those that
-                       were destroyed */
-    FAKE_HELD,      /* calls that fakegpu_hold() makes wait now */
+    FAKE_EVENTS,      /* events not destroyed */
+    FAKE_STREAMS,     /* streams not destroyed */
+    FAKE_BLOCKS,      /* blocks of memory not freed */
+    FAKE_KEPT,        /* references to primary contexts */
+    FAKE_BREACHES,    /* calls made inside a callback; uses of memory before its
+                         allocation */
+    FAKE_CALLS,       /* calls of threads that are not excused */
+    FAKE_CALLBACKS,   /* callbacks made */
+    FAKE_ARMED,       /* callbacks queued and not made */
+    FAKE_QUEUED,      /* operations that streams have not run, also those that
+                         were destroyed */
+    FAKE_PEER_COPIES, /* copies queued from a device to another one */
+    FAKE_HELD,        /* calls that fakegpu_hold() makes wait now */
     FAKE_WHATS
 };
 

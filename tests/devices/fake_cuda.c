@@ -86,6 +86,12 @@ FAKE_API int cuMemAllocManaged(uva__cu_pointer *memory, size_t size,
                                unsigned flags);
 #endif
 #ifndef UVA_FAKE_OLD
+FAKE_API int cuDeviceCanAccessPeer(int *direct, int device, int peer);
+FAKE_API int cuMemcpyPeerAsync(uva__cu_pointer target, void *target_context,
+                               uva__cu_pointer source, void *source_context,
+                               size_t size, void *stream);
+FAKE_API int cuPointerGetAttribute(void *value, int attribute,
+                                   uva__cu_pointer memory);
 FAKE_API int cuMemAllocAsync(uva__cu_pointer *memory, size_t size,
                              void *stream);
 FAKE_API int cuMemFreeAsync(uva__cu_pointer memory, void *stream);
@@ -400,6 +406,34 @@ int cuMemAllocManaged(uva__cu_pointer *memory, size_t size, unsigned flags)
 #endif
 
 #ifndef UVA_FAKE_OLD
+int cuDeviceCanAccessPeer(int *direct, int device, int peer)
+{
+    IF_MAY(0, fake_peers(direct, device, peer));
+}
+
+int cuMemcpyPeerAsync(uva__cu_pointer target, void *target_context,
+                      uva__cu_pointer source, void *source_context, size_t size,
+                      void *stream)
+{
+    const struct fake_context *to = target_context, *from = source_context;
+    const int code = fake_begin(FAKE_INSIDE);
+
+    if (code != 0)
+        return code;
+    if (to == NULL || from == NULL || to->device == from->device)
+        return FAKE_INVALID_CONTEXT;
+    return fake_stream_peer(stream, memory_of(target), memory_of(source), size);
+}
+
+/* Memory of a pool is in no context. */
+int cuPointerGetAttribute(void *value, int attribute, uva__cu_pointer memory)
+{
+    (void)attribute;
+    (void)memory;
+    *(void **)value = NULL;
+    IF_MAY(0, 0);
+}
+
 int cuMemAllocAsync(uva__cu_pointer *memory, size_t size, void *stream)
 {
     void *made = NULL;

@@ -443,6 +443,21 @@ int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
                                              .size = size});
 }
 
+int fake_peers(int *direct, int device, int peer)
+{
+    if (fake_primary(device) == NULL || fake_primary(peer) == NULL)
+        return FAKE_INVALID_DEVICE;
+    *direct = device != peer && getenv("UVA_FAKE_APART") == NULL;
+    return 0;
+}
+
+int fake_stream_peer(void *stream, void *target, const void *source,
+                     size_t size)
+{
+    fake_count(FAKE_PEER_COPIES, 1);
+    return fake_stream_copy(stream, target, source, size);
+}
+
 int fake_stream_alloc(void *stream, void **out, size_t size)
 {
     const int code = fake_memory_make(out, size, false);

@@ -101,6 +101,12 @@ int fake_stream_copy(void *stream, void *target, const void *source,
                      size_t size);
 int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
                         const void *source, size_t size);
+/* Gives whether devices can read each other's memory: not with UVA_FAKE_APART
+ * in the environment. */
+int fake_peers(int *direct, int device, int peer);
+/* A copy between devices. */
+int fake_stream_peer(void *stream, void *target, const void *source,
+                     size_t size);
 /* Memory that may be used behind this in the order of the stream, and is freed
  * when the stream gets there. */
 int fake_stream_alloc(void *stream, void **out, size_t size);

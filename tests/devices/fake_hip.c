@@ -64,6 +64,10 @@ FAKE_API int hipMalloc(void **memory, size_t size);
 FAKE_API int hipFree(void *memory);
 FAKE_API int hipHostMalloc(void **memory, size_t size, unsigned flags);
 FAKE_API int hipHostFree(void *memory);
+FAKE_API int hipDeviceCanAccessPeer(int *direct, int device, int peer);
+FAKE_API int hipMemcpyPeerAsync(void *target, int target_device,
+                                const void *source, int source_device,
+                                size_t size, void *stream);
 FAKE_API int hipMemcpyAsync(void *target, const void *source, size_t size,
                             int kind, void *stream);
 
@@ -215,6 +219,19 @@ int hipHostMalloc(void **memory, size_t size, unsigned flags)
 int hipHostFree(void *memory)
 {
     ANYHOW(fake_memory_free(memory));
+}
+
+int hipDeviceCanAccessPeer(int *direct, int device, int peer)
+{
+    IF_MAY(0, fake_peers(direct, device, peer));
+}
+
+int hipMemcpyPeerAsync(void *target, int target_device, const void *source,
+                       int source_device, size_t size, void *stream)
+{
+    IF_MAY(0, target_device == source_device
+                  ? FAKE_INVALID_DEVICE
+                  : fake_stream_peer(stream, target, source, size));
 }
 
 int hipMemcpyAsync(void *target, const void *source, size_t size, int kind,

@@ -12,6 +12,7 @@
 #include "device/gpu_streams.h"
 #include "devices/gpu_fixture.h"
 #include "support/check_suite.h"
+#include "support/every_type.h"
 #include "support/faulty_libc.h"
 
 static const struct vendor_driver *gpu;
@@ -613,6 +614,86 @@ START_TEST(each_device_has_memory_and_streams_of_its_own)
 }
 END_TEST
 
+/* Batches of any type, given as a stream of their own. */
+static struct {
+    struct ArrowArray *expected;
+    int wrong;
+} passed;
+
+static int on_passed(void *ctx, struct uva_batch *batch)
+{
+    (void)ctx;
+    passed.wrong +=
+        !every_type_equal(batch->schema, passed.expected, &batch->data.array);
+    s.batches++;
+    return 0;
+}
+
+/* Copies a batch of type `type` to the first device, to the second one, and to
+ * the host; the k-th call fails. Returns the calls, if they can be counted. */
+static long pass_between(int type, long k)
+{
+    static const struct every_variant variant = {5, 1, true};
+    const struct uva_consumer consumer = {
+        .on_batch = on_passed, .on_done = gpu_fixture_on_done, .ctx = &s};
+    const bool fake = control->fakegpu_count != NULL;
+    struct ArrowDeviceArray array, expected;
+    struct ArrowSchema schema, second;
+    struct uva_stream *stream;
+    long calls = 0;
+
+    every_type(type, &variant, &schema, &array);
+    every_type(type, &variant, &second, &expected);
+    passed.expected = &expected.array;
+    passed.wrong = 0;
+    s.batches = 0;
+    if (fake) {
+        calls = control->fakegpu_count(FAKE_CALLS);
+        control->fakegpu_fail(k, 999);
+    }
+    stream = uva_stream_from_arrays(s.loop.runtime, &schema, &array, 1);
+    for (int i = 0; i < 2; i++) {
+        const struct uva_transfer there = {.device_type = gpu->device_type,
+                                           .device_id = i};
+        ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
+    }
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.batches, s.outcome.end == UVA_END_COMPLETE);
+    ck_assert_int_eq(s.outcome.error.vendor_code, s.batches == 1 ? 0 : 999);
+    ck_assert_int_eq(passed.wrong, 0);
+    uva_stream_release(stream);
+    uva_array_release(&expected);
+    second.release(&second);
+    loop_settle(&s.loop);
+    return fake ? control->fakegpu_count(FAKE_CALLS) - calls : 0;
+}
+
+/* The second time, the devices cannot read each other's memory. */
+START_TEST(every_type_goes_from_device_to_device)
+{
+    const bool fake = control->fakegpu_count != NULL;
+    long before = fake ? control->fakegpu_count(FAKE_PEER_COPIES) : 0;
+
+    if (!gpu->second(true))
+        return;
+    if (_i == 1)
+        (void)setenv("UVA_FAKE_APART", "1", 1);
+    open_with(1, 0);
+    for (int type = 0; type < EVERY_TYPES; type++) {
+        (void)pass_between(type, 0);
+        ck_assert_str_eq(s.outcome.error.message, "");
+    }
+    if (fake)
+        ck_assert_int_eq(control->fakegpu_count(FAKE_PEER_COPIES) > before,
+                         _i == 0 && gpu->peers);
+    loop_close_runtime(&s.loop, 0);
+    (void)unsetenv("UVA_FAKE_APART");
+    (void)gpu->second(false);
+}
+END_TEST
+
 START_TEST(pinned_memory_is_used_again)
 {
     struct uva_stream *stream;
@@ -630,6 +711,8 @@ START_TEST(pinned_memory_is_used_again)
         while (atomic_load(&s.fake.live) > live) /* a thread frees it */
             (void)sched_yield();
         commands_end();
+        while (control->fakegpu_count(FAKE_QUEUED) > 0) /* some may free */
+            (void)sched_yield();
         blocks[i] = control->fakegpu_count(FAKE_BLOCKS);
     }
     ck_assert_int_gt(blocks[0], 1);
@@ -1066,6 +1149,29 @@ START_TEST(any_call_of_a_copy_in_pieces_may_fail)
 }
 END_TEST
 
+/* A type with buffers of known and of unknown sizes. */
+START_TEST(any_call_of_a_copy_between_devices_may_fail)
+{
+    long calls, k = 0;
+
+    if (_i == 1)
+        (void)setenv("UVA_FAKE_APART", "1", 1);
+    do {
+        ck_assert(gpu->second(true));
+        open_with(1, 0);
+        calls = pass_between(15, ++k);
+        loop_close_runtime(&s.loop, 0);
+        control->fakegpu_fail(0, 0);
+        nothing_is_under_way();
+        control->fakegpu_poison(0);
+        (void)gpu->second(false);
+        gpu_fixture_close(&s);
+    } while (calls >= k);
+    (void)unsetenv("UVA_FAKE_APART");
+    ck_assert_int_gt(k, 40);
+}
+END_TEST
+
 static const char service[] = "uva-devices";
 START_TEST(there_may_be_no_memory)
 {
@@ -1211,6 +1317,7 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
     tcase_add_loop_test(
         tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails, 0, 2);
+    tcase_add_loop_test(tc, any_call_of_a_copy_between_devices_may_fail, 0, 2);
     tcase_add_loop_test(tc, any_call_of_a_copy_with_options_may_fail, 0, 2);
     suite_add(tc, any_call_may_fail, any_call_of_a_copy_in_pieces_may_fail,
               there_may_be_no_memory, a_callback_without_memory_is_done_without,
@@ -1265,6 +1372,7 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
               memory_of_the_host_may_say_no_device,
               an_array_is_released_behind_the_work_that_reads_it, NULL);
     tcase_add_loop_test(tc, batches_go_to_the_device_and_come_back, 0, 2);
+    tcase_add_loop_test(tc, every_type_goes_from_device_to_device, 0, 2);
     suite_add(tc, each_device_has_memory_and_streams_of_its_own,
               memory_may_be_that_of_the_programs_own_allocator,
               a_device_that_cannot_be_is_not_there, NULL);

@@ -586,6 +586,7 @@ int main(void)
     cuda.spares_captures = lib.spares_captures;
     cuda.calls_back = lib.calls_back;
     cuda.pools = lib.pools;
+    cuda.peers = lib.pools; /* drivers have both */
     if (lib.pools)
         cuda.alloc = "cuMemAllocAsync";
     cuda.managed_type = lib.manages ? ARROW_DEVICE_CUDA_MANAGED : 0;

@@ -129,6 +129,7 @@ static const struct vendor_driver hip = {
     .device_type = ARROW_DEVICE_ROCM,
     .host_type = ARROW_DEVICE_ROCM_HOST,
     .spares_captures = true,
+    .peers = true,
     .variable = "UVA_HIP_LIBRARY",
     .names = (const char *const[]){"libamdhip64.so.7", "libamdhip64.so.6",
                                    "libamdhip64.so.5", NULL},

@@ -22,6 +22,7 @@ struct vendor_driver {
     ArrowDeviceType device_type, host_type, managed_type; /* 0: not supported */
     const char *variable;     /* environment variable with the library's path */
     const char *const *names; /* default names of the library, ended by NULL */
+    bool peers; /* copies from device to device need not go through the host */
     bool pools; /* memory is allocated and freed in the order of a stream */
     bool calls_back;      /* lasting events are waited for by callback */
     bool spares_captures; /* it can leave other threads' captures alone */
