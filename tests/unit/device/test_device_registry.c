@@ -39,7 +39,7 @@ START_TEST(a_table_that_is_not_whole_is_refused)
         ops.name = NULL;
         break;
     case 4:
-        ops.reserved[5] = &ops;
+        ops.reserved[4] = &ops;
         break;
     }
     ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_EXT_DEV,
