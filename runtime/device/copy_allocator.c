@@ -53,8 +53,8 @@ static int place_enter(const struct uva__copy_place *place, void **stream,
 
     *stream = NULL;
     if (info != NULL && info->begin_use != NULL)
-        code =
-            info->begin_use(place->backend->state, place->device_id, stream, error);
+        code = info->begin_use(place->backend->state, place->device_id, stream,
+                               error);
     if (place->device_stream != NULL)
         *stream = place->device_stream;
     return code;

@@ -570,7 +570,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
 /* ---- functions of the user's -------------------------------------------- */
 
 int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
-                   struct uva_error *error)
+                       struct uva_error *error)
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_streams *streams;

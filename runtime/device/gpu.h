@@ -62,7 +62,7 @@ int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
                        struct uva_error *error);
 int uva__gpu_alloc_failed(void *state, struct uva_error *error);
 int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
-                   struct uva_error *error);
+                       struct uva_error *error);
 void uva__gpu_end_use(void *state, int64_t device_id);
 
 #endif

@@ -62,7 +62,7 @@ struct uva__vendor_info {
     /* make a device current for a function of the user's, and give our stream
      * for copies to it; undo that. Device thread. NULL: nothing is current */
     int (*begin_use)(void *state, int64_t device_id, void **stream,
-                 struct uva_error *error);
+                     struct uva_error *error);
     void (*end_use)(void *state, int64_t device_id);
 };
 

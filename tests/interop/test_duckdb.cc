@@ -68,7 +68,7 @@ struct Session {
     AdbcConnection connection{};
     AdbcStatement statement{};
     ArrowArrayStream rows{};
-    std::atomic<bool> waiting = false; /* for rows: only there does DuckDB heed
+    std::atomic<bool> waiting = false; /* for rows: only there does DuckDB take
                                           a cancel */
     std::atomic<bool> opened = false;
     std::atomic<int> interrupts = 0;
