@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA events, through the driver API, which is found as the library finds it:
- * the delay from an event to the loop, by hand and through uvarrow, the cost of
- * a wait of 100 ms, and the speed of copies to the host. Without a driver or a
+ * the delay from an event to the loop, by hand and through uvarrow, also while
+ * something else blocks, the cost of a wait of 100 ms, and the speed of copies
+ * to the host. Without a driver or a
  * device, nothing is measured.
  *
  * By hand means a host function queued behind the event, or a thread that polls
@@ -182,6 +183,50 @@ static const struct latency_device gated_events = {
     .free = event_free,
 };
 
+/* ---- events beside what blocks ------------------------------------------ */
+
+/* A release of the program's that waits for the end of the samples. */
+struct blocked {
+    struct gpu gpu; /* first: functions of events have it as their ctx */
+    sem_t entered, left;
+};
+
+static void blocked_release(struct ArrowArray *array)
+{
+    struct blocked *blocked = array->private_data;
+
+    (void)sem_post(&blocked->entered);
+    (void)sem_wait(&blocked->left);
+    array->release = NULL;
+}
+
+static void blocked_begin(void *ctx, struct host *host)
+{
+    struct blocked *blocked = ctx;
+    struct ArrowDeviceArray array = {
+        .device_type = ARROW_DEVICE_CUDA,
+        .array = {.release = blocked_release, .private_data = blocked}};
+
+    uva_array_release_after(host->runtime, &array, blocked->gpu.stream);
+    (void)sem_wait(&blocked->entered);
+}
+
+static void blocked_end(void *ctx)
+{
+    (void)sem_post(&((struct blocked *)ctx)->left);
+}
+
+static const struct latency_device events_beside = {
+    .device_type = ARROW_DEVICE_CUDA,
+    .by_hand = {"hand-callback"},
+    .make = event_make,
+    .end = event_end,
+    .wait = event_wait,
+    .free = event_free,
+    .block = blocked_begin,
+    .unblock = blocked_end,
+};
+
 /* ---- copies ------------------------------------------------------------- */
 
 enum { ROWS = 8 << 20, COPY_BYTES = ROWS * 8, UNDER_WAY = 4 };
@@ -327,6 +372,22 @@ static double run_latency(const struct bench_case *self,
     return 0;
 }
 
+static double run_beside(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct blocked blocked;
+
+    if (!gpu_open(&blocked.gpu))
+        return 0;
+    bench_check(sem_init(&blocked.entered, 0, 0) == 0 &&
+                    sem_init(&blocked.left, 0, 0) == 0,
+                "semaphore");
+    latency_run(self->name, how, &events_beside, &blocked);
+    (void)sem_destroy(&blocked.entered);
+    (void)sem_destroy(&blocked.left);
+    return 0;
+}
+
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {
@@ -339,6 +400,7 @@ static double run_waiting(const struct bench_case *self,
 
 static const struct bench_case cases[] = {
     {"cuda/latency", 5000, run_latency, 0, 0, BENCH_PRINTS},
+    {"cuda/beside", 1000, run_beside, 0, 0, BENCH_PRINTS},
     {"cuda/to-host/hand", 200, run_copies, 0, 0, BENCH_PRINTS},
     {"cuda/to-host/uvarrow", 200, run_copies, 1, 0, BENCH_PRINTS},
     {"cuda/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},

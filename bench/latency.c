@@ -219,9 +219,13 @@ void latency_run(const char *name, const struct bench_how *how,
             calloc((size_t)latency.samples, sizeof(*latency.taken[way]));
         bench_check(latency.taken[way] != NULL, "memory");
     }
+    if (device->block != NULL)
+        device->block(ctx, &latency.host);
     for (int64_t i = -WARM; i < latency.samples; i++)
         for (int way = 0; way < ways; way++)
             latency.taken[way][i < 0 ? 0 : i] = sample_take(&latency, way);
+    if (device->block != NULL)
+        device->unblock(ctx);
     latency_close(&latency);
     for (int way = 0; way < ways; way++) {
         latency_print(

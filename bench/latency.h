@@ -28,6 +28,10 @@ struct latency_device {
     void (*wait)(void *ctx, int way, struct latency *latency);
     /* Frees the event. */
     void (*free)(void *ctx);
+    /* What goes on beside the samples: has something that blocks begin in the
+     * runtime of `host`, and lets it end. NULL: nothing. */
+    void (*block)(void *ctx, struct host *host);
+    void (*unblock)(void *ctx);
 };
 
 struct latency {

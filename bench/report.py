@@ -317,6 +317,12 @@ def cuda_targets():
             / min(get("cuda/latency/hand-callback/p50"),
                   get("cuda/latency/hand-polling/p50")), 1.1, " x",
             needs="cuda/")
+    for way, title in (("ready", "`ready`"), ("array", "`uva_array_wait`")):
+        yield Target(
+            f"CUDA event to loop, {title}, while a release of the program's "
+            "blocks: p99", "two",
+            lambda get, way=way: get(f"cuda/beside/{way}/p99"), 5000, " us",
+            needs="cuda/beside")
     yield Target("CUDA to the host, 64 MiB a batch: against a bare loop into "
                  "pinned memory", "two",
                  ratio("cuda/to-host/uvarrow", "cuda/to-host/hand"), 0.9, " x",
