@@ -73,29 +73,43 @@ static int table_make(bool texts, struct ArrowArray *out)
     return 0;
 }
 
-static void schema_release(struct ArrowSchema *schema)
+struct columns {
+    struct ArrowSchema all[COLUMNS], *children[COLUMNS];
+};
+
+static void column_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;
 }
 
-static void table_schema(bool texts, struct ArrowSchema *out)
+static void schema_release(struct ArrowSchema *schema)
 {
-    static struct ArrowSchema columns[COLUMNS];
-    static struct ArrowSchema *children[COLUMNS];
+    free(schema->private_data);
+    schema->release = NULL;
+}
 
+static int table_schema(bool texts, struct ArrowSchema *out)
+{
+    struct columns *columns = calloc(1, sizeof(*columns));
+
+    if (columns == NULL)
+        return ENOMEM;
     for (int i = 0; i < COLUMNS; i++) {
-        columns[i] = (struct ArrowSchema){.format = i % 2 == 0 ? "l" : "g",
-                                          .name = "number",
-                                          .release = schema_release};
-        children[i] = &columns[i];
+        columns->all[i] =
+            (struct ArrowSchema){.format = i % 2 == 0 ? "l" : "g",
+                                 .name = "number",
+                                 .release = column_schema_release};
+        columns->children[i] = &columns->all[i];
     }
-    columns[COLUMNS - 1].format = "u";
-    columns[COLUMNS - 1].name = texts_name;
+    columns->all[COLUMNS - 1].format = "u";
+    columns->all[COLUMNS - 1].name = texts_name;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
                                 .n_children = texts ? COLUMNS : COLUMNS - 1,
-                                .children = children,
-                                .release = schema_release};
+                                .children = columns->children,
+                                .release = schema_release,
+                                .private_data = columns};
+    return 0;
 }
 
 /* ---- the source --------------------------------------------------------- */
@@ -108,8 +122,9 @@ struct reader {
 static int reader_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
-    table_schema(((struct reader *)self->private_data)->texts, out);
-    return 0;
+    const struct reader *reader = self->private_data;
+
+    return table_schema(reader->texts, out);
 }
 
 static int reader_get_next(struct ArrowArrayStream *self,
