@@ -249,12 +249,14 @@ static int extract_made(struct script_producer *p,
     return 0;
 }
 
+/* What this thread offers, as long as the handler's callback runs; or NULL. */
+static _Thread_local const struct script_item *offered;
+
 /* A task that is offered after the release, or after free_ctx, is the handler's
  * to extract, at once, in the producer's own call. */
 static bool is_being_offered(const struct script_item *item)
 {
-    return item->producer->calls > 0 &&
-           item->ordinal == item->producer->ordinal - 1;
+    return item == offered;
 }
 
 static int item_extract(struct ArrowAsyncTask *self,
@@ -293,6 +295,7 @@ static void producer_offer(struct script_producer *p, int kind,
 {
     struct ArrowAsyncTask task = {.extract_data = item_extract};
     struct script_item *item = malloc(sizeof(*item));
+    const struct script_item *before = offered;
     const int requested = call_begin(p);
 
     FUZZ_RULE(item != NULL);
@@ -301,7 +304,9 @@ static void producer_offer(struct script_producer *p, int kind,
     atomic_fetch_add(&p->items, 1);
     p->offered += !p->ended;
     task_count(p);
+    offered = item;
     FUZZ_RULE(p->handler->on_next_task(p->handler, &task, metadata) == 0);
+    offered = before;
     memset(&task, 0x5a, sizeof(task)); /* AT-13 */
     call_end(p, requested);
 }
