@@ -303,6 +303,16 @@ static int node_copy(struct uva__copy *copy, struct uva__copy_target_node *node,
     return code;
 }
 
+static bool nodes_have_variable(const struct uva__copy_target_node *nodes,
+                                size_t count)
+{
+    for (size_t n = 0; n < count; n++)
+        for (int64_t i = 0; i < nodes[n].n_buffers; i++)
+            if (buffer_is_variable(&nodes[n], i))
+                return true;
+    return false;
+}
+
 /* Both trees have the same nodes in the same order. */
 static int round_begin(struct uva__copy *copy, struct uva_error *error)
 {
@@ -322,7 +332,9 @@ static int round_begin(struct uva__copy *copy, struct uva_error *error)
     for (size_t n = 0; n < count && code == 0; n++)
         code = node_copy(copy, &nodes[n], shadows != NULL ? &shadows[n] : NULL,
                          error);
-    copy->round++;
+    copy->round = copy->round == FIXED && nodes_have_variable(nodes, count)
+                      ? VARIABLE
+                      : DONE;
     return code;
 }
 
@@ -402,11 +414,12 @@ static bool copy_tail_new(struct uva__copy *copy,
 /* ---- steps -------------------------------------------------------------- */
 
 /* To a device, sizes are read from memory of the host that a device may still
- * fill: the first step only waits for the array's event. */
+ * fill, and what is queued there must not hold up what others queue: the first
+ * step only waits for the array's event. */
 static bool copy_is_early(struct uva__copy *copy)
 {
-    const bool early =
-        copy->to_device && !copy->behind && copy->device.sync_event != NULL;
+    const bool early = (copy->to_device || copy->between) && !copy->behind &&
+                       copy->device.sync_event != NULL;
 
     copy->behind = copy->behind || early;
     return early;
@@ -463,6 +476,8 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
         struct uva_error why = {0};
         if (round_begin(copy, &why) != 0)
             copy->error = why;
+        if (copy->event == NULL) /* a table may copy before it returns */
+            uva__staging_clear(&copy->staging);
     }
     if (copy_leave(copy))
         return 0;

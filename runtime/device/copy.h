@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies one array from a device to the host, to a device, or from one device
- * to another, of any type and depth. The copy is queued on the device behind
- * the array's event, so that no thread waits for that event first, nor for the
- * end of a copy to a device. The steps of a copy are the work of a wait
- * (device/event_wait.h). */
+ * to another, of any type and depth. A copy to the host is queued on the
+ * device behind the array's event, and one to a device when that event is
+ * complete. No thread waits for it, nor for the end of a copy to a device. The
+ * steps of a copy are the work of a wait (device/event_wait.h). */
 #ifndef UVA_DEVICE_COPY_H
 #define UVA_DEVICE_COPY_H
 

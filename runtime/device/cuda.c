@@ -326,9 +326,8 @@ static void cuda_dealloc(struct uva__gpu *gpu, ArrowDeviceType device_type,
 {
     struct uva__cu *cu = cu_of(gpu);
 
-    if (pool != NULL && device_type != ARROW_DEVICE_CUDA_MANAGED)
-        (void)cu->cuMemFreeAsync(pointer_of(memory), *pool);
-    else
+    if (pool == NULL || device_type == ARROW_DEVICE_CUDA_MANAGED ||
+        cu->cuMemFreeAsync(pointer_of(memory), *pool) != 0)
         (void)cu->cuMemFree(pointer_of(memory));
 }
 

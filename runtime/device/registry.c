@@ -471,6 +471,7 @@ int uva__devices_check_stream(struct uva__devices *devices, void *device_stream,
     struct uva_error unloaded;
 
     if (!uva__stream_is_default(device_stream) ||
+        uva__atomic64_load(&backend->loaded) == UVA__LOADED_FAILED ||
         uva__devices_load(devices, ARROW_DEVICE_CUDA, &unloaded) != 0 ||
         backend->vendor_info == NULL)
         return 0;

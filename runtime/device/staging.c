@@ -31,15 +31,16 @@ void uva__staging_announce(struct uva__staging *staging, size_t size_bytes)
     staging->left += aligned(size_bytes);
 }
 
-/* Takes another block. False: there is no pinned memory any more, and the rest
- * is not staged. */
+/* Takes another block. False: there is no pinned memory any more, and nothing
+ * is staged until the next clear. */
 static bool staging_grow(struct uva__staging *staging)
 {
     const size_t size = smaller_of(staging->left, UVA__STAGING_BLOCK);
     void *memory =
         uva__pinned_pool_take(staging->backend, staging->device_id, size);
 
-    if (memory == NULL)
+    staging->refused = memory == NULL;
+    if (staging->refused)
         return false;
     staging->blocks[staging->count].memory = memory;
     staging->blocks[staging->count].size = size;
@@ -61,7 +62,7 @@ size_t uva__staging_put(struct uva__staging *staging, const void *source,
     size_t size;
 
     *out = source;
-    if (staging->backend == NULL)
+    if (staging->backend == NULL || staging->refused)
         return size_bytes;
     if (staging_is_used_up(staging)) {
         if (staging->count == UVA__STAGING_BLOCKS)
@@ -86,4 +87,5 @@ void uva__staging_clear(struct uva__staging *staging)
                               staging->blocks[i].memory,
                               staging->blocks[i].size);
     staging->count = 0;
+    staging->refused = false;
 }

@@ -20,9 +20,10 @@ struct uva__staging {
         char *memory; /* owns, through the pool */
         size_t size;
     } blocks[UVA__STAGING_BLOCKS];
-    int count;   /* of blocks */
-    size_t used; /* of the last block */
-    size_t left; /* bytes that were announced and are not staged */
+    bool refused; /* there was no pinned memory since it was cleared */
+    int count;    /* of blocks */
+    size_t used;  /* of the last block */
+    size_t left;  /* bytes that were announced and are not staged */
 };
 
 /* Begins, if the table has pinned memory. Thread: any. */
