@@ -18,9 +18,9 @@ static inline bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
 {
     if (array->device_type == ARROW_DEVICE_CPU) /* for most batches */
         return true;
+    /* all others that are readable have events */
     return uva__device_is_readable(array->device_type) &&
-           (array->sync_event == NULL ||
-            !uva__device_has_events(array->device_type));
+           array->sync_event == NULL;
 }
 
 /* The number of bytes that buffer `i` of `array` must have, for `offset` +

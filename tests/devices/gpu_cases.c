@@ -478,7 +478,8 @@ static struct {
     atomic_int given, taken, freed;
     atomic_bool wrong;
     void *stream; /* of the first call */
-    bool plain;   /* the memory is the host's: no call of the driver's */
+    int64_t device_id;
+    bool plain; /* the memory is the host's: no call of the driver's */
 } own;
 
 static void *own_alloc(void *ctx, ArrowDeviceType device_type,
@@ -488,7 +489,7 @@ static void *own_alloc(void *ctx, ArrowDeviceType device_type,
     (void)ctx;
     if (atomic_fetch_add(&own.given, 1) == 0)
         own.stream = device_stream;
-    if (device_type != gpu->device_type || device_id != 0 ||
+    if (device_type != gpu->device_type || device_id != own.device_id ||
         device_stream != own.stream || device_stream == NULL)
         atomic_store(&own.wrong, true);
     return own.plain ? malloc(size_bytes) : gpu->device_alloc(size_bytes);
@@ -499,7 +500,7 @@ static void own_free(void *ctx, ArrowDeviceType device_type, int64_t device_id,
 {
     (void)ctx;
     (void)size_bytes;
-    if (device_type != gpu->device_type || device_id != 0 ||
+    if (device_type != gpu->device_type || device_id != own.device_id ||
         device_stream != own.stream)
         atomic_store(&own.wrong, true);
     if (own.plain)
@@ -629,6 +630,9 @@ static int on_passed(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
+/* How batches go to the second device. */
+static struct uva_transfer pass_on;
+
 /* Copies a batch of type `type` to the first device, to the second one, and to
  * the host; the k-th call fails. Returns the calls, if they can be counted. */
 static long pass_between(int type, long k)
@@ -653,15 +657,21 @@ static long pass_between(int type, long k)
     }
     stream = uva_stream_from_arrays(s.loop.runtime, &schema, &array, 1);
     for (int i = 0; i < 2; i++) {
-        const struct uva_transfer there = {.device_type = gpu->device_type,
-                                           .device_id = i};
+        struct uva_transfer there = {0};
+
+        if (i == 1)
+            there = pass_on;
+        there.device_type = gpu->device_type;
+        there.device_id = i;
         ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
     }
     ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
     ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.batches, s.outcome.end == UVA_END_COMPLETE);
-    ck_assert_int_eq(s.outcome.error.vendor_code, s.batches == 1 ? 0 : 999);
+    ck_assert_int_eq(s.outcome.error.vendor_code,
+                     s.batches == 1 || s.outcome.error.code == ENOTSUP ? 0
+                                                                       : 999);
     ck_assert_int_eq(passed.wrong, 0);
     uva_stream_release(stream);
     uva_array_release(&expected);
@@ -690,6 +700,34 @@ START_TEST(every_type_goes_from_device_to_device)
                          _i == 0 && gpu->peers);
     loop_close_runtime(&s.loop, 0);
     (void)unsetenv("UVA_FAKE_APART");
+    (void)gpu->second(false);
+}
+END_TEST
+
+/* The legacy default stream is one that each device has. */
+START_TEST(options_of_a_copy_between_devices_are_the_targets)
+{
+    if (control->fakegpu_count == NULL || !gpu->second(true))
+        return;
+    memset(&own, 0, sizeof(own));
+    own.device_id = 1;
+    own.plain = true;
+    pass_on = (struct uva_transfer){.allocator = &own_allocator,
+                                    .device_stream = (void *)1};
+    open_with(1, 0);
+    (void)pass_between(15, 0);
+    ck_assert_str_eq(s.outcome.error.message, "");
+    ck_assert_ptr_eq(own.stream, (void *)1);
+    pass_on = (struct uva_transfer){.device_stream = (void *)2};
+    (void)pass_between(15, 0);
+    ck_assert_int_eq(s.outcome.error.code, ENOTSUP);
+    loop_close_runtime(&s.loop, 0);
+    while (atomic_load(&own.freed) == 0)
+        (void)sched_yield();
+    ck_assert_int_gt(own.given, 0);
+    ck_assert_int_eq(own.given, own.taken);
+    ck_assert(!own.wrong);
+    pass_on = (struct uva_transfer){0};
     (void)gpu->second(false);
 }
 END_TEST
@@ -990,6 +1028,62 @@ START_TEST(what_may_block_holds_up_no_event)
     if (stream != NULL)
         uva_stream_release(stream);
     uva_array_release(&s.arrays[1]);
+}
+END_TEST
+
+/* The driver is inside the step that allocates. The copy that it has begun goes
+ * on without the stream. */
+START_TEST(a_stream_is_cancelled_while_a_step_of_its_copy_begins)
+{
+    struct uva_transfer there = {.device_type = gpu->device_type};
+    struct uva_stream *stream;
+
+    open_with(3, 0);
+    there.device_stream = s.streams[0];
+    gpu->stream_gate(s.streams[0], &s.words[0], 1);
+    control->fakegpu_hold(FAKE_HOLD_ALLOC);
+    stream = copies_begin_with(&there, ARROW_DEVICE_CPU);
+    while (control->fakegpu_count(FAKE_HELD) == 0)
+        turn();
+    uva_stream_cancel(stream, 0, NULL);
+    control->fakegpu_hold(0);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
+    gpu_fixture_pass(&s, 0);
+    uva_stream_release(stream);
+    vendor_stream_drain(s.streams[0]);
+}
+END_TEST
+
+/* The ctx of an allocator is taken in any case. */
+START_TEST(an_allocator_may_lack_memory)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type,
+                                       .allocator = &own_allocator};
+    const struct every_variant variant = {5, 1, true};
+    struct ArrowDeviceArray array;
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+    bool again = true;
+    int code, k;
+
+    memset(&own, 0, sizeof(own));
+    open_with(1, 0);
+    for (k = 1; again; k++) {
+        every_type(15, &variant, &schema, &array);
+        stream = uva_stream_from_arrays(s.loop.runtime, &schema, &array, 1);
+        faulty_libc_fail(k);
+        code = uva_stream_transfer(stream, &there);
+        again = faulty_libc_stop();
+        ck_assert_int_eq(code, again ? ENOMEM : 0);
+        uva_stream_release(stream);
+        loop_settle(&s.loop);
+    }
+    loop_close_runtime(&s.loop, 0);
+    while (atomic_load(&own.freed) < k - 1)
+        (void)sched_yield();
+    ck_assert_int_eq(own.freed, k - 1);
+    ck_assert_int_gt(k, 2);
 }
 END_TEST
 
@@ -1320,7 +1414,10 @@ static void add_faults(Suite *suite)
     tcase_add_loop_test(tc, any_call_of_a_copy_between_devices_may_fail, 0, 2);
     tcase_add_loop_test(tc, any_call_of_a_copy_with_options_may_fail, 0, 2);
     suite_add(tc, any_call_may_fail, any_call_of_a_copy_in_pieces_may_fail,
-              there_may_be_no_memory, a_callback_without_memory_is_done_without,
+              options_of_a_copy_between_devices_are_the_targets,
+              a_stream_is_cancelled_while_a_step_of_its_copy_begins,
+              an_allocator_may_lack_memory, there_may_be_no_memory,
+              a_callback_without_memory_is_done_without,
               callbacks_share_streams_where_there_are_many,
               any_call_that_makes_a_stream_wait_may_fail,
               pinned_memory_is_used_again, NULL);

@@ -88,6 +88,7 @@ static const char *play(struct uva__producer_state *s, const char *script)
             strcat(strcat(transcript, transcript[0] ? " " : ""), MOVES[move]);
             uva__producer_state_begin(s, move);
             ck_assert_int_eq(uva__producer_state_next(s), UVA__MOVE_WAIT);
+            ck_assert(!uva__producer_state_flows(s));
             s->unsettled += move == UVA__MOVE_OFFER_TASK;
             uva__producer_state_end(s, move, answer);
             answer = 0;
