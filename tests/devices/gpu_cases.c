@@ -831,32 +831,45 @@ static int on_large(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Copies a large batch to the device and back, where the k-th call fails.
- * Returns how many there were, if that can be counted. */
-static long large_copies(int64_t *values, long k)
+static void large_open(int64_t *values)
 {
-    const struct uva_transfer there = {.device_type = gpu->device_type};
-    const struct uva_consumer consumer = {
-        .on_batch = on_large, .on_done = gpu_fixture_on_done, .ctx = &s};
-    const bool fake = control->fakegpu_count != NULL;
-    struct ArrowSchema schema;
-    struct uva_stream *stream;
-    long calls = 0;
-
     open_with(1, 0);
     fake_source_batch(&s.fake, 0, &s.arrays[0]);
     values_swap(&s.arrays[0].array, values);
     s.arrays[0].array.length = LARGE;
     s.arrays[0].array.children[0]->length = LARGE;
+}
+
+static struct uva_stream *large_start(const struct uva_transfer *there)
+{
+    const struct uva_consumer consumer = {
+        .on_batch = on_large, .on_done = gpu_fixture_on_done, .ctx = &s};
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
     fake_source_schema(&s.fake, &schema);
+    stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
+    ck_assert_int_eq(uva_stream_transfer(stream, there), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
+    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    return stream;
+}
+
+/* Copies a large batch to the device and back, where the k-th call fails.
+ * Returns how many there were, if that can be counted. */
+static long large_copies(int64_t *values, long k)
+{
+    const struct uva_transfer there = {.device_type = gpu->device_type};
+    const bool fake = control->fakegpu_count != NULL;
+    struct uva_stream *stream;
+    long calls = 0;
+
+    large_open(values);
     if (fake) {
         calls = control->fakegpu_count(FAKE_CALLS);
         control->fakegpu_fail(k, 999);
     }
-    stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
-    ck_assert_int_eq(uva_stream_transfer(stream, &there), 0);
-    ck_assert_int_eq(uva_stream_transfer(stream, NULL), 0);
-    ck_assert_int_eq(uva_stream_for_each(stream, &consumer, NULL), 0);
+    stream = large_start(&there);
     gpu_fixture_until_done(&s);
     ck_assert_int_eq(s.batches, s.outcome.end == UVA_END_COMPLETE);
     ck_assert_int_eq(s.outcome.error.vendor_code, s.batches == 1 ? 0 : 999);
@@ -1031,18 +1044,19 @@ START_TEST(what_may_block_holds_up_no_event)
 }
 END_TEST
 
-/* The driver is inside the step that allocates. The copy that it has begun goes
+/* The driver is inside the first of two steps. The copy that it has begun goes
  * on without the stream. */
 START_TEST(a_stream_is_cancelled_while_a_step_of_its_copy_begins)
 {
     struct uva_transfer there = {.device_type = gpu->device_type};
+    int64_t *values = large_values();
     struct uva_stream *stream;
 
-    open_with(3, 0);
+    large_open(values);
     there.device_stream = s.streams[0];
     gpu->stream_gate(s.streams[0], &s.words[0], 1);
     control->fakegpu_hold(FAKE_HOLD_ALLOC);
-    stream = copies_begin_with(&there, ARROW_DEVICE_CPU);
+    stream = large_start(&there);
     while (control->fakegpu_count(FAKE_HELD) == 0)
         turn();
     uva_stream_cancel(stream, 0, NULL);
@@ -1051,7 +1065,11 @@ START_TEST(a_stream_is_cancelled_while_a_step_of_its_copy_begins)
     ck_assert_int_eq(s.outcome.end, UVA_END_CANCELLED);
     gpu_fixture_pass(&s, 0);
     uva_stream_release(stream);
+    loop_close_runtime(&s.loop, 0);
+    while (atomic_load(&s.fake.live) != 0)
+        (void)sched_yield();
     vendor_stream_drain(s.streams[0]);
+    free(values);
 }
 END_TEST
 

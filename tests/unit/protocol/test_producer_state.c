@@ -145,6 +145,37 @@ START_TEST(each_story_has_its_end)
 }
 END_TEST
 
+static void flows_as_decided(struct uva__producer_state s, bool expected)
+{
+    ck_assert_int_eq(uva__producer_state_flows(&s), expected);
+    ck_assert_int_eq(uva__producer_state_next(&s) == UVA__MOVE_OFFER_TASK,
+                     expected);
+}
+
+START_TEST(each_fact_alone_ends_the_flow)
+{
+    const struct uva__producer_state flows = {.schema_known = true,
+                                              .schema_delivered = true,
+                                              .demand = 1,
+                                              .ready = 1,
+                                              .left = 1};
+    struct uva__producer_state s[7];
+
+    flows_as_decided(flows, true);
+    for (int i = 0; i < 7; i++)
+        s[i] = flows;
+    s[0].schema_delivered = false;
+    s[1].in_call = true;
+    s[2].ready = 0;
+    s[3].demand = 0;
+    s[4].left = 0;
+    s[5].urgent_error = EIO;
+    s[6].paused = true;
+    for (int i = 0; i < 7; i++)
+        flows_as_decided(s[i], false);
+}
+END_TEST
+
 START_TEST(a_source_may_stop_once_nothing_of_it_will_be_told)
 {
     static const struct {
@@ -262,6 +293,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, each_story_has_its_end, 0,
                         sizeof(STREAMS) / sizeof(STREAMS[0]));
+    tcase_add_test(tcase, each_fact_alone_ends_the_flow);
     tcase_add_test(tcase, a_source_may_stop_once_nothing_of_it_will_be_told);
     tcase_add_test(tcase, g35_demand_saturates);
     tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);
