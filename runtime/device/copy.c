@@ -381,8 +381,7 @@ static void copy_tail_over(struct uva_watch *watch)
 }
 
 /* Takes the source, what is staged, and `event`, which the result of the target
- * gets. False
- * without memory: nothing was taken. Thread: the device thread. */
+ * gets. False without memory: nothing was taken. Thread: the device thread. */
 static bool copy_tail_new(struct uva__copy *copy,
                           const struct uva_device_event *event)
 {

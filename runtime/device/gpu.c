@@ -294,6 +294,18 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
     return code;
 }
 
+/* Makes the context of a stream of the program's current. The handle of a
+ * thread's default stream means another one here, and is refused. */
+static int program_enter(struct uva__gpu *gpu, int64_t device_id,
+                         void *device_stream, struct uva__gpu_context *context,
+                         struct uva_error *error)
+{
+    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
+        return stream_of_thread(gpu, error);
+    gpu_relax(gpu);
+    return context_enter(gpu, device_id, device_stream, context, error);
+}
+
 /* A function of the program's is called in between. */
 int uva__gpu_enter(void *state, int64_t device_id, void *device_stream,
                    struct uva__stream_scope *scope, struct uva_error *error)
@@ -303,10 +315,7 @@ int uva__gpu_enter(void *state, int64_t device_id, void *device_stream,
     int code;
 
     static_assert(sizeof(context) <= sizeof(*scope), "a scope is too small");
-    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
-        return stream_of_thread(gpu, error);
-    gpu_relax(gpu);
-    code = context_enter(gpu, device_id, device_stream, &context, error);
+    code = program_enter(gpu, device_id, device_stream, &context, error);
     if (code == 0)
         memcpy(scope, &context, sizeof(context));
     return code;
@@ -406,13 +415,9 @@ int uva__gpu_copy_on(void *state, const struct uva_device_copy *copy,
 {
     struct uva__gpu *gpu = state;
     struct uva__gpu_context context = {0};
-    int code;
+    int code = program_enter(gpu, copy->after.device_id, device_stream,
+                             &context, error);
 
-    if ((uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
-        return stream_of_thread(gpu, error);
-    gpu_relax(gpu);
-    code = context_enter(gpu, copy->after.device_id, device_stream, &context,
-                         error);
     if (code != 0)
         return code;
     code = copy_begin(gpu, device_stream, copy, &(struct ends){0}, event_out,
@@ -453,13 +458,11 @@ int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
     uva__gpu_stream stream = device_stream;
     int code = uva__gpu_streams_find(gpu, copy->after.device_id, &from, error);
 
-    if (code == 0 && (uintptr_t)device_stream == UVA__GPU_STREAM_PER_THREAD)
-        code = stream_of_thread(gpu, error);
     if (code == 0)
         code = uva__gpu_streams_find(gpu, to_id, &to, error);
     if (code == 0)
         code = device_stream != NULL
-                   ? context_enter(gpu, to_id, device_stream, &own, error)
+                   ? program_enter(gpu, to_id, device_stream, &own, error)
                    : gpu->vendor->enter(gpu, &to->context, error);
     if (code != 0)
         return code;
