@@ -20,4 +20,8 @@ struct faulty_opencl {
     bool (*faultycl_call_back)(int status);
 };
 
+/* Loads the library of this path, finds its functions, and has it used for
+ * OpenCL from now on. In opencl_device.c. */
+void faulty_opencl_open(struct faulty_opencl *faulty, const char *path);
+
 #endif

@@ -3,11 +3,15 @@
 #define _GNU_SOURCE
 #include "devices/opencl_device.h"
 
+#include <assert.h>
 #include <check.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "devices/faulty_opencl.h"
 
 static void leave_now(int status, void *arg)
 {
@@ -83,4 +87,24 @@ const char *opencl_device_reporter(struct opencl_device *device)
     clReleaseEvent(marker);
     clReleaseEvent(gate);
     return status == CL_COMPLETE ? "clWaitForEvents" : "clGetEventInfo";
+}
+
+static void find(void *library, const char *name, void *out)
+{
+    void *address = dlsym(library, name);
+
+    memcpy(out, &address, sizeof(address));
+}
+
+void faulty_opencl_open(struct faulty_opencl *faulty, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    assert(library != NULL);
+    setenv("UVA_OPENCL_LIBRARY", path, 1);
+    find(library, "faultycl_fail", &faulty->faultycl_fail);
+    find(library, "faultycl_left", &faulty->faultycl_left);
+    find(library, "faultycl_behind_copy", &faulty->faultycl_behind_copy);
+    find(library, "faultycl_keep_callback", &faulty->faultycl_keep_callback);
+    find(library, "faultycl_call_back", &faulty->faultycl_call_back);
 }

@@ -3,9 +3,7 @@
  * when events fail while a copy is queued after them; when the library is older
  * than shared virtual memory. faulty_opencl.c stands between us and this
  * machine's platform. Skipped without a platform. */
-#include <assert.h>
 #include <check.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -423,26 +421,6 @@ END_TEST
 
 /* ---- the suite ---------------------------------------------------------- */
 
-static void find(void *library, const char *name, void *out)
-{
-    void *address = dlsym(library, name);
-
-    memcpy(out, &address, sizeof(address));
-}
-
-static void control_open(void)
-{
-    void *library = dlopen(UVA_TEST_FAULTY_OPENCL, RTLD_NOW | RTLD_LOCAL);
-
-    assert(library != NULL);
-    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
-    find(library, "faultycl_fail", &cl.faultycl_fail);
-    find(library, "faultycl_left", &cl.faultycl_left);
-    find(library, "faultycl_behind_copy", &cl.faultycl_behind_copy);
-    find(library, "faultycl_keep_callback", &cl.faultycl_keep_callback);
-    find(library, "faultycl_call_back", &cl.faultycl_call_back);
-}
-
 int main(void)
 {
     Suite *suite;
@@ -453,7 +431,7 @@ int main(void)
         return 77;
     suite = suite_create("opencl faults");
     tc = suite_case(suite, "platform", NULL, tear_down);
-    control_open();
+    faulty_opencl_open(&cl, UVA_TEST_FAULTY_OPENCL);
     tcase_set_timeout(tc, 120);
     suite_add_loops(tc, 0, 4, any_call_may_fail, there_may_be_no_memory, NULL);
     tcase_add_test(tc, a_recording_without_memory_leaves_the_array_as_it_was);

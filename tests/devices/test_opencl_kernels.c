@@ -2,9 +2,7 @@
 /* Work that a map queues on a queue of a real OpenCL device, which waits for an
  * event of the test's. faulty_opencl.c stands between us and this machine's
  * platform, so that each call may fail. Skipped without a platform. */
-#include <assert.h>
 #include <check.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -235,23 +233,6 @@ END_TEST
 
 /* ---- the suite ---------------------------------------------------------- */
 
-static void find(void *library, const char *name, void *out)
-{
-    void *address = dlsym(library, name);
-
-    memcpy(out, &address, sizeof(address));
-}
-
-static void control_open(void)
-{
-    void *library = dlopen(UVA_TEST_FAULTY_OPENCL, RTLD_NOW | RTLD_LOCAL);
-
-    assert(library != NULL);
-    setenv("UVA_OPENCL_LIBRARY", UVA_TEST_FAULTY_OPENCL, 1);
-    find(library, "faultycl_fail", &cl.faultycl_fail);
-    find(library, "faultycl_left", &cl.faultycl_left);
-}
-
 int main(void)
 {
     Suite *suite;
@@ -260,7 +241,7 @@ int main(void)
 
     if (!opencl_device_find(&device))
         return 77;
-    control_open();
+    faulty_opencl_open(&cl, UVA_TEST_FAULTY_OPENCL);
     suite = suite_create("opencl kernels");
     tc = suite_case(suite, "platform", NULL, tear_down);
     tcase_set_timeout(tc, 60);

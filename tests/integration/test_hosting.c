@@ -14,7 +14,7 @@
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 
-enum { BATCHES = HOSTING_BATCHES, TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
+enum { TURNS_MAX = 1000, DESCRIPTORS_MAX = 1024 };
 
 static struct hosting_fixture h;
 
@@ -26,14 +26,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     hosting_fini(&h);
-}
-
-static void ck_complete(void)
-{
-    ck_assert_int_eq(atomic_load(&h.consumer.done), 1);
-    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&h.consumer.batches), BATCHES);
-    ck_assert_int_eq(atomic_load(&h.consumer.rows), BATCHES * 3);
 }
 
 /* ---- embedded ----------------------------------------------------------- */
@@ -90,7 +82,7 @@ START_TEST(a_guest_adds_four_handles_and_leaves_their_data_alone)
     h.consumer.on_batch = look_around;
     hosting_start_stream(&h);
     (void)uv_run(&h.loop, UV_RUN_DEFAULT);
-    ck_complete();
+    hosting_completed(&h);
     hosting_close_embedded(&h);
     ck_assert_int_eq(before.handles, 0);
     ck_assert_int_eq(take_census().handles, 0);
@@ -112,7 +104,7 @@ START_TEST(a_stream_keeps_the_loop_alive_until_its_end)
     hosting_start_stream(&h);
     ck_assert_int_eq(uv_loop_alive(&h.loop), 1);
     ck_assert_int_eq(uv_run(&h.loop, UV_RUN_DEFAULT), 0);
-    ck_complete();
+    hosting_completed(&h);
     ck_assert_int_eq(uv_loop_alive(&h.loop), 0);
     hosting_close_embedded(&h);
 }
@@ -154,7 +146,7 @@ START_TEST(a_guest_leaves_the_other_handles_alone)
         uva_runtime_close(h.rt, UVA_FOREVER, hosting_on_closed, &h), 0);
     while (atomic_load(&h.closings) == 0)
         (void)uv_run(&h.loop, UV_RUN_ONCE);
-    ck_complete();
+    hosting_completed(&h);
     if (ticks < 20) {
         ck_assert_int_eq(take_census().handles, 1);
         ck_assert_ptr_eq(timer.data, &ticks);
@@ -214,7 +206,7 @@ START_TEST(hundreds_of_runtimes_with_streams_leave_no_descriptor_behind)
         hosting_open_embedded(&h);
         hosting_start_stream(&h);
         (void)uv_run(&h.loop, UV_RUN_DEFAULT);
-        ck_complete();
+        hosting_completed(&h);
         await_count(&h.fake.freed, i + 1);
         hosting_close_embedded(&h);
     }
@@ -240,7 +232,7 @@ START_TEST(join_lets_the_streams_finish)
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
     hosting_start_stream(&h);
     ck_assert_int_eq(uva_runtime_join(h.rt), 0);
-    ck_complete();
+    hosting_completed(&h);
     ck_assert(!pthread_equal(h.consumer.thread, pthread_self()));
     await_count(&h.fake.freed, 1);
 }
@@ -271,7 +263,7 @@ START_TEST(join_waits_for_a_stream_that_waits)
     fake_source_await(&h.fake);
     thread = hosting_thread(open_late, NULL);
     ck_assert_int_eq(uva_runtime_join(h.rt), 0);
-    ck_complete();
+    hosting_completed(&h);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     await_count(&h.fake.freed, 1);
 }
@@ -283,7 +275,7 @@ START_TEST(join_says_edeadlk_on_the_loop_thread)
     ck_assert_int_eq(uva_runtime_open(NULL, NULL, &h.rt, NULL), 0);
     hosting_start_stream(&h);
     ck_assert_int_eq(uva_runtime_join(h.rt), 0);
-    ck_complete();
+    hosting_completed(&h);
     await_count(&h.fake.freed, 1);
 }
 END_TEST
@@ -395,7 +387,7 @@ START_TEST(the_descriptor_alone_carries_a_stream_to_its_end)
                      0);
     ck_assert(is_readable(0));
     turn_until_done();
-    ck_complete();
+    hosting_completed(&h);
     ck_assert(pthread_equal(h.consumer.thread, pthread_self()));
     await_count(&h.fake.freed, 1);
     ck_falls_silent();
@@ -462,7 +454,7 @@ START_TEST(a_turn_inside_a_callback_does_nothing)
     open_turned();
     hosting_start_stream(&h);
     turn_until_done();
-    ck_complete();
+    hosting_completed(&h);
     await_count(&h.fake.freed, 1);
     close_turned();
 }

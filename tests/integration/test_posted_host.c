@@ -8,8 +8,6 @@
 #include "support/check_suite.h"
 #include "support/hosting_fixture.h"
 
-enum { BATCHES = HOSTING_BATCHES };
-
 static struct hosting_fixture h;
 
 static void set_up(void)
@@ -20,14 +18,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     hosting_fini(&h);
-}
-
-static void ck_complete(void)
-{
-    ck_assert_int_eq(atomic_load(&h.consumer.done), 1);
-    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_COMPLETE);
-    ck_assert_int_eq(atomic_load(&h.consumer.batches), BATCHES);
-    ck_assert_int_eq(atomic_load(&h.consumer.rows), BATCHES * 3);
 }
 
 /* A host without descriptors: a thread that turns the runtime after each post.
@@ -85,7 +75,7 @@ START_TEST(a_post_for_each_turn_is_all_a_host_needs)
     hosting_start_stream(&h);
     while (atomic_load(&h.consumer.done) == 0)
         ck_assert(host_turn());
-    ck_complete();
+    hosting_completed(&h);
     ck_assert(pthread_equal(h.consumer.thread, pthread_self()));
     await_count(&h.fake.freed, 1);
     ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);

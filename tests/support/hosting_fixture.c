@@ -50,6 +50,14 @@ void hosting_start_stream(struct hosting_fixture *h)
     recording_consume(&h->consumer, hosting_stream(h, false));
 }
 
+void hosting_completed(struct hosting_fixture *h)
+{
+    ck_assert_int_eq(atomic_load(&h->consumer.done), 1);
+    ck_assert_int_eq(h->consumer.outcome.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(atomic_load(&h->consumer.batches), HOSTING_BATCHES);
+    ck_assert_int_eq(atomic_load(&h->consumer.rows), HOSTING_BATCHES * 3);
+}
+
 pthread_t hosting_thread(void *(*run)(void *), void *ctx)
 {
     pthread_t thread;

@@ -37,6 +37,9 @@ void hosting_close_embedded(struct hosting_fixture *h);
 struct uva_stream *hosting_stream(struct hosting_fixture *h, bool on_loop);
 void hosting_start_stream(struct hosting_fixture *h);
 
+/* Checks that the stream is complete, with all batches and rows. */
+void hosting_completed(struct hosting_fixture *h);
+
 /* Starts a thread. */
 pthread_t hosting_thread(void *(*run)(void *), void *ctx);
 
