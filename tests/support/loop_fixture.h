@@ -19,7 +19,9 @@ struct loop_fixture {
     struct faulty_allocator memory; /* of the runtime */
 };
 
-/* Opens the runtime. No allocation fails before loop_fail(). */
+/* Opens the runtime. No allocation fails before loop_fail(). A turn lasts until
+ * nothing is left to do, or enough batches were delivered, unless the options
+ * say how long it may take. */
 void loop_open(struct loop_fixture *loop);
 
 /* Opens the runtime with options, of which the fixture replaces the allocator.
