@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/byte_order.h"
 #include "io/ipc_read_header.h"
 #include "uvarrow/arrow.h"
 
@@ -360,8 +361,7 @@ static int schema_ids(const struct schema_reader *r,
 static int schema_read(struct schema_reader *r, const struct uva__table *table,
                        struct ArrowSchema *root)
 {
-    static const uint16_t one = 1;
-    const uint64_t host = *(const uint8_t *)&one == 0;
+    const uint64_t host = uva__is_big_endian();
     uint64_t order = 0;
     int code;
 

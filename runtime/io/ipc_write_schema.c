@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/byte_order.h"
 #include "uvarrow/arrow.h"
 
 /* A vector of places that are known from the last to the first. */
@@ -187,13 +188,11 @@ static size_t ipc_schema_field(struct uva__flatbuffer *flat,
 size_t uva__ipc_schema_write(struct uva__flatbuffer *flat,
                              const struct uva__ipc_plan *plan)
 {
-    static const uint16_t one = 1;
-    const bool big = *(const uint8_t *)&one == 0;
     const size_t metadata = ipc_schema_metadata(flat, plan->schema.metadata);
     const size_t fields = ipc_schema_children(flat, plan, 0);
 
     uva__flatbuffer_begin_table(flat, 4);
-    uva__flatbuffer_set(flat, 0, 2, big);
+    uva__flatbuffer_set(flat, 0, 2, uva__is_big_endian());
     uva__flatbuffer_set_place(flat, 1, fields);
     uva__flatbuffer_set_place(flat, 2, metadata);
     return uva__flatbuffer_end_table(flat);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/byte_order.h"
+
 #define REAL_ROOM      48 /* room for a number written by printf */
 #define DECIMAL_LIMBS  8  /* 32-bit limbs for 256 bits */
 #define DECIMAL_DIGITS 81 /* nine times nine, enough for 256 bits */
@@ -315,7 +317,8 @@ char *uva__text_number_put_half(char *at, uint16_t bits)
 
 /* ---- decimals ----------------------------------------------------------- */
 
-/* Loads the magnitude, lowest limb first; returns whether it was negative. */
+/* Loads the magnitude, lowest limb first; returns whether it was negative. The
+ * value as a whole has the order of bytes of this machine. */
 static bool limbs_load(uint32_t *limbs, const void *value, size_t width)
 {
     const size_t count = width / sizeof(*limbs);
@@ -324,7 +327,9 @@ static bool limbs_load(uint32_t *limbs, const void *value, size_t width)
     size_t i;
 
     assert(count > 0 && width % sizeof(*limbs) == 0);
-    memcpy(limbs, value, width);
+    for (i = 0; i < count; i++)
+        memcpy(&limbs[uva__is_big_endian() ? count - 1 - i : i],
+               (const char *)value + i * sizeof(*limbs), sizeof(*limbs));
     negative = limbs[count - 1] >> 31 != 0;
     for (i = 0; negative && i < count; i++) {
         carry += (uint32_t)~limbs[i];

@@ -10,6 +10,7 @@
 #include "io/text.h"
 #include "io/text_number.h"
 #include "support/check_suite.h"
+#include "support/native.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
 
@@ -317,14 +318,20 @@ START_TEST(reals_do_not_depend_on_the_locale)
 }
 END_TEST
 
+/* The halves of 128 bits, as they lie. */
+#define WIDE(low, high)                                                        \
+    NATIVE_IS_BIG ? (high) : (low), NATIVE_IS_BIG ? (low) : (high)
+
 START_TEST(decimals_of_all_widths_are_written)
 {
     const int32_t d32[] = {12345, -5, 0};
     const int64_t d64[] = {-1234567890123456789, 100, 7};
-    const uint64_t d128[] = {12345,      0,          (uint64_t)-5,
-                             UINT64_MAX, UINT64_MAX, UINT64_MAX >> 1};
+    const uint64_t d128[] = {WIDE(12345, 0), WIDE((uint64_t)-5, UINT64_MAX),
+                             WIDE(UINT64_MAX, UINT64_MAX >> 1)};
     const int32_t nothing[] = {0};
-    const uint64_t d256[] = {0, 0, 0, UINT64_C(1) << 63};
+    const uint64_t top = UINT64_C(1) << 63;
+    const uint64_t d256[] = {NATIVE_IS_BIG ? top : 0, 0, 0,
+                             NATIVE_IS_BIG ? 0 : top};
 
     expect(column_of("d:9,2,32", 3, NULL, d32, NULL),
            "c\n123.45\n-0.05\n0.00\n");
