@@ -13,9 +13,12 @@
 #include <string.h>
 #include <uv.h>
 
+#include "io/flatbuffer_reader.h"
+#include "io/flatbuffer_writer.h"
 #include "io/ipc_compress.h"
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
+#include "support/native.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/io.h"
@@ -160,8 +163,8 @@ static void patch(int message, uint64_t from, uint64_t to)
     int found = 0;
 
     for (size_t i = 0; i + 8 <= messages[message].head->size; i += 8)
-        if (memcmp(head + i, &from, 8) == 0) {
-            memcpy(head + i, &to, 8);
+        if (uva__table_load(head + i, 8) == from) {
+            uva__flatbuffer_store(head + i, to, 8);
             found++;
         }
     ck_assert_int_eq(found, 1);
@@ -436,8 +439,8 @@ START_TEST(indices_of_every_width_are_checked)
         int code;
 
         size = 0;
-        memcpy((char *)widths[_i].data + 2 * widths[_i].width, &tries[i],
-               (size_t)widths[_i].width);
+        native_store((char *)widths[_i].data + 2 * widths[_i].width, tries[i],
+                     (size_t)widths[_i].width);
         texts(&values_schema, &values, 3);
         indices(widths[_i].format, widths[_i].data, 3, &values_schema, &values,
                 &schema, &array);
@@ -509,8 +512,8 @@ static void content(const char *format, struct ArrowSchema *schema,
     const bool is_nested = format[0] == '+';
     const int n_children = is_union ? 2 : is_nested ? 1 : 0;
     const bool is_wide = strchr(format, 'L') != NULL || format[0] == 'U';
-    static const char views[3][16] = {
-        {13, 0, 0, 0, 't', 'h', 'i', 'r'}, {1, 0, 0, 0, 'x'}, {0}};
+    static const char views[3][16] = {NATIVE("\15") "thir", NATIVE("\1") "x",
+                                      ""};
 
     plain_schema(schema, format, "x", n_children);
     plain_array(array, 3, 4, n_children); /* room for any of them */
@@ -567,14 +570,13 @@ static const struct {
     {"vu", 20, 1, 'y', NULL},
     {"vu", 21, 1, 'y', "a view does not fit"},
     {"vu", 31, 1, 'y', "a view does not fit"},
-    {"vu", 32, 1, 12, NULL},
+    {"vu", 32, 4, 12, NULL},
     {"vu", 47, 1, 'y', "a view does not fit"},
     {"+ud:0,1", 8, 4, 2, NULL},
     {"+ud:0,1", 8, 4, 3, "behind a child"},
     {"+ud:0,1", 8, 4, -1, "offsets of a child fall"},
     {"+ud:0,1", 12, 4, 0, NULL},
     {"+ud:0,1", 0, 1, 1, NULL},
-    {"+ud:0,1", 8, 1, 2, NULL},
     {"+ud:0,1", 1, 1, 2, "a code that no child has"},
     {"+us:0,1", 1, 1, -1, "a code that no child has"},
     {"+us:0,1", 1, 1, 0, NULL},
@@ -593,8 +595,8 @@ START_TEST(contents_are_checked)
     group(&schema, &array, 1, &root, &batch);
     encode_one(&root, &batch);
     ck_assert_int_eq(begin(0), 0);
-    memcpy(messages[1].body->bytes + contents[_i].at, &contents[_i].value,
-           (size_t)contents[_i].width);
+    native_store(messages[1].body->bytes + contents[_i].at, contents[_i].value,
+                 (size_t)contents[_i].width);
     code = take(1, &out);
     if (contents[_i].text != NULL)
         fails(code, EPROTO, contents[_i].text);
@@ -749,7 +751,8 @@ END_TEST
 /* Otherwise readers would disagree on the child, and so on its length. */
 START_TEST(a_code_belongs_to_one_child)
 {
-    static const int32_t listed[] = {2, 0, 1}; /* their number, and they */
+    /* two, which are 0 and 1, each with the lowest byte first */
+    static const char listed[12] = {2, 0, 0, 0, 0, 0, 0, 0, 1};
     struct ArrowSchema schema, root;
     struct ArrowArray array, batch;
     uint8_t *head, *at;

@@ -361,6 +361,7 @@ struct fault {
     }
 
 static const int64_t minus[] = {-5, -5, -5, -5, -5, -5, -5, -5};
+static const int32_t below[] = {-5, -5, -5, -5, -5, -5, -5, -5};
 static const int32_t shrinking[] = {5, 4, 3, 2, 1, 0, 0, 0};
 static const int32_t far_off[] = {0, 100, 200, 300, 400, 500, 600, 700};
 
@@ -381,7 +382,7 @@ SPOIL(no_buffer_0, array->buffers[0] = NULL)
 SPOIL(no_buffer_1, array->buffers[1] = NULL)
 SPOIL(no_buffer_2, array->buffers[2] = NULL)
 SPOIL(more_children, array->n_children++)
-SPOIL(negative_offsets, array->buffers[1] = minus)
+SPOIL(negative_offsets, array->buffers[1] = below)
 SPOIL(shrinking_offsets, array->buffers[1] = shrinking)
 SPOIL(far_offsets, array->buffers[1] = far_off)
 SPOIL(negative_size, array->buffers[array->n_buffers - 1] = minus)
