@@ -239,9 +239,10 @@ static const char *const manifests[] = {
     HEAD OTHER "[Driver]\nshared = \"" FAKE "\"\n",
     HEAD "[Driver]\r\nentrypoint = 'fake_other_init' # this\r\n"
          "[Driver.shared]\r\nlinux_amd64 = '" FAKE "'\r\nlinux_arm64 = '" FAKE
-         "'\nlinux_riscv=\"" FAKE "\"",
+         "'\nlinux_riscv=\"" FAKE "\"\nlinux_s390x = '" FAKE "'",
     "Driver\t. \"shared\"='" FAKE "'\n a-b_c = 1 # the end",
     "[Driver]\nshared = { linux_amd64 = '" FAKE "', linux_arm64 = '" FAKE
+    "', linux_riscv = '" FAKE "', linux_s390x = '" FAKE
     "' }\n[Empty]\na = {}\nb=[]\nc = \"\\\"\\\\\\n\\t\"",
 };
 
