@@ -21,7 +21,7 @@ struct loop_fixture {
 
 /* Opens the runtime. No allocation fails before loop_fail(). A turn lasts until
  * nothing is left to do, or enough batches were delivered, unless the options
- * say how long it may take. */
+ * limit its time. */
 void loop_open(struct loop_fixture *loop);
 
 /* Opens the runtime with options, of which the fixture replaces the allocator.
