@@ -98,8 +98,7 @@ static void execution_describe(struct uva__execution *e, int64_t rows)
         return;
     (void)snprintf(number, sizeof(number), "%lld", (long long)rows);
     pair.value = uva_bytes_of(number);
-    if (uva_metadata_encode(&pair, 1, e->described, &size) != 0)
-        e->described[0] = '\0'; /* cannot be: there is room */
+    e->is_described = uva_metadata_encode(&pair, 1, e->described, &size) == 0;
 }
 
 static int statement_run(struct uva__execution *e, int64_t *rows)
@@ -197,7 +196,7 @@ static const char *execution_metadata(void *ctx, int code)
 
     if (code != 0)
         return e->failure.metadata;
-    return e->described[0] != '\0' ? e->described : NULL;
+    return e->is_described ? e->described : NULL;
 }
 
 void uva__execution_release(struct uva__execution *e)

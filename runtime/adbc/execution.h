@@ -32,7 +32,8 @@ struct uva__execution {
     bool is_update; /* no result is wanted, but the number of rows */
     struct ArrowArrayStream result;   /* owns */
     struct uva__adbc_failure failure; /* of the last call that failed */
-    char described[64];               /* the stream's metadata; "": none */
+    char described[64];               /* the stream's metadata ... */
+    bool is_described;                /* ... if it has any */
     bool is_complete;                 /* the whole result was read */
     atomic_bool may_cancel;           /* the members above may be used for it */
     atomic_bool is_cancelled;         /* no further step is wanted */
