@@ -365,6 +365,7 @@ static struct uva__task_ring *task_ring_new(struct uva_stream *stream,
     r->stream = stream;
     r->window = *window;
     r->reader.requested = (uint64_t)window->batches;
+    r->reader.refill_at = (uint64_t)(window->batches - window->refill);
     r->device_type = stream->tail->abi.device_type;
     return r;
 }

@@ -66,7 +66,10 @@ struct uva__task_ring {
                                           once cancelled also by the loop */
     struct uva__atomic64 consumed;     /* bytes taken, in all; by the reader */
     struct {                           /* the reading thread's alone */
+        uint64_t taken;                /* tasks taken, in all */
+        uint64_t tail;                 /* tasks put in, when last read */
         uint64_t requested;            /* batches requested, in all */
+        uint64_t refill_at;            /* tasks taken when more is requested */
         bool ended;                    /* it knows how the stream ended */
         int code;                      /* the outcome; 0: success */
         const char *text;              /* borrows: of the last call; or NULL */

@@ -61,16 +61,16 @@ static int reader_check_thread(struct uva__task_ring *r)
 }
 
 /* Reads `events` before `tail`: so with the end, all tasks before it are seen.
- * A cancel sets its bit before it empties the ring: so an empty ring is not
- * taken for the end. */
-static uint64_t reader_poll(const struct uva__task_ring *r)
+ * `tail` is read only when all that it counted before are taken: so the loop
+ * keeps its cache line while the reader takes those. */
+static uint64_t reader_poll(struct uva__task_ring *r)
 {
     const uint64_t events = uva__atomic64_load(&r->events);
 
-    return uva__atomic64_load(&r->tail) != uva__atomic64_load(&r->head)
-               ? events | UVA__TASK_RING_TASK
-               : events | (uva__atomic64_load(&r->events) &
-                           UVA__TASK_RING_CANCELLED);
+    if (r->reader.taken >= r->reader.tail)
+        r->reader.tail = uva__atomic64_load(&r->tail);
+    return r->reader.taken < r->reader.tail ? events | UVA__TASK_RING_TASK
+                                            : events;
 }
 
 /* The ring has drained below its byte limit: resumes the producer. */
@@ -105,41 +105,38 @@ static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 
 /* ---- taking -------------------------------------------------------------- */
 
-/* Has more batches requested once few of those requested are outstanding. */
-static void reader_refill(struct uva__task_ring *r, uint64_t taken)
+/* Has more batches requested, as few of those requested are outstanding. */
+static void reader_refill(struct uva__task_ring *r)
 {
-    const uint64_t left = r->reader.requested - taken;
+    const uint64_t left = r->reader.requested - r->reader.taken;
     const uint64_t room = (uint64_t)r->window.batches - left;
 
-    if (left > (uint64_t)r->window.refill)
-        return;
     r->reader.requested += room;
+    r->reader.refill_at = r->reader.requested - (uint64_t)r->window.refill;
     uva__atomic64_add(&r->wanted, room);
     reader_wake_loop(r);
 }
 
-/* Takes the task at the head; false if the loop has taken it meanwhile, or is
- * about to take all. */
+/* Takes the task at the head; false if the loop has taken it meanwhile, as it
+ * takes all after a cancel. */
 static bool reader_take(struct uva__task_ring *r, uint64_t events,
                         struct ArrowAsyncTask *out)
 {
-    uint64_t head = uva__atomic64_load(&r->head);
-    struct uva__task_ring_slot slot;
+    const struct uva__task_ring_slot *slot =
+        &r->ring[r->reader.taken & r->ring_mask];
+    const uint64_t bytes = (uint64_t)slot->bytes;
+    uint64_t taken = r->reader.taken;
 
-    if (head == uva__atomic64_load(&r->tail))
-        return false;
-    slot = r->ring[head & r->ring_mask];
-    *out = slot.task;
-    if (!uva__atomic64_cas(&r->head, &head, head + 1))
-        return false;
-    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)slot.bytes);
-    if (uva__atomic64_load(&r->events) & UVA__TASK_RING_CANCELLED) {
-        uva_task_discard(out); /* tasks before it may have been discarded */
+    out->extract_data = slot->task.extract_data;
+    out->private_data = slot->task.private_data;
+    if (!uva__atomic64_cas(&r->head, &taken, taken + 1)) {
+        r->reader.taken = taken;
         return false;
     }
-    if (!(events & UVA__TASK_RING_END))
-        reader_refill(r, head + 1);
+    r->reader.taken = ++taken;
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) + bytes);
+    if (taken >= r->reader.refill_at && !(events & UVA__TASK_RING_END))
+        reader_refill(r);
     return true;
 }
 
@@ -202,12 +199,15 @@ static int reader_extract(struct uva__task_ring *r,
     do {
         events = reader_await(r, UVA__TASK_RING_TASK | UVA__TASK_RING_END |
                                      UVA__TASK_RING_BAD);
-        if (!(events & UVA__TASK_RING_TASK))
+        if (!(events & UVA__TASK_RING_TASK) ||
+            (events & UVA__TASK_RING_CANCELLED))
             return reader_conclude(r, events);
     } while (!reader_take(r, events, &task));
-    code = uva_task_extract(&task, out);
-    return code == 0 ? reader_report(r, 0, NULL)
-                     : reader_extraction_failed(r, code);
+    code = uva__task_extract_queued(task, out);
+    if (code == 0)
+        return reader_report(r, 0, NULL);
+    out->array.release = NULL;
+    return reader_extraction_failed(r, code);
 }
 
 int uva__task_ring_reader_next(struct uva__task_ring *r,

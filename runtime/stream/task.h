@@ -177,6 +177,11 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
+/* As uva_task_extract(), but `out` may be unspecified after a failure. For a
+ * queue of ours. Thread: any. */
+int uva__task_extract_queued(struct ArrowAsyncTask copy,
+                             struct ArrowDeviceArray *out);
+
 /* Extracts inside the callback that brings the task, for a handler that has not
  * passed it on: no other claim is possible, so none is made. A foreign task is
  * extracted as usual. Thread: loop. */

@@ -210,6 +210,12 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
     return 1;
 }
 
+int uva__task_extract_queued(struct ArrowAsyncTask copy,
+                             struct ArrowDeviceArray *out)
+{
+    return uva_task_extract(&copy, out);
+}
+
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
     task_spend(task);
