@@ -225,16 +225,23 @@ static void task_ring_begin(struct uva_stream *stream)
                                 &hooks);
 }
 
-/* The reader may be taking the same tasks: the thread that advances `head` owns
- * the task. */
+/* The reader may be taking the same tasks. One of ours goes to the thread that
+ * claims it, and the reader alone advances `head`; of another one a copy must
+ * not be used twice, and it belongs to the thread that advances `head`. */
 static void task_ring_discard(struct uva__task_ring *r)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
     uint64_t head = uva__atomic64_load(&r->head);
+    struct ArrowAsyncTask *task;
 
-    while (head < tail)
-        if (uva__atomic64_cas(&r->head, &head, head + 1))
-            uva__task_drop(&r->ring[head++ & r->ring_mask].task);
+    while (head < tail) {
+        task = &r->ring[head & r->ring_mask].task;
+        if (!uva__task_is_ours(task) &&
+            !uva__atomic64_cas(&r->head, &head, head + 1))
+            continue;
+        uva__task_drop(task);
+        head++;
+    }
 }
 
 static void task_ring_handle_cancel(struct uva__task_ring *r)

@@ -61,20 +61,20 @@ struct uva__task_ring {
         bool done;                     /* the stream is marked as done */
     } loop;
 
-    _Alignas(
-        64) struct uva__atomic64 head; /* tasks taken, in all; by the reader,
-                                          once cancelled also by the loop */
-    struct uva__atomic64 consumed;     /* bytes taken, in all; by the reader */
-    struct {                           /* the reading thread's alone */
-        uint64_t taken;                /* tasks taken, in all */
-        uint64_t tail;                 /* tasks put in, when last read */
-        uint64_t requested;            /* batches requested, in all */
-        uint64_t refill_at;            /* tasks taken when more is requested */
-        bool ended;                    /* it knows how the stream ended */
-        int code;                      /* the outcome; 0: success */
-        const char *text;              /* borrows: of the last call; or NULL */
-        struct uva__failure named;     /* owns: the failure, with the stream's
-                                          name in its text; code 0: no name */
+    _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
+                                               reader, once cancelled also by
+                                               the loop if they are not ours */
+    struct uva__atomic64 consumed; /* bytes taken, in all; by the reader */
+    struct {                       /* the reading thread's alone */
+        uint64_t taken;            /* tasks taken, in all */
+        uint64_t tail;             /* tasks put in, when last read */
+        uint64_t requested;        /* batches requested, in all */
+        uint64_t refill_at;        /* tasks taken when more is requested */
+        bool ended;                /* it knows how the stream ended */
+        int code;                  /* the outcome; 0: success */
+        const char *text;          /* borrows: of the last call; or NULL */
+        struct uva__failure named; /* owns: the failure, with the stream's
+                                      name in its text; code 0: no name */
     } reader;
 };
 

@@ -9,8 +9,8 @@
  * - an extraction: the stream's own report is waited for, since each extraction
  *   of ours that fails is followed by an on_error or, late, by a release.
  *
- * On cancel and close: the loop takes the tasks in the ring, one by one, while
- *              the reader may do so too: each of them goes to one of the two.
+ * On cancel and close: the loop drops the tasks in the ring, one by one, while
+ *              the reader may take them: each of them goes to one of the two.
  *
  * A reader does not spin before it sleeps: it cannot know whether the loop is
  * on another CPU, and if it is not, spinning costs ten times what it can save.
@@ -117,25 +117,35 @@ static void reader_refill(struct uva__task_ring *r)
     reader_wake_loop(r);
 }
 
-/* Takes the task at the head; false if the loop has taken it meanwhile, as it
- * takes all after a cancel. */
+/* Moves the head behind the next task; false if the loop has taken that
+ * meanwhile, as it takes all after a cancel. One of ours is taken by its
+ * extraction, which fails if the loop has dropped it. */
+static bool reader_advance(struct uva__task_ring *r,
+                           const struct ArrowAsyncTask *task)
+{
+    if (uva__task_is_ours(task))
+        uva__atomic64_store(&r->head, r->reader.taken + 1);
+    else if (!uva__atomic64_cas(&r->head, &r->reader.taken,
+                                r->reader.taken + 1))
+        return false;
+    r->reader.taken++;
+    return true;
+}
+
 static bool reader_take(struct uva__task_ring *r, uint64_t events,
                         struct ArrowAsyncTask *out)
 {
     const struct uva__task_ring_slot *slot =
         &r->ring[r->reader.taken & r->ring_mask];
     const uint64_t bytes = (uint64_t)slot->bytes;
-    uint64_t taken = r->reader.taken;
 
     out->extract_data = slot->task.extract_data;
     out->private_data = slot->task.private_data;
-    if (!uva__atomic64_cas(&r->head, &taken, taken + 1)) {
-        r->reader.taken = taken;
+    if (!reader_advance(r, out))
         return false;
-    }
-    r->reader.taken = ++taken;
     uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) + bytes);
-    if (taken >= r->reader.refill_at && !(events & UVA__TASK_RING_END))
+    if (r->reader.taken >= r->reader.refill_at &&
+        !(events & UVA__TASK_RING_END))
         reader_refill(r);
     return true;
 }

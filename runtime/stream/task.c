@@ -449,7 +449,7 @@ int uva__task_extract_queued(struct ArrowAsyncTask copy,
     uint64_t generation;
     int code;
 
-    if (copy.extract_data != uva__task_extract)
+    if (!uva__task_is_ours(&copy))
         return task_extract_foreign(copy, out);
     task = token_read(copy.private_data, &generation);
     code = task_claim(task, generation);
@@ -470,7 +470,7 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
     struct uva__task *task;
     uint64_t generation, claimed;
 
-    if (self->extract_data != uva__task_extract)
+    if (!uva__task_is_ours(self))
         return uva_task_extract(self, out);
     task = token_read(self->private_data, &generation);
     claimed = uva__atomic64_peek(&task->state) - UVA__TASK_HELD;
@@ -509,7 +509,7 @@ const struct uva__batch_info *uva__task_info(const struct ArrowAsyncTask *task)
     uint64_t generation;
 
     assert(task_behind(task) != NULL);
-    if (task->extract_data == uva__task_extract) /* for most batches */
+    if (uva__task_is_ours(task)) /* for most batches */
         return &token_read(task->private_data, &generation)->info;
     return &task_behind(task)->info;
 }
@@ -617,7 +617,7 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
 
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
-    if (task->extract_data == uva__task_extract)
+    if (uva__task_is_ours(task))
         task_drop_ours(task);
     else
         uva_task_discard(task);

@@ -177,6 +177,14 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
 int uva__task_extract(struct ArrowAsyncTask *self,
                       struct ArrowDeviceArray *out);
 
+/* Whether `task` is of this library, and no checker has wrapped it. Then it may
+ * be copied: of all threads that extract or drop a copy, one gets its data.
+ * Thread: any. */
+static inline bool uva__task_is_ours(const struct ArrowAsyncTask *task)
+{
+    return task->extract_data == uva__task_extract;
+}
+
 /* As uva_task_extract(), but `out` may be unspecified after a failure. For a
  * queue of ours. Thread: any. */
 int uva__task_extract_queued(struct ArrowAsyncTask copy,

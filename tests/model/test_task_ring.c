@@ -21,16 +21,37 @@ static const struct {
     bool releases;          /* the reader releases after the first batch */
     bool cancels;           /* another thread cancels, seen by the loop */
     bool dribbles;          /* the producer offers one task in each turn */
+    bool ours;              /* tasks are of ours: a claim elects one thread */
 } cases[] = {
-    {"task ring", 2, 100, 4, false, false, false},
-    {"task ring, full of bytes", 3, 1, 2, false, false, false},
-    {"task ring, released", 2, 100, 2, true, false, false},
-    {"task ring, a cancel", 1, 100, 1, false, true, false},
-    {"task ring, read one by one", 4, 100, 3, false, false, true},
-    {"task ring, told one by one, a cancel", 2, 100, 2, false, true, true},
+    {"task ring", 2, 100, 4, false, false, false, false},
+    {"task ring, full of bytes", 3, 1, 2, false, false, false, false},
+    {"task ring, released", 2, 100, 2, true, false, false, false},
+    {"task ring, a cancel", 1, 100, 1, false, true, false, false},
+    {"task ring, read one by one", 4, 100, 3, false, false, true, false},
+    {"task ring, told one by one, a cancel", 2, 100, 2, false, true, true,
+     false},
+    {"task ring of ours", 2, 100, 4, false, false, false, true},
+    {"task ring of ours, full of bytes", 3, 1, 2, false, false, false, true},
+    {"task ring of ours, released", 2, 100, 2, true, false, false, true},
+    {"task ring of ours, a cancel", 1, 100, 1, false, true, false, true},
+    {"task ring of ours, one by one, a cancel", 2, 100, 2, false, true, true,
+     true},
 };
 
-enum { PLAIN, BYTES, RELEASES, CANCEL, DRIBBLES, DRIBBLES_CANCEL, CASES };
+enum {
+    PLAIN,
+    BYTES,
+    RELEASES,
+    CANCEL,
+    DRIBBLES,
+    DRIBBLES_CANCEL,
+    OURS,
+    OURS_BYTES,
+    OURS_RELEASES,
+    OURS_CANCEL,
+    OURS_DRIBBLES_CANCEL,
+    CASES
+};
 
 static struct {
     struct uva__rt rt;
@@ -41,9 +62,10 @@ static struct {
     struct uva__source source;      /* with a share that counts nothing */
     struct uva__atomic64 posted;
     uint64_t spent[TASKS_MAX]; /* how often each task was extracted */
-    uint64_t requested, ended_code_known; /* tasks requested and offered */
-    uint64_t read;                        /* tasks read by the reader */
-    uint64_t done, cancels, released;     /* how often each happened */
+    struct uva__atomic64 claims[TASKS_MAX]; /* of tasks of ours: 1 if claimed */
+    uint64_t requested, ended_code_known;   /* tasks requested and offered */
+    uint64_t read;                          /* tasks read by the reader */
+    uint64_t done, cancels, released;       /* how often each happened */
     bool paused, ended; /* offering is paused; the end was offered */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
@@ -210,6 +232,21 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
     return 1;
 }
 
+static bool task_claim(const struct ArrowAsyncTask *task)
+{
+    const uint64_t *spent = task->private_data;
+    uint64_t unclaimed = 0;
+
+    return uva__atomic64_cas(&world.claims[spent - world.spent], &unclaimed, 1);
+}
+
+int uva__task_extract(struct ArrowAsyncTask *task, struct ArrowDeviceArray *out)
+{
+    if (task_claim(task))
+        return task_extract(task, out);
+    return out == NULL ? 0 : ECANCELED;
+}
+
 int uva__task_extract_queued(struct ArrowAsyncTask copy,
                              struct ArrowDeviceArray *out)
 {
@@ -218,7 +255,8 @@ int uva__task_extract_queued(struct ArrowAsyncTask copy,
 
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
-    task_spend(task);
+    if (!uva__task_is_ours(task) || task_claim(task))
+        task_spend(task);
 }
 
 /* It is the first block that the arena gives. */
@@ -253,7 +291,8 @@ static bool producer_has_some(void)
 
 static void producer_on_wakeup(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct ArrowAsyncTask task = {.extract_data = task_extract};
+    struct ArrowAsyncTask task = {
+        .extract_data = cases[now].ours ? uva__task_extract : task_extract};
 
     while (producer_has_some()) {
         task.private_data = &world.spent[world.ended_code_known++];
@@ -401,6 +440,10 @@ START_TEST(its_words_must_be_exchanged)
                           "resume_wanted is loaded and stored");
     explore_finds_spoiled(kernel_of(CANCEL), &o->head, SIM_SPLIT,
                           "the head is loaded and stored");
+    explore_finds_spoiled(kernel_of(OURS_CANCEL), &world.claims[0], SIM_SPLIT,
+                          "the claim of a task is loaded and stored");
+    explore_finds_spoiled(kernel_of(OURS_BYTES), &o->resume_wanted, SIM_SPLIT,
+                          "resume_wanted is loaded and stored");
 }
 END_TEST
 
