@@ -66,6 +66,13 @@ void uva__slab_put(struct uva__slab *slab, void *block)
     slab->resting++;
 }
 
+void uva__slab_put_list(struct uva__slab *slab, struct uva__list *blocks,
+                        size_t count)
+{
+    uva__list_append(&slab->used, blocks);
+    slab->resting += count;
+}
+
 /* Moves up to `count` links, 1 or more, from the begin of a list to `out`. */
 static void slab_cut(struct uva__list *list, struct uva__list *out,
                      size_t count)

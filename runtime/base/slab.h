@@ -37,6 +37,11 @@ void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
 /* Puts a block into quarantine, behind all other blocks. */
 void uva__slab_put(struct uva__slab *slab, void *block);
 
+/* The same for all `count` blocks of a list of their links, in that order; the
+ * list is empty afterwards. */
+void uva__slab_put_list(struct uva__slab *slab, struct uva__list *blocks,
+                        size_t count);
+
 /* Moves up to `count` fresh blocks, 1 or more, by their links to `out`, which
  * may be unspecified before that. */
 void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,

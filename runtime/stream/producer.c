@@ -341,12 +341,11 @@ static void producer_put_task(struct uva__producer *p, struct uva__task *task)
 }
 
 /* The loop thread alone writes this counter: no read-modify-write is needed. */
-static void producer_count_held(struct uva__producer *p, int change)
+static void producer_count_held(struct uva__producer *p, int64_t change)
 {
     struct uva__atomic64 *held = &p->rt->stats.tasks_held;
 
-    uva__atomic64_store(held,
-                        uva__atomic64_peek(held) + (uint64_t)(int64_t)change);
+    uva__atomic64_store(held, uva__atomic64_peek(held) + (uint64_t)change);
 }
 
 /* Takes a slot back that is over. If the extraction failed, its error becomes
@@ -386,12 +385,41 @@ static void producer_reap_aside(struct uva__producer *p)
     p->loop->aside = still;
 }
 
+/* Takes back all slots at the head with a batch that was extracted: they stay
+ * linked, and go back together. */
+static void producer_reap_extracted(struct uva__producer *p)
+{
+    struct uva__list over = p->loop->out;
+    struct uva__link *link = over.head;
+    size_t count = 0;
+
+    for (; link != NULL && uva__task_state(task_of(link)) == UVA__TASK_DONE;
+         link = link->next) {
+        assert(!task_of(link)->dropped);
+        uva__task_clear(task_of(link), &p->rt->allocator);
+        over.tail = link;
+        count++;
+    }
+    if (count == 0)
+        return;
+    p->loop->out.head = link;
+    over.tail->next = NULL;
+    p->loop->out_count -= (int64_t)count;
+    p->loop->head_age = 0;
+    producer_count_held(p, -(int64_t)count);
+    uva__slots_put_tasks(p->rt, &over, count);
+}
+
 /* Takes slots back that are over, from the oldest on. */
 static void producer_reap(struct uva__producer *p)
 {
     struct uva__link *head;
 
-    while ((head = p->loop->out.head) != NULL) {
+    for (;;) {
+        producer_reap_extracted(p);
+        head = p->loop->out.head;
+        if (head == NULL)
+            return;
         if (uva__task_is_over(task_of(head))) {
             (void)uva__list_pop(&p->loop->out);
             producer_end_task(p, task_of(head));

@@ -166,6 +166,12 @@ void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
     uva__slab_put(&slots_existing(rt)->tasks, task);
 }
 
+void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
+                          size_t count)
+{
+    uva__slab_put_list(&slots_existing(rt)->tasks, tasks, count);
+}
+
 __attribute__((noinline)) static void slots_spill(struct slots *slots)
 {
     uva__lock_take(&slots->lock);

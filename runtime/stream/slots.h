@@ -32,6 +32,10 @@ UVA_MUST_CHECK bool uva__slots_fetch_tasks(struct uva__rt *rt,
 /* Takes a cleared slot back. Thread: loop. */
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 
+/* The same for `count` tasks, in a list of their links. Thread: loop. */
+void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
+                          size_t count);
+
 /* Called after slots were put back: limits how many the loop uses in turn, so
  * that they stay in the cache, and gives the rest to other threads.
  * Thread: loop. */

@@ -72,6 +72,23 @@ START_TEST(who_has_rested_longest_goes_first)
 }
 END_TEST
 
+START_TEST(a_list_of_blocks_goes_to_the_end_in_its_order)
+{
+    struct thing *things[] = {take(NULL), take(NULL), take(NULL)};
+    struct uva__list list = {0};
+
+    uva__list_push(&list, &things[2]->link);
+    uva__list_push(&list, &things[1]->link);
+    uva__slab_put(&slab, things[0]);
+    uva__slab_put_list(&slab, &list, 2);
+    ck_assert(uva__list_is_empty(&list));
+    ck_assert_uint_eq(slab.resting, 3);
+    ck_assert_ptr_eq(take(NULL), things[0]);
+    ck_assert_ptr_eq(take(NULL), things[2]);
+    ck_assert_ptr_eq(take(NULL), things[1]);
+}
+END_TEST
+
 START_TEST(so_many_blocks_rest_before_one_is_used_again)
 {
     struct thing *first;
@@ -194,6 +211,7 @@ int main(void)
 
     tcase_add_test(tcase, a_block_is_cleared_once_and_keeps_what_it_holds);
     tcase_add_test(tcase, who_has_rested_longest_goes_first);
+    tcase_add_test(tcase, a_list_of_blocks_goes_to_the_end_in_its_order);
     tcase_add_test(tcase, so_many_blocks_rest_before_one_is_used_again);
     tcase_add_test(tcase, of_many_blocks_few_go_round);
     tcase_add_test(tcase,
