@@ -106,7 +106,10 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     return given_explain(g, code, error);
 }
 
-static int next_plain(struct given *g, struct ArrowDeviceArray *out)
+/* Not inline: the path of device streams would have to make room for the
+ * array. */
+__attribute__((noinline)) static int next_plain(struct given *g,
+                                                struct ArrowDeviceArray *out)
 {
     struct ArrowArray array;
     int code;
@@ -123,8 +126,8 @@ static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
     struct ArrowDeviceArrayStream *stream = &b->given.stream.device;
     int code = stream->get_next(stream, out);
 
-    if (code == 0 && uva_array_is_live(out) && !b->reader.worker.warned &&
-        out->device_type != stream->device_type) {
+    if (code == 0 && out->device_type != stream->device_type &&
+        uva_array_is_live(out) && !b->reader.worker.warned) {
         b->reader.worker.warned = true;
         uva__rt_breach(b->reader.source.rt,
                        uva__label_text(b->reader.source.label), "DS-03",

@@ -70,11 +70,12 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
                       struct uva_error *error)
 {
     struct uva_task_source *source = &items_of(reader)->source;
-    int code =
-        source->next(source->ctx, &out->lazy.item, &out->metadata, error);
+    int code;
 
-    out->lazy.extract = items_extract;
-    out->lazy.ctx = source;
+    out->lazy = (struct uva__lazy){.extract = items_extract, .ctx = source};
+    out->metadata = NULL;
+    out->bytes = 0;
+    code = source->next(source->ctx, &out->lazy.item, &out->metadata, error);
     if (code != 0)
         out->lazy.item = NULL;
     if (out->lazy.item != NULL && source->size != NULL)

@@ -24,7 +24,8 @@ struct uva__reader;
 struct uva__read {
     struct ArrowDeviceArray *array; /* the slot for an array; cleared */
     struct uva__lazy lazy;          /* gives its item, if that is not NULL */
-    int64_t bytes;                  /* that the item holds; 0: not known */
+    /* only with an item, and unspecified before */
+    int64_t bytes;        /* that the item holds; 0: not known */
     const char *metadata; /* of the item: borrows, until the next call; or
                              NULL */
 };
@@ -37,7 +38,7 @@ struct uva__reader_ops {
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
-    /* reads one batch */
+    /* reads one batch; the array is cleared, and the item NULL */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of

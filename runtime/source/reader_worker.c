@@ -323,28 +323,28 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
 
 /* Reads into the next slot, which the loop takes back only when it is filled or
  * the source is closed. False if the source has ended, or was cancelled. */
-static bool worker_read(struct uva__reader *r)
+static bool worker_read(struct uva__reader *r, struct uva_error *error)
 {
     struct uva__task *task = worker_slot(r);
     struct uva__read read;
-    struct uva_error error;
     uint64_t since_ns;
     int code;
 
-    uva__error_begin(&error);
+    uva__error_begin(error);
     if (task == NULL) {
         worker_finish(
-            r, uva_error_set(&error, ENOMEM, "no memory for the next batch"),
-            &error, NULL);
+            r, uva_error_set(error, ENOMEM, "no memory for the next batch"),
+            error, NULL);
         return false;
     }
-    if (!worker_enter(r))
+    if (!r->worker.inside && !worker_enter(r))
         return false;
-    read = (struct uva__read){.array = &task->array};
+    read.array = &task->array;
+    read.lazy.item = NULL;
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
     since_ns = uva__span_begin(r->source.rt);
-    code = r->ops->next(r, &read, &error);
+    code = r->ops->next(r, &read, error);
     uva__span_end(r->source.meter, r->ops->call,
                   (int64_t)uva__atomic64_peek(&r->tail), since_ns);
     if (!worker_is_wanted(r)) {
@@ -358,12 +358,12 @@ static bool worker_read(struct uva__reader *r)
         return false;
     }
     if (code != 0) {
-        worker_fail(r, code, &error);
+        worker_fail(r, code, error);
         return false;
     }
-    code = worker_fill(r, task, &read, &error);
+    code = worker_fill(r, task, &read, error);
     if (code != 0)
-        worker_finish(r, code, &error, NULL);
+        worker_finish(r, code, error, NULL);
     else
         worker_notify(r); /* before the next call, which may wait */
     return code == 0;
@@ -426,12 +426,14 @@ static bool worker_pause(struct uva__reader *r)
 /* Reads as long as it can; returns why it stopped. */
 static enum worker_stop worker_read_on(struct uva__reader *r)
 {
+    struct uva_error error; /* of each call in turn */
+
     while (!r->worker.ended && r->worker.credits > 0) {
         if (worker_is_full(r))
             return STOP_FULL;
         if (worker_must_yield(r))
             return STOP_YIELD;
-        if (!worker_read(r))
+        if (!worker_read(r, &error))
             return STOP_OVER;
     }
     return r->worker.ended ? STOP_OVER : STOP_DRY;
