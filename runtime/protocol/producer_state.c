@@ -57,7 +57,7 @@ uva__producer_state_next(const struct uva__producer_state *s)
         return UVA__MOVE_WAIT;
     if (s->refused || s->cancelled || s->error_delivered)
         return UVA__MOVE_RELEASE;
-    if (s->urgent_error != 0)
+    if (s->urgent)
         return UVA__MOVE_OFFER_ERROR;
     if (s->end_delivered)
         return after_the_end(s);
@@ -76,9 +76,8 @@ uva__producer_state_next(const struct uva__producer_state *s)
 
 bool uva__producer_state_is_sated(const struct uva__producer_state *s)
 {
-    return s->refused || s->cancelled || s->urgent_error != 0 ||
-           s->end_delivered || s->error_delivered ||
-           (s->left == 0 && s->schema_delivered);
+    return s->refused || s->cancelled || s->urgent || s->end_delivered ||
+           s->error_delivered || (s->left == 0 && s->schema_delivered);
 }
 
 void uva__producer_state_begin(struct uva__producer_state *s,
@@ -137,6 +136,8 @@ void uva__producer_state_note_cancel(struct uva__producer_state *s)
 void uva__producer_state_note_urgent(struct uva__producer_state *s, int code)
 {
     assert(code != 0);
-    if (s->urgent_error == 0 && !s->error_delivered)
-        s->urgent_error = code;
+    if (s->urgent || s->error_delivered)
+        return;
+    s->urgent_error = code;
+    s->urgent = true;
 }

@@ -7,6 +7,7 @@
 #ifndef UVA_PROTOCOL_PRODUCER_STATE_H
 #define UVA_PROTOCOL_PRODUCER_STATE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,7 +45,7 @@ struct uva__producer_state {
                               end */
             bool stopping; /* the source uses what the consumer gave it: nothing
                               follows until its stop has ended */
-            bool none;     /* always false: fills the word */
+            bool urgent;   /* `urgent_error` is set */
         };
         uint64_t held_up; /* 0: none of these */
     };
@@ -68,8 +69,8 @@ uva__producer_state_next(const struct uva__producer_state *s);
 static inline bool
 uva__producer_state_flows(const struct uva__producer_state *s)
 {
-    return s->held_up == 0 && s->urgent_error == 0 && s->schema_delivered &&
-           !s->in_call && s->ready > 0 && s->demand > 0 && s->left != 0;
+    return s->ready > 0 && s->demand > 0 && s->left != 0 && s->held_up == 0 &&
+           s->schema_delivered && !s->in_call;
 }
 
 /* Whether the source can stop: no further batch of it would be delivered. */
@@ -104,6 +105,18 @@ static inline void uva__producer_state_end_task(struct uva__producer_state *s,
 /* Notes a request of the consumer for `n` more batches, saturating; 0 or less
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n);
+
+/* As that with 1, for a consumer that requests nothing else. */
+static inline void uva__producer_state_note_one(struct uva__producer_state *s)
+{
+    assert(s->demand != UVA__UNBOUNDED);
+    if (s->held_up == 0)
+        s->demand++;
+    else
+        uva__producer_state_note_request(s, 1);
+}
+
+/* Notes that the consumer wants no more. */
 void uva__producer_state_note_cancel(struct uva__producer_state *s);
 
 /* Notes an error that goes before everything else: only `code` is delivered.

@@ -44,15 +44,6 @@ allocator_of(const struct uva__consumer *consumer)
     return &consumer->stream->rt->allocator;
 }
 
-void uva__consumer_begin(struct uva_stream *stream)
-{
-    const struct uva__producer_hooks hooks = {0};
-
-    uva__share_join(&consumer_at(stream)->share, &stream->tail->source->share);
-    uva__producer_begin_driving(stream->tail, &consumer_at(stream)->handler,
-                                &hooks);
-}
-
 /* ---- requests and cancels ----------------------------------------------- */
 
 void uva__consumer_request(struct uva__consumer *c)
@@ -77,15 +68,22 @@ void uva__consumer_stop(struct uva__consumer *c, enum uva_end end, int code,
     uva__producer_quit(c->stream->tail, c->handler.producer);
 }
 
-void uva__consumer_handle_cancel(struct uva__consumer *c)
+__attribute__((cold)) static void
+consumer_cancel(struct uva__consumer *c, const struct uva__failure *why)
 {
-    const struct uva__failure *why = uva__stream_cancelled(c->stream);
-
-    if (why == NULL || c->decided)
+    if (c->decided)
         return;
     uva__consumer_stop(c, UVA_END_CANCELLED, why->code,
                        uva__failure_message(why));
     uva_array_release(&c->batch.data);
+}
+
+void uva__consumer_handle_cancel(struct uva__consumer *c)
+{
+    const struct uva__failure *why = uva__stream_cancelled(c->stream);
+
+    if (why != NULL)
+        consumer_cancel(c, why);
 }
 
 /* ---- callbacks ---------------------------------------------------------- */
@@ -113,21 +111,18 @@ static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     return code;
 }
 
-/* Leaves the batch in c->batch, or decides why there is none. */
-static bool consumer_extract(struct uva__consumer *c,
-                             struct ArrowAsyncTask *task, const char *metadata)
+/* What is known of the batch before its extraction. */
+static void consumer_describe(struct uva__consumer *c,
+                              const struct uva__batch_info *info)
 {
-    const struct uva__batch_info *info = uva__task_info(task);
-    int code;
-
     c->batch.ordinal = info->ordinal;
-    c->batch.metadata = metadata;
     c->bytes = uva__window_size(info->bytes);
-    code = uva__task_extract_first(task, c->data);
-    if (code != 0) {
-        c->extraction = code;
-        return false;
-    }
+}
+
+/* Whether the consumer can read the batch, which was extracted; if not, decides
+ * that the stream fails. */
+static bool consumer_may_read(struct uva__consumer *c)
+{
     if (c->stream->device_data || uva__buffer_is_readable(c->data))
         return true;
     uva__consumer_stop(c, UVA_END_FAILED, ENOTSUP,
@@ -137,6 +132,38 @@ static bool consumer_extract(struct uva__consumer *c,
                        "it as it is once its event is complete");
     uva_array_release(c->data);
     return false;
+}
+
+/* Leaves the batch in c->batch, or decides why there is none. */
+static bool consumer_extract(struct uva__consumer *c,
+                             struct ArrowAsyncTask *task, const char *metadata)
+{
+    consumer_describe(c, uva__task_info(task));
+    c->batch.metadata = metadata;
+    c->extraction = uva__task_extract_first(task, c->data);
+    return c->extraction == 0 && consumer_may_read(c);
+}
+
+static bool consumer_wants(const struct uva__consumer *c)
+{
+    return !c->decided && c->extraction == 0 && !c->stream->loop.silent;
+}
+
+/* What consumer_on_task() does with most tasks: a hook of the producer. */
+static bool consumer_take(void *ctx, struct uva__task *task)
+{
+    struct uva__consumer *c = ctx;
+
+    assert(!task->is_lazy);
+    uva__consumer_handle_cancel(c);
+    if (!consumer_wants(c))
+        return false;
+    consumer_describe(c, &task->info);
+    c->batch.metadata = task->info.metadata.block;
+    *c->data = task->array;
+    if (consumer_may_read(c))
+        c->ops->batch(c);
+    return true;
 }
 
 static int consumer_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -149,7 +176,7 @@ static int consumer_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (c->decided || c->extraction != 0 || c->stream->loop.silent) {
+    } else if (!consumer_wants(c)) {
         uva__task_drop(task);
     } else if (consumer_extract(c, task, metadata)) {
         c->ops->batch(c);
@@ -217,6 +244,15 @@ void uva__consumer_outcome(const struct uva__consumer *c,
 }
 
 /* ---- life --------------------------------------------------------------- */
+
+void uva__consumer_begin(struct uva_stream *stream)
+{
+    static const struct uva__producer_hooks hooks = {.take = consumer_take};
+    struct uva__consumer *c = consumer_at(stream);
+
+    uva__share_join(&c->share, &stream->tail->source->share);
+    uva__producer_begin_driving(stream->tail, &c->handler, &hooks, c);
+}
 
 void uva__consumer_init(struct uva__consumer *c,
                         const struct uva__consumer_ops *ops,

@@ -139,12 +139,18 @@ static void drive_released(void *ctx)
 
 static void drive_begin(struct uva_stream *stream)
 {
+    static const struct uva__producer_hooks direct = {
+        .releasing = drive_releasing,
+        .released = drive_released,
+        .foreign = true,
+    };
+    static const struct uva__producer_hooks relayed = {
+        .releasing = drive_releasing,
+        .released = drive_released,
+        .relayed = true,
+        .foreign = true,
+    };
     struct drive *d = drive_at(stream);
-    const struct uva__producer_hooks hooks = {.releasing = drive_releasing,
-                                              .released = drive_released,
-                                              .relayed = d->proxy != NULL,
-                                              .foreign = true,
-                                              .ctx = d};
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 
     uva__producer_acquire(stream->tail);
@@ -152,7 +158,8 @@ static void drive_begin(struct uva_stream *stream)
     if (d->proxy != NULL)
         handler =
             uva__handler_proxy_begin(d->proxy, stream->tail, &stream->wakeup);
-    uva__producer_begin_driving(stream->tail, handler, &hooks);
+    uva__producer_begin_driving(stream->tail, handler,
+                                d->proxy != NULL ? &relayed : &direct, d);
 }
 
 static void drive_abort(struct drive *d, const struct uva__failure *why)

@@ -103,7 +103,7 @@ static void batch_taken(struct for_each *f)
 }
 
 /* It wants the batch later, or no more. */
-static void batch_refused(struct for_each *f, int code)
+__attribute__((cold)) static void batch_refused(struct for_each *f, int code)
 {
     struct uva__consumer *c = &f->consumer;
 
@@ -122,19 +122,28 @@ static void batch_refused(struct for_each *f, int code)
     uva_array_release(&c->batch.data);
 }
 
+__attribute__((cold)) static int on_batch_timed(struct for_each *f)
+{
+    const struct uva__point *point = uva__consumer_point(&f->consumer);
+    const int64_t ordinal = f->consumer.batch.ordinal;
+    const uint64_t since_ns = uva__span_begin(point->rt);
+    const int code = f->user.on_batch(f->user.ctx, &f->consumer.batch);
+
+    uva__point_span_end(point, "on_batch", ordinal, since_ns);
+    return code;
+}
+
 static void for_each_batch(struct uva__consumer *consumer)
 {
     struct for_each *f = for_each_of(consumer);
     struct uva_stream *stream = consumer->stream;
-    const int64_t ordinal = consumer->batch.ordinal;
-    const uint64_t since_ns = uva__span_begin(consumer->stream->rt);
     int code;
 
     if (uva__atomic64_peek(&stream->resumed) != 0)
         (void)uva__atomic64_exchange(&stream->resumed, 0);
-    code = f->user.on_batch(f->user.ctx, &consumer->batch);
-    uva__point_span_end(uva__consumer_point(consumer), "on_batch", ordinal,
-                        since_ns);
+    code = uva__point_traces(uva__consumer_point(consumer))
+               ? on_batch_timed(f)
+               : f->user.on_batch(f->user.ctx, &consumer->batch);
     if (stream->loop.silent)
         uva_array_release(&consumer->batch.data);
     else if (code != 0)

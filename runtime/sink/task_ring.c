@@ -217,12 +217,10 @@ static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 
 static void task_ring_begin(struct uva_stream *stream)
 {
-    const struct uva__producer_hooks hooks = {0};
-
     uva__share_join(&task_ring_of(stream)->loop.share,
                     &stream->tail->source->share);
     uva__producer_begin_driving(stream->tail, &task_ring_of(stream)->handler,
-                                &hooks);
+                                NULL, NULL);
 }
 
 /* The reader may be taking the same tasks. One of ours goes to the thread that

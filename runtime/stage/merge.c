@@ -459,7 +459,6 @@ static bool input_is_cancelled(struct input *input)
 
 static void input_open(struct input *input)
 {
-    const struct uva__producer_hooks hooks = {0};
     struct merge *m = input->merge;
 
     if (input_is_cancelled(input)) {
@@ -471,7 +470,7 @@ static void input_open(struct input *input)
         uva__stream_attach(input->stream, &input->sink);
     }
     uva__atomic64_add(&m->refs, 1); /* of the handler */
-    uva__producer_begin_driving(input->above, &input->handler, &hooks);
+    uva__producer_begin_driving(input->above, &input->handler, NULL, NULL);
 }
 
 /* concat opens inputs early only once the schema is known, which is therefore

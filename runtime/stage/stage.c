@@ -110,12 +110,11 @@ static void stage_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 void uva__stage_start(struct uva__source *source)
 {
     struct uva__stage *stage = uva__stage_of(source);
-    const struct uva__producer_hooks hooks = {0};
 
     stage->started = true;
     stage->above->priority = source->producer->priority;
     uva__stage_acquire(stage); /* the handler's */
-    uva__producer_begin_driving(stage->above, &stage->handler, &hooks);
+    uva__producer_begin_driving(stage->above, &stage->handler, NULL, NULL);
 }
 
 void uva__stage_request(struct uva__stage *stage, int64_t n)

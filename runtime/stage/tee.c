@@ -528,8 +528,6 @@ static void tee_close(struct uva__detach_hook *hook)
  */
 static void tee_start(struct tee *t, int32_t priority)
 {
-    const struct uva__producer_hooks hooks = {0};
-
     uva__lock_take(&t->lock);
     t->started = true;
     uva__lock_drop(&t->lock);
@@ -538,7 +536,7 @@ static void tee_start(struct tee *t, int32_t priority)
     uva__rt_add_detach_hook(t->rt, &t->close);
     t->above->priority = priority;
     uva__wakeup_acquire(&t->wakeup); /* the handler's */
-    uva__producer_begin_driving(t->above, &t->handler, &hooks);
+    uva__producer_begin_driving(t->above, &t->handler, NULL, NULL);
     tee_end_unstarted(t, false);
 }
 

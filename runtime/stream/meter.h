@@ -106,16 +106,21 @@ static inline bool uva__point_traces(const struct uva__point *point)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* The slow halves of the functions below. Thread: any. */
-uint64_t uva__point_report_span(const struct uva__point *point,
-                                const char *name, int64_t ordinal,
-                                uint64_t since_ns);
-void uva__point_report(const struct uva__point *point, enum uva_trace_kind kind,
-                       const char *name, int64_t value);
-void uva__point_report_link(const struct uva__point *point, int64_t ordinal,
-                            const struct uva__label *from, int64_t before);
-uint64_t uva__meter_span(struct uva__meter *meter, const char *name,
-                         int64_t ordinal, uint64_t since_ns);
+/* The slow halves of the functions below. They are cold, as most runtimes
+ * report nothing: then no caller saves registers for them. Thread: any. */
+__attribute__((cold)) uint64_t
+uva__point_report_span(const struct uva__point *point, const char *name,
+                       int64_t ordinal, uint64_t since_ns);
+__attribute__((cold)) void uva__point_report(const struct uva__point *point,
+                                             enum uva_trace_kind kind,
+                                             const char *name, int64_t value);
+__attribute__((cold)) void
+uva__point_report_link(const struct uva__point *point, int64_t ordinal,
+                       const struct uva__label *from, int64_t before);
+__attribute__((cold)) uint64_t uva__meter_span(struct uva__meter *meter,
+                                               const char *name,
+                                               int64_t ordinal,
+                                               uint64_t since_ns);
 
 /* Begins a call of a source or of a function of the user's: gives its time, or
  * 0 if no times are wanted. Thread: any. */

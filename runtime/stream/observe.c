@@ -218,7 +218,7 @@ void uva__observe_task(struct uva__producer *p, const struct uva__task *task)
                     (long long)uva__producer_offered(p) - 1);
     inspectors_call(p, UVA_EVENT_BATCH, 0, 1);
     p->loop->ordinal = task->info.ordinal;
-    p->loop->call_ns = p->loop->hooks.foreign ? call_begin(p) : 0;
+    p->loop->call_ns = p->loop->hooks->foreign ? call_begin(p) : 0;
     /* a consumer that is busy inside the call keeps the next batches waiting */
     p->loop->since_ns = (p->observed & UVA__OBSERVED_MEASURE) &&
                                 p->loop->state.demand == 0 &&

@@ -97,7 +97,8 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 void uva__producer_request_in_run(struct uva__producer *p)
 {
     assert(uva__rt_in_turn(p->rt) && p->loop->running);
-    producer_note_request(p, 1);
+    uva__counter_add(&p->meter->loop.requested, 1);
+    uva__producer_state_note_one(&p->loop->state);
     if (p->observed != 0)
         uva__observe_request(p, 1);
 }
@@ -305,15 +306,24 @@ static void drain_over(struct uva__timer *timer)
 
 void uva__producer_begin_driving(struct uva__producer *p,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
-                                 const struct uva__producer_hooks *hooks)
+                                 const struct uva__producer_hooks *hooks,
+                                 void *ctx)
 {
+    static const struct uva__producer_hooks none = {0};
+    struct ArrowAsyncDeviceStreamHandler *const unchecked = handler;
+
     assert(p->asleep);
+    if (hooks == NULL)
+        hooks = &none;
     uva__producer_state_init(&p->loop->state, p->loop->limit);
     if (!hooks->relayed)
         handler =
             uva__check_hop_handler(p->source->label, p->source->name, handler);
+    p->loop->hooks = hooks;
+    p->loop->hooks_ctx = ctx;
+    p->loop->takes = hooks->take != NULL && handler == unchecked &&
+                     p->observed == 0 && !p->lazy;
     p->loop->handler = handler;
-    p->loop->hooks = *hooks;
     p->loop->drain.fire = drain_over;
     p->asleep = false;
     uva__observe_begin(p);
@@ -646,6 +656,10 @@ static int producer_move_task(struct uva__producer *p)
         return 0;
     }
     producer_count_task(p, task);
+    if (p->loop->takes && p->loop->hooks->take(p->loop->hooks_ctx, task)) {
+        producer_put_task(p, task);
+        return 0;
+    }
     code = p->observed == 0 ? producer_offer(p, task)
                             : producer_offer_observed(p, task);
     if (code != 0)
@@ -670,7 +684,7 @@ static void producer_move_error(struct uva__producer *p)
     if (!p->loop->state.schema_delivered) /* Clauses: AP-20. */
         producer_describe(p);
     (void)uva__failure_get(failure, &error);
-    if (p->loop->hooks.foreign && name != NULL)
+    if (p->loop->hooks->foreign && name != NULL)
         uva__error_prefix(&error, name);
     handler->on_error(handler, failure->code, error.message,
                       uva__failure_metadata(failure));
@@ -690,19 +704,20 @@ static void producer_stop_source(struct uva__producer *p)
 static void producer_move_release(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
-    struct uva__producer_hooks hooks = p->loop->hooks;
+    const struct uva__producer_hooks *hooks = p->loop->hooks;
+    void *ctx = p->loop->hooks_ctx;
 
     p->loop->handler = NULL;
     uva__timer_stop(p->rt, &p->loop->drain);
     if (p->deadlines != NULL)
         uva__deadlines_stop(p->deadlines);
     uva__atomic64_or(&p->demand, UVA__DEMAND_DEAD);
-    if (hooks.releasing != NULL)
-        hooks.releasing(hooks.ctx);
+    if (hooks->releasing != NULL)
+        hooks->releasing(ctx);
     handler->release(handler);
     p->loop->state.released = true;
-    if (hooks.released != NULL)
-        hooks.released(hooks.ctx);
+    if (hooks->released != NULL)
+        hooks->released(ctx);
 }
 
 /* The end was reported: the handler is released only after the tasks that may

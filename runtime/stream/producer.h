@@ -33,13 +33,18 @@ struct uva__mapping {
 
 struct uva__inspector; /* see stream/observe.h */
 
-/* Callbacks to the producer's creator. Each may be NULL. On the loop. */
+/* Callbacks to the producer's creator, a static table. Each may be NULL. On the
+ * loop. */
 struct uva__producer_hooks {
+    /* takes the array of a task, in place of an on_next_task that extracts it
+     * at once: for a handler of ours, and not called if a checker or an
+     * inspector sees each call, or if extraction may fail. False: it was not
+     * taken, and is offered as usual */
+    bool (*take)(void *ctx, struct uva__task *task);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
     /* the handler was released; `ctx` is not used any more */
     void (*released)(void *ctx);
-    void *ctx;    /* borrows */
     bool foreign; /* the handler is the user's: texts of errors are to have the
                      stream's name */
     bool relayed; /* the handler hands the producer itself to another one, so a
@@ -55,8 +60,9 @@ struct uva__producer_loop {
         struct uva__link link;          /* while it is not used */
     };
     struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
-    struct uva__producer_hooks hooks;              /* until then, too */
-    struct uva__producer_state state;              /* the rules */
+    const struct uva__producer_hooks *hooks;       /* static */
+    void *hooks_ctx;                   /* borrows, until then, too */
+    struct uva__producer_state state;  /* the rules */
     struct uva__failure urgent;        /* reported before any batch */
     struct uva__metadata metadata;     /* owns: instead of the source's */
     struct uva__list out;              /* tasks offered, in order */
@@ -74,6 +80,7 @@ struct uva__producer_loop {
     uint64_t call_ns; /* a foreign handler is called since, or has returned in
                          this run; 0: not timed */
     int64_t ordinal;  /* of the batch offered last, if that is reported */
+    bool takes;       /* hooks->take is called */
     bool starved;     /* between two runs: for a batch */
     bool idle;        /* between two runs: for a request */
     bool running;     /* its run is on the stack */
@@ -124,15 +131,17 @@ UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
 void uva__producer_acquire(struct uva__producer *producer);
 void uva__producer_release(struct uva__producer *producer);
 
-/* Begins to drive `handler` (borrows, until its release returns).
- * Thread: loop. */
+/* Begins to drive `handler` (borrows, until its release returns). `hooks`
+ * (NULL: none) get `ctx`. Thread: loop. */
 void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
-                                 const struct uva__producer_hooks *hooks);
+                                 const struct uva__producer_hooks *hooks,
+                                 void *ctx);
 
 /* As a request of one batch through the interface, for a handler of ours that
- * knows it calls this producer itself, with nothing in between, and that the
- * producer is calling it. Thread: loop, inside a run. */
+ * requests nothing else, and knows that it calls this producer itself, with
+ * nothing in between, and that the producer is calling it. Thread: loop, inside
+ * a run. */
 void uva__producer_request_in_run(struct uva__producer *producer);
 
 /* Has the loop run the producer, as facts of the source or the owner changed.

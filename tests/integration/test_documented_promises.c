@@ -428,15 +428,21 @@ static bool extract_is_released(struct ArrowAsyncTask *task, int code)
 
 START_TEST(g16_a_task_kept_past_a_drop_fails_with_one_of_two_codes)
 {
-    struct recording_handler handler;
+    struct recording_handler handler, later;
     struct ArrowDeviceArray out;
     struct fixture other;
 
     keep_and_drop(&handler);
     ck_assert(extract_is_released(&handler.held[0], ECANCELED));
-    fixture_open_beside(&other, 2000, &f);
-    recording_consume(&other.got, fixture_blocking(&other));
-    recording_await_done(&other.got, &f.loop);
+    fixture_open_beside(&other, 1000, &f);
+    recording_handler_init(&later, 1, 1);
+    other.stream = fixture_blocking(&other);
+    ck_assert_int_eq(uva_stream_drive(other.stream, &later.handler, NULL, NULL),
+                     0);
+    while (!recording_handler_is_released(&later))
+        loop_turn(&f.loop);
+    recording_handler_fini(&later);
+    fixture_release(&other);
     fixture_close(&other);
     ck_assert(!extract_is_released(&handler.held[1], EINVAL));
     ck_assert_int_eq(uva_task_extract(&handler.held[1], &out), EINVAL);

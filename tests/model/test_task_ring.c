@@ -180,9 +180,11 @@ void uva_stream_cancel(struct uva_stream *stream, int code, const char *message)
 
 void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
-                                 const struct uva__producer_hooks *hooks)
+                                 const struct uva__producer_hooks *hooks,
+                                 void *ctx)
 {
     (void)hooks;
+    (void)ctx;
     producer->loop->handler = handler;
     handler->producer = &producer->abi;
 }

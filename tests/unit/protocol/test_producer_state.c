@@ -169,7 +169,7 @@ START_TEST(each_fact_alone_ends_the_flow)
     s[2].ready = 0;
     s[3].demand = 0;
     s[4].left = 0;
-    s[5].urgent_error = EIO;
+    uva__producer_state_note_urgent(&s[5], EIO);
     s[6].paused = true;
     for (int i = 0; i < 7; i++)
         flows_as_decided(s[i], false);
