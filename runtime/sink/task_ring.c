@@ -156,8 +156,21 @@ static void task_ring_account(struct uva__task_ring *r)
                                  : (int64_t)(r->loop.bytes - r->loop.taken));
 }
 
-static void task_ring_put(struct uva__task_ring *r,
-                          const struct ArrowAsyncTask *task)
+/* The slow half of a put: acts on the limits that the new task has reached. */
+__attribute__((noinline)) static int task_ring_act(struct uva__task_ring *r)
+{
+    if (uva__atomic64_peek(&r->tail) == r->loop.requested)
+        task_ring_wake(r); /* no other event can come */
+    else
+        task_ring_schedule_wake(r);
+    task_ring_account(r);
+    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
+        task_ring_pause(r);
+    return 0;
+}
+
+static inline int task_ring_put(struct uva__task_ring *r,
+                                const struct ArrowAsyncTask *task)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
     struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
@@ -170,13 +183,26 @@ static void task_ring_put(struct uva__task_ring *r,
     slot->bytes = uva__task_bytes(task);
     r->loop.bytes += (uint64_t)slot->bytes;
     uva__atomic64_store(&r->tail, tail + 1);
-    if (tail + 1 == r->loop.requested)
-        task_ring_wake(r); /* no other event can come */
-    else
-        task_ring_schedule_wake(r);
-    task_ring_account(r);
-    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
-        task_ring_pause(r);
+    return tail + 1 != r->loop.requested && r->loop.wake_due &&
+                   r->loop.share.account == NULL &&
+                   r->loop.bytes - r->loop.taken < (uint64_t)r->window.bytes
+               ? 0
+               : task_ring_act(r);
+}
+
+/* These two are not inline: the path of every batch would have to save
+ * registers for what they call. */
+__attribute__((noinline)) static int
+task_ring_put_wrapped(struct uva__task_ring *r,
+                      const struct ArrowAsyncTask *task)
+{
+    return task_ring_put(r, task);
+}
+
+__attribute__((noinline)) static int task_ring_end(struct uva__task_ring *r)
+{
+    task_ring_notify(r, UVA__TASK_RING_END);
+    return 0;
 }
 
 static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -187,10 +213,9 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     (void)metadata; /* a blocking stream cannot carry it */
     assert(!task_ring_is_cancelled(r));
     if (task == NULL)
-        task_ring_notify(r, UVA__TASK_RING_END);
-    else
-        task_ring_put(r, task);
-    return 0;
+        return task_ring_end(r);
+    return uva__task_is_ours(task) ? task_ring_put(r, task)
+                                   : task_ring_put_wrapped(r, task);
 }
 
 static void task_ring_on_error(struct ArrowAsyncDeviceStreamHandler *handler,

@@ -452,9 +452,11 @@ int uva__task_extract_queued(struct ArrowAsyncTask copy,
     if (!uva__task_is_ours(&copy))
         return task_extract_foreign(copy, out);
     task = token_read(copy.private_data, &generation);
-    code = task_claim(task, generation);
-    if (code != 0)
-        return code;
+    if (!uva__task_state_try_claim(&task->state, generation)) {
+        code = task_claim(task, generation);
+        if (code != 0)
+            return code;
+    }
     if (task->is_lazy || task->producer->maps != NULL)
         return task_extract_expensive(task, out);
     memcpy(out, &task->array, sizeof(*out));

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stream/task.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/recording_handler.h"
@@ -729,6 +730,24 @@ START_TEST(a_second_extraction_is_refused_and_touches_nothing)
 }
 END_TEST
 
+/* As a queue of the library extracts, which claims by a way of its own. */
+START_TEST(a_task_in_a_queue_is_extracted_once)
+{
+    struct ArrowDeviceArray out;
+
+    recording_handler_init(&handler, BATCHES + 1, 0);
+    handler.hold = true;
+    drive_to_end();
+    for (int i = 0; i < BATCHES; i++) {
+        ck_assert_int_eq(uva__task_extract_queued(handler.held[i], &out), 0);
+        ck_assert_int_eq(out.array.length, 3);
+        uva_array_release(&out);
+        ck_assert_int_eq(uva__task_extract_queued(handler.held[i], &out),
+                         EINVAL);
+    }
+}
+END_TEST
+
 START_TEST(a_handler_that_never_requests_can_be_cancelled)
 {
     recording_handler_init(&handler, 0, 0);
@@ -834,6 +853,7 @@ static TCase *bad_consumers(void)
                            a_stopped_consumer_can_be_cancelled,
                            a_drop_on_another_thread_is_a_cancel_and_a_release,
                            a_second_extraction_is_refused_and_touches_nothing,
+                           a_task_in_a_queue_is_extracted_once,
                            a_handler_that_never_requests_can_be_cancelled,
                            a_handler_may_refuse_the_schema,
                            a_handler_may_refuse_a_task,
