@@ -240,30 +240,28 @@ int uva__task_map_timed(void *ctx, struct uva_batch *in,
 }
 
 /* The code of a map that has failed, or has given no array. */
-__attribute__((noinline)) static int map_failed(int code,
+__attribute__((noinline)) static int map_failed(int code, struct uva_batch *in,
                                                 struct uva_error *error)
 {
+    uva_array_release(&in->data);
     return code != 0 ? uva__error_positive(code)
                      : uva_error_set(error, EPROTO,
                                      "a map succeeded and gave no array");
 }
 
 /* Runs one map, which takes the data of `in`. */
-static int task_map_one(const struct uva__task *task,
-                        const struct uva__mapping *m, struct uva_batch *in,
+static int task_map_one(const struct uva__mapping *m, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     int code;
 
     in->schema = &m->schema;
-    in->metadata = task->info.metadata.block;
-    in->ordinal = task->info.ordinal;
-    in->stream = NULL;
     task_blank(out);
     code = m->batch(m->ctx, in, out, error);
+    if (code != 0 || out->array.release == NULL)
+        return map_failed(code, in, error);
     uva_array_release(&in->data);
-    return code == 0 && out->array.release != NULL ? 0
-                                                   : map_failed(code, error);
+    return 0;
 }
 
 /* The rows of one batch, which maps are running over. Each map counts what it
@@ -323,9 +321,13 @@ static inline void rows_end(const struct map_rows *r)
     }
 }
 
-/* Clears what no map sets; for a batch on the stack. */
-static void batch_begin(struct uva_batch *batch)
+/* Fills in what all maps of a task are given, beside the data and its schema;
+ * for a batch on the stack. */
+static void batch_begin(struct uva_batch *batch, const struct uva__task *task)
 {
+    batch->metadata = task->info.metadata.block;
+    batch->ordinal = task->info.ordinal;
+    batch->stream = NULL;
     memset(batch->reserved, 0, sizeof(batch->reserved));
 }
 
@@ -343,10 +345,11 @@ static int task_map(const struct uva__task *task, struct mapped *in,
     struct uva_batch *from = &in->batch, *to = &other.batch, *swap;
     int code = 0;
 
-    batch_begin(from);
-    batch_begin(to);
+    batch_begin(from, task);
+    if (m->next != NULL)
+        batch_begin(to, task);
     for (; m->next != NULL; m = m->next) {
-        code = task_map_one(task, m, from, &to->data, error);
+        code = task_map_one(m, from, &to->data, error);
         if (code != 0)
             break;
         rows_note(&rows, m, &to->data);
@@ -355,7 +358,7 @@ static int task_map(const struct uva__task *task, struct mapped *in,
         to = swap;
     }
     if (code == 0)
-        code = task_map_one(task, m, from, out, error);
+        code = task_map_one(m, from, out, error);
     if (code != 0) {
         rows_count_before(&rows, m);
         return code;
