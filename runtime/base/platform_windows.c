@@ -249,13 +249,24 @@ void uva__wake_fd_close(struct uva__wake_fd *wake_fd)
     socket_close((SOCKET)wake_fd->writer);
 }
 
-/* If there is no room for another byte, the other end is readable as well. */
+static bool has_bytes(const struct uva__wake_fd *wake_fd)
+{
+    u_long n = 0;
+
+    return ioctlsocket((SOCKET)wake_fd->reader, FIONREAD, &n) == 0 && n > 0;
+}
+
+/* Without room for another byte there are some to be read, which do as well.
+ * Wine reports no room also while another thread's call of send() returns, the
+ * byte of which may have been read already. */
 void uva__wake_fd_raise(const struct uva__wake_fd *wake_fd)
 {
     const DWORD last = GetLastError();
     const int saved = errno;
 
-    (void)send((SOCKET)wake_fd->writer, "", 1, 0);
+    while (send((SOCKET)wake_fd->writer, "", 1, 0) < 0 &&
+           WSAGetLastError() == WSAEWOULDBLOCK && !has_bytes(wake_fd))
+        (void)SwitchToThread();
     errno = saved;
     SetLastError(last);
 }

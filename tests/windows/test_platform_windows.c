@@ -84,6 +84,44 @@ START_TEST(a_wake_fd_is_readable_while_it_is_raised)
 }
 END_TEST
 
+/* Threads that raise when the one before has been noticed, as for a loop */
+static struct uva__wake_fd shared_fd;
+static _Atomic bool armed;
+static _Atomic int left;
+
+static void *raise_in_turn(void *arg)
+{
+    (void)arg;
+    while (left > 0)
+        if (!atomic_exchange(&armed, true))
+            uva__wake_fd_raise(&shared_fd);
+        else
+            (void)SwitchToThread();
+    return NULL;
+}
+
+START_TEST(no_raise_of_several_threads_is_lost)
+{
+    const int turns = 5000, limit_ms = 60000;
+    pthread_t threads[3];
+
+    armed = false;
+    left = turns;
+    ck_assert_int_eq(uva__wake_fd_open(&shared_fd), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(
+            uva__platform_start_thread(&threads[i], raise_in_turn, NULL), 0);
+    for (; left > 0; left--) {
+        ck_assert(is_readable(shared_fd.reader, limit_ms));
+        uva__wake_fd_clear(&shared_fd);
+        armed = false;
+    }
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    uva__wake_fd_close(&shared_fd);
+}
+END_TEST
+
 START_TEST(a_timer_fd_is_readable_from_its_time_on)
 {
     const int64_t now_ms = (int64_t)(uva__clock_ns() / 1000000);
@@ -175,6 +213,7 @@ int main(void)
                                   a_change_wakes_the_threads_that_sleep,
                                   a_sleep_ends_at_its_limit,
                                   a_wake_fd_is_readable_while_it_is_raised,
+                                  no_raise_of_several_threads_is_lost,
                                   a_timer_fd_is_readable_from_its_time_on,
                                   memory_begins_where_it_is_asked_to,
                                   a_file_keeps_its_content_until_it_is_emptied,
