@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Store buffers are on, so code that passes here is correct on x86 in every
- * order. A schedule ends at a state seen before (sim/engine.h); the output also
- * shows how many schedules ran to their own end. */
+/* In the first memory store buffers are on, so code that passes there is
+ * correct on x86 in every order. A schedule ends at a state seen before
+ * (sim/engine.h); the output also shows how many schedules ran to their own
+ * end. */
 #include "model/explore.h"
 
 #include <check.h>
@@ -40,15 +41,17 @@ static const char *explore_once(const struct explore_kernel *kernel,
     }
 }
 
-static struct verdict explore(const struct explore_kernel *kernel)
+static const struct sim_plan on_x86 = {.buffers = true};
+
+static struct verdict explore(const struct explore_kernel *kernel,
+                              struct sim_plan plan)
 {
-    const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE,
-                                  .buffers = true,
-                                  .steps = STEPS,
-                                  .memory = kernel->memory,
-                                  .memory_size = kernel->size};
     struct verdict verdict = {0};
 
+    plan.scheduler = SIM_EXHAUSTIVE;
+    plan.steps = STEPS;
+    plan.memory = kernel->memory;
+    plan.memory_size = kernel->size;
     do {
         const char *wrong = explore_once(kernel, &plan, &verdict);
 
@@ -62,23 +65,26 @@ static struct verdict explore(const struct explore_kernel *kernel)
     return verdict;
 }
 
-void explore_holds(const struct explore_kernel *kernel)
+static void holds(const struct explore_kernel *kernel,
+                  const struct sim_plan *plan, const char *memory)
 {
-    const struct verdict verdict = explore(kernel);
+    const struct verdict verdict = explore(kernel, *plan);
 
-    (void)printf("%s: %lld schedules, %lld to an end of their own: %s\n",
-                 kernel->name, (long long)verdict.schedules,
+    (void)printf("%s%s: %lld schedules, %lld to an end of their own: %s\n",
+                 kernel->name, memory, (long long)verdict.schedules,
                  (long long)verdict.ended,
                  verdict.wrong_at == 0 ? "holds" : verdict.wrong);
     if (verdict.wrong_at != 0)
         sim_print_trail(stdout);
     (void)fflush(stdout);
-    ck_assert_msg(verdict.wrong_at == 0, "%s: %s", kernel->name, verdict.wrong);
+    ck_assert_msg(verdict.wrong_at == 0, "%s%s: %s", kernel->name, memory,
+                  verdict.wrong);
 }
 
-void explore_finds(const struct explore_kernel *kernel, const char *mutant)
+static void finds(const struct explore_kernel *kernel,
+                  const struct sim_plan *plan, const char *mutant)
 {
-    const struct verdict verdict = explore(kernel);
+    const struct verdict verdict = explore(kernel, *plan);
 
     if (verdict.wrong_at == 0)
         (void)printf("%s, %s: survived %lld schedules\n", kernel->name, mutant,
@@ -91,12 +97,44 @@ void explore_finds(const struct explore_kernel *kernel, const char *mutant)
                   mutant);
 }
 
+void explore_holds(const struct explore_kernel *kernel)
+{
+    holds(kernel, &on_x86, "");
+}
+
+void explore_finds(const struct explore_kernel *kernel, const char *mutant)
+{
+    finds(kernel, &on_x86, mutant);
+}
+
 void explore_finds_spoiled(const struct explore_kernel *kernel,
                            const void *word, enum sim_defect defect,
                            const char *mutant)
 {
     sim_spoil(word, defect);
     explore_finds(kernel, mutant);
+    sim_spoil(NULL, SIM_SOUND);
+}
+
+void explore_holds_weak(const struct explore_kernel *kernel, int preemptions)
+{
+    const char *more = getenv("UVA_MODEL_PREEMPTIONS");
+    const struct sim_plan weak = {
+        .weak = true, .preemptions = more != NULL ? atoi(more) : preemptions};
+    char memory[64];
+
+    (void)snprintf(memory, sizeof(memory), " (weak memory, %d preemptions)",
+                   weak.preemptions);
+    holds(kernel, &weak, weak.preemptions > 0 ? memory : " (weak memory)");
+}
+
+void explore_finds_weak(const struct explore_kernel *kernel, const void *word,
+                        enum sim_defect defect, const char *mutant)
+{
+    const struct sim_plan weak = {.weak = true, .preemptions = 3};
+
+    sim_spoil(word, defect);
+    finds(kernel, &weak, mutant);
     sim_spoil(NULL, SIM_SOUND);
 }
 

@@ -3,10 +3,26 @@
  * library's inline algorithms on a few atomics. Each comes with mutants that
  * have one fault, which must be found.
  *
- * What it cannot find: reorderings that only occur on machines weaker than x86,
- * such as a load that passes a read-modify-write of another atomic; and races
- * on memory that a lock should guard, because a fiber runs undisturbed from one
- * access of an atomic to the next. ThreadSanitizer finds those. */
+ * It does so twice, with the two memories of the engine.
+ *
+ * On x86: a store may pass the loads behind it, and nothing else is reordered.
+ *
+ * Weak: what C11 allows (sim/engine_weak.h), so also what Arm, POWER and RISC-V
+ * do. A load may give an old value, unless something newer has come to the
+ * fiber by an acquire of a release; and memory that is not atomic is checked
+ * where the program declares an access (sim_plain()), because only its newest
+ * value can be read. So it finds an acquire or a release that is missing, and a
+ * load of a flag that ought to be an exchange. Its mutants are atomics with
+ * weaker orders, which x86 would hide.
+ *
+ * What it cannot find: in either memory, races on memory that a lock should
+ * guard and no sim_plain() declares, because a fiber runs undisturbed from one
+ * access of an atomic to the next; ThreadSanitizer finds those. In weak memory,
+ * what needs two stores that two atomics see in different orders, a load that
+ * reads a store of the future, or a value older than the eight newest; and a
+ * wait (sim_wait(), a futex) that an old value ends although the newest one did
+ * not at any time. Memory that is read directly, as in `world.over.value`, is
+ * not weak: it is a look from outside. */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
 
@@ -32,6 +48,16 @@ void explore_finds(const struct explore_kernel *kernel, const char *mutant);
 void explore_finds_spoiled(const struct explore_kernel *kernel,
                            const void *word, enum sim_defect defect,
                            const char *mutant);
+
+/* As explore_holds(), in weak memory, and in the schedules that interrupt a
+ * fiber at most so many times although it could go on (0: in all). The variable
+ * UVA_MODEL_PREEMPTIONS replaces that number, for searches that have more
+ * time. */
+void explore_holds_weak(const struct explore_kernel *kernel, int preemptions);
+
+/* As explore_finds_spoiled(), in weak memory, with up to three preemptions. */
+void explore_finds_weak(const struct explore_kernel *kernel, const void *word,
+                        enum sim_defect defect, const char *mutant);
 
 /* Memory for the library's own allocations, a part of the program's: the `ctx`
  * of an allocator. Freed memory is cleared, so that equal states look equal. */

@@ -13,6 +13,7 @@
 #include "sim/engine_chooser.h"
 #include "sim/engine_fiber.h"
 #include "sim/engine_locals.h"
+#include "sim/engine_weak.h"
 
 enum { FIBERS = SIM_ACTORS / 2, TRAIL = 512 };
 enum { SIM_RUNNING = -1 }; /* not ended */
@@ -50,11 +51,14 @@ static struct {
     void *locals; /* owns: thread-local variables of the program itself */
     int self;     /* -1: no fiber */
     int asking;   /* the fiber of the is_ready() being called, or -1 */
+    bool leaving; /* that is_ready() ends the wait: its reads count */
     struct fiber *fibers[FIBERS]; /* owns; reused for all schedules */
     int count;                    /* fibers in this schedule */
     int live[FIBERS];             /* fibers that have not returned */
     int live_count;
     uint64_t now_ns;
+    int last;        /* the fiber that ran last, or -1 */
+    int preemptions; /* fibers that were interrupted */
     int64_t steps;
     int end; /* enum sim_end, or SIM_RUNNING */
     char failure[512];
@@ -157,6 +161,21 @@ static bool fiber_is_ready(struct fiber *fiber)
     return ready || engine.now_ns >= fiber->until_ns;
 }
 
+/* If the fiber that ran last can go on, it is the first choice, and the only
+ * one when no more fibers may be interrupted. Returns the number of choices. */
+static int engine_bound(int *actors, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (actors[i] != 2 * engine.last)
+            continue;
+        actors[i] = actors[0];
+        actors[0] = 2 * engine.last;
+        return engine.preemptions == engine.plan.preemptions ? 1 : count;
+    }
+    engine.last = -1;
+    return count;
+}
+
 static int engine_actors(int *actors)
 {
     int count = 0;
@@ -169,7 +188,14 @@ static int engine_actors(int *actors)
         if (fiber->buffer.count > 0)
             actors[count++] = 2 * fiber->number + 1;
     }
-    return count;
+    return engine.plan.preemptions > 0 ? engine_bound(actors, count) : count;
+}
+
+static void engine_note_next(int fiber)
+{
+    if (engine.last >= 0 && engine.last != fiber)
+        engine.preemptions++;
+    engine.last = fiber;
 }
 
 /* No fiber can run: moves the clock to when the first one can. Returns false if
@@ -232,6 +258,11 @@ static uint64_t engine_state(void)
     uint64_t hash = sim_mix(engine.now_ns, (uint64_t)engine.count);
 
     hash = sim_mix_bytes(hash, engine.plan.memory, engine.plan.memory_size);
+    if (engine.plan.weak)
+        hash = sim_mix(hash, sim_weak_state());
+    if (engine.plan.preemptions > 0)
+        hash = sim_mix(hash,
+                       (uint64_t)(FIBERS * engine.preemptions + engine.last));
     for (int i = 0; i < engine.count; i++) {
         const struct fiber *fiber = engine.fibers[i];
 
@@ -300,8 +331,10 @@ static int engine_next(void)
         if (engine_ends(count))
             return -1;
         actor = sim_chooser_actor(actors, count);
-        if (actor % 2 == 0)
+        if (actor % 2 == 0) {
+            engine_note_next(actor / 2);
             return actor / 2;
+        }
         engine_drain(engine.fibers[actor / 2]);
     }
 }
@@ -348,6 +381,23 @@ void sim_breathe(void)
         sim_point();
 }
 
+/* A wait is about to end. Old values with which it would go on are not worth a
+ * schedule: the fiber would only read again, and could read fewer old values
+ * than before. */
+static bool fiber_leaves(struct fiber *self)
+{
+    bool ready;
+
+    engine.asking = self->number;
+    engine.leaving = true;
+    ready = self->is_ready(self->ready_arg);
+    engine.leaving = false;
+    engine.asking = -1;
+    if (engine.plan.weak && !ready && engine.now_ns < self->until_ns)
+        engine_end(SIM_SEEN);
+    return ready;
+}
+
 bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
 {
     struct fiber *self;
@@ -363,9 +413,7 @@ bool sim_wait_until(bool (*is_ready)(void *arg), void *arg, uint64_t until_ns)
     self->ready_arg = arg;
     self->until_ns = until_ns;
     engine_pass();
-    engine.asking = self->number;
-    ready = is_ready(arg);
-    engine.asking = -1;
+    ready = fiber_leaves(self);
     self->is_ready = NULL;
     self->ready_arg = NULL;
     self->until_ns = UINT64_MAX;
@@ -418,6 +466,9 @@ int sim_self(void)
 bool sim_is_over(int fiber)
 {
     assert(fiber >= 0 && fiber < engine.count);
+    if (engine.plan.weak && engine.fibers[fiber]->over &&
+        (engine.asking < 0 || engine.leaving))
+        sim_weak_join(sim_self(), fiber);
     return engine.fibers[fiber]->over;
 }
 
@@ -445,6 +496,8 @@ static _Noreturn void fiber_main(void)
     self->body(self->arg);
     sim_wait(fiber_is_drained, self);
     self->over = true;
+    if (engine.plan.weak)
+        sim_weak_end(self->number);
     fiber_forget(self);
     engine_switch(-1, true);
     abort();
@@ -484,6 +537,8 @@ static struct fiber *fiber_new(const char *name, void (*body)(void *arg),
     fiber->ready_arg = NULL;
     fiber->until_ns = UINT64_MAX;
     fiber->seen = 0;
+    if (engine.plan.weak)
+        sim_weak_spawn(fiber->number, engine.self);
     sim_context_init(&fiber->context, fiber->stack, fiber_main);
     engine.live[engine.live_count++] = fiber->number;
     return fiber;
@@ -511,10 +566,16 @@ static void engine_reset(const struct sim_plan *plan)
         engine.plan.steps = 1000000;
     engine.count = engine.live_count = 0;
     engine.now_ns = 0;
+    engine.last = -1;
+    engine.preemptions = 0;
     engine.steps = 0;
     engine.end = SIM_RUNNING;
     engine.failure[0] = '\0';
     engine.trail_count = 0;
+    engine.asking = -1;
+    engine.leaving = false;
+    if (plan->weak)
+        sim_weak_begin();
     sim_chooser_begin(&engine.plan);
 }
 
@@ -564,20 +625,54 @@ void sim_flush(void)
         engine_drain(self);
 }
 
-uint64_t sim_load(const void *word, size_t size)
+void sim_spoil(const void *word, enum sim_defect defect)
+{
+    engine.spoiled = word;
+    engine.defect = word == NULL ? SIM_SOUND : defect;
+}
+
+static bool word_is(const void *word, enum sim_defect defect)
+{
+    return engine.spoiled == word && engine.defect == defect;
+}
+
+/* Reads any of the values that the fiber may read. */
+static uint64_t weak_load(const void *word, size_t size, bool acquire)
+{
+    const int self = sim_self();
+    const uint64_t age = sim_chooser_number(sim_weak_choices(self, word, size));
+
+    return sim_weak_read(self, word, size, age,
+                         acquire && !word_is(word, SIM_UNACQUIRED));
+}
+
+static uint64_t atomic_load(const void *word, size_t size, bool acquire)
 {
     uint64_t value;
 
-    if (engine.asking >= 0)
-        return sim_buffer_read(&engine.fibers[engine.asking]->buffer, word,
-                               size);
-    if (engine.self < 0)
+    if (engine.self < 0 && engine.asking < 0)
         return sim_memory_read(word, size);
-    engine_pass();
-    value = sim_buffer_read(&engine.fibers[engine.self]->buffer, word, size);
+    if (engine.asking < 0)
+        engine_pass();
+    if (engine.plan.weak && (engine.asking < 0 || engine.leaving))
+        value = weak_load(word, size, acquire);
+    else
+        value = sim_buffer_read(&engine.fibers[sim_self()]->buffer, word, size);
+    if (engine.asking >= 0)
+        return value;
     engine_observe(value);
     trail_add("load", word, value);
     return value;
+}
+
+uint64_t sim_load(const void *word, size_t size)
+{
+    return atomic_load(word, size, true);
+}
+
+uint64_t sim_peek(const void *word, size_t size)
+{
+    return atomic_load(word, size, false);
 }
 
 void sim_store(void *word, size_t size, uint64_t value)
@@ -591,6 +686,11 @@ void sim_store(void *word, size_t size, uint64_t value)
     engine_pass();
     engine_observe(value);
     trail_add("store", word, value);
+    if (engine.plan.weak) {
+        sim_weak_store(engine.self, word, size, value,
+                       !word_is(word, SIM_UNRELEASED));
+        return;
+    }
     if (!engine.plan.buffers) {
         sim_memory_write(word, size, value);
         return;
@@ -599,17 +699,6 @@ void sim_store(void *word, size_t size, uint64_t value)
     if (buffer->count == SIM_BUFFER_ROOM)
         engine_drain(engine.fibers[engine.self]);
     sim_buffer_add(buffer, word, size, value);
-}
-
-void sim_spoil(const void *word, enum sim_defect defect)
-{
-    engine.spoiled = word;
-    engine.defect = word == NULL ? SIM_SOUND : defect;
-}
-
-static bool word_is(const void *word, enum sim_defect defect)
-{
-    return engine.spoiled == word && engine.defect == defect;
 }
 
 /* First half of a read-modify-write: returns the current value. */
@@ -633,7 +722,12 @@ static void atomic_end(const char *what, void *word, size_t size,
         sim_store(word, size, value);
         return;
     }
-    sim_memory_write(word, size, value);
+    if (engine.self >= 0 && engine.plan.weak)
+        sim_weak_update(engine.self, word, size, value,
+                        !word_is(word, SIM_UNACQUIRED),
+                        !word_is(word, SIM_UNRELEASED));
+    else
+        sim_memory_write(word, size, value);
     if (engine.self < 0)
         return;
     engine_observe(before);
@@ -661,8 +755,14 @@ uint64_t sim_add(void *word, size_t size, uint64_t n)
 
 uint64_t sim_or(void *word, size_t size, uint64_t bits)
 {
-    const uint64_t before = atomic_begin(word, size);
+    uint64_t before;
 
+    if (word_is(word, SIM_PEEK)) {
+        before = sim_load(word, size);
+        if ((before | bits) == before)
+            return before;
+    }
+    before = atomic_begin(word, size);
     atomic_end("or", word, size, before, before | bits);
     return before;
 }
@@ -675,15 +775,63 @@ uint64_t sim_and(void *word, size_t size, uint64_t bits)
     return before;
 }
 
+/* A compare-and-swap that fails is a load, and may read an old value. Of the
+ * newest value it is the first choice; an old one with which it would not fail
+ * is none. */
+static bool weak_cas(void *word, size_t size, uint64_t *expected,
+                     uint64_t value)
+{
+    uint64_t age, before;
+
+    engine_pass();
+    age = sim_chooser_number(sim_weak_choices(engine.self, word, size));
+    before = sim_memory_read(word, size);
+    if (age == 0 && before == *expected) {
+        atomic_end("cas", word, size, before, value);
+        return true;
+    }
+    before = sim_weak_read(engine.self, word, size, age,
+                           !word_is(word, SIM_UNACQUIRED));
+    if (before == *expected)
+        engine_end(SIM_SEEN);
+    engine_observe(before);
+    trail_add("cas failed", word, before);
+    *expected = before;
+    return false;
+}
+
 bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value)
 {
-    const uint64_t before = atomic_begin(word, size);
-    const bool equal = before == *expected;
+    uint64_t before;
+    bool equal;
 
+    if (engine.plan.weak && engine.self >= 0 && !word_is(word, SIM_SPLIT))
+        return weak_cas(word, size, expected, value);
+    before = atomic_begin(word, size);
+    equal = before == *expected;
     if (equal)
         atomic_end("cas", word, size, before, value);
     else if (engine.self >= 0 && !word_is(word, SIM_SPLIT))
         atomic_end("cas failed", word, size, before, before);
     *expected = before;
     return equal;
+}
+
+void sim_lock_taken(const void *lock)
+{
+    if (engine.plan.weak && engine.self >= 0)
+        sim_weak_take(engine.self, lock);
+}
+
+void sim_lock_dropped(const void *lock)
+{
+    if (engine.plan.weak && engine.self >= 0)
+        sim_weak_drop(engine.self, lock);
+}
+
+void sim_plain(const void *cell)
+{
+    if (engine.plan.weak && engine.self >= 0 &&
+        !sim_weak_touch(engine.self, cell))
+        sim_fail("a data race");
 }

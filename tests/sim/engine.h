@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs fibers on one thread, with a scheduler that a seed controls and with
  * store buffers: as on x86, other fibers may see a release store late, but in
- * order. Every access to an atomic is a point where another fiber may continue.
- */
+ * order. Or with weak memory, where reads may also give old values
+ * (sim/engine_weak.h). Every access to an atomic is a point where another fiber
+ * may continue. */
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
@@ -25,12 +26,17 @@ struct sim_plan {
     int depth;     /* for SIM_PCT */
     int64_t steps; /* the schedule is cut off there; 0: 1,000,000 */
     bool buffers;  /* simulate store buffers */
+    bool weak;     /* simulate weak memory; without `buffers` */
 
     /* SIM_TOLD: pairs of bytes: for how long the current fiber runs, and how
      * many fibers are skipped to find the next. After the last pair, and when a
      * fiber cannot continue, the next one runs. */
     const unsigned char *script; /* borrows */
     size_t script_size;
+
+    /* SIM_EXHAUSTIVE: how often a fiber is interrupted that could have gone on;
+     * 0: at every point. */
+    int preemptions;
 
     /* SIM_EXHAUSTIVE: all memory that the fibers share. What follows a state
      * seen before is not explored again. NULL: every schedule runs to its end.
@@ -71,6 +77,8 @@ void sim_print_trail(FILE *file);
 /* Starts a fiber; returns its number. `name` is static. */
 int sim_spawn(const char *name, void (*body)(void *arg), void *arg);
 int sim_self(void); /* -1 outside of a run */
+
+/* Whether a fiber has returned: then the caller sees what that one did. */
 bool sim_is_over(int fiber);
 
 /* Let other fibers run. sim_breathe() does nothing if SIM_EXHAUSTIVE: it is for
@@ -78,7 +86,9 @@ bool sim_is_over(int fiber);
 void sim_point(void);
 void sim_breathe(void);
 
-/* Waits until `is_ready(arg)`, which must have no side effect. */
+/* Waits until `is_ready(arg)`, which must have no side effect. In weak memory
+ * the newest values end the wait; what the fiber then reads may be older, if it
+ * would end the wait, too. */
 void sim_wait(bool (*is_ready)(void *arg), void *arg);
 
 /* As sim_wait(), but returns false when the clock reads `until_ns`. The clock
@@ -108,10 +118,12 @@ const char *sim_failure(void); /* deadlock: the waiting fibers; otherwise "" */
 
 /* ---- atomics ------------------------------------------------------------ */
 
-/* Accesses with acquire, release or both. A store goes through the buffer; a
- * read-modify-write flushes it first. `size` is 1, 2, 4 or 8. Outside of a run
- * they are plain. */
+/* Accesses with acquire, release or both, but for a peek, which is relaxed. A
+ * store goes through the buffer; a read-modify-write flushes it first. `size`
+ * is 1, 2, 4 or 8. Outside of a run they are plain. Weak memory takes these
+ * orders as they are; x86 has no weaker ones. */
 uint64_t sim_load(const void *word, size_t size);
+uint64_t sim_peek(const void *word, size_t size);
 void sim_store(void *word, size_t size, uint64_t value);
 uint64_t sim_exchange(void *word, size_t size, uint64_t value);
 uint64_t sim_add(void *word, size_t size, uint64_t n);
@@ -122,11 +134,24 @@ bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value);
 /* Flushes the fiber's store buffer, as a system call would. */
 void sim_flush(void);
 
-/* Defects of an atomic, to test that they are found. */
+/* The caller has taken the lock in that word, or is about to drop it: it sees
+ * what earlier holders did. */
+void sim_lock_taken(const void *lock);
+void sim_lock_dropped(const void *lock);
+
+/* An access of plain memory that one fiber at a time may access. In weak memory
+ * the schedule fails unless each earlier access happens before this one: that
+ * is a data race. Elsewhere it does nothing. */
+void sim_plain(const void *cell);
+
+/* Defects of an atomic, to test that they are found. The last two weaken its
+ * orders, so that only weak memory shows them. */
 enum sim_defect {
     SIM_SOUND,
-    SIM_SPLIT, /* a read-modify-write is not atomic */
-    SIM_PEEK   /* an exchange that changes nothing is only a load */
+    SIM_SPLIT,      /* a read-modify-write is not atomic */
+    SIM_PEEK,       /* an exchange or or that changes nothing is only a load */
+    SIM_UNACQUIRED, /* nothing that reads it acquires */
+    SIM_UNRELEASED  /* nothing that writes it releases */
 };
 
 /* Gives an atomic a defect from now on; one at a time; none for NULL. */

@@ -67,7 +67,7 @@ static bool lock_is_free(void *arg)
 {
     const struct uva__lock *lock = arg;
 
-    return sim_load(&lock->state, sizeof(lock->state)) == 0;
+    return lock->state == 0;
 }
 
 /* Taking and dropping need no schedule points of their own before them: no
@@ -81,6 +81,7 @@ void uva__lock_take(struct uva__lock *lock)
     sim_wait(lock_is_free, lock);
     sim_flush();
     lock->state = mine;
+    sim_lock_taken(&lock->state);
 }
 
 void uva__lock_drop(struct uva__lock *lock)
@@ -88,6 +89,7 @@ void uva__lock_drop(struct uva__lock *lock)
     if (lock->state != (uint32_t)sim_self() + 2)
         sim_fail("a lock is dropped by another fiber than its holder");
     sim_flush();
+    sim_lock_dropped(&lock->state);
     lock->state = 0;
     sim_breathe();
 }

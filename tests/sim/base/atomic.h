@@ -27,7 +27,7 @@ static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *atomic)
 
 static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *atomic)
 {
-    return sim_load(&atomic->value, sizeof(atomic->value));
+    return sim_peek(&atomic->value, sizeof(atomic->value));
 }
 
 static inline void uva__atomic64_store(struct uva__atomic64 *atomic,
