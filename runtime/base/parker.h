@@ -28,10 +28,12 @@ static inline void uva__parker_park(struct uva__parker *parker, uint32_t seen)
     (void)uva__futex_wait(&parker->wake, seen, -1);
 }
 
-/* The caller has its work, or sleeps no more. Thread: the one that slept. */
+/* The caller has its work, or sleeps no more. An exchange and not a store,
+ * because the next prepare reads what is written here: that must carry the work
+ * published before an unpark. Thread: the one that slept. */
 static inline void uva__parker_finish(struct uva__parker *parker)
 {
-    uva__atomic64_store(&parker->sleeping, 0);
+    uva__atomic64_exchange(&parker->sleeping, 0);
 }
 
 /* Wakes the thread, after the caller has published the work. Thread: any. */

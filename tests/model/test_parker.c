@@ -13,13 +13,15 @@ enum mutant {
     NONE,
     LOOKS_BEFORE_IT_BEGINS,
     WAKES_BEFORE_IT_PUTS,
-    FORGETS_WHAT
+    FORGETS_WHAT,
+    FINISHES_BY_A_STORE
 };
 
 static struct {
     struct uva__parker parker;
     struct uva__atomic64 tail;
-    uint64_t head; /* position of the reader */
+    uint64_t items[ITEMS]; /* plain memory: one item each */
+    uint64_t head;         /* position of the reader */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
@@ -28,6 +30,7 @@ static void loop_run(void *arg)
 {
     (void)arg;
     for (uint64_t i = 1; i <= ITEMS; i++) {
+        sim_plain(&world.items[i - 1]);
         if (mutant == WAKES_BEFORE_IT_PUTS)
             uva__parker_unpark(&world.parker);
         uva__atomic64_store(&world.tail, i);
@@ -60,7 +63,10 @@ static void reader_await(void)
             seen = uva__futex_now(&world.parker.wake);
         uva__parker_park(&world.parker, seen);
     }
-    uva__parker_finish(&world.parker);
+    if (mutant == FINISHES_BY_A_STORE)
+        uva__atomic64_store(&world.parker.sleeping, 0);
+    else
+        uva__parker_finish(&world.parker);
 }
 
 static void reader_run(void *arg)
@@ -68,7 +74,7 @@ static void reader_run(void *arg)
     (void)arg;
     while (world.head < ITEMS) {
         reader_await();
-        world.head++;
+        sim_plain(&world.items[world.head++]);
     }
 }
 
@@ -113,8 +119,26 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(nobody_sleeps_in_weak_memory)
+{
+    explore_holds_weak(&kernel, 0);
+    explore_finds_weak(&kernel, &world.parker.sleeping, SIM_UNACQUIRED,
+                       "sleeping is exchanged without an acquire");
+    explore_finds_weak(&kernel, &world.parker.sleeping, SIM_UNRELEASED,
+                       "sleeping is exchanged without a release");
+    explore_finds_weak(&kernel, &world.tail, SIM_UNRELEASED,
+                       "the item is put without a release");
+    explore_finds_weak(&kernel, &world.tail, SIM_UNACQUIRED,
+                       "the item is seen without an acquire");
+    mutant = FINISHES_BY_A_STORE;
+    explore_finds_weak(&kernel, NULL, SIM_SOUND, "sleeping is stored");
+    mutant = NONE;
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("parker", nobody_sleeps_beside_a_full_ring,
-                        its_mutants_are_found, NULL);
+                        its_mutants_are_found, nobody_sleeps_in_weak_memory,
+                        NULL);
 }
