@@ -47,6 +47,7 @@ static bool worker_may_fill(void *arg)
 
 static void worker_fill(uint64_t item)
 {
+    sim_plain(&world.slots[item % ROOM]);
     if (world.slots[item % ROOM] != 0)
         sim_fail("a slot is filled before it was taken");
     world.slots[item % ROOM] = item + 1;
@@ -83,6 +84,7 @@ static void loop_take(void)
             uva__atomic64_add(&world.granted, 1);
             sim_point();
         }
+        sim_plain(&world.slots[world.taken % ROOM]);
         if (world.slots[world.taken % ROOM] != world.taken + 1)
             sim_fail("a slot is taken before it is filled");
         world.slots[world.taken % ROOM] = 0;
@@ -158,8 +160,29 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(every_slot_is_taken_in_weak_memory)
+{
+    explore_holds_weak(&kernel, 0);
+    explore_finds_weak(&kernel, &world.tail, SIM_UNRELEASED,
+                       "the slot is counted without a release");
+    explore_finds_weak(&kernel, &world.tail, SIM_UNACQUIRED,
+                       "the slot is taken without an acquire");
+    explore_finds_weak(&kernel, &world.granted, SIM_UNRELEASED,
+                       "the slot is granted without a release");
+    explore_finds_weak(&kernel, &world.granted, SIM_UNACQUIRED,
+                       "the slot is filled without an acquire");
+    explore_finds_weak(&kernel, &world.node.posted, SIM_UNRELEASED,
+                       "the claim is made without a release");
+    explore_finds_weak(&kernel, &world.node.posted, SIM_UNACQUIRED,
+                       "the claim is cleared without an acquire");
+    explore_finds_weak(&kernel, &world.node.posted, SIM_PEEK,
+                       "the claim is looked at before it is made");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("ring", every_slot_is_taken_and_none_too_early,
-                        its_mutants_are_found, NULL);
+                        its_mutants_are_found,
+                        every_slot_is_taken_in_weak_memory, NULL);
 }
