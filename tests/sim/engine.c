@@ -819,13 +819,13 @@ bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value)
 
 void sim_lock_taken(const void *lock)
 {
-    if (engine.plan.weak && engine.self >= 0)
+    if (engine.plan.weak && engine.self >= 0 && !word_is(lock, SIM_UNACQUIRED))
         sim_weak_take(engine.self, lock);
 }
 
 void sim_lock_dropped(const void *lock)
 {
-    if (engine.plan.weak && engine.self >= 0)
+    if (engine.plan.weak && engine.self >= 0 && !word_is(lock, SIM_UNRELEASED))
         sim_weak_drop(engine.self, lock);
 }
 

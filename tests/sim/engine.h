@@ -144,8 +144,8 @@ void sim_lock_dropped(const void *lock);
  * is a data race. Elsewhere it does nothing. */
 void sim_plain(const void *cell);
 
-/* Defects of an atomic, to test that they are found. The last two weaken its
- * orders, so that only weak memory shows them. */
+/* Defects of an atomic or lock, to test that they are found. The last two
+ * weaken its orders, so that only weak memory shows them. */
 enum sim_defect {
     SIM_SOUND,
     SIM_SPLIT,      /* a read-modify-write is not atomic */

@@ -325,6 +325,8 @@ START_TEST(plain_memory_needs_an_order_of_its_accesses)
     ck_assert(may_end_spoiled(passed, NULL, &world.y, SIM_UNRELEASED));
     ck_assert(may_end(touched, NULL));
     ck_assert(!may_end(locked, NULL));
+    ck_assert(may_end_spoiled(locked, NULL, &world.lock, SIM_UNACQUIRED));
+    ck_assert(may_end_spoiled(locked, NULL, &world.lock, SIM_UNRELEASED));
     ck_assert(!may_end(locked, (const uint64_t[RESULTS]){0}));
     ck_assert(!may_end(joined, NULL));
 }
