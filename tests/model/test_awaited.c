@@ -32,6 +32,7 @@ static void lock_take(void)
 {
     while (uva__atomic64_exchange(&world.lock, 1) != 0)
         sim_wait(lock_is_free, NULL);
+    sim_plain(&world.queued);
 }
 
 static void lock_drop(void)
@@ -144,9 +145,20 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(no_consumer_waits_in_weak_memory)
+{
+    explore_holds_weak(kernel_of(0), 0);
+    explore_holds_weak(kernel_of(1), 0);
+    explore_finds_weak(kernel_of(0), &world.lock, SIM_UNACQUIRED,
+                       "the lock is taken without an acquire");
+    explore_finds_weak(kernel_of(0), &world.lock, SIM_UNRELEASED,
+                       "the lock is dropped without a release");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("awaited", no_consumer_waits_for_read_ahead,
                         its_mutants_are_found, its_word_must_be_exchanged,
-                        NULL);
+                        no_consumer_waits_in_weak_memory, NULL);
 }

@@ -29,6 +29,7 @@ static void dispose(void)
 
     for (node = uva__mailbox_take(&world.mailbox); node != NULL; node = next) {
         next = uva__mailbox_next(node);
+        sim_plain(node);
         uva__mailbox_unclaim(node);
         uva__container_of(node, struct zombie, node)->disposed++;
     }
@@ -43,6 +44,7 @@ static void zombie_run(void *arg)
 
     if (!uva__mailbox_claim(&zombie->node))
         return;
+    sim_plain(&zombie->node);
     then = uva__mailbox_put(&world.mailbox, &zombie->node);
     if (mutant == LOOKS_AT_CLOSED_FIRST ? was_closed
                                         : then == UVA__MAILBOX_DISPOSE)
@@ -103,8 +105,19 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(each_node_is_disposed_of_once_in_weak_memory)
+{
+    explore_holds_weak(&kernel, 0);
+    explore_finds_weak(&kernel, &world.mailbox.posted.newest, SIM_UNACQUIRED,
+                       "the newest is exchanged without an acquire");
+    explore_finds_weak(&kernel, &world.mailbox.posted.newest, SIM_UNRELEASED,
+                       "the newest is exchanged without a release");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("closed", each_node_is_disposed_of_once,
-                        its_mutants_are_found, NULL);
+                        its_mutants_are_found,
+                        each_node_is_disposed_of_once_in_weak_memory, NULL);
 }

@@ -183,8 +183,25 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(no_demand_is_lost_in_weak_memory)
+{
+    explore_holds_weak(&credits, 3);
+    explore_holds_weak(&cancel, 0);
+    explore_finds_weak(&credits, &world.node.posted, SIM_UNACQUIRED,
+                       "the claim is cleared without an acquire");
+    explore_finds_weak(&credits, &world.node.posted, SIM_UNRELEASED,
+                       "the claim is made without a release");
+    explore_finds_weak(&cancel, &world.node.posted, SIM_PEEK,
+                       "the claim is looked at before it is made");
+    mutant = TWO_WORDS;
+    explore_finds_weak(&credits, NULL, SIM_SOUND,
+                       "credits and the post are two words");
+    mutant = NONE;
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("demand", no_demand_is_lost, its_mutants_are_found,
-                        NULL);
+                        no_demand_is_lost_in_weak_memory, NULL);
 }

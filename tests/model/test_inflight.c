@@ -14,8 +14,9 @@ enum mutant { NONE, LOOKS_AND_THEN_ENTERS, TWO_WORDS, COMPARES_ITS_OWN_COUNT };
 static struct {
     struct uva__inflight jobs_in_flight, owed;
     struct uva__atomic64 posted;
-    uint64_t freed; /* how often it was freed */
-    bool waits;     /* the loop waits */
+    uint64_t used[EXTRA_THREADS]; /* plain memory that each of them uses */
+    uint64_t freed;               /* how often it was freed */
+    bool waits;                   /* the loop waits */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
@@ -52,30 +53,37 @@ static bool closer_close(void)
     return uva__atomic64_load(&world.jobs_in_flight.word) == 0;
 }
 
+static void last_one_frees(void)
+{
+    for (int i = 0; i < EXTRA_THREADS; i++)
+        sim_plain(&world.used[i]);
+    world.freed++;
+}
+
 static void uncapped_run(void *arg)
 {
-    (void)arg;
     if (!uncapped_enter())
         return;
+    sim_plain(arg);
     sim_point();
     if (world.freed != 0)
         sim_fail("it is used after it was freed");
     if (uncapped_leave())
-        world.freed++;
+        last_one_frees();
 }
 
 static void closer_run(void *arg)
 {
     (void)arg;
     if (closer_close())
-        world.freed++;
+        last_one_frees();
 }
 
 static void first_out(void *arg)
 {
     sim_spawn("closer", closer_run, arg);
     for (int i = 0; i < EXTRA_THREADS; i++)
-        sim_spawn("guest", uncapped_run, arg);
+        sim_spawn("guest", uncapped_run, &world.used[i]);
 }
 
 static const char *wrong_out(void)
@@ -164,9 +172,32 @@ START_TEST(a_close_that_waits_is_delivered)
 }
 END_TEST
 
+START_TEST(the_last_one_out_frees_in_weak_memory)
+{
+    explore_holds_weak(&last_out, 0);
+    explore_finds_weak(&last_out, &world.jobs_in_flight, SIM_UNACQUIRED,
+                       "the last one leaves without an acquire");
+    explore_finds_weak(&last_out, &world.jobs_in_flight, SIM_UNRELEASED,
+                       "a thread leaves without a release");
+}
+END_TEST
+
+START_TEST(a_close_that_waits_is_delivered_in_weak_memory)
+{
+    explore_holds_weak(&closing, 0);
+    explore_finds_weak(&closing, &world.owed, SIM_PEEK,
+                       "a job that leaves only loads what says that it closes");
+    explore_finds_weak(&closing, &world.owed, SIM_UNACQUIRED,
+                       "the loop closes without an acquire");
+    explore_finds_weak(&closing, &world.owed, SIM_UNRELEASED,
+                       "a job looks for a close without a release");
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main("inflight",
-                        the_last_one_out_frees_and_nobody_comes_after,
-                        a_close_that_waits_is_delivered, NULL);
+    return explore_main(
+        "inflight", the_last_one_out_frees_and_nobody_comes_after,
+        a_close_that_waits_is_delivered, the_last_one_out_frees_in_weak_memory,
+        a_close_that_waits_is_delivered_in_weak_memory, NULL);
 }

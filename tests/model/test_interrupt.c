@@ -67,6 +67,7 @@ static void source_call(void)
 
 static void source_interrupt(void)
 {
+    sim_plain(&world.closed);
     if (world.closed)
         sim_fail("a source is interrupted after it was closed");
     sim_point();
@@ -112,6 +113,7 @@ static void worker_run(void *arg)
         if (phase & INTERRUPT_CANCEL)
             uva__interrupt_wake(&world.phase);
     }
+    sim_plain(&world.closed);
     world.closed = true;
 }
 
@@ -235,9 +237,25 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(a_call_is_interrupted_in_weak_memory)
+{
+    for (int i = 0; i < SOURCES; i++)
+        explore_holds_weak(kernel_of(i), 0);
+    explore_finds_weak(kernel_of(RETURNS), &world.phase.word, SIM_UNACQUIRED,
+                       "a call is left without an acquire");
+    explore_finds_weak(kernel_of(RETURNS), &world.phase.word, SIM_UNRELEASED,
+                       "an interrupt ends without a release");
+    mutant = TWO_WORDS;
+    explore_finds_weak(kernel_of(WAITS), NULL, SIM_SOUND,
+                       "inside and cancelled are two words");
+    mutant = NONE;
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main(
-        "interrupt", a_call_is_interrupted_and_a_closed_source_is_not,
-        its_mutants_are_found, its_word_must_be_exchanged, NULL);
+    return explore_main("interrupt",
+                        a_call_is_interrupted_and_a_closed_source_is_not,
+                        its_mutants_are_found, its_word_must_be_exchanged,
+                        a_call_is_interrupted_in_weak_memory, NULL);
 }

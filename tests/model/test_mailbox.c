@@ -36,8 +36,10 @@ static enum mutant mutant; /* mutant of the case */
 
 static void poster_post(struct poster *poster)
 {
-    if (uva__mailbox_claim(&poster->wakeup) &&
-        uva__mailbox_put(&world.mailbox, &poster->wakeup) == UVA__MAILBOX_WAKE)
+    if (!uva__mailbox_claim(&poster->wakeup))
+        return;
+    sim_plain(&poster->wakeup.in_mailbox);
+    if (uva__mailbox_put(&world.mailbox, &poster->wakeup) == UVA__MAILBOX_WAKE)
         uva__atomic64_add(&world.descriptor, 1);
 }
 
@@ -59,6 +61,7 @@ static void loop_check(struct uva__wakeup *wakeup)
 {
     struct poster *poster = uva__container_of(wakeup, struct poster, wakeup);
 
+    sim_plain(&wakeup->in_mailbox);
     if (mutant == LOOKS_BEFORE_UNCLAIM)
         poster->seen = uva__atomic64_load(&poster->published);
     uva__mailbox_unclaim(wakeup);
@@ -171,8 +174,38 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(no_wake_up_is_lost_in_weak_memory)
+{
+    static const struct {
+        const void *word;
+        const char *unacquired, *unreleased;
+    } words[] = {
+        {&world.mailbox.armed, "the loop disarms without an acquire",
+         "a post arms without a release"},
+        {&world.mailbox.posted.newest, "the newest is taken without an acquire",
+         "the newest is put without a release"},
+        {&world.posters[0].wakeup.posted,
+         "a claim is cleared without an acquire",
+         "a claim is made without a release"},
+    };
+
+    explore_holds_weak(&kernel, 3);
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        explore_finds_weak(&kernel, words[i].word, SIM_UNACQUIRED,
+                           words[i].unacquired);
+        explore_finds_weak(&kernel, words[i].word, SIM_UNRELEASED,
+                           words[i].unreleased);
+    }
+    explore_finds_weak(&kernel, &world.posters[0].wakeup.posted, SIM_PEEK,
+                       "a claim is looked at before it is made");
+    explore_finds_weak(&kernel, &world.mailbox.armed, SIM_PEEK,
+                       "armed is looked at before it is exchanged");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("mailbox", no_wake_up_is_lost, its_mutants_are_found,
-                        its_words_must_be_exchanged, NULL);
+                        its_words_must_be_exchanged,
+                        no_wake_up_is_lost_in_weak_memory, NULL);
 }

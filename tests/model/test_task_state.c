@@ -97,6 +97,7 @@ static void slot_settle(enum uva__task_state as)
 
 static void slot_empty(uint64_t generation)
 {
+    sim_plain(&world.array);
     if (world.array != generation)
         sim_fail("the slot is another's, or empty");
     sim_point();
@@ -133,6 +134,7 @@ static void loop_reuse(void)
 {
     if (mutant != REUSES_BEFORE_IT_IS_OVER && !slot_is_over(NULL))
         return;
+    sim_plain(&world.array);
     world.array = 2;
     world.reused = true;
     (void)uva__task_state_offer(&world.state);
@@ -262,9 +264,24 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(one_gets_the_slot_in_weak_memory)
+{
+    for (int what = REUSES; what <= RELEASES; what++)
+        explore_holds_weak(kernel_of((enum loop)what), 0);
+    explore_finds_weak(kernel_of(REUSES), &world.state, SIM_UNACQUIRED,
+                       "the slot is reused without an acquire");
+    explore_finds_weak(kernel_of(REUSES), &world.state, SIM_UNRELEASED,
+                       "the slot is settled without a release");
+    mutant = SETTLES_AS_IF_ALONE;
+    explore_finds_weak(kernel_of(RELEASES), NULL, SIM_SOUND,
+                       "settles by a store off the loop");
+    mutant = NONE;
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("task state", one_gets_what_is_in_the_slot,
                         its_mutants_are_found, its_word_must_be_exchanged,
-                        NULL);
+                        one_gets_the_slot_in_weak_memory, NULL);
 }
