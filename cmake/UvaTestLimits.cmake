@@ -19,6 +19,10 @@ uva_limit(fuzz/planted 180
     "compiles and fuzzes once for each planted bug; instrumented, so 900 s")
 uva_limit(model/test_written_off 180
     "explores half a million schedules of a lane, and its planted faults")
+foreach(name extract_pool foreign task_ring)
+    uva_limit(model/test_${name} 180
+        "explores half a million schedules, and more of them in weak memory")
+endforeach()
 uva_limit(interop/conformance 180
     "runs the whole suite twice, and most cases of Arrow C++ end by waiting")
 uva_limit(interop/stream_duckdb 180

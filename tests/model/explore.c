@@ -119,8 +119,10 @@ void explore_finds_spoiled(const struct explore_kernel *kernel,
 void explore_holds_weak(const struct explore_kernel *kernel, int preemptions)
 {
     const char *more = getenv("UVA_MODEL_PREEMPTIONS");
-    const struct sim_plan weak = {
-        .weak = true, .preemptions = more != NULL ? atoi(more) : preemptions};
+    const struct sim_plan weak = {.weak = true,
+                                  .preemptions = more != NULL && preemptions > 0
+                                                     ? atoi(more)
+                                                     : preemptions};
     char memory[64];
 
     (void)snprintf(memory, sizeof(memory), " (weak memory, %d preemptions)",

@@ -50,9 +50,9 @@ void explore_finds_spoiled(const struct explore_kernel *kernel,
                            const char *mutant);
 
 /* As explore_holds(), in weak memory, and in the schedules that interrupt a
- * fiber at most so many times although it could go on (0: in all). The variable
- * UVA_MODEL_PREEMPTIONS replaces that number, for searches that have more
- * time. */
+ * fiber at most so many times although it could go on; 0: in all. The variable
+ * UVA_MODEL_PREEMPTIONS replaces a number other than 0, for searches that have
+ * more time. */
 void explore_holds_weak(const struct explore_kernel *kernel, int preemptions);
 
 /* As explore_finds_spoiled(), in weak memory, with up to three preemptions. */

@@ -19,8 +19,9 @@ static struct {
     struct uva__wakeup wakeup;
     struct uva__extract_pool extract_pool;
     struct uva__extract_entry entries[ENTRIES];
+    struct uva__extract_entry ungranted;  /* in the ring at first */
     uint64_t spent[ENTRIES];              /* how often each was extracted */
-    uint64_t granted, taken_back;         /* entries granted and taken back */
+    uint64_t granted, taken_back, done;   /* entries */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
     struct uva_job *jobs[JOBS];
     uint64_t put;                 /* jobs in the array */
@@ -126,6 +127,9 @@ static int entry_extract(struct ArrowAsyncTask *task,
     static const void *no_buffers[1];
     uint64_t *spent = task->private_data;
 
+    if (spent == NULL)
+        sim_fail("a cell is extracted that was not granted");
+    sim_plain(spent);
     sim_point();
     if (++*spent != 1)
         sim_fail("a cell is extracted twice");
@@ -165,6 +169,7 @@ static void loop_grant(uint64_t count)
     for (uint64_t i = 0; i < count; i++) {
         struct uva__extract_entry *entry = &world.entries[world.granted];
 
+        sim_plain(&world.spent[world.granted]);
         entry->task = (struct ArrowAsyncTask){
             .extract_data = entry_extract,
             .private_data = &world.spent[world.granted++],
@@ -180,6 +185,17 @@ static bool one_is_done(void *arg)
     return !uva__mpsc_is_empty(&world.extract_pool.done);
 }
 
+static void loop_take_done(void)
+{
+    struct uva__link *link = uva__mpsc_take(&world.extract_pool.done);
+
+    for (; link != NULL; link = link->next) {
+        sim_plain(uva__container_of(link, struct uva__extract_entry, wait)
+                      ->task.private_data);
+        world.done++;
+    }
+}
+
 static void loop_run(void *arg)
 {
     uint64_t back = 0;
@@ -189,6 +205,7 @@ static void loop_run(void *arg)
         uva__extract_pool_want(&world.extract_pool, 2);
     if (!stops) {
         sim_wait(one_is_done, arg);
+        loop_take_done();
         loop_grant(1);
     } else {
         back = uva__extract_pool_stop(&world.extract_pool);
@@ -197,6 +214,7 @@ static void loop_run(void *arg)
         uint64_t *spent =
             uva__extract_pool_ungrant(&world.extract_pool)->task.private_data;
 
+        sim_plain(spent);
         if (++*spent != 1)
             sim_fail("what is taken back is a worker's");
         world.taken_back++;
@@ -211,6 +229,9 @@ static void first(void *arg)
 
     if (uva__extract_pool_prepare(&world.extract_pool, ROOM, &schema) != 0)
         sim_fail("no memory");
+    world.ungranted.task.extract_data = entry_extract;
+    for (uint64_t i = 0; i < world.extract_pool.ring; i++)
+        world.extract_pool.granted[i].pointer = &world.ungranted;
     for (int i = 0; i < WORKERS; i++)
         sim_spawn("worker", worker_run, arg);
     loop_run(arg);
@@ -236,7 +257,7 @@ static void prepare(void)
 static const char *wrong(void)
 {
     const struct uva__link *link = uva__mpsc_take(&world.extract_pool.done);
-    uint64_t done = 0;
+    uint64_t done = world.done;
 
     for (uint64_t i = 0; i < world.granted; i++)
         if (world.spent[i] != 1)
@@ -293,9 +314,28 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(every_cell_is_extracted_once_in_weak_memory)
+{
+    explore_holds_weak(kernel_of(false), 2);
+    explore_holds_weak(kernel_of(true), 2);
+    yields = true;
+    explore_holds_weak(kernel_that_yields(), 1);
+    yields = false;
+    explore_finds_weak(kernel_of(false), &world.extract_pool.work,
+                       SIM_UNACQUIRED, "a cell is claimed without an acquire");
+    explore_finds_weak(kernel_of(false), &world.extract_pool.work,
+                       SIM_UNRELEASED, "cells are granted without a release");
+    explore_finds_weak(kernel_of(false), &world.extract_pool.done.newest,
+                       SIM_UNACQUIRED, "what is done is taken without one");
+    explore_finds_weak(kernel_of(false), &world.extract_pool.done.newest,
+                       SIM_UNRELEASED, "a cell is done without a release");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("extract pool",
                         every_cell_is_extracted_or_taken_back_once,
-                        its_words_must_be_exchanged, NULL);
+                        its_words_must_be_exchanged,
+                        every_cell_is_extracted_once_in_weak_memory, NULL);
 }

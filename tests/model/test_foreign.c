@@ -67,6 +67,9 @@ static struct {
     uint64_t cancels;  /* calls of the peer's cancel */
     uint64_t breaches;
     uint64_t freed, left; /* how often the state was freed, and its ctx */
+    uint64_t used[2];    /* plain memory that the peer and the loop use in it */
+    uint64_t batches[2]; /* plain memory: the peer's batches */
+    uint64_t methods[2]; /* plain memory: what request and cancel use */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
@@ -89,8 +92,11 @@ void uva__slots_put_handler(struct uva__rt *rt,
                             struct uva__handler_slot *handler)
 {
     (void)rt;
-    if (handler == &world.foreign.slot)
-        world.freed++;
+    if (handler != &world.foreign.slot)
+        return;
+    sim_plain(&world.used[0]);
+    sim_plain(&world.used[1]);
+    world.freed++;
 }
 
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
@@ -266,6 +272,7 @@ static void peer_request(struct ArrowAsyncProducer *self, int64_t n)
 {
     (void)self;
     peer_must_be_there();
+    sim_plain(&world.methods[0]);
     uva__atomic64_add(&world.peer.requested, (uint64_t)n);
     if (world.peer.requested.value - world.peer.delivered >
         (uint64_t)cases[now].window)
@@ -278,6 +285,7 @@ static void peer_cancel(struct ArrowAsyncProducer *self)
 {
     (void)self;
     peer_must_be_there();
+    sim_plain(&world.methods[1]);
     world.cancels++;
     uva__atomic64_exchange(&world.peer.cancelled, 1);
     sim_point();
@@ -327,6 +335,7 @@ static void peer_deliver(struct ArrowAsyncDeviceStreamHandler *handler)
         sim_wait(peer_may_go_on, NULL);
         if (uva__atomic64_load(&world.peer.cancelled) != 0)
             return;
+        sim_plain(&world.batches[world.peer.delivered]);
         world.peer.delivered++;
         (void)handler->on_next_task(handler, &task, NULL);
     }
@@ -343,7 +352,10 @@ static void peer_run(void *arg)
         peer_deliver(handler);
         (void)handler->on_next_task(handler, NULL, NULL);
         world.peer.over = true;
+        sim_plain(&world.methods[0]);
+        sim_plain(&world.methods[1]);
     }
+    sim_plain(&world.used[0]);
     handler->release(handler);
     if (cases[now].late)
         handler->on_error(handler, EIO, "late", NULL);
@@ -388,7 +400,7 @@ static int64_t loop_take(struct uva__list *queue)
                 NULL) == 0)
             uva_array_release(&array);
         uva__foreign_extracted(&world.foreign);
-        world.received++;
+        sim_plain(&world.batches[world.received++]);
         taken++;
     }
     return taken;
@@ -439,6 +451,7 @@ static void loop_run(void *arg)
         uva__atomic64_exchange(&world.posted, 0);
     } while (loop_on_wakeup(&taken));
     loop_stop(taken);
+    sim_plain(&world.used[1]);
     uva__foreign_release(&world.foreign);
 }
 
@@ -535,9 +548,24 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(the_gate_holds_in_weak_memory)
+{
+    for (int i = 0; i < CASES; i++)
+        explore_holds_weak(kernel_of(i), 2);
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.wakeup.refs,
+                       SIM_UNACQUIRED, "it is freed without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.wakeup.refs,
+                       SIM_UNRELEASED, "a reference is dropped without one");
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.lock, SIM_UNACQUIRED,
+                       "the lock is taken without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &world.foreign.lock, SIM_UNRELEASED,
+                       "the lock is dropped without a release");
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main("foreign producer",
-                        no_demand_is_lost_and_the_gate_holds,
-                        its_mutants_are_found, NULL);
+    return explore_main(
+        "foreign producer", no_demand_is_lost_and_the_gate_holds,
+        its_mutants_are_found, the_gate_holds_in_weak_memory, NULL);
 }

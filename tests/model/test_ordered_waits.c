@@ -205,6 +205,7 @@ void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
         sim_fail("a batch that failed is passed on");
     if (world.watches[entry->info.ordinal].side.value != UVA__EVENT_WAIT_OVER)
         sim_fail("a batch is passed on that is not ready");
+    sim_plain(&world.watches[entry->info.ordinal].left);
     uva_array_release(&entry->array);
 }
 
@@ -305,6 +306,7 @@ static void device_run(void *arg)
     struct uva_watch *watch = arg;
     bool wanted = true;
 
+    sim_plain(&watch->left); /* for the result, which the loop reads */
     if (mutant == WAKES_BEFORE_IT_IS_OVER) {
         watch->over(watch);
         uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER);
@@ -632,9 +634,28 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(no_wake_up_is_lost_in_weak_memory)
+{
+    explore_holds_weak(kernel_of(PASSES), 2);
+    explore_holds_weak(kernel_of(STOPS), 2);
+    explore_holds_weak(kernel_of(LIMITS), 2);
+    explore_holds_weak(kernel_of(CHAINS), 2);
+    explore_finds_weak(kernel_of(PASSES), &world.watches[0].side,
+                       SIM_UNACQUIRED, "a result is read without an acquire");
+    explore_finds_weak(kernel_of(PASSES), &world.watches[0].side,
+                       SIM_UNRELEASED, "a wait ends without a release");
+    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_UNACQUIRED,
+                       "the mark is made without an acquire");
+    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_UNRELEASED,
+                       "the mark is looked at without a release");
+    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_PEEK,
+                       "the mark is only loaded");
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main("ordered waits",
-                        no_wake_up_is_lost_and_everything_is_given_back,
-                        its_mutants_are_found, NULL);
+    return explore_main(
+        "ordered waits", no_wake_up_is_lost_and_everything_is_given_back,
+        its_mutants_are_found, no_wake_up_is_lost_in_weak_memory, NULL);
 }

@@ -50,6 +50,7 @@ static struct {
     uint64_t owner;                     /* the worker that holds the source */
     uint64_t closed;                    /* how often the source was closed */
     uint64_t resting;                   /* idle workers */
+    uint64_t slots[GRANTS];             /* plain memory: one slot each */
 } world;
 
 static enum mutant mutant; /* mutant of the case */
@@ -61,6 +62,7 @@ enum worker_end { WORKER_IDLE, WORKER_TO_CLOSE };
 
 static void worker_must_own(uint64_t me)
 {
+    sim_plain(&world.owner);
     if (world.owner != me)
         sim_fail("two workers have the source");
 }
@@ -82,6 +84,7 @@ static void worker_close(uint64_t me)
     else
         is_the_loops = uva__reader_credit_finish(&world.word);
     if (!is_the_loops) {
+        sim_plain(&world.discard_from);
         world.discarded = world.tail.value - world.discard_from;
         uva__reader_credit_set_closed(&world.word);
     }
@@ -90,6 +93,7 @@ static void worker_close(uint64_t me)
 
 static enum uva__reader_credit_next worker_refill(void)
 {
+    sim_plain(&world.owner); /* it may give up the source */
     if (mutant == STOPS_WITHOUT_A_CHECK &&
         uva__atomic64_load(&world.word) >> CREDIT_SHIFT == 0) {
         uva__atomic64_and(&world.word, ~(uint64_t)CREDIT_RUNNING);
@@ -109,6 +113,7 @@ static void worker_fill(uint64_t me)
     sim_point(); /* a call of the source */
     worker_must_own(me);
     world.left--;
+    sim_plain(&world.slots[uva__atomic64_peek(&world.tail)]);
     uva__atomic64_store(&world.tail, uva__atomic64_peek(&world.tail) + 1);
     worker_post();
 }
@@ -213,16 +218,26 @@ static void loop_grant(void)
     }
 }
 
+static void loop_take(void)
+{
+    const uint64_t tail = uva__atomic64_load(&world.tail);
+
+    while (world.taken < tail)
+        sim_plain(&world.slots[world.taken++]);
+}
+
 /* Does what reader_stop() does. */
 static void loop_stop(void)
 {
     uint64_t word;
 
     world.stopped = true;
-    world.taken = world.discard_from = uva__atomic64_load(&world.tail);
+    loop_take();
+    sim_plain(&world.discard_from);
+    world.discard_from = world.taken;
     word = uva__reader_credit_cancel(&world.word);
     if (word & CREDIT_CLOSED) {
-        world.taken = uva__atomic64_load(&world.tail);
+        loop_take();
         world.seen_closed = true;
         return;
     }
@@ -242,7 +257,7 @@ static void loop_on_wakeup(void)
         world.seen_closed = world.seen_closed || (word & CREDIT_CLOSED);
         return;
     }
-    world.taken = uva__atomic64_load(&world.tail);
+    loop_take();
     if (!(word & CREDIT_PAUSED))
         return;
     uva__reader_credit_unpause(&world.word);
@@ -344,9 +359,29 @@ START_TEST(its_word_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(no_slot_is_lost_in_weak_memory)
+{
+    for (int i = 0; i < CASES; i++)
+        explore_holds_weak(kernel_of(i), 3);
+    explore_finds_weak(kernel_of(PLAIN), &world.word, SIM_UNACQUIRED,
+                       "the source is taken without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &world.word, SIM_UNRELEASED,
+                       "the source is given up without a release");
+    explore_finds_weak(kernel_of(CANCEL), &world.word, SIM_UNACQUIRED,
+                       "a cancel is seen without an acquire");
+    explore_finds_weak(kernel_of(CANCEL), &world.word, SIM_UNRELEASED,
+                       "a cancel is made without a release");
+    explore_finds_weak(kernel_of(PLAIN), &world.tail, SIM_UNACQUIRED,
+                       "a slot is taken without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &world.tail, SIM_UNRELEASED,
+                       "a slot is filled without a release");
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main(
-        "reader credit", no_slot_is_lost_and_the_source_comes_home_once,
-        its_mutants_are_found, its_word_must_be_exchanged, NULL);
+    return explore_main("reader credit",
+                        no_slot_is_lost_and_the_source_comes_home_once,
+                        its_mutants_are_found, its_word_must_be_exchanged,
+                        no_slot_is_lost_in_weak_memory, NULL);
 }

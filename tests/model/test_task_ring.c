@@ -213,6 +213,7 @@ static void task_spend(const struct ArrowAsyncTask *task)
 {
     uint64_t *spent = task->private_data;
 
+    sim_plain(spent);
     if (++*spent != 1)
         sim_fail("a task is spent twice");
 }
@@ -298,6 +299,7 @@ static void producer_on_wakeup(struct ArrowAsyncDeviceStreamHandler *handler)
 
     while (producer_has_some()) {
         task.private_data = &world.spent[world.ended_code_known++];
+        sim_plain(task.private_data);
         (void)handler->on_next_task(handler, &task, NULL);
         if (cases[now].dribbles)
             break;
@@ -449,8 +451,30 @@ START_TEST(its_words_must_be_exchanged)
 }
 END_TEST
 
+START_TEST(loop_and_reader_do_not_wait_in_weak_memory)
+{
+    const struct uva__task_ring *o = task_ring_at_start();
+
+    for (int i = 0; i < CASES; i++)
+        explore_holds_weak(kernel_of(i), 2);
+    explore_finds_weak(kernel_of(PLAIN), &o->tail, SIM_UNACQUIRED,
+                       "a task is taken without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &o->tail, SIM_UNRELEASED,
+                       "a task is put without a release");
+    explore_finds_weak(kernel_of(PLAIN), &o->parker.sleeping, SIM_UNACQUIRED,
+                       "sleeping is exchanged without an acquire");
+    explore_finds_weak(kernel_of(PLAIN), &o->parker.sleeping, SIM_UNRELEASED,
+                       "sleeping is exchanged without a release");
+    explore_finds_weak(kernel_of(BYTES), &o->resume_wanted, SIM_UNACQUIRED,
+                       "resume_wanted is set without an acquire");
+    explore_finds_weak(kernel_of(BYTES), &o->resume_wanted, SIM_UNRELEASED,
+                       "resume_wanted is looked at without a release");
+}
+END_TEST
+
 int main(void)
 {
     return explore_main("task ring", loop_and_reader_do_not_wait_for_each_other,
-                        its_words_must_be_exchanged, NULL);
+                        its_words_must_be_exchanged,
+                        loop_and_reader_do_not_wait_in_weak_memory, NULL);
 }

@@ -170,7 +170,7 @@ static bool second_has_run(void *arg)
  * running. */
 static void first_run(struct uva_job *job)
 {
-    (void)job;
+    sim_plain(job);
     if (mutant != DOES_NOT_LOOK && uva__atomic64_load(&world.given_up) != 0)
         uva__lane_give_up_here();
     if (kind == BLOCKS)
@@ -184,7 +184,7 @@ static void first_run(struct uva_job *job)
 
 static void second_run(struct uva_job *job)
 {
-    (void)job;
+    sim_plain(job);
     uva__atomic64_exchange(&world.second_ran, 1);
     uva__atomic64_add(&world.ran, 1);
 }
@@ -229,6 +229,8 @@ static void loop_run(void *arg)
     if (uva__lane_ensure(&world.jobs, UVA_LANE_BLOCKING) != 0)
         sim_fail("no thread");
     sim_wait(thread_sleeps, arg);
+    sim_plain(&world.first);
+    sim_plain(&world.second);
     uva__lane_submit(&world.jobs, UVA_LANE_BLOCKING, &world.first);
     if (at_once)
         loop_give_up();
@@ -352,9 +354,25 @@ START_TEST(its_mutants_are_found)
 }
 END_TEST
 
+START_TEST(every_thread_counts_again_in_weak_memory)
+{
+    const void *lock;
+
+    explore_holds_weak(kernel_of(RETURNS), 2);
+    explore_holds_weak(kernel_of(IS_STUCK), 2);
+    explore_holds_weak(kernel_of(BLOCKS), 2);
+    prepare();
+    lock = &world.jobs.workers->locked.lock; /* the arena gives it again */
+    explore_finds_weak(kernel_of(RETURNS), lock, SIM_UNACQUIRED,
+                       "the lock is taken without an acquire");
+    explore_finds_weak(kernel_of(RETURNS), lock, SIM_UNRELEASED,
+                       "the lock is dropped without a release");
+}
+END_TEST
+
 int main(void)
 {
-    return explore_main("written off",
-                        the_other_job_runs_and_every_thread_counts_again,
-                        its_mutants_are_found, NULL);
+    return explore_main(
+        "written off", the_other_job_runs_and_every_thread_counts_again,
+        its_mutants_are_found, every_thread_counts_again_in_weak_memory, NULL);
 }
