@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop/mailbox.h as a worker uses it: it fills slots of a ring, publishes their
- * number by a store, and posts. The loop takes them and grants them again. */
+ * number by a store, and posts. The loop takes them and grants them again, when
+ * it is woken, and also between turns if its user takes batches there
+ * (uva_stream_take()). */
 #include "loop/mailbox.h"
 
 #include <check.h>
@@ -27,6 +29,7 @@ static struct {
 } world;
 
 static enum mutant mutant; /* mutant of the case */
+static bool takes;         /* the loop takes slots between turns, too */
 
 /* ---- the worker --------------------------------------------------------- */
 
@@ -106,6 +109,8 @@ static void loop_run(void *arg)
 
     uva__atomic64_add(&world.granted, ROOM);
     do {
+        if (takes)
+            loop_take();
         sim_wait(loop_is_called, arg);
         if (uva__atomic64_exchange(&world.descriptor, 0) == 0)
             continue;
@@ -130,22 +135,30 @@ static const char *wrong(void)
     return world.taken == ITEMS ? NULL : "a wake-up is lost";
 }
 
-static const struct explore_kernel kernel = {
-    .name = "ring",
+static struct explore_kernel kernel = {
     .memory = &world,
     .size = sizeof(world),
     .first = first,
     .wrong = wrong,
 };
 
+static const struct explore_kernel *kernel_of(bool between_turns)
+{
+    takes = between_turns;
+    kernel.name = takes ? "ring, taken between turns" : "ring";
+    return &kernel;
+}
+
 START_TEST(every_slot_is_taken_and_none_too_early)
 {
-    explore_holds(&kernel);
+    explore_holds(kernel_of(false));
+    explore_holds(kernel_of(true));
 }
 END_TEST
 
 START_TEST(its_mutants_are_found)
 {
+    (void)kernel_of(false);
     mutant = POSTS_IF_NOT_PENDING;
     explore_finds(&kernel, "a load of posted follows the store of the tail");
     mutant = POSTS_BEFORE_IT_COUNTS;
@@ -162,7 +175,10 @@ END_TEST
 
 START_TEST(every_slot_is_taken_in_weak_memory)
 {
-    explore_holds_weak(&kernel, 0);
+    explore_holds_weak(kernel_of(true), 0);
+    explore_finds_weak(&kernel, &world.tail, SIM_UNACQUIRED,
+                       "the slot is taken without an acquire");
+    explore_holds_weak(kernel_of(false), 0);
     explore_finds_weak(&kernel, &world.tail, SIM_UNRELEASED,
                        "the slot is counted without a release");
     explore_finds_weak(&kernel, &world.tail, SIM_UNACQUIRED,
