@@ -18,11 +18,13 @@
  * What it cannot find: in either memory, races on memory that a lock should
  * guard and no sim_plain() declares, because a fiber runs undisturbed from one
  * access of an atomic to the next; ThreadSanitizer finds those. In weak memory,
- * what needs two stores that two atomics see in different orders, a load that
+ * what needs more preemptions than a search allows; two fibers that each store
+ * to two atomics, which take these stores in different orders; a load that
  * reads a store of the future, or a value older than the eight newest; and a
- * wait (sim_wait(), a futex) that an old value ends although the newest one did
- * not at any time. Memory that is read directly, as in `world.over.value`, is
- * not weak: it is a look from outside. */
+ * wait (sim_wait()) that an old value ends, although the newest one did not
+ * while the fiber waited. The system compares a futex with its newest value.
+ * Memory that is read directly, as in `world.over.value`, is not weak: it is a
+ * look from outside. */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
 
