@@ -1,27 +1,38 @@
 # What is installed, in two components: what programs need to run, and what is
 # needed to build them. The command and its man page are a third, in tools/.
+# Windows has the runtime library alone.
 include(CMakePackageConfigHelpers)
 include(UvaPrelink)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/uvarrow"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development
     FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
-install(TARGETS uvarrow_shared uvarrow_static uvarrow_tck_shared
-    uvarrow_tck_static EXPORT uvarrow
+set(parts) # beside the runtime
+set(packages uvarrow)
+set(libraries uvarrow_shared uvarrow_static)
+if(NOT WIN32)
+    set(parts io adbc)
+    list(APPEND packages uvarrow-tck uvarrow-io uvarrow-adbc)
+    list(APPEND libraries uvarrow_tck_shared uvarrow_tck_static)
+endif()
+install(TARGETS ${libraries} EXPORT uvarrow
+    RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
         COMPONENT runtime NAMELINK_COMPONENT development
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-foreach(name IN ITEMS io adbc) # beside the runtime
+foreach(name IN LISTS parts)
     install(TARGETS uvarrow_${name}_shared uvarrow_${name}_static EXPORT uvarrow
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
             COMPONENT ${name} NAMELINK_COMPONENT development
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
 endforeach()
-install(TARGETS uvarrow_oneapi
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
-uva_prelink(uvarrow_static) # overwrites it
-uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
-uva_prelink(uvarrow_io_static)
-uva_prelink(uvarrow_adbc_static)
+if(NOT WIN32)
+    install(TARGETS uvarrow_oneapi
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+    uva_prelink(uvarrow_static) # overwrites it
+    uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
+    uva_prelink(uvarrow_io_static)
+    uva_prelink(uvarrow_adbc_static)
+endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
     DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
@@ -64,7 +75,13 @@ foreach(folder IN ITEMS LIBDIR INCLUDEDIR)
         string(PREPEND PC_${folder} "\${prefix}/")
     endif()
 endforeach()
-foreach(name IN ITEMS uvarrow uvarrow-tck uvarrow-io uvarrow-adbc)
+set(PC_CFLAGS_STATIC)
+set(PC_LIBS_STATIC "-pthread")
+if(WIN32)
+    set(PC_CFLAGS_STATIC "-DUVA_STATIC")
+    string(APPEND PC_LIBS_STATIC " -lws2_32 -lsynchronization")
+endif()
+foreach(name IN LISTS packages)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in" ${name}.pc @ONLY)
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${name}.pc"
         DESTINATION "${pkgconfig}" COMPONENT development)
