@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches pushed on the loop thread: every return code of a push, and what the
  * consumer receives. Ends are in test_pusher_ends.c, threads in
- * test_pusher_threads.c. */
+ * test_pusher_threads.c, a fork in test_pusher_fork.c. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
 
 #include "support/check_suite.h"
-#include "support/forked_child.h"
 #include "support/plain_tree.h"
 #include "support/push_fixture.h"
 #include "uvarrow/arrow.h"
@@ -272,30 +271,6 @@ START_TEST(no_pusher_is_one_that_is_over)
 }
 END_TEST
 
-static int child_push(void *ctx)
-{
-    struct ArrowDeviceArray array;
-    int push, schema;
-
-    (void)ctx;
-    batch_make(&array, 1);
-    push = uva_pusher_push(p.pusher, &array, NULL, UVA_FOREVER);
-    schema = uva_pusher_set_schema(p.pusher, NULL);
-    uva_pusher_close(p.pusher, NULL, NULL);
-    return push == EPERM && schema == EPERM && uva_array_is_live(&array) &&
-                   p.freed == 0
-               ? 0
-               : 1;
-}
-
-START_TEST(a_forked_child_may_not_push)
-{
-    push_open(&p, 0, 0);
-    forked_child_run(child_push, NULL);
-    ck_assert_int_eq(push_batch(&p, 1, 0), 0);
-}
-END_TEST
-
 /* ---- waiting on the loop ------------------------------------------------ */
 
 static void push_and_wait(void *ctx)
@@ -496,7 +471,7 @@ static void add_writing(Suite *suite)
         refused, there_is_no_push_before_the_schema, the_schema_is_said_once,
         a_schema_that_is_no_good_is_refused_and_another_taken,
         an_array_that_is_no_good_is_refused, a_format_unknown_here_is_passed_on,
-        no_pusher_is_one_that_is_over, a_forked_child_may_not_push, NULL);
+        no_pusher_is_one_that_is_over, NULL);
     suite_add(suite_case(suite, "waiting on the loop", NULL, tear_down),
               the_loop_thread_may_not_wait_between_turns,
               the_loop_thread_may_not_wait_inside_a_turn, NULL);
