@@ -309,7 +309,8 @@ static struct socket_reader *reader_new(struct uv_stream_s *socket,
     return r;
 }
 
-/* Begins to read. */
+/* Begins to read. Old versions of libuv abort for a socket without a peer, so
+ * they are not asked. */
 static int reader_open(struct socket_reader *r, struct uva_error *error)
 {
     uv_stream_t *socket = r->loop.socket;
@@ -317,7 +318,9 @@ static int reader_open(struct socket_reader *r, struct uva_error *error)
 
     r->loop.data = socket->data;
     socket->data = r;
-    code = reader_start(r);
+    code = uv_is_readable(socket) || uv_is_closing((uv_handle_t *)socket)
+               ? reader_start(r)
+               : ENOTCONN;
     if (code == 0)
         return 0;
     socket->data = r->loop.data;

@@ -897,12 +897,16 @@ START_TEST(descriptors_that_run_out_are_reported)
 }
 END_TEST
 
+enum { UV_1_38 = 1 << 16 | 38 << 8 };
+
+/* Before 1.38 libuv itself lets a second reader replace the first. */
 START_TEST(a_socket_has_one_reader)
 {
     struct uva_stream *first = from_socket();
     uv_pipe_t unconnected;
 
-    check_refused(from_socket(), EINVAL, "cannot read");
+    if (uv_version() >= UV_1_38)
+        check_refused(from_socket(), EINVAL, "cannot read");
     ck_assert_int_eq(uv_pipe_init(&f.loop.uv, &unconnected, 0), 0);
     check_refused(uva_stream_from_socket(f.loop.runtime,
                                          (uv_stream_t *)&unconnected, NULL),
