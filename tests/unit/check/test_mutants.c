@@ -4,7 +4,11 @@
  * else; for the same pair without the mutant, nothing. A case is named after
  * its clause. */
 #include <check.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/breach_list.h"
 #include "support/case_list.h"
@@ -12,6 +16,28 @@
 #include "uvarrow/check.h"
 
 enum { SLOW_MS = 40 };
+
+/* The clock that limits use: only a mutant that sleeps takes time, however busy
+ * this machine is. */
+static atomic_llong now_ns;
+
+int64_t __wrap_uva__thread_util_clock_ns(bool fine);
+int64_t __wrap_uva__thread_util_clock_ns(bool fine)
+{
+    (void)fine;
+    return atomic_load(&now_ns);
+}
+
+/* The short pauses of perturbed runs are real. */
+int __real_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
+{
+    if (time->tv_sec == 0 && time->tv_nsec < SLOW_MS * 1000000)
+        return __real_nanosleep(time, left);
+    atomic_fetch_add(&now_ns, time->tv_sec * 1000000000LL + time->tv_nsec);
+    return 0;
+}
 
 /* One mutant, and its party. */
 struct subject {
@@ -40,7 +66,7 @@ static struct subject subject_at(int i)
 enum way { PLAIN, DEEP, PERTURBED, BOTH, WAYS };
 
 /* Only a mutant that is slow has a limit of time, and only in the calls where
- * it is slow: on a machine that is busy, any other call may take long. */
+ * it is slow. */
 static void limit_time(const struct reference_mutant *mutant, bool mutated,
                        struct uva_check *options)
 {
