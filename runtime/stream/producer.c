@@ -304,6 +304,14 @@ static void drain_over(struct uva__timer *timer)
         uva__container_of(timer, struct uva__producer_loop, drain)->producer);
 }
 
+/* Whether its source wakes it as soon as there is anything to do: then a run
+ * before that would find nothing. */
+static bool producer_is_woken(const struct uva__producer *p)
+{
+    return p->source->ops->direct && !p->source->pulls_inline &&
+           p->observed == 0 && p->deadlines == NULL;
+}
+
 void uva__producer_begin_driving(struct uva__producer *p,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks,
@@ -333,7 +341,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
     if (p->deadlines != NULL)
         uva__deadlines_begin(p->deadlines);
     p->source->ops->start(p->source);
-    uva__producer_wake(p);
+    if (!producer_is_woken(p))
+        uva__producer_wake(p);
 }
 
 void uva__producer_wake(struct uva__producer *p)

@@ -38,8 +38,9 @@ struct uva__source_ops {
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);
     bool direct; /* unless it pulls inline, pull and take may be called between
-                    two turns: they call no code of the user's, and after a pull
-                    a wake-up comes for the next batch, or for the end */
+                    two turns: they call no code of the user's; after the start
+                    a wake-up comes for the schema, and after a pull for the
+                    next batch, or for the end */
 };
 
 /* Part of every source: the facts, and the producer to wake. */
