@@ -38,6 +38,18 @@ void *uva__memory_new(const struct uva_allocator *allocator, size_t size)
     return uva__memory_new_aligned(allocator, size, _Alignof(max_align_t));
 }
 
+void *uva__memory_new_partly(const struct uva_allocator *allocator, size_t size,
+                             size_t cleared)
+{
+    void *block;
+
+    assert(cleared > 0 && cleared <= size);
+    block = allocator->alloc(allocator->ctx, size, _Alignof(max_align_t));
+    if (block != NULL)
+        memset(block, 0, cleared);
+    return block;
+}
+
 void *uva__memory_new_aligned(const struct uva_allocator *allocator,
                               size_t size, size_t align)
 {

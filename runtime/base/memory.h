@@ -17,6 +17,11 @@ UVA_MUST_CHECK int uva__memory_adopt(const struct uva_allocator *given,
  * memory. Thread: any. */
 void *uva__memory_new(const struct uva_allocator *allocator, size_t size);
 
+/* As uva__memory_new(), but the bytes behind the first `cleared` ones are
+ * unspecified. Thread: any. */
+void *uva__memory_new_partly(const struct uva_allocator *allocator, size_t size,
+                             size_t cleared);
+
 /* As uva__memory_new(), but aligned to `align`, a power of two up to 4096.
  * Thread: any. */
 void *uva__memory_new_aligned(const struct uva_allocator *allocator,

@@ -180,22 +180,16 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
                : NULL;
 }
 
-static void blocking_free(struct uva__reader *reader,
-                          const struct uva_allocator *allocator)
-{
-    uva__memory_free(allocator, blocking_of(reader), sizeof(struct blocking));
-}
-
 static const struct uva__reader_ops blocking_ops = {
     .name = "from_blocking",
     .call = "get_next",
+    .size = sizeof(struct blocking),
     .sized = true,
     .open = blocking_open,
     .next = blocking_next,
     .metadata = blocking_metadata,
     .close = blocking_close,
     .interrupt = blocking_interrupt,
-    .free = blocking_free,
 };
 
 /* ---- making one --------------------------------------------------------- */
@@ -245,20 +239,16 @@ static int given_check(const struct given *g, bool has_source,
 static int blocking_new(struct uva__rt *rt, const struct given *g,
                         struct blocking **out, struct uva_error *error)
 {
-    struct blocking *b = uva__memory_new(&rt->allocator, sizeof(*b));
-    int code;
+    struct uva__reader *reader;
+    const int code = uva__reader_new(
+        &reader, &blocking_ops, rt, &g->options.window, g->options.on_loop,
+        g->options.interrupt != NULL, g->options.turns);
 
-    if (b == NULL)
-        return uva_error_set(error, ENOMEM, "no memory for the stream");
-    b->given = *g;
-    code = uva__reader_init(&b->reader, &blocking_ops, rt, &g->options.window,
-                            g->options.on_loop, g->options.interrupt != NULL,
-                            g->options.turns);
     if (code == 0) {
-        *out = b;
+        *out = blocking_of(reader);
+        (*out)->given = *g;
         return 0;
     }
-    uva__memory_free(&rt->allocator, b, sizeof(*b));
     return uva_error_set(error, code, "from_blocking: %s",
                          code == EINVAL ? "a window must not be negative, and "
                                           "its reserved members must be NULL"

@@ -101,18 +101,15 @@ static void source_free(const struct uva_task_source *source)
         source->free_ctx(source->ctx);
 }
 
-static void items_free(struct uva__reader *reader,
-                       const struct uva_allocator *allocator)
+static void items_free(struct uva__reader *reader)
 {
-    struct items *items = items_of(reader);
-
-    source_free(&items->source);
-    uva__memory_free(allocator, items, sizeof(*items));
+    source_free(&items_of(reader)->source);
 }
 
 static const struct uva__reader_ops items_ops = {
     .name = "from_tasks",
     .call = "next",
+    .size = sizeof(struct items),
     .open = items_open,
     .next = items_next,
     .close = items_close,
@@ -141,19 +138,17 @@ static int source_check(const struct uva_task_source *source,
 static int items_new(struct uva__rt *rt, const struct uva_task_source *source,
                      struct items **out)
 {
-    struct items *items = uva__memory_new(&rt->allocator, sizeof(*items));
-    int code;
+    struct uva__reader *reader;
+    struct items *items;
+    int code =
+        uva__rt_ensure_uncapped(rt); /* it frees items that are not wanted */
 
-    if (items == NULL)
-        return ENOMEM;
-    code = uva__rt_ensure_uncapped(rt); /* it frees items that are not wanted */
     if (code == 0)
-        code = uva__reader_init(&items->reader, &items_ops, rt, &source->window,
-                                false, source->interrupt != NULL, NULL);
-    if (code != 0) {
-        uva__memory_free(&rt->allocator, items, sizeof(*items));
+        code = uva__reader_new(&reader, &items_ops, rt, &source->window, false,
+                               source->interrupt != NULL, NULL);
+    if (code != 0)
         return code;
-    }
+    items = items_of(reader);
     items->source = *source;
     items->reader.source.expensive = true;
     items->reader.source.lazy = true;

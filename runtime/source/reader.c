@@ -344,12 +344,12 @@ static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
                                                          uva__reader_free};
 
 /* Makes what a source with a limit needs. 0 or ENOMEM. */
-static int reader_limit(struct uva__reader *r, struct uva__rt *rt,
+static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
                         struct uva_turns *turns)
 {
     struct uva__turn *turn;
 
-    if (r->on_loop || (turns == NULL && rt->loop.turns.limit == 0))
+    if (on_loop || (turns == NULL && rt->loop.turns.limit == 0))
         return 0;
     turn = uva__memory_new(&rt->allocator, sizeof(*turn));
     if (turn == NULL)
@@ -384,33 +384,32 @@ static const struct uva__source_ops reader_source_ops = {
     .direct = true, /* woken by the worker, or by the budget */
 };
 
-int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
-                     struct uva__rt *rt, const struct uva_window *window,
-                     bool on_loop, bool can_interrupt, struct uva_turns *turns)
+/* Gives cleared memory for a reader with its ring, which is not cleared: it is
+ * not read before it is written. NULL without memory. */
+static struct uva__reader *reader_alloc(struct uva__rt *rt,
+                                        const struct uva__reader_ops *ops,
+                                        const struct uva_window *window)
 {
-    uint64_t size;
-    int code = uva__window_complete(window, &r->window);
+    const size_t align = _Alignof(struct uva__task *);
+    const size_t first = (ops->size + align - 1) / align * align;
+    const uint64_t slots = uva__window_ring(window->batches);
+    const size_t size = first + slots * sizeof(struct uva__task *);
+    struct uva__reader *r = uva__memory_new_partly(&rt->allocator, size, first);
 
-    if (code == 0)
-        code = uva__slots_ensure(rt);
-    if (code == 0)
-        code = uva__discard_ensure(rt);
-    if (code == 0)
-        code = reader_threads(rt, on_loop, can_interrupt);
-    if (code != 0)
-        return code;
+    if (r == NULL)
+        return NULL;
+    r->size = size;
+    r->window = *window;
+    r->ring = (void *)((char *)r + first);
+    r->ring_mask = (uint32_t)(slots - 1);
+    return r;
+}
+
+static void reader_init(struct uva__reader *r,
+                        const struct uva__reader_ops *ops, struct uva__rt *rt,
+                        bool on_loop, bool can_interrupt)
+{
     r->on_loop = on_loop;
-    code = reader_limit(r, rt, turns);
-    if (code != 0)
-        return code;
-    size = uva__window_ring(r->window.batches);
-    r->ring =
-        uva__memory_new(&rt->allocator, size * sizeof(struct uva__task *));
-    if (r->ring == NULL) {
-        uva__reader_free_turn(r, rt);
-        return ENOMEM;
-    }
-    r->ring_mask = (uint32_t)(size - 1);
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;
@@ -423,5 +422,33 @@ int uva__reader_init(struct uva__reader *r, const struct uva__reader_ops *ops,
     r->job.awaited = &r->awaited;
     r->interrupter.run = uva__reader_worker_interrupt;
     uva__wakeup_init(&r->wakeup, &reader_wakeup_ops, 2); /* stream, worker */
+}
+
+int uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
+                    struct uva__rt *rt, const struct uva_window *window,
+                    bool on_loop, bool can_interrupt, struct uva_turns *turns)
+{
+    struct uva_window complete;
+    struct uva__reader *r;
+    int code = uva__window_complete(window, &complete);
+
+    if (code == 0)
+        code = uva__slots_ensure(rt);
+    if (code == 0)
+        code = uva__discard_ensure(rt);
+    if (code == 0)
+        code = reader_threads(rt, on_loop, can_interrupt);
+    if (code != 0)
+        return code;
+    r = reader_alloc(rt, ops, &complete);
+    if (r == NULL)
+        return ENOMEM;
+    code = reader_limit(r, rt, on_loop, turns);
+    if (code != 0) {
+        uva__memory_free(&rt->allocator, r, r->size);
+        return code;
+    }
+    reader_init(r, ops, rt, on_loop, can_interrupt);
+    *out = r;
     return 0;
 }

@@ -19,6 +19,8 @@
 
 struct uva__reader;
 
+enum { READER_ROOM = 16 }; /* pointers: for the outline of one column */
+
 /* The result of one call of next: exactly one of the two, or neither at the
  * end. */
 struct uva__read {
@@ -34,6 +36,7 @@ struct uva__read {
 struct uva__reader_ops {
     const char *name; /* static: of the source */
     const char *call; /* static: of `next`, in trace events */
+    size_t size;      /* of its struct, which begins with the reader */
     bool sized;       /* its batches are measured */
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
@@ -50,10 +53,9 @@ struct uva__reader_ops {
     /* makes an open or next that waits return; NULL: not supported. On an extra
      * thread, while one of these runs */
     void (*interrupt)(struct uva__reader *reader);
-    /* frees the reader's own memory, when it is not used any more; any
-     * thread */
-    void (*free)(struct uva__reader *reader,
-                 const struct uva_allocator *allocator);
+    /* frees what the kind of source owns, when the reader is not used any more;
+     * NULL: nothing. Any thread */
+    void (*free)(struct uva__reader *reader);
 };
 
 struct uva__reader {
@@ -69,7 +71,9 @@ struct uva__reader {
     uint64_t submitted_ns;      /* when that was submitted; 0: not timed */
     struct uva_job interrupter; /* the extra thread's: interrupts */
     struct uva__discard rescue; /* closes the source if its job waits */
-    struct uva__task **ring;    /* owns: slots filled, a power of two */
+    struct uva__task **ring;    /* slots filled, a power of two: lies behind
+                                   the struct of the kind of source */
+    size_t size;                /* of the whole */
 
     struct {               /* the loop thread's alone */
         uint64_t granted;  /* batches that the worker may read, in all */
@@ -96,7 +100,10 @@ struct uva__reader {
                                           rest */
 
     struct {                           /* of the thread that has RUNNING */
-        struct ArrowSchema schema;     /* owns: to check batches with */
+        struct ArrowSchema schema;     /* an outline: to check batches with */
+        void *room[READER_ROOM];       /* for its nodes and texts */
+        void *outline;                 /* owns: instead of that; or NULL */
+        size_t outline_size;           /* of that */
         struct uva__fixed_width shape; /* of batches of that schema */
         struct ArrowSchema delivered;  /* gives to the loop, with SCHEMA */
         char *metadata; /* gives to the loop, with SCHEMA; or NULL */
@@ -114,13 +121,14 @@ struct uva__reader {
     } worker;
 };
 
-/* Initialises a reader in cleared memory. 0; ENOMEM, EAGAIN without a thread
- * for it, EINVAL for an invalid window: then nothing has to be undone. `turns`
- * (NULL: the runtime's) limit how many sources are open. The stream holds one
- * reference, the worker the other. Thread: any. */
+/* Makes a reader, in cleared memory of the size that `ops` have: one allocation
+ * with its ring. 0 with `*out`; ENOMEM, EAGAIN without a thread for it, EINVAL
+ * for an invalid window: then nothing has to be undone. `turns` (NULL: the
+ * runtime's) limit how many sources are open. The stream holds one reference,
+ * the worker the other. Thread: any. */
 UVA_MUST_CHECK int
-uva__reader_init(struct uva__reader *reader, const struct uva__reader_ops *ops,
-                 struct uva__rt *rt, const struct uva_window *window,
-                 bool on_loop, bool can_interrupt, struct uva_turns *turns);
+uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
+                struct uva__rt *rt, const struct uva_window *window,
+                bool on_loop, bool can_interrupt, struct uva_turns *turns);
 
 #endif

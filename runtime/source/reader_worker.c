@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "arrow/layout.h"
+#include "arrow/outline.h"
 #include "arrow/structs.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -66,15 +67,15 @@ void uva__reader_free(struct uva__wakeup *wakeup)
     struct uva__rt *rt = uva__rt_acquire(r->source.rt);
     const struct uva_allocator *allocator = &rt->allocator;
 
-    uva_schema_release(&r->worker.schema);
     uva_schema_release(&r->worker.delivered);
     worker_free_metadata(r, allocator);
     uva__failure_fini(&r->worker.failure, allocator);
-    uva__memory_free(allocator, r->ring,
-                     ((size_t)r->ring_mask + 1) * sizeof(struct uva__task *));
+    uva__memory_free(allocator, r->worker.outline, r->worker.outline_size);
     uva__reader_free_turn(r, rt);
     uva__source_fini(&r->source);
-    ops->free(r, allocator);
+    if (ops->free != NULL)
+        ops->free(r);
+    uva__memory_free(allocator, r, r->size);
     uva__rt_release(rt);
 }
 
@@ -183,19 +184,36 @@ static int worker_copy_metadata(struct uva__reader *r)
     return 0;
 }
 
-/* Batches are checked against a copy, as the schema itself is given to the
- * loop. */
-static int worker_copy_schema(struct uva__reader *r, struct uva_error *error)
+/* Gives memory for an outline, in the reader itself if it is small; NULL
+ * without memory. */
+static void *worker_outline_room(struct uva__reader *r, size_t size)
 {
-    int code = uva__structs_copy_schema(
-        &r->source.rt->allocator, &r->worker.delivered, &r->worker.schema);
+    if (size <= sizeof(r->worker.room))
+        return r->worker.room;
+    r->worker.outline = uva__memory_new(&r->source.rt->allocator, size);
+    r->worker.outline_size = size;
+    return r->worker.outline;
+}
 
+/* Batches are checked against an outline, as the schema itself is given to the
+ * loop. */
+static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
+{
+    struct uva__outline outline;
+    int code = uva__outline_measure(&outline, &r->worker.delivered);
+    void *room;
+
+    if (code != 0)
+        return uva_error_set(
+            error, code,
+            "get_schema gave a schema that makes no sense: its metadata, its "
+            "children or a format of theirs");
+    room = worker_outline_room(r, uva__outline_size(&outline));
+    if (room == NULL)
+        return ENOMEM;
+    uva__outline_fill(&outline, &r->worker.delivered, room, &r->worker.schema);
     uva__fixed_width_read(&r->worker.shape, &r->worker.schema);
-    if (code == ENOMEM || code == 0)
-        return code;
-    return uva_error_set(error, code,
-                         "get_schema gave a schema that makes no sense: its "
-                         "metadata, its children or a format of theirs");
+    return 0;
 }
 
 static void worker_open(struct uva__reader *r)
@@ -222,7 +240,7 @@ static void worker_open(struct uva__reader *r)
     if (code == 0)
         code = uva__structs_check_schema(&r->worker.delivered, &error);
     if (code == 0)
-        code = worker_copy_schema(r, &error);
+        code = worker_outline_schema(r, &error);
     if (code != 0) {
         worker_finish(r, code, &error, NULL);
         return;

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An outline of a schema is all of it that its batches are checked with, in one
+ * block: formats, names, children and dictionaries, without metadata. A copy
+ * that others may take apart is made by arrow/structs. */
+#ifndef UVA_ARROW_OUTLINE_H
+#define UVA_ARROW_OUTLINE_H
+
+#include <stddef.h>
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+/* What an outline needs, of all nodes together. */
+struct uva__outline {
+    size_t nodes; /* but for the root */
+    size_t links; /* pointers to children */
+    size_t text;  /* bytes of formats and names, with their NULs */
+};
+
+/* Measures what the outline of `schema` needs. 0, or EINVAL and EMSGSIZE as
+ * uva_schema_copy() returns them for the same schema. Thread: any. */
+UVA_MUST_CHECK int uva__outline_measure(struct uva__outline *outline,
+                                        const struct ArrowSchema *schema);
+
+/* The size of the block. */
+static inline size_t uva__outline_size(const struct uva__outline *outline)
+{
+    return outline->nodes * sizeof(struct ArrowSchema) +
+           outline->links * sizeof(struct ArrowSchema *) + outline->text;
+}
+
+/* Gives the outline of `schema`, which was measured, in `out`. Its nodes and
+ * texts lie in `block` (borrows), which is aligned for pointers: to release it
+ * frees nothing. Thread: any. */
+void uva__outline_fill(const struct uva__outline *outline,
+                       const struct ArrowSchema *schema, void *block,
+                       struct ArrowSchema *out);
+
+#endif
