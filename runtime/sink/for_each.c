@@ -25,6 +25,10 @@ struct for_each {
     struct uva__metadata metadata; /* owns: of the batch that is given again */
 };
 
+_Static_assert(sizeof(struct for_each) <= UVA__STREAM_SINK_ROOM &&
+                   _Alignof(struct for_each) <= _Alignof(struct uva_stream),
+               "it lies behind its stream");
+
 static struct for_each *for_each_of(struct uva__consumer *consumer)
 {
     return uva__container_of(consumer, struct for_each, consumer);
@@ -197,7 +201,6 @@ static void for_each_free(struct uva_stream *stream)
 
     metadata_drop(f);
     uva__consumer_fini(&f->consumer);
-    uva__memory_free(&stream->rt->allocator, f, sizeof(*f));
 }
 
 static const struct uva__consumer_ops for_each_ops = {
@@ -236,13 +239,8 @@ int uva_stream_for_each(struct uva_stream *stream,
         code = uva__auto_stages_add(stream, error);
     if (code != 0)
         return code;
-    f = uva__memory_new(&stream->rt->allocator, sizeof(*f));
-    if (f == NULL)
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    f = uva__stream_sink_room(stream, sizeof(*f));
     uva__consumer_init(&f->consumer, &for_each_ops, stream);
     f->user = *consumer;
-    code = uva__stream_start(stream, &f->consumer.sink, error);
-    if (code != 0)
-        uva__memory_free(&stream->rt->allocator, f, sizeof(*f));
-    return code;
+    return uva__stream_start(stream, &f->consumer.sink, error);
 }

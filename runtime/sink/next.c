@@ -32,6 +32,10 @@ struct next {
     bool requested;                /* the batch of the call was requested */
 };
 
+_Static_assert(sizeof(struct next) <= UVA__STREAM_SINK_ROOM &&
+                   _Alignof(struct next) <= _Alignof(struct uva_stream),
+               "it lies behind its stream");
+
 static struct next *next_of(struct uva__consumer *consumer)
 {
     return uva__container_of(consumer, struct next, consumer);
@@ -135,7 +139,6 @@ static void next_free(struct uva_stream *stream)
     struct next *n = next_at(stream);
 
     uva__consumer_fini(&n->consumer);
-    uva__memory_free(&stream->rt->allocator, n, sizeof(*n));
 }
 
 static const struct uva__consumer_ops next_ops = {
@@ -161,17 +164,12 @@ static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
         code = uva__auto_stages_add(stream, error);
     if (code != 0)
         return code;
-    n = uva__memory_new(&stream->rt->allocator, sizeof(*n));
-    if (n == NULL)
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    n = uva__stream_sink_room(stream, sizeof(*n));
     uva__consumer_init(&n->consumer, &next_ops, stream);
     n->fn = fn;
     n->ctx = ctx;
     uva__atomic64_store(&n->call, CALL_WAITING);
-    code = uva__stream_start(stream, &n->consumer.sink, error);
-    if (code != 0)
-        uva__memory_free(&stream->rt->allocator, n, sizeof(*n));
-    return code;
+    return uva__stream_start(stream, &n->consumer.sink, error);
 }
 
 /* Every call but the first keeps the runtime open, as the stream may be over.

@@ -8,12 +8,16 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-struct uva__label *uva__label_new(struct uva__rt *rt)
+struct uva__label *uva__label_new(struct uva__rt *rt, size_t cleared,
+                                  size_t more)
 {
-    struct uva__label *label = uva__memory_new(&rt->allocator, sizeof(*label));
+    const size_t first = sizeof(struct uva__label) + cleared;
+    struct uva__label *label =
+        uva__memory_new_partly(&rt->allocator, first + more, first);
 
     if (label == NULL)
         return NULL;
+    label->size = (uint32_t)(first + more);
     uva__rt_hold(rt);
     label->rt = rt;
     label->id = uva__atomic64_add(&rt->streams_made, 1) + 1;
@@ -31,7 +35,8 @@ struct uva__label *uva__label_acquire(struct uva__label *label)
     return label;
 }
 
-static void meter_free(struct uva__meter *meter)
+/* Frees what it owns. */
+static void meter_fini(struct uva__meter *meter)
 {
     struct uva__label *joined = uva__atomic_ptr_load(&meter->joined), *beside;
 
@@ -41,7 +46,13 @@ static void meter_free(struct uva__meter *meter)
     }
     uva__memory_free(&meter->point.rt->allocator, meter->times,
                      sizeof(*meter->times));
-    uva__memory_free(&meter->point.rt->allocator, meter, sizeof(*meter));
+}
+
+static void meter_free(struct uva__label *label, struct uva__meter *meter)
+{
+    meter_fini(meter);
+    if (meter != &label->first)
+        uva__memory_free(&label->rt->allocator, meter, sizeof(*meter));
 }
 
 static void label_free(struct uva__label *label)
@@ -57,9 +68,9 @@ static void label_free(struct uva__label *label)
     }
     for (; meter != NULL; meter = next) {
         next = uva__atomic_ptr_load(&meter->next);
-        meter_free(meter);
+        meter_free(label, meter);
     }
-    uva__memory_free(&rt->allocator, label, sizeof(*label));
+    uva__memory_free(&rt->allocator, label, label->size);
     uva__rt_unhold(rt);
 }
 
@@ -84,10 +95,14 @@ int uva__label_set(struct uva__label *label, const char *text)
     return 0;
 }
 
-/* Makes a meter that is in no list. */
-static struct uva__meter *meter_new(struct uva__rt *rt)
+/* Makes a meter that is in no list: the first one needs no memory. */
+static struct uva__meter *meter_new(struct uva__label *label)
 {
-    struct uva__meter *meter = uva__memory_new(&rt->allocator, sizeof(*meter));
+    struct uva__rt *rt = label->rt;
+    struct uva__meter *meter =
+        uva__atomic_ptr_load(&label->meters) == NULL
+            ? &label->first
+            : uva__memory_new(&rt->allocator, sizeof(*meter));
 
     if (meter == NULL)
         return NULL;
@@ -97,7 +112,7 @@ static struct uva__meter *meter_new(struct uva__rt *rt)
     meter->times = uva__memory_new(&rt->allocator, sizeof(*meter->times));
     if (meter->times != NULL)
         return meter;
-    meter_free(meter);
+    meter_free(label, meter);
     return NULL;
 }
 
@@ -106,7 +121,7 @@ struct uva__meter *uva__label_add_meter(struct uva__label *label,
                                         struct uva__meter *source)
 {
     struct uva__atomic_ptr *end = &label->meters;
-    struct uva__meter *meter = meter_new(label->rt), *before;
+    struct uva__meter *meter = meter_new(label), *before;
 
     if (meter == NULL)
         return NULL;

@@ -5,6 +5,8 @@
 #ifndef UVA_STREAM_LABEL_H
 #define UVA_STREAM_LABEL_H
 
+#include <stddef.h>
+
 #include "stream/meter.h"
 
 /* A name. Any thread may read it from the making of the label on, so a name is
@@ -24,11 +26,21 @@ struct uva__label {
     struct uva__label *beside;     /* counts: in the list `joined` of a meter */
     bool shared; /* its stages give batches to other streams too: what is above
                     may run before the stream starts, and after it is freed */
+    uint32_t size;           /* of its memory, with what lies behind it */
+    struct uva__meter first; /* memory for the meter of the first stage */
 };
 
-/* Makes a label without a name, with one reference; NULL without memory.
- * Thread: any. */
-struct uva__label *uva__label_new(struct uva__rt *rt);
+/* Makes a label without a name, with one reference, and behind it, for its
+ * maker, `cleared` bytes and `more` that are not cleared: they are freed with
+ * the label. NULL without memory. Thread: any. */
+struct uva__label *uva__label_new(struct uva__rt *rt, size_t cleared,
+                                  size_t more);
+
+/* The memory behind it, aligned as the label. Thread: any. */
+static inline void *uva__label_behind(struct uva__label *label)
+{
+    return label + 1;
+}
 
 /* Counts references; the last release frees it. NULL is allowed. Thread: any.
  */

@@ -86,10 +86,21 @@ static void stream_free(struct uva__wakeup *wakeup)
     uva__failure_fini(&s->sticky, allocator);
     uva__failure_fini(&s->why, allocator);
     uva__failure_fini(&s->result, allocator);
-    uva__label_release(s->label);
-    uva__memory_free(allocator, s, sizeof(*s));
+    if (s->label != NULL)
+        uva__label_release(s->label); /* the stream lies behind it */
+    else
+        uva__memory_free(allocator, s, sizeof(*s));
     uva__atomic64_sub(&rt->stats.streams_held, 1);
     uva__rt_release(rt);
+}
+
+_Static_assert(_Alignof(struct uva_stream) <= _Alignof(struct uva__label),
+               "it lies behind its label");
+
+void *uva__stream_sink_room(struct uva_stream *s, size_t size)
+{
+    assert(size <= UVA__STREAM_SINK_ROOM && s->label != NULL);
+    return memset(s + 1, 0, size);
 }
 
 static bool stream_on_wakeup(struct uva__wakeup *wakeup);
@@ -114,12 +125,8 @@ static void stream_time_out(struct uva__open_object *object)
     uva_stream_cancel(s, ETIMEDOUT, "the deadline of the drain has passed");
 }
 
-static struct uva_stream *stream_alloc(struct uva__rt *rt)
+static struct uva_stream *stream_init(struct uva_stream *s, struct uva__rt *rt)
 {
-    struct uva_stream *s = uva__memory_new(&rt->allocator, sizeof(*s));
-
-    if (s == NULL)
-        return NULL;
     s->rt = uva__rt_acquire(rt);
     uva__atomic64_store(&s->holders, 1);
     uva__wakeup_init(&s->wakeup, &stream_wakeup_ops, 1);
@@ -131,16 +138,18 @@ static struct uva_stream *stream_alloc(struct uva__rt *rt)
 
 struct uva_stream *uva__stream_new(struct uva__source *source)
 {
-    struct uva_stream *s = stream_alloc(source->rt);
+    struct uva__label *label = uva__label_new(
+        source->rt, sizeof(struct uva_stream), UVA__STREAM_SINK_ROOM);
+    struct uva_stream *s;
 
-    if (s == NULL) {
+    if (label == NULL) {
         source->ops->leave(source);
         return stream_static(&without_memory);
     }
-    s->label = uva__label_new(source->rt);
-    source->label = uva__label_acquire(s->label);
-    if (s->label != NULL)
-        s->tail = uva__producer_new(source);
+    s = stream_init(uva__label_behind(label), source->rt);
+    s->label = label;
+    source->label = uva__label_acquire(label);
+    s->tail = uva__producer_new(source);
     if (s->tail != NULL)
         return s;
     source->ops->leave(source);
@@ -155,9 +164,10 @@ static struct uva_stream *stream_failed(struct uva__rt *rt,
 
     if (!uva__rt_is_alive(rt))
         return stream_static(&in_a_child);
-    s = stream_alloc(rt);
+    s = uva__memory_new(&rt->allocator, sizeof(*s));
     if (s == NULL)
         return stream_static(&without_memory);
+    (void)stream_init(s, rt);
     uva__failure_set(&s->sticky, &rt->allocator, error->code, error, NULL);
     return s;
 }

@@ -5,6 +5,8 @@
 #ifndef UVA_STREAM_STREAM_IMPL_H
 #define UVA_STREAM_STREAM_IMPL_H
 
+#include <stddef.h>
+
 #include "stream/failure.h"
 #include "stream/producer.h"
 
@@ -39,6 +41,9 @@ enum uva__cancel_latch {
     UVA__CANCEL_LATCH_SET
 };
 
+/* Bytes behind a stream: for its for_each or next. */
+enum { UVA__STREAM_SINK_ROOM = 432 };
+
 /* Notes the end of a stream. Part of its owner's object. */
 struct uva__end_watch {
     struct uva__end_watch *next; /* borrows: another one of the stream */
@@ -49,6 +54,7 @@ struct uva__end_watch {
                   const struct uva__failure *failure);
 };
 
+/* Lies behind its label, in one block, unless it has failed when it is made. */
 struct uva_stream {
     struct uva__rt *rt; /* counts; NULL: a static stream that failed */
     struct uva__atomic64 holders; /* the user's */
@@ -123,6 +129,10 @@ int uva__stream_wrap(struct uva_stream *stream,
                      struct uva__source *(*wrap)(struct uva__producer *above,
                                                  const void *options),
                      const void *options);
+
+/* Gives cleared memory for the sink of a stream that may start: it lies behind
+ * the stream, and is freed with it. Thread: builder. */
+void *uva__stream_sink_room(struct uva_stream *stream, size_t size);
 
 /* Whether the stream can be started now: 0; otherwise the code, with `error`.
  * Thread: builder. */
