@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks that are kept come back cleared, to the kind and the size that they
+ * had, and only a few are kept. An allocator of the user's gets each one back
+ * at once. With AddressSanitizer none is kept. */
+#include "stream/spares.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check_suite.h"
+#include "support/faulty_allocator.h"
+
+enum { SIZE = 200, CLEARED = 100, MANY = 40 };
+
+static struct uva__rt *rt;
+
+static struct uva__rt *open_rt(const struct uva_allocator *allocator)
+{
+    struct uva_runtime_options options = {0};
+    struct uva__rt *made;
+
+    if (allocator != NULL)
+        options.allocator = *allocator;
+    ck_assert_int_eq(uva__rt_new(&options, &made), 0);
+    return made;
+}
+
+static void close_rt(struct uva__rt *open)
+{
+    uva__rt_retire(open);
+    uva__rt_release(open);
+}
+
+static void set_up(void)
+{
+    rt = open_rt(NULL);
+}
+
+static void tear_down(void)
+{
+    close_rt(rt);
+}
+
+static char *take(enum uva__spare kind, size_t size)
+{
+    char *block = uva__spares_take(rt, kind, size, CLEARED);
+
+    ck_assert_ptr_nonnull(block);
+    for (size_t i = 0; i < CLEARED; i++)
+        ck_assert_int_eq(block[i], 0);
+    memset(block, 0xA5, size);
+    return block;
+}
+
+START_TEST(a_block_is_cleared_again)
+{
+    for (int i = 0; i < 3; i++)
+        uva__spares_put(rt, UVA__SPARE_LABEL, take(UVA__SPARE_LABEL, SIZE),
+                        SIZE);
+}
+END_TEST
+
+START_TEST(a_block_is_not_given_twice)
+{
+    char *blocks[MANY];
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            blocks[i] = take(UVA__SPARE_LABEL, SIZE);
+            for (int j = 0; j < i; j++)
+                ck_assert_ptr_ne(blocks[i], blocks[j]);
+        }
+        for (int i = 0; i < MANY; i++)
+            uva__spares_put(rt, UVA__SPARE_LABEL, blocks[i], SIZE);
+    }
+}
+END_TEST
+
+/* A block is never one that was put back with less room: that one is still
+ * kept, so the C library has not reused it. */
+START_TEST(a_block_has_the_size_that_was_asked_for)
+{
+    char *small = take(UVA__SPARE_LABEL, SIZE), *large, *again;
+
+    uva__spares_put(rt, UVA__SPARE_LABEL, small, SIZE);
+    large = take(UVA__SPARE_LABEL, 100 * (size_t)SIZE);
+    again = take(UVA__SPARE_LABEL, SIZE);
+    ck_assert(large + 100 * (size_t)SIZE <= again || again + SIZE <= large);
+    uva__spares_put(rt, UVA__SPARE_LABEL, again, SIZE);
+    uva__spares_put(rt, UVA__SPARE_LABEL, large, 100 * (size_t)SIZE);
+}
+END_TEST
+
+START_TEST(a_users_allocator_gets_each_block_back)
+{
+    struct faulty_allocator memory;
+    struct uva_allocator table;
+    struct uva__rt *other;
+    long before;
+    void *block;
+
+    faulty_allocator_init(&memory, 0);
+    table = faulty_allocator_table(&memory);
+    other = open_rt(&table);
+    before = faulty_allocator_live(&memory);
+    block = uva__spares_take(other, UVA__SPARE_READER, SIZE, CLEARED);
+    ck_assert_int_eq(faulty_allocator_live(&memory), before + 1);
+    uva__spares_put(other, UVA__SPARE_READER, block, SIZE);
+    ck_assert_int_eq(faulty_allocator_live(&memory), before);
+    close_rt(other);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *spares = suite_tests("spares", a_block_is_cleared_again,
+                                a_block_is_not_given_twice,
+                                a_block_has_the_size_that_was_asked_for,
+                                a_users_allocator_gets_each_block_back, NULL);
+
+    return suite_main("spares", set_up, tear_down, spares, NULL);
+}
