@@ -16,6 +16,7 @@ enum { BATCHES = 70, FAILURES_MAX = 2000 };
 static struct fixture f;
 static struct recording_handler handler;
 static char metadata[256]; /* of the batches: larger than a slot */
+static char column[256];   /* name of the column: larger than a reader's room */
 static atomic_long freed;  /* how often the ctx of a map was freed */
 static int64_t maps;       /* maps that were given away */
 
@@ -397,6 +398,7 @@ static void set_up(bool tasks)
     recording_handler_init(&handler, 3, 1);
     ck_assert_int_eq(uva_metadata_encode(&pair, 1, metadata, &size), 0);
     f.fake.metadata = tasks ? metadata : NULL;
+    f.fake.column = memset(column, 'c', sizeof(column) - 1);
     atomic_store(&freed, 0);
     maps = 0;
 }

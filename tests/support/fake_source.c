@@ -37,7 +37,7 @@ void fake_source_schema(struct fake_source *fake, struct ArrowSchema *out)
     out->children = malloc(sizeof(*out->children));
     out->children[0] = calloc(1, sizeof(*out));
     out->children[0]->format = "l";
-    out->children[0]->name = "n";
+    out->children[0]->name = fake->column != NULL ? fake->column : "n";
     out->children[0]->release = child_schema_release;
     out->private_data = fake;
     out->release = schema_release;

@@ -23,6 +23,7 @@ struct fake_source {
     int open_code;         /* the open hook fails with this code; 0: it works */
     int64_t gate_at; /* get_next waits for the gate here; negative: never */
     const char *metadata; /* metadata of each batch; or NULL */
+    const char *column;   /* name of the column; NULL: "n" */
     bool wrong_shape;     /* batches do not fit the schema */
     int64_t item_size;    /* bytes of each task's item; 0: not known */
     /* what happened; any thread */
