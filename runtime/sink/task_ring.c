@@ -242,6 +242,7 @@ static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 
 static void task_ring_begin(struct uva_stream *stream)
 {
+    task_ring_of(stream)->lazy = stream->tail->lazy;
     uva__share_join(&task_ring_of(stream)->loop.share,
                     &stream->tail->source->share);
     uva__producer_begin_driving(stream->tail, &task_ring_of(stream)->handler,

@@ -33,9 +33,10 @@ struct uva__task_ring_slot {
 struct uva__task_ring {
     struct uva__sink sink; /* first */
     struct ArrowAsyncDeviceStreamHandler handler;
-    struct uva_stream *stream;        /* borrows: it owns us */
-    struct uva_window window;         /* with its defaults filled in */
-    ArrowDeviceType device_type;      /* of the stream */
+    struct uva_stream *stream;   /* borrows: it owns us */
+    struct uva_window window;    /* with its defaults filled in */
+    ArrowDeviceType device_type; /* of the stream */
+    bool lazy; /* extraction makes the data; set before the first task */
     struct uva__task_ring_slot *ring; /* owns */
     uint64_t ring_mask;               /* its size, a power of two, less one */
     struct uva__failure failure;      /* owns; final behind FAILED, CANCELLED */

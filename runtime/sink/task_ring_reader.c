@@ -213,15 +213,26 @@ static int reader_extract(struct uva__task_ring *r,
             (events & UVA__TASK_RING_CANCELLED))
             return reader_conclude(r, events);
     } while (!reader_take(r, events, &task));
-    code = uva__task_extract_queued(task, out);
-    if (code == 0)
-        return reader_report(r, 0, NULL);
-    out->array.release = NULL;
-    return reader_extraction_failed(r, code);
+    code = uva_task_extract(&task, out);
+    return code == 0 ? reader_report(r, 0, NULL)
+                     : reader_extraction_failed(r, code);
 }
 
-int uva__task_ring_reader_next(struct uva__task_ring *r,
-                               struct ArrowDeviceArray *out)
+/* Clears `out`, if there is no batch in it. */
+static int reader_give(const struct uva__task_ring *r, int code,
+                       struct ArrowDeviceArray *out)
+{
+    if (out->array.release != NULL)
+        return code;
+    memset(out, 0, sizeof(*out));
+    out->device_type = r->device_type;
+    return code;
+}
+
+/* The way of a batch in general. Not inline, nor is the next one: the way of
+ * most batches would have to save registers for what they call. */
+__attribute__((noinline)) static int reader_next(struct uva__task_ring *r,
+                                                 struct ArrowDeviceArray *out)
 {
     int code = reader_check_alive(r);
 
@@ -230,11 +241,55 @@ int uva__task_ring_reader_next(struct uva__task_ring *r,
         code = reader_check_thread(r);
     if (code == 0)
         code = r->reader.ended ? reader_conclude(r, 0) : reader_extract(r, out);
-    if (out->array.release != NULL)
-        return code;
-    memset(out, 0, sizeof(*out));
-    out->device_type = r->device_type;
-    return code;
+    return reader_give(r, code, out);
+}
+
+/* Extracts a task that has flowed, but is not to be had at once. */
+__attribute__((noinline)) static int
+reader_next_late(struct uva__task_ring *r, struct ArrowAsyncTask task,
+                 struct ArrowDeviceArray *out)
+{
+    int code = uva_task_extract(&task, out);
+
+    if (code != 0)
+        code = reader_extraction_failed(r, code);
+    return reader_give(r, code, out);
+}
+
+/* Whether the next task is there, with its data, and nothing else is due: the
+ * reader has seen it in the ring, and need neither wait, nor request more, nor
+ * report anything. Takes it then. */
+static inline bool reader_flows(struct uva__task_ring *r,
+                                struct ArrowAsyncTask *out)
+{
+    const uint64_t taken = r->reader.taken;
+    const struct uva__task_ring_slot *slot = &r->ring[taken & r->ring_mask];
+
+    if (taken >= r->reader.tail || taken + 1 >= r->reader.refill_at ||
+        r->lazy || uva__atomic64_load(&r->events) != UVA__TASK_RING_SCHEMA ||
+        !uva__task_is_ours(&slot->task))
+        return false;
+    out->extract_data = uva__task_extract;
+    out->private_data = slot->task.private_data;
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
+                                          (uint64_t)slot->bytes);
+    uva__atomic64_store(&r->head, taken + 1);
+    r->reader.taken = taken + 1;
+    return true;
+}
+
+int uva__task_ring_reader_next(struct uva__task_ring *r,
+                               struct ArrowDeviceArray *out)
+{
+    const struct uva__rt *rt = r->stream->rt;
+    struct ArrowAsyncTask task;
+
+    if (!uva__rt_is_alive(rt) || uva__rt_must_not_wait(rt) ||
+        !reader_flows(r, &task))
+        return reader_next(r, out);
+    r->reader.text = NULL;
+    return uva__task_extract_plain(&task, out) ? 0
+                                               : reader_next_late(r, task, out);
 }
 
 int uva__task_ring_reader_schema(struct uva__task_ring *r,

@@ -436,36 +436,21 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
     return task_give(task, out);
 }
 
-/* Not inline: the path of every batch would have to keep the task in memory. */
-__attribute__((noinline)) static int
-task_extract_foreign(struct ArrowAsyncTask copy, struct ArrowDeviceArray *out)
-{
-    return uva_task_extract(&copy, out);
-}
-
-/* The way of most batches is here, without a look at which thread this is: the
- * loop thread, too, may settle a task as if it could be watched meanwhile. */
-int uva__task_extract_queued(struct ArrowAsyncTask copy,
+/* Whether this is the loop thread is not asked: that may settle a task, too, as
+ * if it could be watched meanwhile. */
+bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
                              struct ArrowDeviceArray *out)
 {
-    struct uva__task *task;
     uint64_t generation;
-    int code;
+    struct uva__task *task = token_read(copy->private_data, &generation);
 
-    if (!uva__task_is_ours(&copy))
-        return task_extract_foreign(copy, out);
-    task = token_read(copy.private_data, &generation);
-    if (!uva__task_state_try_claim(&task->state, generation)) {
-        code = task_claim(task, generation);
-        if (code != 0)
-            return code;
-    }
-    if (task->is_lazy || task->producer->maps != NULL)
-        return task_extract_expensive(task, out);
+    if (!uva__task_state_try_claim(&task->state, generation))
+        return false;
+    assert(!task->is_lazy && task->producer->maps == NULL);
     memcpy(out, &task->array, sizeof(*out));
     if (uva__task_state_settle(&task->state, UVA__TASK_DONE, false))
         producer_notify(task->producer);
-    return 0;
+    return true;
 }
 
 /* No watch can be set on the task so far: it is settled by a store. */

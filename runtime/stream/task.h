@@ -185,9 +185,10 @@ static inline bool uva__task_is_ours(const struct ArrowAsyncTask *task)
     return task->extract_data == uva__task_extract;
 }
 
-/* As uva_task_extract(), but `out` may be unspecified after a failure. For a
- * queue of ours. Thread: any. */
-int uva__task_extract_queued(struct ArrowAsyncTask copy,
+/* Extracts a task of ours with a producer that is not lazy: it has its data.
+ * False, and nothing was done: uva_task_extract() has the reason, or extracts
+ * it. Thread: any. */
+bool uva__task_extract_plain(const struct ArrowAsyncTask *task,
                              struct ArrowDeviceArray *out);
 
 /* Extracts inside the callback that brings the task, for a handler that has not

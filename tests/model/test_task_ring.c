@@ -36,6 +36,8 @@ static const struct {
     {"task ring of ours, a cancel", 1, 100, 1, false, true, false, true},
     {"task ring of ours, one by one, a cancel", 2, 100, 2, false, true, true,
      true},
+    {"task ring of ours, far from a request, a cancel", 6, 100, 2, false, true,
+     false, true},
 };
 
 enum {
@@ -50,6 +52,7 @@ enum {
     OURS_RELEASES,
     OURS_CANCEL,
     OURS_DRIBBLES_CANCEL,
+    OURS_FLOWS_CANCEL,
     CASES
 };
 
@@ -250,10 +253,12 @@ int uva__task_extract(struct ArrowAsyncTask *task, struct ArrowDeviceArray *out)
     return out == NULL ? 0 : ECANCELED;
 }
 
-int uva__task_extract_queued(struct ArrowAsyncTask copy,
+bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
                              struct ArrowDeviceArray *out)
 {
-    return uva_task_extract(&copy, out);
+    struct ArrowAsyncTask task = *copy;
+
+    return task_claim(copy) && task_extract(&task, out) == 0;
 }
 
 void uva__task_drop(struct ArrowAsyncTask *task)
@@ -446,6 +451,9 @@ START_TEST(its_words_must_be_exchanged)
                           "the head is loaded and stored");
     explore_finds_spoiled(kernel_of(OURS_CANCEL), &world.claims[0], SIM_SPLIT,
                           "the claim of a task is loaded and stored");
+    explore_finds_spoiled(kernel_of(OURS_FLOWS_CANCEL), &world.claims[1],
+                          SIM_SPLIT,
+                          "the claim of the second one is loaded and stored");
     explore_finds_spoiled(kernel_of(OURS_BYTES), &o->resume_wanted, SIM_SPLIT,
                           "resume_wanted is loaded and stored");
 }
