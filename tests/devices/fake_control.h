@@ -10,7 +10,7 @@ enum fake_what {
     FAKE_BLOCKS,      /* blocks of memory not freed */
     FAKE_KEPT,        /* references to primary contexts */
     FAKE_BREACHES,    /* calls made inside a callback; uses of memory before its
-                         allocation */
+                         allocation; memory that is freed twice */
     FAKE_CALLS,       /* calls of threads that are not excused */
     FAKE_CALLBACKS,   /* callbacks made */
     FAKE_ARMED,       /* callbacks queued and not made */

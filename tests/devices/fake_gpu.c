@@ -164,6 +164,13 @@ static void run_copy(const struct op *op)
         memcpy(target, source, op->size);
 }
 
+/* Memory that is not there any more was freed twice. */
+static void run_free(const struct op *op)
+{
+    if (fake_memory_drop(op->target) != 0)
+        fake_count(FAKE_BREACHES, 1);
+}
+
 static void run_store(const struct op *op)
 {
     if (fake_sticky() == 0)
@@ -200,7 +207,7 @@ static void run_locked(struct stream *stream, const struct op *op)
         fake_memory_order(op->target, true);
         break;
     case FREE:
-        (void)fake_memory_drop(op->target);
+        run_free(op);
         break;
     case COPY:
         run_copy(op);
