@@ -11,6 +11,7 @@
 #include "stream/task.h"
 #include "support/check_suite.h"
 #include "support/fixture.h"
+#include "support/native.h"
 #include "support/recording_handler.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -274,12 +275,20 @@ static int bent_get_schema(struct ArrowArrayStream *stream,
     return 0;
 }
 
+/* It is copied before the schema is looked at. */
+static const char *about(void *ctx, int code)
+{
+    (void)ctx;
+    return code == 0 ? NATIVE_PAIR : NULL;
+}
+
 static void run_bent(void (*how_to)(struct ArrowSchema *schema))
 {
     struct uva_blocking_source options = fake_source_options(fake);
     struct ArrowArrayStream source;
 
     bend = how_to;
+    options.metadata = about;
     fake_source_plain(fake, &source);
     source.get_schema = bent_get_schema;
     fixture_consume(

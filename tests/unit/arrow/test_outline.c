@@ -173,13 +173,42 @@ START_TEST(a_schema_that_is_nested_too_deeply_has_no_outline)
 }
 END_TEST
 
+static void keep_schema(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+/* Of 1 + 1024 + 1024 * 1024 nodes: all nodes of a level are one struct. */
+START_TEST(a_schema_with_too_many_nodes_has_no_outline)
+{
+    enum { CHILDREN = 1024 };
+    struct ArrowSchema *leaves[CHILDREN], *nodes[CHILDREN];
+    struct ArrowSchema leaf = {.format = "i", .release = keep_schema};
+    struct ArrowSchema node = leaf, root;
+    struct uva__outline outline;
+
+    for (int i = 0; i < CHILDREN; i++) {
+        leaves[i] = &leaf;
+        nodes[i] = &node;
+    }
+    node.n_children = CHILDREN;
+    node.children = leaves;
+    root = node;
+    root.children = nodes;
+    ck_assert_int_eq(uva__outline_measure(&outline, &node), 0);
+    ck_assert_uint_eq(outline.nodes, CHILDREN);
+    ck_assert_int_eq(uva__outline_measure(&outline, &root), EINVAL);
+}
+END_TEST
+
 int main(void)
 {
     TCase *outlines = suite_tests(
         "outlines", an_outline_has_the_shape_of_its_schema,
         an_outline_outlives_its_schema, an_outline_of_a_single_node_is_its_text,
         what_is_not_copied_has_no_outline,
-        a_schema_that_is_nested_too_deeply_has_no_outline, NULL);
+        a_schema_that_is_nested_too_deeply_has_no_outline,
+        a_schema_with_too_many_nodes_has_no_outline, NULL);
 
     return suite_main("outline", NULL, NULL, outlines, NULL);
 }

@@ -210,6 +210,30 @@ START_TEST(g35_demand_saturates)
 }
 END_TEST
 
+/* Notes a request of one in both ways, after the same story. */
+static void one_is_noted_alike(const char *script)
+{
+    struct uva__producer_state one, request;
+
+    uva__producer_state_init(&one, -1);
+    (void)play(&one, script);
+    request = one;
+    uva__producer_state_note_one(&one);
+    uva__producer_state_note_request(&request, 1);
+    ck_assert_msg(one.demand == request.demand, "after \"%s\"", script);
+    ck_assert_int_eq(one.urgent_error, 0);
+}
+
+START_TEST(a_request_of_one_is_noted_alike_in_both_ways)
+{
+    const char *const scripts[] = {"",  "s",  "s1",  "sh", "sw",
+                                   "c", "sx", "s1n", "ns", "s1bx"};
+
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
+        one_is_noted_alike(scripts[i]);
+}
+END_TEST
+
 START_TEST(ap07_a_request_after_the_end_means_nothing)
 {
     const char *const ends[] = {"c", "sx", "f", "sx1", "ns"};
@@ -296,6 +320,7 @@ int main(void)
     tcase_add_test(tcase, each_fact_alone_ends_the_flow);
     tcase_add_test(tcase, a_source_may_stop_once_nothing_of_it_will_be_told);
     tcase_add_test(tcase, g35_demand_saturates);
+    tcase_add_test(tcase, a_request_of_one_is_noted_alike_in_both_ways);
     tcase_add_test(tcase, ap07_a_request_after_the_end_means_nothing);
     tcase_add_test(tcase, each_ending_alone_makes_a_request_mean_nothing);
     tcase_add_test(tcase, a_bad_request_behind_the_end_brings_no_error);

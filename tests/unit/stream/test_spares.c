@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
+#include "support/faulty_libc.h"
 
 enum { SIZE = 200, CLEARED = 100, MANY = 40 };
 
@@ -53,11 +55,16 @@ static char *take(enum uva__spare kind, size_t size)
     return block;
 }
 
-START_TEST(a_block_is_cleared_again)
+static void take_and_put(int times)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < times; i++)
         uva__spares_put(rt, UVA__SPARE_LABEL, take(UVA__SPARE_LABEL, SIZE),
                         SIZE);
+}
+
+START_TEST(a_block_is_cleared_again)
+{
+    take_and_put(3);
 }
 END_TEST
 
@@ -112,12 +119,26 @@ START_TEST(a_users_allocator_gets_each_block_back)
 }
 END_TEST
 
+/* The list of what is kept is made when it is needed first. */
+START_TEST(without_memory_for_the_list_no_block_is_kept)
+{
+    char *block = uva__memory_new(&rt->allocator, SIZE);
+
+    ck_assert_ptr_nonnull(block);
+    faulty_libc_fail(1);
+    uva__spares_put(rt, UVA__SPARE_LABEL, block, SIZE);
+    (void)faulty_libc_stop(); /* with AddressSanitizer there is no list */
+    take_and_put(2);
+}
+END_TEST
+
 int main(void)
 {
-    TCase *spares = suite_tests("spares", a_block_is_cleared_again,
-                                a_block_is_not_given_twice,
-                                a_block_has_the_size_that_was_asked_for,
-                                a_users_allocator_gets_each_block_back, NULL);
+    TCase *spares = suite_tests(
+        "spares", a_block_is_cleared_again, a_block_is_not_given_twice,
+        a_block_has_the_size_that_was_asked_for,
+        a_users_allocator_gets_each_block_back,
+        without_memory_for_the_list_no_block_is_kept, NULL);
 
     return suite_main("spares", set_up, tear_down, spares, NULL);
 }
