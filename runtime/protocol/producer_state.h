@@ -106,14 +106,12 @@ static inline void uva__producer_state_end_task(struct uva__producer_state *s,
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n);
 
-/* As that with 1, for a consumer that requests nothing else. */
+/* As that with 1, while nothing holds the stream up; for a consumer that
+ * requests nothing else. */
 static inline void uva__producer_state_note_one(struct uva__producer_state *s)
 {
-    assert(s->demand != UVA__UNBOUNDED);
-    if (s->held_up == 0)
-        s->demand++;
-    else
-        uva__producer_state_note_request(s, 1);
+    assert(s->held_up == 0 && s->demand != UVA__UNBOUNDED);
+    s->demand++;
 }
 
 /* Notes that the consumer wants no more. */

@@ -100,7 +100,7 @@ static void note_request(struct uva__producer_state *s, struct seen *seen,
     const bool counts = !s->cancelled && seen->ends == 0 && seen->errors == 0 &&
                         seen->releases == 0;
 
-    if (n == 1 && s->demand != UVA__UNBOUNDED)
+    if (n == 1 && s->held_up == 0 && s->demand != UVA__UNBOUNDED)
         uva__producer_state_note_one(s);
     else
         uva__producer_state_note_request(s, n);
