@@ -302,9 +302,10 @@ typedef void uva_ready_fn(void *ctx);
  * default) is requested ahead and waits there. Batches come as for
  * uva_stream_for_each(): extracted on a worker where that is expensive, and
  * readable by the host. Releasing the last reference cancels a stream started
- * in this way; after that, or after uva_stream_drop(), `fn` is not called any
- * more. Returns 0; EINVAL without `fn` or for an impossible window; otherwise
- * as uva_stream_for_each(). `ctx` is borrowed until the stream has ended.
+ * in this way. `ctx` is borrowed until that release, or uva_stream_drop(): no
+ * call of `fn` begins afterwards. One may be under way if the release is made
+ * on another thread than the loop's. Returns 0; EINVAL without `fn` or for an
+ * impossible window; otherwise as uva_stream_for_each().
  * Thread: builder.
  * Clauses: AP-29, ER-10. */
 UVA_API UVA_MUST_CHECK int

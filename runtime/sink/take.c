@@ -195,6 +195,15 @@ static void take_go_on(struct take *t)
         take_fill(t);
 }
 
+/* Without a holder, and after a drop, `ctx` may be gone. */
+static bool take_may_notify(const struct take *t)
+{
+    const struct uva_stream *stream = t->consumer.stream;
+
+    return t->waits && !stream->loop.silent &&
+           uva__atomic64_load(&stream->holders) > 0;
+}
+
 /* The last act of what calls it, as the function may release the stream, which
  * still counts itself. */
 static void take_notify(struct take *t)
@@ -202,7 +211,7 @@ static void take_notify(struct take *t)
     const struct uva__point *point = uva__consumer_point(&t->consumer);
     uint64_t since_ns;
 
-    if (!t->waits || t->consumer.stream->loop.silent)
+    if (!take_may_notify(t))
         return;
     t->waits = false;
     since_ns = uva__span_begin(t->consumer.stream->rt);
