@@ -102,6 +102,7 @@ static int task_ring_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         return code;
     }
     task_ring_check_device(r);
+    r->direct = producer == &r->stream->tail->abi;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
     r->loop.requested = (uint64_t)r->window.batches;
     producer->request(producer, r->window.batches);
@@ -176,6 +177,7 @@ static inline int task_ring_put(struct uva__task_ring *r,
     struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
 
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
+    assert(!r->direct || uva__task_is_ours(task));
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
     slot->task.extract_data = task->extract_data;
@@ -214,8 +216,7 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     assert(!task_ring_is_cancelled(r));
     if (task == NULL)
         return task_ring_end(r);
-    return uva__task_is_ours(task) ? task_ring_put(r, task)
-                                   : task_ring_put_wrapped(r, task);
+    return r->direct ? task_ring_put(r, task) : task_ring_put_wrapped(r, task);
 }
 
 static void task_ring_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -249,9 +250,10 @@ static void task_ring_begin(struct uva_stream *stream)
                                 NULL, NULL);
 }
 
-/* The reader may be taking the same tasks. One of ours goes to the thread that
- * claims it, and the reader alone advances `head`; of another one a copy must
- * not be used twice, and it belongs to the thread that advances `head`. */
+/* The reader may be taking the same tasks. In a direct ring a task goes to the
+ * thread that claims it, and the reader alone advances `head`. Of a task that
+ * something wraps a copy must not be used twice: it goes to the thread that
+ * advances `head`. */
 static void task_ring_discard(struct uva__task_ring *r)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
@@ -260,8 +262,7 @@ static void task_ring_discard(struct uva__task_ring *r)
 
     while (head < tail) {
         task = &r->ring[head & r->ring_mask].task;
-        if (!uva__task_is_ours(task) &&
-            !uva__atomic64_cas(&r->head, &head, head + 1))
+        if (!r->direct && !uva__atomic64_cas(&r->head, &head, head + 1))
             continue;
         uva__task_drop(task);
         head++;

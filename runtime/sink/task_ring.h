@@ -36,7 +36,9 @@ struct uva__task_ring {
     struct uva_stream *stream;   /* borrows: it owns us */
     struct uva_window window;    /* with its defaults filled in */
     ArrowDeviceType device_type; /* of the stream */
-    bool lazy; /* extraction makes the data; set before the first task */
+    bool lazy;   /* extraction makes the data; set before the schema is known */
+    bool direct; /* nothing stands between the producer and this handler, so
+                    that all tasks are of ours; set before the first task */
     struct uva__task_ring_slot *ring; /* owns */
     uint64_t ring_mask;               /* its size, a power of two, less one */
     struct uva__failure failure;      /* owns; final behind FAILED, CANCELLED */
@@ -63,8 +65,9 @@ struct uva__task_ring {
     } loop;
 
     _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
-                                               reader, once cancelled also by
-                                               the loop if they are not ours */
+                                               reader; unless it is direct,
+                                               also by the loop after a cancel
+                                             */
     struct uva__atomic64 consumed; /* bytes taken, in all; by the reader */
     struct {                       /* the reading thread's alone */
         uint64_t taken;            /* tasks taken, in all */

@@ -118,12 +118,11 @@ static void reader_refill(struct uva__task_ring *r)
 }
 
 /* Moves the head behind the next task; false if the loop has taken that
- * meanwhile, as it takes all after a cancel. One of ours is taken by its
- * extraction, which fails if the loop has dropped it. */
-static bool reader_advance(struct uva__task_ring *r,
-                           const struct ArrowAsyncTask *task)
+ * meanwhile, as it takes all after a cancel. In a direct ring it is taken by
+ * its extraction, which fails if the loop has dropped it. */
+static bool reader_advance(struct uva__task_ring *r)
 {
-    if (uva__task_is_ours(task))
+    if (r->direct)
         uva__atomic64_store(&r->head, r->reader.taken + 1);
     else if (!uva__atomic64_cas(&r->head, &r->reader.taken,
                                 r->reader.taken + 1))
@@ -141,7 +140,7 @@ static bool reader_take(struct uva__task_ring *r, uint64_t events,
 
     out->extract_data = slot->task.extract_data;
     out->private_data = slot->task.private_data;
-    if (!reader_advance(r, out))
+    if (!reader_advance(r))
         return false;
     uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) + bytes);
     if (r->reader.taken >= r->reader.refill_at &&
@@ -266,8 +265,8 @@ static inline bool reader_flows(struct uva__task_ring *r,
     const struct uva__task_ring_slot *slot = &r->ring[taken & r->ring_mask];
 
     if (taken >= r->reader.tail || taken + 1 >= r->reader.refill_at ||
-        r->lazy || uva__atomic64_load(&r->events) != UVA__TASK_RING_SCHEMA ||
-        !uva__task_is_ours(&slot->task))
+        r->lazy || !r->direct ||
+        uva__atomic64_load(&r->events) != UVA__TASK_RING_SCHEMA)
         return false;
     out->extract_data = uva__task_extract;
     out->private_data = slot->task.private_data;

@@ -14,6 +14,10 @@
 
 enum { TASKS_MAX = 4, ARENA = 2048 };
 
+/* What the tasks are. A checker wraps them, but for those for which it had no
+ * memory. A claim elects the one thread that uses a task of ours. */
+enum kind { WRAPPED, OURS, MIXED };
+
 static const struct {
     const char *name;
     int64_t batches, bytes; /* limits of the window; a task has one byte */
@@ -21,23 +25,26 @@ static const struct {
     bool releases;          /* the reader releases after the first batch */
     bool cancels;           /* another thread cancels, seen by the loop */
     bool dribbles;          /* the producer offers one task in each turn */
-    bool ours;              /* tasks are of ours: a claim elects one thread */
+    enum kind kind;
 } cases[] = {
-    {"task ring", 2, 100, 4, false, false, false, false},
-    {"task ring, full of bytes", 3, 1, 2, false, false, false, false},
-    {"task ring, released", 2, 100, 2, true, false, false, false},
-    {"task ring, a cancel", 1, 100, 1, false, true, false, false},
-    {"task ring, read one by one", 4, 100, 3, false, false, true, false},
+    {"task ring", 2, 100, 4, false, false, false, WRAPPED},
+    {"task ring, full of bytes", 3, 1, 2, false, false, false, WRAPPED},
+    {"task ring, released", 2, 100, 2, true, false, false, WRAPPED},
+    {"task ring, a cancel", 1, 100, 1, false, true, false, WRAPPED},
+    {"task ring, read one by one", 4, 100, 3, false, false, true, WRAPPED},
     {"task ring, told one by one, a cancel", 2, 100, 2, false, true, true,
-     false},
-    {"task ring of ours", 2, 100, 4, false, false, false, true},
-    {"task ring of ours, full of bytes", 3, 1, 2, false, false, false, true},
-    {"task ring of ours, released", 2, 100, 2, true, false, false, true},
-    {"task ring of ours, a cancel", 1, 100, 1, false, true, false, true},
+     WRAPPED},
+    {"task ring of ours", 2, 100, 4, false, false, false, OURS},
+    {"task ring of ours, full of bytes", 3, 1, 2, false, false, false, OURS},
+    {"task ring of ours, released", 2, 100, 2, true, false, false, OURS},
+    {"task ring of ours, a cancel", 1, 100, 1, false, true, false, OURS},
     {"task ring of ours, one by one, a cancel", 2, 100, 2, false, true, true,
-     true},
+     OURS},
     {"task ring of ours, far from a request, a cancel", 6, 100, 2, false, true,
-     false, true},
+     false, OURS},
+    {"task ring of both", 2, 100, 4, false, false, false, MIXED},
+    {"task ring of both, released", 4, 100, 4, true, false, false, MIXED},
+    {"task ring of both, a cancel", 3, 100, 3, false, true, false, MIXED},
 };
 
 enum {
@@ -47,12 +54,15 @@ enum {
     CANCEL,
     DRIBBLES,
     DRIBBLES_CANCEL,
-    OURS,
+    ALL_OURS,
     OURS_BYTES,
     OURS_RELEASES,
     OURS_CANCEL,
     OURS_DRIBBLES_CANCEL,
     OURS_FLOWS_CANCEL,
+    BOTH,
+    BOTH_RELEASES,
+    BOTH_CANCEL,
     CASES
 };
 
@@ -62,9 +72,12 @@ static struct {
     struct uva_stream stream;
     struct uva__producer producer;
     struct uva__producer_loop loop; /* its rest */
-    struct uva__source source;      /* with a share that counts nothing */
+    struct ArrowAsyncProducer
+        checker;               /* in front of it, if tasks are wrapped */
+    struct uva__source source; /* with a share that counts nothing */
     struct uva__atomic64 posted;
-    uint64_t spent[TASKS_MAX]; /* how often each task was extracted */
+    uint64_t spent[TASKS_MAX];   /* how often each task was extracted */
+    uint64_t dropped[TASKS_MAX]; /* how often the loop dropped it */
     struct uva__atomic64 claims[TASKS_MAX]; /* of tasks of ours: 1 if claimed */
     uint64_t requested, ended_code_known;   /* tasks requested and offered */
     uint64_t read;                          /* tasks read by the reader */
@@ -189,7 +202,9 @@ void uva__producer_begin_driving(struct uva__producer *producer,
     (void)hooks;
     (void)ctx;
     producer->loop->handler = handler;
-    handler->producer = &producer->abi;
+    world.checker = producer->abi;
+    handler->producer =
+        cases[now].kind == OURS ? &producer->abi : &world.checker;
 }
 
 void uva__producer_pause(struct uva__producer *producer, bool paused)
@@ -261,8 +276,13 @@ bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
     return task_claim(copy) && task_extract(&task, out) == 0;
 }
 
+/* The loop drops a task once, or it may go round for ever. */
 void uva__task_drop(struct ArrowAsyncTask *task)
 {
+    const uint64_t *spent = task->private_data;
+
+    if (world.dropped[spent - world.spent]++ != 0)
+        sim_fail("the loop drops a task again");
     if (!uva__task_is_ours(task) || task_claim(task))
         task_spend(task);
 }
@@ -297,12 +317,20 @@ static bool producer_has_some(void)
            world.cancels == 0;
 }
 
+static bool task_is_wrapped(uint64_t number)
+{
+    return cases[now].kind == WRAPPED ||
+           (cases[now].kind == MIXED && number % 2 == 1);
+}
+
 static void producer_on_wakeup(struct ArrowAsyncDeviceStreamHandler *handler)
 {
-    struct ArrowAsyncTask task = {
-        .extract_data = cases[now].ours ? uva__task_extract : task_extract};
+    struct ArrowAsyncTask task;
 
     while (producer_has_some()) {
+        task.extract_data = task_is_wrapped(world.ended_code_known)
+                                ? task_extract
+                                : uva__task_extract;
         task.private_data = &world.spent[world.ended_code_known++];
         sim_plain(task.private_data);
         (void)handler->on_next_task(handler, &task, NULL);
