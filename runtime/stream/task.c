@@ -443,13 +443,15 @@ bool uva__task_extract_plain(const struct ArrowAsyncTask *copy,
 {
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
+    struct uva__producer *producer;
 
     if (!uva__task_state_try_claim(&task->state, generation))
         return false;
-    assert(!task->is_lazy && task->producer->maps == NULL);
+    producer = task->producer; /* a settled slot may be another one's */
+    assert(!task->is_lazy && producer->maps == NULL);
     memcpy(out, &task->array, sizeof(*out));
     if (uva__task_state_settle(&task->state, UVA__TASK_DONE, false))
-        producer_notify(task->producer);
+        producer_notify(producer);
     return true;
 }
 
