@@ -250,12 +250,16 @@ __attribute__((noinline)) static int map_failed(int code, struct uva_batch *in,
 }
 
 /* Runs one map, which takes the data of `in`. */
-static int task_map_one(const struct uva__mapping *m, struct uva_batch *in,
+static int task_map_one(const struct uva__task *task,
+                        const struct uva__mapping *m, struct uva_batch *in,
                         struct ArrowDeviceArray *out, struct uva_error *error)
 {
     int code;
 
     in->schema = &m->schema;
+    in->metadata = task->info.metadata.block;
+    in->ordinal = task->info.ordinal;
+    in->stream = NULL;
     task_blank(out);
     code = m->batch(m->ctx, in, out, error);
     if (code != 0 || out->array.release == NULL)
@@ -321,13 +325,9 @@ static inline void rows_end(const struct map_rows *r)
     }
 }
 
-/* Fills in what all maps of a task are given, beside the data and its schema;
- * for a batch on the stack. */
-static void batch_begin(struct uva_batch *batch, const struct uva__task *task)
+/* Clears what no map sets; for a batch on the stack. */
+static void batch_begin(struct uva_batch *batch)
 {
-    batch->metadata = task->info.metadata.block;
-    batch->ordinal = task->info.ordinal;
-    batch->stream = NULL;
     memset(batch->reserved, 0, sizeof(batch->reserved));
 }
 
@@ -345,11 +345,11 @@ static int task_map(const struct uva__task *task, struct mapped *in,
     struct uva_batch *from = &in->batch, *to = &other.batch, *swap;
     int code = 0;
 
-    batch_begin(from, task);
+    batch_begin(from);
     if (m->next != NULL)
-        batch_begin(to, task);
+        batch_begin(to);
     for (; m->next != NULL; m = m->next) {
-        code = task_map_one(m, from, &to->data, error);
+        code = task_map_one(task, m, from, &to->data, error);
         if (code != 0)
             break;
         rows_note(&rows, m, &to->data);
@@ -358,7 +358,7 @@ static int task_map(const struct uva__task *task, struct mapped *in,
         to = swap;
     }
     if (code == 0)
-        code = task_map_one(m, from, out, error);
+        code = task_map_one(task, m, from, out, error);
     if (code != 0) {
         rows_count_before(&rows, m);
         return code;

@@ -76,11 +76,11 @@ static int map_batch(void *ctx, struct uva_batch *in,
     }
     if (digit->way == MAKE_ANEW) {
         batch_make(out, length);
-        return 0;
+    } else {
+        uva_array_move(&in->data, out);
+        out->array.length = length;
     }
-    uva_array_move(&in->data, out);
-    out->array.length = length;
-    if (digit->way == SCRIBBLE)
+    if (digit->way != PASS_ON)
         scribble(in);
     return 0;
 }
