@@ -78,10 +78,11 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
 /* ---- a blocking stream out ---------------------------------------------- */
 
 /** Starts the stream and gives `out`, a blocking stream to be read by one other
- * thread at a time: its get_next waits for a batch. On the loop thread get_next
- * always returns EDEADLK, as does get_schema until the schema is known.
- * `window` limits the batches that wait to be read (NULL: the default). The
- * reading thread extracts the data; events are passed on. Releasing `out`
+ * thread at a time: its get_next waits for a batch. On a thread that others
+ * wait for, which is that of a loop or a compute worker, get_next returns
+ * EDEADLK until the runtime is closed, as does get_schema until the schema is
+ * known. `window` limits the batches that wait to be read (NULL: the default).
+ * The reading thread extracts the data; events are passed on. Releasing `out`
  * cancels the stream; if the stream is cancelled, get_next returns the code.
  * get_schema may be called repeatedly. The end and an error are sticky. Returns
  * 0; otherwise as uva_stream_for_each(), and `out` is released.
