@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An outline of a schema is all of it that its batches are checked with, in one
- * block: formats, names, children and dictionaries, without metadata. A copy
- * that others may take apart is made by arrow/structs. */
+/* An outline is what batches are checked against of their schema, in one block:
+ * formats, names, children and dictionaries, without metadata. Copies
+ * with parts that may be moved out and released are made by arrow/structs. */
 #ifndef UVA_ARROW_OUTLINE_H
 #define UVA_ARROW_OUTLINE_H
 
@@ -29,8 +29,8 @@ static inline size_t uva__outline_size(const struct uva__outline *outline)
            outline->links * sizeof(struct ArrowSchema *) + outline->text;
 }
 
-/* Gives the outline of `schema`, which was measured, in `out`. Its nodes and
- * texts lie in `block` (borrows), which is aligned for pointers: to release it
+/* Gives `out` the outline of `schema`, which was measured. Its nodes and texts
+ * lie in `block` (borrows), which is aligned for pointers. Releasing `out`
  * frees nothing. Thread: any. */
 void uva__outline_fill(const struct uva__outline *outline,
                        const struct ArrowSchema *schema, void *block,

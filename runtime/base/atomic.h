@@ -31,7 +31,8 @@ static inline uint64_t uva__atomic64_load(const struct uva__atomic64 *atomic)
     return atomic_load_explicit(&atomic->value, memory_order_acquire);
 }
 
-/* Relaxed: only to decide whether a read-modify-write is worth it. */
+/* Relaxed: for the only thread that writes the value, or as a hint which
+ * something stronger confirms. */
 static inline uint64_t uva__atomic64_peek(const struct uva__atomic64 *atomic)
 {
     return atomic_load_explicit(&atomic->value, memory_order_relaxed);
@@ -74,8 +75,8 @@ static inline uint64_t uva__atomic64_and(struct uva__atomic64 *atomic,
                                      memory_order_acq_rel);
 }
 
-/* Sets `word` to `value` if it is `*expected`; otherwise stores the value that
- * it has in `*expected`. */
+/* Sets `atomic` to `value` if it is `*expected`; otherwise stores the value
+ * that it has in `*expected`. */
 static inline bool uva__atomic64_cas(struct uva__atomic64 *atomic,
                                      uint64_t *expected, uint64_t value)
 {

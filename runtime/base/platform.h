@@ -2,8 +2,8 @@
 /* What the library asks of the operating system beyond ISO C and POSIX threads.
  * Each platform has a file, and a build has one of them: platform_linux.c uses
  * the calls that only Linux has; platform_posix.c gets along with those that
- * every POSIX system has (the option UVA_PORTABLE). What these two do alike is
- * in platform_unix.c.
+ * every POSIX system has (the option UVA_PORTABLE); what these two do alike is
+ * in platform_unix.c. platform_windows.c is for Windows.
  *
  * Descriptors here close on exec; those that a loop watches never block. */
 #ifndef UVA_BASE_PLATFORM_H
@@ -58,7 +58,7 @@ int32_t uva__platform_thread_number(void);
 
 /* Has the system wake the calling thread as close to the end of a sleep as it
  * can. Thread: any. */
-void uva__platform_wake_exactly(void);
+void uva__platform_sleep_exactly(void);
 
 /* Returns the nice value of the calling thread. Thread: any. */
 int uva__platform_nice(void);
@@ -67,7 +67,8 @@ int uva__platform_nice(void);
  * refuses, or cannot set it for one thread. Thread: any. */
 bool uva__platform_set_nice(int value);
 
-/* Returns how many processors the process may use, at least 1. Thread: any. */
+/* Returns how many processors the process may use or, where the system has no
+ * such number, how many the machine has; at least 1. Thread: any. */
 int32_t uva__platform_cores(void);
 
 /* ---- time --------------------------------------------------------------- */

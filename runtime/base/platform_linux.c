@@ -60,7 +60,7 @@ int32_t uva__platform_thread_number(void)
     return (int32_t)syscall(SYS_gettid);
 }
 
-void uva__platform_wake_exactly(void)
+void uva__platform_sleep_exactly(void)
 {
     (void)prctl(PR_SET_TIMERSLACK, 1);
 }

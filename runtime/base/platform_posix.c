@@ -112,7 +112,7 @@ int32_t uva__platform_thread_number(void)
     return number;
 }
 
-void uva__platform_wake_exactly(void)
+void uva__platform_sleep_exactly(void)
 {
 }
 

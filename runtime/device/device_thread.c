@@ -190,7 +190,7 @@ static void device_thread_sleep(struct uva__device_thread *device_thread,
 
 static void device_thread_set_up(void)
 {
-    uva__platform_wake_exactly();
+    uva__platform_sleep_exactly();
     uva__platform_name_thread("uva-devices");
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler behind for_each and next.
+/* The handler behind for_each, next, take and collect.
  *
  * Happy path:  on_schema -> (request -> on_next_task -> extracted -> batch)* ->
  *              on_next_task(NULL) -> release -> done.

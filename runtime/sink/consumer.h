@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A handler of our own at the end of a stream: extracts each batch on the loop
  * thread, checks that the host can read it, and decides the one outcome. Its
- * users, for_each and next, do something with the batches. */
+ * users, for_each, next, take and collect, do something with the batches. */
 #ifndef UVA_SINK_CONSUMER_H
 #define UVA_SINK_CONSUMER_H
 
@@ -12,7 +12,8 @@ struct uva__consumer;
 /* What the user of a consumer does. All are called on the loop thread. */
 struct uva__consumer_ops {
     struct uva__sink_ops sink; /* begin: uva__consumer_begin */
-    /* the schema is in stream->loop.info. 0, or a code: rejected. */
+    /* the schema is in stream->loop.info. 0; ECANCELED: cancelled; another
+     * code: rejected. */
     int (*schema)(struct uva__consumer *consumer);
     /* consumer->batch holds a batch, and *consumer->data its data */
     void (*batch)(struct uva__consumer *consumer);
@@ -64,7 +65,7 @@ void uva__consumer_handle_cancel(struct uva__consumer *consumer);
 /* Requests one more batch. Thread: loop, once the schema is known. */
 void uva__consumer_request(struct uva__consumer *consumer);
 
-/* Decides how the stream ends, which must not be decided, and cancels it.
+/* Decides how the stream ends, which is undecided so far, and cancels it.
  * Thread: loop. */
 void uva__consumer_stop(struct uva__consumer *consumer, enum uva_end end,
                         int code, const char *text);

@@ -73,7 +73,8 @@ static uint64_t reader_poll(struct uva__task_ring *r)
                                             : events;
 }
 
-/* The ring has drained below its byte limit: resumes the producer. */
+/* Wakes the loop when all tasks are taken, if it has asked for that: it resumes
+ * a producer that it has paused, and accounts for the ring. */
 static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
 {
     if (!(events & UVA__TASK_RING_TASK) &&

@@ -159,9 +159,9 @@ static void observe_report_request(struct uva__producer *p, int64_t n)
 /* Reports requests made in a turn, which were logged then. */
 static void inspectors_report_seen(struct uva__producer *p)
 {
-    const int64_t n = p->loop->seen;
+    const int64_t n = p->loop->unreported;
 
-    p->loop->seen = 0;
+    p->loop->unreported = 0;
     if (n > 0)
         inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
 }
@@ -171,8 +171,9 @@ void uva__observe_request(struct uva__producer *p, int64_t n)
     observe_report_request(p, n);
     if (!(p->observed & UVA__OBSERVED_INSPECT) || n < 1)
         return;
-    p->loop->seen =
-        n > INT64_MAX - p->loop->seen ? INT64_MAX : p->loop->seen + n;
+    p->loop->unreported = n > INT64_MAX - p->loop->unreported
+                              ? INT64_MAX
+                              : p->loop->unreported + n;
     uva__atomic64_or(&p->demand, UVA__DEMAND_SEEN);
 }
 

@@ -13,9 +13,9 @@
  * On cancel:   the source is stopped, the handler released at the next
  *              boundary.
  *
- * Task slots are reused from the oldest on. One that stays unsettled for long
- * is set aside, so that it does not hold up those behind it; no other count of
- * tasks exists. */
+ * Task slots are reused from the oldest on. One that is still unsettled after
+ * HEAD_AGE_MAX further offers moves to the list `aside`, so that it does not
+ * hold up those behind it. */
 #include "stream/producer.h"
 
 #include <assert.h>

@@ -75,7 +75,7 @@ struct uva__producer_loop {
     struct uva__detach_hook detach;    /* registered while it lingers */
     struct uva__inspector *inspectors; /* owns, until its end */
     int64_t limit;                     /* batches at most; negative: no limit */
-    int64_t seen;                      /* requests not reported so far */
+    int64_t unreported;                /* requests, to the inspectors */
     uint64_t since_ns;                 /* it waits since; 0: not timed */
     uint64_t call_ns; /* a foreign handler is called since, or has returned in
                          this run; 0: not timed */
@@ -100,7 +100,7 @@ struct uva__producer {
     struct uva__link in_quarantine; /* in the quarantine */
     uint64_t retired_ns;            /* when its quarantine began */
 
-    struct uva__rt *rt;                       /* counts, until its end */
+    struct uva__rt *rt;                       /* holds, until its end */
     struct uva__source *source;               /* counts, until its end */
     const struct uva__task_owner *task_owner; /* static: what tasks call */
     struct uva__mapping *maps;                /* owns, until its end */
@@ -117,8 +117,9 @@ struct uva__producer {
                                     at extraction */
 };
 
-/* Makes a producer that draws from `source`, to which it takes a reference on
- * success. NULL without memory. The maker has one reference. Thread: any. */
+/* Makes a producer that draws from `source`. On success it takes over the
+ * caller's reference to that. NULL without memory. The maker has one reference
+ * to the producer. Thread: any. */
 struct uva__producer *uva__producer_new(struct uva__source *source);
 
 /* Adds a map at the end, takes its ctx also on failure. 0 or ENOMEM.
@@ -184,8 +185,8 @@ void uva__producer_refuse(struct uva__producer *producer, int code);
  * Clauses: G-16. */
 void uva__producer_revoke(struct uva__producer *producer);
 
-/* A step of the stop of its source, which that has counted, has ended.
- * Thread: loop. */
+/* Notes the end of one of the steps that its source counts in `stopping`. The
+ * last one wakes the producer. Thread: loop. */
 void uva__producer_end_stop(struct uva__producer *producer);
 
 /* Ends the wait at the end for tasks that other threads extract.

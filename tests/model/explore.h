@@ -7,13 +7,14 @@
  *
  * On x86: a store may pass the loads behind it, and nothing else is reordered.
  *
- * Weak: what C11 allows (sim/engine_weak.h), so also what Arm, POWER and RISC-V
- * do. A load may give an old value, unless something newer has come to the
- * fiber by an acquire of a release; and memory that is not atomic is checked
- * where the program declares an access (sim_plain()), because only its newest
- * value can be read. So it finds an acquire or a release that is missing, and a
- * load of a flag that ought to be an exchange. Its mutants are atomics with
- * weaker orders, which x86 would hide.
+ * Weak: what C11 allows (sim/engine_weak.h), but for what is listed below. Arm
+ * and RISC-V reorder in this way. A load may give an old value, unless
+ * something newer has come to the fiber by an acquire of a release; and memory
+ * that is not atomic is checked where the program declares an access
+ * (sim_plain()), because only its newest value can be read. So it finds an
+ * acquire or a release that is missing, and a load of a flag that ought to be
+ * an exchange. Its mutants are atomics with weaker orders, which x86 would
+ * hide.
  *
  * What it cannot find: in either memory, races on memory that a lock should
  * guard and no sim_plain() declares, because a fiber runs undisturbed from one

@@ -22,7 +22,9 @@
 enum {
     SIM_WEAK_FIBERS = 16, /* of one schedule */
     SIM_WEAK_WORDS = 96,  /* atomics, locks and plain cells of one schedule */
-    SIM_WEAK_VALUES = 8 /* kept of an atomic; every fiber has seen older ones */
+    /* kept of an atomic. Older ones count as seen by every fiber, so that some
+     * executions are not found. */
+    SIM_WEAK_VALUES = 8
 };
 
 /* Forgets everything. */

@@ -137,7 +137,7 @@ static void *number_and_name(void *arg)
 
     *(int32_t *)arg = uva__platform_thread_number();
     ck_assert_int_eq(*(int32_t *)arg, uva__platform_thread_number());
-    uva__platform_wake_exactly();
+    uva__platform_sleep_exactly();
     uva__platform_name_thread("a name of more than 15 letters");
     ck_assert_int_eq(pthread_getname_np(pthread_self(), name, sizeof(name)), 0);
 #if defined(__linux__) && !defined(UVA_TEST_POSIX)
