@@ -79,8 +79,8 @@ class Target:
 
     def row(self, middle, least=None, most=None):
         past = self.limit - middle if self.least else middle - self.limit
-        verdict = "met" if past <= 0 else \
-            f"**missed by {number(past)}{self.unit}**"
+        by = number(past) if past >= 0.005 else "less than 0.01"
+        verdict = "met" if past <= 0 else f"**missed by {by}{self.unit}**"
         return [self.title, number(middle) + self.unit,
                 f"{number(middle if least is None else least)} to "
                 f"{number(middle if most is None else most)}",
