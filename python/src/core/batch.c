@@ -217,8 +217,11 @@ static PyObject *batch_column(PyObject *object, PyObject *which)
 
 static PyObject *batch_close(PyObject *object, PyObject *unused)
 {
+    struct ArrowDeviceArray data;
+
     (void)unused;
-    uva_array_release(&((Batch *)object)->data);
+    uva_array_move(&((Batch *)object)->data, &data);
+    uva_array_release(&data); /* which may call this again */
     Py_RETURN_NONE;
 }
 

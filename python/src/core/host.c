@@ -41,6 +41,8 @@ static PyObject *host_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self = (Host *)core_alloc(type);
     if (self == NULL) {
         (void)uva_runtime_close(runtime, 0, NULL, NULL);
+        while (uva_runtime_turn(runtime))
+            ;
         return NULL;
     }
     self->runtime = uva_runtime_acquire(runtime);
@@ -303,9 +305,12 @@ static PyObject *host_stats(PyObject *object, PyObject *unused)
 static void host_dealloc(PyObject *object)
 {
     Host *self = (Host *)object;
+    PyObject *type, *value, *traceback;
 
+    PyErr_Fetch(&type, &value, &traceback);
     host_close(self);
     host_forget(self);
+    PyErr_Restore(type, value, traceback);
     if (self->forks == fork_number())
         uva_runtime_release(self->runtime);
     core_free(object);
