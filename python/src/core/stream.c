@@ -71,13 +71,16 @@ static bool stream_check(Stream *self)
 
 static PyObject *stream_opened(Stream *self, struct uva_stream *stream)
 {
+    self->forks = fork_number();
     if (stream == NULL) {
-        tap_release(self->tap);
+        struct tap *tap = self->tap;
+
         self->tap = NULL;
+        if (tap != NULL) /* NULL: it was not made */
+            tap_close(tap, self->forks);
         return NULL;
     }
     self->tap->stream = stream;
-    self->forks = fork_number();
     Py_RETURN_NONE;
 }
 
