@@ -398,6 +398,66 @@ def test_cycles_through_a_stream_are_collected(build):
     assert [ref for ref in gone if ref() is not None] == []
 
 
+@pytest.mark.parametrize("build", [
+    lambda owner: uvarrow.stream(lambda: owner.source()),
+    lambda owner: uvarrow.stream([ONE] * 99, interrupt=lambda: owner.look()),
+    lambda owner: uvarrow.stream([ONE] * 99).map(lambda b: owner.function(b)),
+    lambda owner: uvarrow.stream([ONE] * 99).filter(lambda b: owner.function(b)),
+    lambda owner: uvarrow.stream([ONE] * 99).trace(lambda *e: owner.look(*e)),
+    lambda owner: uvarrow.merge(
+        uvarrow.stream([ONE] * 99),
+        uvarrow.stream([ONE] * 99).trace(lambda *e: owner.look(*e)))],
+    ids=["source", "interrupt", "map", "filter", "trace", "merge"])
+def test_a_stream_in_a_cycle_calls_its_functions_until_it_has_ended(build):
+    """The collector empties a function that it has found to be garbage."""
+    mark = object() # weak references do not show what the collector has kept
+    before = sys.getrefcount(mark)
+
+    async def main():
+        owners = [Owner(build) for _ in range(20)]
+        for owner in owners:
+            owner.mark = mark
+            await anext(owner.rows)
+        del owner
+        owners.clear()
+        collect()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        run_on("asyncio", main)
+    collect()
+    assert sys.getrefcount(mark) == before
+
+
+def test_closing_a_stream_may_call_it_again():
+    class Owner:
+        def __init__(self):
+            self.rows = uvarrow.stream([ONE]).map(self.function)
+
+        def function(self, batch):
+            return batch
+
+        def __del__(self):
+            self.rows.cancel()
+
+    async def main():
+        for _ in range(20):
+            await Owner().rows.aclose() # the stage alone keeps the owner
+        return await read_one()
+
+    assert run_on("asyncio", main) == 1
+
+
+def test_a_stream_that_cannot_be_opened_leaves_nothing():
+    async def main():
+        for bad in [2.5, 2 ** 40] * 20:
+            with pytest.raises((TypeError, OverflowError)):
+                await anext(uvarrow.stream([ONE], device_type=bad))
+        return await read_one()
+
+    assert run_on("asyncio", main) == 1
+
+
 def test_an_exported_stream_keeps_what_it_calls():
     """Its cycle is garbage, but for the reader of another thread."""
     async def main():

@@ -335,25 +335,37 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
         if (code == EAGAIN)
             Py_RETURN_FALSE;
     } else if (!self->exported) {
-        uva_stream_release(self->tap->stream); /* it frees its source */
-        self->tap->stream = NULL;
+        struct uva_stream *stream = self->tap->stream;
+
+        self->tap->stream = NULL; /* what is freed may call this again */
         self->exported = true;
+        uva_stream_release(stream); /* it frees its source */
     }
     return PyBool_FromLong(stream_is_released(self));
 }
 
-/* Whether the stream was started and, as far as it was read, has not ended:
- * then it should have been closed. */
-static PyObject *stream_is_running(PyObject *object, PyObject *unused)
+/* drop() -> bool: the object is going. Whether the stream was started and, as
+ * far as it was read, has not ended: then it should have been closed.
+ *
+ * A stream that was started calls its functions until it has ended, which a
+ * cycle makes garbage together with the object. From now on they are not shown
+ * to the garbage collector, so that it leaves them as they are; the end of the
+ * stream frees them. */
+static PyObject *stream_drop(PyObject *object, PyObject *unused)
 {
-    const Stream *self = (Stream *)object;
+    Stream *self = (Stream *)object;
+    const bool running = self->started && !self->over;
 
     (void)unused;
-    return PyBool_FromLong(self->started && !self->over);
+    if (stream_is_started(self) && self->tap != NULL) {
+        uva_stream_cancel(self->tap->stream, 0, "dropped");
+        self->exported = true;
+    }
+    return PyBool_FromLong(running);
 }
 
 /* A function of a stage, or a source, may refer to the stream: such a cycle is
- * visible as long as the stream is read here, or nowhere. */
+ * visible as long as the stream is read here, or nowhere, and not dropped. */
 static int stream_traverse(PyObject *object, visitproc visit, void *arg)
 {
     Stream *self = (Stream *)object;
@@ -885,7 +897,7 @@ static PyMethodDef stream_methods[] = {
     {"_unwait", stream_unwait, METH_O, NULL},
     {"_cancel", stream_cancel, METH_VARARGS, NULL},
     {"_close", stream_close, METH_NOARGS, NULL},
-    {"_is_running", stream_is_running, METH_NOARGS, NULL},
+    {"_drop", stream_drop, METH_NOARGS, NULL},
     {"_map", stream_map, METH_VARARGS, NULL},
     {"_filter", stream_filter, METH_O, NULL},
     {"_trace", stream_trace, METH_O, NULL},

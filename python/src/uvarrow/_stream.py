@@ -96,7 +96,7 @@ class Stream(_core.Stream):
         await self.aclose()
 
     def __del__(self):
-        if self._is_running():
+        if self._drop():
             warnings.warn(f"unclosed {self!r}: use `async with`",
                           ResourceWarning, stacklevel=2, source=self)
 
