@@ -216,7 +216,8 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     assert(!task_ring_is_cancelled(r));
     if (task == NULL)
         return task_ring_end(r);
-    return r->direct ? task_ring_put(r, task) : task_ring_put_wrapped(r, task);
+    return uva__task_is_ours(task) ? task_ring_put(r, task)
+                                   : task_ring_put_wrapped(r, task);
 }
 
 static void task_ring_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
