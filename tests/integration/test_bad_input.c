@@ -270,7 +270,7 @@ static void bend_child(struct ArrowSchema *schema)
 static int bent_get_schema(struct ArrowArrayStream *stream,
                            struct ArrowSchema *out)
 {
-    fake_source_schema(stream->private_data, out);
+    fake_source_schema(((struct fake_stream *)stream->private_data)->fake, out);
     bend(out);
     return 0;
 }

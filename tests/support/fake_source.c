@@ -105,15 +105,17 @@ void fake_source_batch(struct fake_source *fake, int64_t ordinal,
 
 /* ---- calls -------------------------------------------------------------- */
 
-static void call_begin(struct fake_source *fake)
+static void call_begin(struct fake_stream *stream)
 {
-    if (atomic_fetch_add(&fake->inside, 1) != 0)
-        atomic_store(&fake->overlapped, true);
+    atomic_fetch_add(&stream->fake->inside, 1);
+    if (atomic_fetch_add(&stream->inside, 1) != 0)
+        atomic_store(&stream->fake->overlapped, true);
 }
 
-static int call_end(struct fake_source *fake, int code)
+static int call_end(struct fake_stream *stream, int code)
 {
-    atomic_fetch_sub(&fake->inside, 1);
+    atomic_fetch_sub(&stream->inside, 1);
+    atomic_fetch_sub(&stream->fake->inside, 1);
     return code;
 }
 
@@ -175,43 +177,52 @@ static int source_step(struct fake_source *fake, int64_t *ordinal)
 static int plain_get_schema(struct ArrowArrayStream *stream,
                             struct ArrowSchema *out)
 {
-    struct fake_source *fake = stream->private_data;
+    struct fake_stream *self = stream->private_data;
+    struct fake_source *fake = self->fake;
 
-    call_begin(fake);
+    call_begin(self);
     if (fake->schema_code == 0)
         fake_source_schema(fake, out);
-    return call_end(fake, fake->schema_code);
+    return call_end(self, fake->schema_code);
 }
 
 static int plain_get_next(struct ArrowArrayStream *stream,
                           struct ArrowArray *out)
 {
-    struct fake_source *fake = stream->private_data;
+    struct fake_stream *self = stream->private_data;
+    struct fake_source *fake = self->fake;
     int64_t ordinal;
     int code;
 
-    call_begin(fake);
+    call_begin(self);
     code = source_step(fake, &ordinal);
     if (code == 0 && ordinal >= 0)
         plain_batch(fake, ordinal, out);
     else if (code == 0)
         out->release = NULL;
-    return call_end(fake, code);
+    return call_end(self, code);
 }
 
 static const char *plain_get_last_error(struct ArrowArrayStream *stream)
 {
-    return ((struct fake_source *)stream->private_data)->fail_text;
+    return ((struct fake_stream *)stream->private_data)->fake->fail_text;
 }
 
 static void plain_release(struct ArrowArrayStream *stream)
 {
-    struct fake_source *fake = stream->private_data;
+    struct fake_stream *self = stream->private_data;
+    struct fake_source *fake = self->fake;
 
-    call_begin(fake);
+    call_begin(self);
     stream->release = NULL;
     atomic_fetch_add(&fake->released, 1);
-    (void)call_end(fake, 0);
+    (void)call_end(self, 0);
+}
+
+static struct fake_stream *stream_make(struct fake_source *fake)
+{
+    return &fake->streams[atomic_fetch_add(&fake->made, 1) %
+                          FAKE_SOURCE_STREAMS];
 }
 
 void fake_source_plain(struct fake_source *fake, struct ArrowArrayStream *out)
@@ -220,7 +231,7 @@ void fake_source_plain(struct fake_source *fake, struct ArrowArrayStream *out)
     out->get_next = plain_get_next;
     out->get_last_error = plain_get_last_error;
     out->release = plain_release;
-    out->private_data = fake;
+    out->private_data = stream_make(fake);
 }
 
 static int device_get_schema(struct ArrowDeviceArrayStream *stream,
@@ -247,7 +258,7 @@ static int device_get_next(struct ArrowDeviceArrayStream *stream,
 
 static const char *device_get_last_error(struct ArrowDeviceArrayStream *stream)
 {
-    return ((struct fake_source *)stream->private_data)->fail_text;
+    return ((struct fake_stream *)stream->private_data)->fake->fail_text;
 }
 
 static void device_release(struct ArrowDeviceArrayStream *stream)
@@ -267,7 +278,7 @@ void fake_source_device(struct fake_source *fake, ArrowDeviceType device_type,
     out->get_next = device_get_next;
     out->get_last_error = device_get_last_error;
     out->release = device_release;
-    out->private_data = fake;
+    out->private_data = stream_make(fake);
 }
 
 bool fake_source_again(struct fake_source *fake)
@@ -323,10 +334,10 @@ static int tasks_next(void *ctx, void **out, const char **metadata,
     int64_t ordinal = -1;
     int code;
 
-    call_begin(fake);
+    call_begin(&fake->tasks);
     code = source_step(fake, &ordinal);
     if (code != 0)
-        return call_end(fake,
+        return call_end(&fake->tasks,
                         uva_error_set(error, code, "%s", fake->fail_text));
     *metadata = fake->metadata;
     if (ordinal >= 0) {
@@ -335,7 +346,7 @@ static int tasks_next(void *ctx, void **out, const char **metadata,
         atomic_fetch_add(&fake->live, 1);
         *out = item;
     }
-    return call_end(fake, 0);
+    return call_end(&fake->tasks, 0);
 }
 
 static int tasks_extract(void *ctx, void *given, struct ArrowDeviceArray *out,
@@ -381,7 +392,12 @@ struct uva_task_source fake_source_tasks(struct fake_source *fake)
 
 void fake_source_init(struct fake_source *fake, int64_t batches)
 {
+    int i;
+
     memset(fake, 0, sizeof(*fake));
+    fake->tasks.fake = fake;
+    for (i = 0; i < FAKE_SOURCE_STREAMS; i++)
+        fake->streams[i].fake = fake;
     fake->batches = batches;
     fake->rows = 3;
     fake->fail_at = fake->extract_at = fake->gate_at = -1;

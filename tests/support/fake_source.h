@@ -11,6 +11,14 @@
 
 #include "uvarrow/adapters.h"
 
+/* A blocking stream of the source. */
+struct fake_stream {
+    struct fake_source *fake; /* borrows */
+    atomic_long inside;       /* calls of this stream in progress */
+};
+
+enum { FAKE_SOURCE_STREAMS = 8 }; /* that a test may have open at once */
+
 struct fake_source {
     /* what it does */
     int64_t batches;       /* number of batches */
@@ -33,10 +41,13 @@ struct fake_source {
     atomic_long released;       /* how often the stream was released */
     atomic_long freed;          /* how often the ctx was freed */
     atomic_long interrupts;     /* how often it was interrupted */
-    atomic_long inside;         /* calls in progress */
-    atomic_bool overlapped;     /* two calls ran at once (DS-16) */
+    atomic_long inside;         /* calls in progress, of all streams */
+    atomic_bool overlapped;     /* two calls of a stream ran at once (DS-16) */
     atomic_long extracted_here; /* tasks extracted on the maker's thread */
     pthread_t maker;            /* the thread that made the source */
+    struct fake_stream tasks;   /* calls of the source of tasks */
+    struct fake_stream streams[FAKE_SOURCE_STREAMS]; /* used in turn */
+    atomic_long made; /* blocking streams given */
     /* the gate */
     pthread_mutex_t lock;
     pthread_cond_t changed;
