@@ -20,11 +20,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/buffer.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "stream/handler_base.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__consumer *
@@ -111,14 +109,6 @@ static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
     return code;
 }
 
-/* What is known of the batch before its extraction. */
-static void consumer_describe(struct uva__consumer *c,
-                              const struct uva__batch_info *info)
-{
-    c->batch.ordinal = info->ordinal;
-    c->bytes = uva__window_size(info->bytes);
-}
-
 /* Whether the consumer can read the batch, which was extracted; if not, decides
  * that the stream fails. */
 static bool consumer_may_read(struct uva__consumer *c)
@@ -138,15 +128,10 @@ static bool consumer_may_read(struct uva__consumer *c)
 static bool consumer_extract(struct uva__consumer *c,
                              struct ArrowAsyncTask *task, const char *metadata)
 {
-    consumer_describe(c, uva__task_info(task));
+    uva__consumer_describe(c, uva__task_info(task));
     c->batch.metadata = metadata;
     c->extraction = uva__task_extract_first(task, c->data);
     return c->extraction == 0 && consumer_may_read(c);
-}
-
-static bool consumer_wants(const struct uva__consumer *c)
-{
-    return !c->decided && c->extraction == 0 && !c->stream->loop.silent;
 }
 
 /* What consumer_on_task() does with most tasks: a hook of the producer. */
@@ -154,15 +139,9 @@ static bool consumer_take(void *ctx, struct uva__task *task)
 {
     struct uva__consumer *c = ctx;
 
-    assert(!task->is_lazy);
-    uva__consumer_handle_cancel(c);
-    if (!consumer_wants(c))
+    if (!uva__consumer_take(c, task))
         return false;
-    consumer_describe(c, &task->info);
-    c->batch.metadata = task->info.metadata.block;
-    *c->data = task->array;
-    if (consumer_may_read(c))
-        c->ops->batch(c);
+    c->ops->batch(c);
     return true;
 }
 
@@ -176,7 +155,7 @@ static int consumer_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         if (!c->decided)
             c->end = UVA_END_COMPLETE;
         c->decided = true;
-    } else if (!consumer_wants(c)) {
+    } else if (!uva__consumer_wants(c)) {
         uva__task_drop(task);
     } else if (consumer_extract(c, task, metadata)) {
         c->ops->batch(c);
@@ -251,7 +230,9 @@ void uva__consumer_begin(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva__share_join(&c->share, &stream->tail->source->share);
-    uva__producer_begin_driving(stream->tail, &c->handler, &hooks, c);
+    uva__producer_begin_driving(stream->tail, &c->handler,
+                                c->ops->hooks != NULL ? c->ops->hooks : &hooks,
+                                c);
 }
 
 void uva__consumer_init(struct uva__consumer *c,

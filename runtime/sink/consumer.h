@@ -5,7 +5,11 @@
 #ifndef UVA_SINK_CONSUMER_H
 #define UVA_SINK_CONSUMER_H
 
+#include <assert.h>
+
+#include "arrow/buffer.h"
 #include "stream/stream_impl.h"
+#include "stream/window.h"
 
 struct uva__consumer;
 
@@ -17,6 +21,9 @@ struct uva__consumer_ops {
     int (*schema)(struct uva__consumer *consumer);
     /* consumer->batch holds a batch, and *consumer->data its data */
     void (*batch)(struct uva__consumer *consumer);
+    /* static: with a `take` that does at once what `batch` does with most of
+     * them; NULL: it takes the batch and calls that */
+    const struct uva__producer_hooks *hooks;
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
                  const struct uva_outcome *outcome);
@@ -61,6 +68,41 @@ void uva__consumer_begin(struct uva_stream *stream);
 
 /* Handles a cancel or a drop, if there was one; for on_wakeup. Thread: loop. */
 void uva__consumer_handle_cancel(struct uva__consumer *consumer);
+
+/* Notes what is known of a batch before its extraction. */
+static inline void uva__consumer_describe(struct uva__consumer *consumer,
+                                          const struct uva__batch_info *info)
+{
+    consumer->batch.ordinal = info->ordinal;
+    consumer->bytes = uva__window_size(info->bytes);
+}
+
+/* Whether batches are wanted: the outcome is open, and no callback forbidden.
+ */
+static inline bool uva__consumer_wants(const struct uva__consumer *consumer)
+{
+    return !consumer->decided && consumer->extraction == 0 &&
+           !consumer->stream->loop.silent;
+}
+
+/* For the `take` of a producer's hooks: leaves the batch where `batch` of the
+ * ops expects it. False: it is to be offered as usual, as there is more to do.
+ * Thread: loop. */
+static inline bool uva__consumer_take(struct uva__consumer *consumer,
+                                      struct uva__task *task)
+{
+    const struct uva_stream *stream = consumer->stream;
+
+    assert(!task->is_lazy);
+    if (uva__stream_cancelled(stream) != NULL ||
+        !uva__consumer_wants(consumer) ||
+        (!stream->device_data && !uva__buffer_is_readable(&task->array)))
+        return false;
+    uva__consumer_describe(consumer, &task->info);
+    consumer->batch.metadata = task->info.metadata.block;
+    *consumer->data = task->array;
+    return true;
+}
 
 /* Requests one more batch. Thread: loop, once the schema is known. */
 void uva__consumer_request(struct uva__consumer *consumer);

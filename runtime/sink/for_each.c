@@ -8,6 +8,7 @@
  *              gets that batch again if its data was not taken.
  *
  * On cancel:   only on_done is called; on drop: no callback. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -137,23 +138,55 @@ __attribute__((cold)) static int on_batch_timed(struct for_each *f)
     return code;
 }
 
-static void for_each_batch(struct uva__consumer *consumer)
+/* A resume that comes before on_batch is called has no effect. */
+static void resumes_forget(struct uva_stream *stream)
 {
-    struct for_each *f = for_each_of(consumer);
-    struct uva_stream *stream = consumer->stream;
-    int code;
-
     if (uva__atomic64_peek(&stream->resumed) != 0)
         (void)uva__atomic64_exchange(&stream->resumed, 0);
-    code = uva__point_traces(uva__consumer_point(consumer))
-               ? on_batch_timed(f)
-               : f->user.on_batch(f->user.ctx, &consumer->batch);
-    if (stream->loop.silent)
-        uva_array_release(&consumer->batch.data);
+}
+
+/* on_batch has returned `code`. */
+static void batch_answered(struct for_each *f, int code)
+{
+    if (f->consumer.stream->loop.silent)
+        uva_array_release(&f->consumer.batch.data);
     else if (code != 0)
         batch_refused(f, uva__error_positive(code));
     else
         batch_taken(f);
+}
+
+static void for_each_batch(struct uva__consumer *consumer)
+{
+    struct for_each *f = for_each_of(consumer);
+
+    resumes_forget(consumer->stream);
+    batch_answered(f, uva__point_traces(uva__consumer_point(consumer))
+                          ? on_batch_timed(f)
+                          : f->user.on_batch(f->user.ctx, &consumer->batch));
+}
+
+/* As for_each_batch(), for most tasks: nothing is traced then, no batch is
+ * given a second time, and the producer is running. */
+static bool for_each_take(void *ctx, struct uva__task *task)
+{
+    struct for_each *f = ctx;
+    struct uva__consumer *c = &f->consumer;
+    int code;
+
+    if (!uva__consumer_take(c, task))
+        return false;
+    assert(f->metadata.block == NULL);
+    resumes_forget(c->stream);
+    code = f->user.on_batch(f->user.ctx, &c->batch);
+    if (code != 0 || c->stream->loop.silent) {
+        batch_answered(f, code);
+        return true;
+    }
+    uva_array_release(&c->batch.data);
+    c->delivered++;
+    uva__producer_request_in_run(c->stream->tail);
+    return true;
 }
 
 /* After a resume: gives the paused batch again, or requests the next one. */
@@ -203,6 +236,9 @@ static void for_each_free(struct uva_stream *stream)
     uva__consumer_fini(&f->consumer);
 }
 
+static const struct uva__producer_hooks for_each_hooks = {.take =
+                                                              for_each_take};
+
 static const struct uva__consumer_ops for_each_ops = {
     .sink = {.name = "for_each",
              .begin = uva__consumer_begin,
@@ -210,6 +246,7 @@ static const struct uva__consumer_ops for_each_ops = {
              .free = for_each_free},
     .schema = for_each_schema,
     .batch = for_each_batch,
+    .hooks = &for_each_hooks,
     .done = for_each_done,
 };
 
