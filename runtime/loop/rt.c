@@ -375,9 +375,7 @@ static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
     uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-/* Posts a wake-up that was claimed. Returns whether that took a system call. */
-__attribute__((noinline)) static bool rt_post(struct uva__rt *rt,
-                                              struct uva__wakeup *wakeup)
+bool uva__rt_post(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     uva__wakeup_acquire(wakeup);
     switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
@@ -400,15 +398,15 @@ __attribute__((noinline)) static bool rt_queue(struct uva__rt *rt,
     return false;
 }
 
-/* For most batches the wake-up is posted or queued already: the two other ways
- * are functions of their own, so that this one saves no registers. */
+/* For most batches the wake-up is posted or queued already: what is to be done
+ * otherwise is in functions of its own, so that this one saves no registers. */
 bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     if (!uva__rt_is_alive(rt))
         return false; /* a forked child shares the descriptor with its parent */
     if (uva__rt_in_turn(rt))
         return wakeup->queued ? false : rt_queue(rt, wakeup);
-    return uva__mailbox_claim(wakeup) ? rt_post(rt, wakeup) : false;
+    return uva__mailbox_claim(wakeup) ? uva__rt_post(rt, wakeup) : false;
 }
 
 void uva__rt_collect(struct uva__rt *rt)

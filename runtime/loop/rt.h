@@ -187,6 +187,19 @@ int uva__turn_depth(void);
  * reference to `rt`. Returns whether that took a system call. Thread: any. */
 bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
+/* Posts a wake-up that was claimed: the rest of the two functions beside this.
+ * Returns whether that took a system call. Thread: any. */
+__attribute__((noinline)) bool uva__rt_post(struct uva__rt *rt,
+                                            struct uva__wakeup *wakeup);
+
+/* As uva__rt_wake(), for a thread that is not in a turn of this runtime. */
+static inline bool uva__rt_wake_outside(struct uva__rt *rt,
+                                        struct uva__wakeup *wakeup)
+{
+    return uva__rt_is_alive(rt) && uva__mailbox_claim(wakeup) &&
+           uva__rt_post(rt, wakeup);
+}
+
 /* Moves posted wake-ups to the run queue. Thread: loop. */
 void uva__rt_collect(struct uva__rt *rt);
 

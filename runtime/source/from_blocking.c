@@ -106,47 +106,34 @@ static int blocking_open(struct uva__reader *reader, struct ArrowSchema *schema,
     return given_explain(g, code, error);
 }
 
-/* Not inline: the path of device streams would have to make room for the
- * array. */
-__attribute__((noinline)) static int next_plain(struct given *g,
-                                                struct ArrowDeviceArray *out)
+static int plain_next(struct uva__reader *reader, struct uva__read *out,
+                      struct uva_error *error)
 {
+    struct ArrowArrayStream *stream = &given_of(reader)->stream.plain;
     struct ArrowArray array;
     int code;
 
+    (void)error; /* is filled in by blocking_explain() */
     memset(&array, 0, sizeof(array));
-    code = g->stream.plain.get_next(&g->stream.plain, &array);
+    code = stream->get_next(stream, &array);
     if (code == 0 && array.release != NULL)
-        uva_array_from_cpu(&array, out);
+        uva_array_from_cpu(&array, out->array);
     return code;
 }
 
-static int next_device(struct blocking *b, struct ArrowDeviceArray *out)
+static int device_next(struct uva__reader *reader, struct uva__read *out,
+                       struct uva_error *error)
 {
-    struct ArrowDeviceArrayStream *stream = &b->given.stream.device;
-    int code = stream->get_next(stream, out);
+    struct ArrowDeviceArrayStream *stream = &given_of(reader)->stream.device;
 
-    if (code == 0 && out->device_type != stream->device_type &&
-        uva_array_is_live(out) && !b->reader.worker.warned) {
-        b->reader.worker.warned = true;
-        uva__rt_breach(b->reader.source.rt,
-                       uva__label_text(b->reader.source.label), "DS-03",
-                       "a batch is of another device type than its stream");
-    }
-    return code;
+    (void)error; /* is filled in by blocking_explain() */
+    return stream->get_next(stream, out->array);
 }
 
-static int blocking_next(struct uva__reader *reader, struct uva__read *out,
-                         struct uva_error *error)
+static int blocking_explain(struct uva__reader *reader, int code,
+                            struct uva_error *error)
 {
-    struct blocking *b = blocking_of(reader);
-    int code = b->given.plain ? next_plain(&b->given, out->array)
-                              : next_device(b, out->array);
-
-    if (code == 0)
-        return 0;
-    out->array->array.release = NULL;
-    return given_explain(&b->given, code, error);
+    return given_explain(given_of(reader), code, error);
 }
 
 static void given_close(struct given *g)
@@ -180,13 +167,28 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
                : NULL;
 }
 
-static const struct uva__reader_ops blocking_ops = {
+static const struct uva__reader_ops plain_ops = {
     .name = "from_blocking",
     .call = "get_next",
     .size = sizeof(struct blocking),
     .sized = true,
     .open = blocking_open,
-    .next = blocking_next,
+    .next = plain_next,
+    .explain = blocking_explain,
+    .metadata = blocking_metadata,
+    .close = blocking_close,
+    .interrupt = blocking_interrupt,
+};
+
+static const struct uva__reader_ops device_ops = {
+    .name = "from_blocking",
+    .call = "get_next",
+    .size = sizeof(struct blocking),
+    .sized = true,
+    .typed = true,
+    .open = blocking_open,
+    .next = device_next,
+    .explain = blocking_explain,
     .metadata = blocking_metadata,
     .close = blocking_close,
     .interrupt = blocking_interrupt,
@@ -241,8 +243,8 @@ static int blocking_new(struct uva__rt *rt, const struct given *g,
 {
     struct uva__reader *reader;
     const int code = uva__reader_new(
-        &reader, &blocking_ops, rt, &g->options.window, g->options.on_loop,
-        g->options.interrupt != NULL, g->options.turns);
+        &reader, g->plain ? &plain_ops : &device_ops, rt, &g->options.window,
+        g->options.on_loop, g->options.interrupt != NULL, g->options.turns);
 
     if (code == 0) {
         *out = blocking_of(reader);

@@ -72,6 +72,7 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
     struct uva_task_source *source = &items_of(reader)->source;
     int code;
 
+    uva__error_begin(error);
     out->lazy = (struct uva__lazy){.extract = items_extract, .ctx = source};
     out->metadata = NULL;
     out->bytes = 0;

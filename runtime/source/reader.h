@@ -38,12 +38,18 @@ struct uva__reader_ops {
     const char *call; /* static: of `next`, in trace events */
     size_t size;      /* of its struct, which begins with the reader */
     bool sized;       /* its batches are measured */
+    bool typed;       /* its batches state a device type: it is checked */
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
-    /* reads one batch; the array is cleared, and the item NULL */
+    /* reads one batch; the array is cleared, and the item NULL. 0 or a code;
+     * the array is unspecified then */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
+    /* describes that code of next in `error`, and returns a positive one. NULL:
+     * next does both, and clears `error` before */
+    int (*explain)(struct uva__reader *reader, int code,
+                   struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of
      * the last call: borrows, until the next call; or NULL. NULL: none */
     const char *(*metadata)(struct uva__reader *reader, int code);

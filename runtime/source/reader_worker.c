@@ -96,7 +96,7 @@ void uva__reader_release(struct uva__reader *r)
  */
 static bool worker_is_wanted(const struct uva__reader *r)
 {
-    return r->on_loop || !uva__interrupt_is_cancelled(&r->interrupt);
+    return !uva__interrupt_is_cancelled(&r->interrupt) || r->on_loop;
 }
 
 /* False if it was cancelled before: then the source must not be called. One
@@ -126,10 +126,10 @@ static void worker_leave(struct uva__reader *r)
     uva__interrupt_wake(&r->interrupt);
 }
 
-static void worker_notify(struct uva__reader *r)
+static inline void worker_notify(struct uva__reader *r)
 {
-    if (!r->on_loop)
-        uva__meter_wake(r->source.meter, &r->wakeup);
+    if (!r->on_loop && uva__rt_wake_outside(r->source.rt, &r->wakeup))
+        uva__meter_note_wakeup(r->source.meter);
 }
 
 /* Counts for the statistics whether the worker runs. What has no meter was
@@ -279,7 +279,8 @@ static int worker_measure(struct uva__reader *r, struct uva__task *task,
 }
 
 static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
-                            const struct uva__read *read)
+                            const struct uva__read *read,
+                            struct uva_error *error)
 {
     size_t size;
 
@@ -288,9 +289,27 @@ static int worker_fill_lazy(struct uva__reader *r, struct uva__task *task,
                        "a batch came with malformed metadata: left out");
     if (uva__task_fill_lazy(task, &r->source.rt->allocator, &read->lazy,
                             read->metadata) != 0)
-        return ENOMEM;
+        return uva_error_set(error, ENOMEM, "no memory for the next batch");
     task->info.bytes = read->bytes;
     return 0;
+}
+
+/* A batch is of another device type than the source has stated. */
+__attribute__((cold)) static void worker_note_type(struct uva__reader *r)
+{
+    if (!r->ops->typed || r->worker.warned)
+        return;
+    r->worker.warned = true;
+    uva__rt_breach(r->source.rt, uva__label_text(r->source.label), "DS-03",
+                   "a batch is of another device type than its stream");
+}
+
+static int worker_fill_array(struct uva__reader *r, struct uva__task *task,
+                             struct uva_error *error)
+{
+    if (task->array.device_type != r->worker.device_type)
+        worker_note_type(r);
+    return worker_measure(r, task, error);
 }
 
 /* Completes the slot and gives it to the loop; discards the batch if that
@@ -299,8 +318,9 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
                        struct uva__read *read, struct uva_error *error)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
-    const int code = read->lazy.item != NULL ? worker_fill_lazy(r, task, read)
-                                             : worker_measure(r, task, error);
+    const int code = read->lazy.item != NULL
+                         ? worker_fill_lazy(r, task, read, error)
+                         : worker_fill_array(r, task, error);
 
     if (code != 0) {
         read_discard(read);
@@ -340,6 +360,21 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
 
+/* The call into the source has failed: what is in the slot counts for nothing,
+ * and after a cancel neither does the failure. */
+__attribute__((cold)) static void worker_read_failed(struct uva__reader *r,
+                                                     struct uva__task *task,
+                                                     int code,
+                                                     struct uva_error *error)
+{
+    task->array.array.release = NULL;
+    if (!worker_is_wanted(r))
+        return;
+    if (r->ops->explain != NULL)
+        code = r->ops->explain(r, code, error);
+    worker_fail(r, code, error);
+}
+
 /* Reads into the next slot, which the loop takes back only when it is filled or
  * the source is closed. False if the source has ended, or was cancelled. */
 static bool worker_read(struct uva__reader *r, struct uva_error *error)
@@ -349,7 +384,6 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     uint64_t since_ns;
     int code;
 
-    uva__error_begin(error);
     if (task == NULL) {
         worker_finish(
             r, uva_error_set(error, ENOMEM, "no memory for the next batch"),
@@ -366,18 +400,16 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     code = r->ops->next(r, &read, error);
     uva__span_end(r->source.meter, r->ops->call,
                   (int64_t)uva__atomic64_peek(&r->tail), since_ns);
-    if (!worker_is_wanted(r)) {
-        if (code == 0)
-            read_discard(&read);
-        return false;
-    }
-    if (code == 0 && read.array->array.release == NULL &&
-        read.lazy.item == NULL) {
-        worker_finish(r, 0, NULL, NULL);
-        return false;
-    }
     if (code != 0) {
-        worker_fail(r, code, error);
+        worker_read_failed(r, task, code, error);
+        return false;
+    }
+    if (!worker_is_wanted(r)) {
+        read_discard(&read);
+        return false;
+    }
+    if (task->array.array.release == NULL && read.lazy.item == NULL) {
+        worker_finish(r, 0, NULL, NULL);
         return false;
     }
     code = worker_fill(r, task, &read, error);
@@ -445,9 +477,11 @@ static bool worker_pause(struct uva__reader *r)
 /* Reads as long as it can; returns why it stopped. */
 static enum worker_stop worker_read_on(struct uva__reader *r)
 {
-    struct uva_error error; /* of each call in turn */
+    struct uva_error error; /* of the call that fails */
 
-    while (!r->worker.ended && r->worker.credits > 0) {
+    if (r->worker.ended)
+        return STOP_OVER;
+    while (r->worker.credits > 0) {
         if (worker_is_full(r))
             return STOP_FULL;
         if (worker_must_yield(r))
@@ -455,7 +489,7 @@ static enum worker_stop worker_read_on(struct uva__reader *r)
         if (!worker_read(r, &error))
             return STOP_OVER;
     }
-    return r->worker.ended ? STOP_OVER : STOP_DRY;
+    return STOP_DRY;
 }
 
 static enum worker_end worker_work(struct uva__reader *r)
