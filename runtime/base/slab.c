@@ -95,14 +95,20 @@ void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,
     slab_cut(&slab->fresh, out, count);
 }
 
+void uva__slab_put_fresh(struct uva__slab *slab, struct uva__list *blocks)
+{
+    uva__list_append(blocks, &slab->fresh);
+    slab->fresh = *blocks;
+    *blocks = (struct uva__list){0};
+}
+
 void uva__slab_move_surplus(struct uva__slab *slab, struct uva__slab *to)
 {
     struct uva__list surplus;
 
     slab_cut(&slab->used, &surplus, slab->resting - slab->rest);
     slab->resting = slab->rest;
-    uva__list_append(&surplus, &to->fresh);
-    to->fresh = surplus;
+    uva__slab_put_fresh(to, &surplus);
 }
 
 void uva__slab_each(const struct uva__slab *slab,

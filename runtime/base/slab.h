@@ -42,6 +42,10 @@ void uva__slab_put(struct uva__slab *slab, void *block);
 void uva__slab_put_list(struct uva__slab *slab, struct uva__list *blocks,
                         size_t count);
 
+/* Puts blocks, a list of their links, before the fresh ones, without a
+ * quarantine; the list is empty afterwards. */
+void uva__slab_put_fresh(struct uva__slab *slab, struct uva__list *blocks);
+
 /* Moves up to `count` fresh blocks, 1 or more, by their links to `out`, which
  * may be unspecified before that. */
 void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,

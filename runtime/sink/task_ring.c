@@ -242,13 +242,17 @@ static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 
 /* ---- the loop: the wake-up ----------------------------------------------- */
 
+/* It drops a task that the reader may know by its token only after a cancel,
+ * and such a task counts as revoked, not as extracted. */
 static void task_ring_begin(struct uva_stream *stream)
 {
+    static const struct uva__producer_hooks hooks = {.keeps_tasks = true};
+
     task_ring_of(stream)->lazy = stream->tail->lazy;
     uva__share_join(&task_ring_of(stream)->loop.share,
                     &stream->tail->source->share);
     uva__producer_begin_driving(stream->tail, &task_ring_of(stream)->handler,
-                                NULL, NULL);
+                                &hooks, NULL);
 }
 
 /* The reader may be taking the same tasks. In a direct ring a task goes to the

@@ -329,6 +329,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
             uva__check_hop_handler(p->source->label, p->source->name, handler);
     p->loop->hooks = hooks;
     p->loop->hooks_ctx = ctx;
+    p->loop->keeps_tasks = hooks->keeps_tasks && handler == unchecked;
     p->loop->takes = hooks->take != NULL && handler == unchecked &&
                      p->observed == 0 && !p->lazy;
     p->loop->handler = handler;
@@ -357,6 +358,15 @@ static void producer_put_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__task_clear(task, &p->rt->allocator);
     uva__slots_put_task(p->rt, task);
+}
+
+/* Frees the slot of a task that the handler took: it has no error. */
+static void producer_put_taken(struct uva__producer *p, struct uva__task *task)
+{
+    if (task->info.metadata.block != NULL)
+        uva__task_clear(task, &p->rt->allocator);
+    task->info.bytes = 0;
+    uva__slots_reuse_task(p->rt, task);
 }
 
 /* The loop thread alone writes this counter: no read-modify-write is needed. */
@@ -426,7 +436,10 @@ static void producer_reap_extracted(struct uva__producer *p)
     p->loop->out_count -= (int64_t)count;
     p->loop->head_age = 0;
     producer_count_held(p, -(int64_t)count);
-    uva__slots_put_tasks(p->rt, &over, count);
+    if (p->loop->keeps_tasks)
+        uva__slots_reuse_tasks(p->rt, &over, count);
+    else
+        uva__slots_put_tasks(p->rt, &over, count);
 }
 
 /* Takes slots back that are over, from the oldest on. */
@@ -666,7 +679,7 @@ static int producer_move_task(struct uva__producer *p)
     }
     producer_count_task(p, task);
     if (p->loop->takes && p->loop->hooks->take(p->loop->hooks_ctx, task)) {
-        producer_put_task(p, task);
+        producer_put_taken(p, task);
         return 0;
     }
     code = p->observed == 0 ? producer_offer(p, task)

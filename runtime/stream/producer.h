@@ -47,6 +47,8 @@ struct uva__producer_hooks {
     void (*released)(void *ctx);
     bool foreign; /* the handler is the user's: texts of errors are to have the
                      stream's name */
+    bool keeps_tasks; /* the handler is ours and passes no task on: once it has
+                         extracted one, nothing refers to its slot */
     bool relayed; /* the handler hands the producer itself to another one, so a
                      check in front of it would not see all calls */
 };
@@ -81,6 +83,7 @@ struct uva__producer_loop {
                          this run; 0: not timed */
     int64_t ordinal;  /* of the batch offered last, if that is reported */
     bool takes;       /* hooks->take is called */
+    bool keeps_tasks; /* as hooks have it, and nothing is in between */
     bool starved;     /* between two runs: for a batch */
     bool idle;        /* between two runs: for a request */
     bool running;     /* its run is on the stack */

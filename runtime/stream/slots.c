@@ -27,6 +27,9 @@ static const uint64_t QUARANTINE_NS = 1000000000;
 struct slots {
     struct uva__rt_data data; /* first: how the rt frees it */
     struct uva__slab tasks; /* loop only; the chunks belong to the one below */
+    struct uva__list reusable; /* loop only: tasks without a quarantine, the
+                                  latest first */
+    size_t reusable_count;     /* in that */
 
     struct uva__lock lock;
     struct {
@@ -155,10 +158,16 @@ slots_fetch_task(struct uva__rt *rt, struct uva__slab *slab)
 
 struct uva__task *uva__slots_take_task(struct uva__rt *rt)
 {
-    struct uva__slab *slab = &slots_existing(rt)->tasks;
-    struct uva__task *task = uva__slab_take(slab, NULL);
+    struct slots *slots = slots_existing(rt);
+    struct uva__link *link = uva__list_pop(&slots->reusable);
+    struct uva__task *task;
 
-    return task != NULL ? task : slots_fetch_task(rt, slab);
+    if (link != NULL) {
+        slots->reusable_count--;
+        return uva__container_of(link, struct uva__task, link);
+    }
+    task = uva__slab_take(&slots->tasks, NULL);
+    return task != NULL ? task : slots_fetch_task(rt, &slots->tasks);
 }
 
 void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
@@ -172,11 +181,37 @@ void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
     uva__slab_put_list(&slots_existing(rt)->tasks, tasks, count);
 }
 
+void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task)
+{
+    struct slots *slots = slots_existing(rt);
+
+    uva__list_push_front(&slots->reusable, &task->link);
+    slots->reusable_count++;
+}
+
+void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
+                            size_t count)
+{
+    struct slots *slots = slots_existing(rt);
+
+    uva__list_append(tasks, &slots->reusable);
+    slots->reusable = *tasks;
+    slots->reusable_count += count;
+}
+
 __attribute__((noinline)) static void slots_spill(struct slots *slots)
 {
     uva__lock_take(&slots->lock);
     uva__slab_move_surplus(&slots->tasks, &slots->locked.tasks);
     uva__lock_drop(&slots->lock);
+}
+
+__attribute__((noinline)) static void slots_give_reusable(struct slots *slots)
+{
+    uva__lock_take(&slots->lock);
+    uva__slab_put_fresh(&slots->locked.tasks, &slots->reusable);
+    uva__lock_drop(&slots->lock);
+    slots->reusable_count = 0;
 }
 
 void uva__slots_trim_tasks(struct uva__rt *rt)
@@ -185,6 +220,8 @@ void uva__slots_trim_tasks(struct uva__rt *rt)
 
     if (uva__slab_has_surplus(&slots->tasks))
         slots_spill(slots);
+    if (slots->reusable_count >= TASKS_STEP)
+        slots_give_reusable(slots);
 }
 
 /* Whether the quarantine has elapsed for late calls to the old producer. */

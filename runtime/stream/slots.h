@@ -36,6 +36,13 @@ void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
                           size_t count);
 
+/* As those two, for slots to which no token leads that could still be used:
+ * they need no quarantine, and are used again while they are in the cache.
+ * Thread: loop. */
+void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task);
+void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
+                            size_t count);
+
 /* Called after slots were put back: limits how many the loop uses in turn, so
  * that they stay in the cache, and gives the rest to other threads.
  * Thread: loop. */
