@@ -111,11 +111,19 @@ static void run_value_locked(const struct op *op)
     }
 }
 
-/* Calls the program back, except for host functions of a poisoned device. */
+/* Returns the count of all contexts of the stream's device. */
+static int *called_back_of(const struct stream *stream)
+{
+    return &fake_primary(stream->context->device)->called_back;
+}
+
+/* Calls the program back, except for host functions of a poisoned device. From
+ * the begin of that on, the program may queue another one. */
 static void run_call_locked(struct stream *stream, const struct op *op)
 {
     const int code = fake_sticky();
 
+    --*called_back_of(stream);
     if (op->kind == HOST && code != 0) {
         uncalled[n_uncalled++ % UNCALLED] = op->target;
         return;
@@ -222,12 +230,6 @@ static bool is_call(const struct op *op)
     return op->kind == CALLBACK || op->kind == HOST;
 }
 
-/* Returns the count of all contexts of the stream's device. */
-static int *called_back_of(const struct stream *stream)
-{
-    return &fake_primary(stream->context->device)->called_back;
-}
-
 static void *stream_main(void *arg)
 {
     struct stream *stream = arg;
@@ -245,7 +247,6 @@ static void *stream_main(void *arg)
         if (stream->first == NULL)
             stream->last = &stream->first;
         stream->done++;
-        *called_back_of(stream) -= is_call(op);
         fake_count(FAKE_ARMED, -is_call(op));
         fake_count(FAKE_QUEUED, -1);
         if (op->event != NULL)
