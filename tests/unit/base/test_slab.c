@@ -153,6 +153,22 @@ START_TEST(what_rests_no_more_is_taken_by_others_the_oldest_first)
 }
 END_TEST
 
+START_TEST(what_needs_no_rest_is_used_again_at_once)
+{
+    struct thing *first = take(NULL), *second = take(NULL);
+    struct uva__list blocks = {0};
+
+    slab.rest = 8;
+    uva__list_push(&blocks, &first->link);
+    uva__list_push(&blocks, &second->link);
+    uva__slab_put_fresh(&slab, &blocks);
+    ck_assert(uva__list_is_empty(&blocks));
+    ck_assert_uint_eq(slab.resting, 0);
+    ck_assert_ptr_eq(take(NULL), first);
+    ck_assert_ptr_eq(take(NULL), second);
+}
+END_TEST
+
 START_TEST(a_slab_with_few_at_rest_has_no_surplus)
 {
     struct thing *first = take(NULL), *second = take(NULL);
@@ -216,6 +232,7 @@ int main(void)
     tcase_add_test(tcase, of_many_blocks_few_go_round);
     tcase_add_test(tcase,
                    what_rests_no_more_is_taken_by_others_the_oldest_first);
+    tcase_add_test(tcase, what_needs_no_rest_is_used_again_at_once);
     tcase_add_test(tcase, a_slab_with_few_at_rest_has_no_surplus);
     tcase_add_test(tcase, a_block_that_is_still_looked_at_is_not_used_again);
     tcase_add_test(tcase, without_memory_there_is_no_block);
