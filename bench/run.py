@@ -53,7 +53,9 @@ MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
 # PROFILED are also broken down by function.
 COUNTED = [
     *(("drive", f"drive/{case}", 4096, 20480, None)
-      for case in ("get_next", "64/hand", "1/hand")),
+      for case in ("get_next", "64/hand", "64/hand-built",
+                   "64/uvarrow-building", "64/uvarrow-on-loop", "1/hand",
+                   "1/hand-built")),
     *(("drive", f"drive/{window}/uvarrow{maps}", 4096, 20480, "host_run")
       for window in (64, 1) for maps in ("", "-1-map", "-4-maps")),
     *(("stages", f"stages/{stage}", 4096, 20480, "host_run")

@@ -55,27 +55,26 @@ void taker_init(struct taker *taker, int64_t window)
                             .window = window};
 }
 
-/* Takes the stream. */
+/* Takes the stream; returns when it was done. */
 static double taker_run_once(struct taker *taker, struct host *host,
                              struct uva_stream *stream, int64_t window)
 {
     const struct uva_drive drive = {.on_done = host_on_done, .ctx = host};
-    double begun;
+    double ended;
 
     taker_init(taker, window);
     host->open = 1;
-    begun = bench_now_ns(host->how);
     bench_check(uva_stream_drive(stream, &taker->abi, &drive, NULL) == 0,
                 "drive");
-    begun = host_run(host) - begun;
+    ended = host_run(host);
     uva_stream_release(stream);
-    return begun;
+    return ended;
 }
 
-double taker_run(const struct bench_case *self, const struct bench_how *how,
-                 struct uva_stream *make(struct host *host,
-                                         const struct bench_case *self,
-                                         int64_t count))
+/* `made`: the making of the streams counts. */
+static double taker_run_all(const struct bench_case *self,
+                            const struct bench_how *how, taker_make_fn *make,
+                            bool made)
 {
     struct taker taker;
     struct host host;
@@ -84,11 +83,25 @@ double taker_run(const struct bench_case *self, const struct bench_how *how,
     host_open(&host, how, 0);
     for (int64_t left = how->batches; left > 0; left -= TAKER_AT_ONCE) {
         const int64_t count = left < TAKER_AT_ONCE ? left : TAKER_AT_ONCE;
+        const double before = bench_now_ns(how);
+        struct uva_stream *stream = make(&host, self, count);
+        const double begun = made ? before : bench_now_ns(how);
 
-        took += taker_run_once(&taker, &host, make(&host, self, count),
-                               self->window);
+        took += taker_run_once(&taker, &host, stream, self->window) - begun;
         tally_check(&taker.tally, count);
     }
     host_close(&host);
     return took;
+}
+
+double taker_run(const struct bench_case *self, const struct bench_how *how,
+                 taker_make_fn *make)
+{
+    return taker_run_all(self, how, make, false);
+}
+
+double taker_run_made(const struct bench_case *self,
+                      const struct bench_how *how, taker_make_fn *make)
+{
+    return taker_run_all(self, how, make, true);
 }
