@@ -212,8 +212,10 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     if (demand > 0 && source->ready == 0)
         reader_want(r, r->loop.taken + 1);
     reader_unpause(r);
-    if (r->on_loop)
+    if (r->on_loop) {
         reader_absorb(r);
+        reader_account(r); /* while the slots are there */
+    }
     wanted = (int64_t)reader_room(r, demand);
     room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
                                      wanted, r->loop.largest);

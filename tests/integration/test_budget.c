@@ -470,6 +470,41 @@ START_TEST(what_is_collected_counts_and_stops_no_stream)
 }
 END_TEST
 
+static int (*fake_next)(struct ArrowArrayStream *self, struct ArrowArray *out);
+static int64_t held; /* when the source was called last */
+
+static int next_looks(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    held = stats_now().memory_held;
+    return fake_next(self, out);
+}
+
+/* A source on the loop thread pauses at a window full of bytes, and goes on in
+ * the same run in which the budget gives it nothing more. */
+START_TEST(batches_behind_a_pause_on_the_loop_thread_count)
+{
+    const struct uva_runtime_options options = {.memory_bytes = 8 * SIZE};
+    struct ArrowArrayStream source;
+    size_t count = 0;
+
+    open_more(&options, 0, 40);
+    f.options.on_loop = true;
+    f.options.window.bytes = SIZE;
+    f.readers = f.contexts = 1;
+    fake_source_plain(&f.fake, &source);
+    fake_next = source.get_next;
+    source.get_next = next_looks;
+    f.stream =
+        uva_stream_from_blocking_cpu(f.loop.runtime, &source, &f.options);
+    ck_assert_int_eq(
+        uva_stream_collect(f.stream, 0, on_collected, &count, NULL), 0);
+    loop_until(&f.loop, is_collected, &count);
+    ck_assert_int_eq((int)count, 40);
+    ck_assert_int_eq(held, 40 * SIZE);
+    ck_assert_int_eq(stats_now().memory_held, 0);
+}
+END_TEST
+
 START_TEST(a_full_budget_admits_one_push_at_a_time)
 {
     const struct uva_runtime_options options = {.memory_bytes = 1};
@@ -629,6 +664,7 @@ int main(void)
               sizes_that_overflow_a_sum_are_limited_in_every_window,
               a_budget_bounds_what_all_streams_hold,
               what_is_collected_counts_and_stops_no_stream,
+              batches_behind_a_pause_on_the_loop_thread_count,
               a_full_budget_admits_one_push_at_a_time,
               sources_beyond_the_limit_are_opened_in_turn,
               a_source_that_waits_for_its_turn_can_be_cancelled,
