@@ -73,6 +73,15 @@ static inline void uva__list_append(struct uva__list *to,
     from->head = NULL;
 }
 
+/* Moves all of `from` before the begin of `to`. */
+static inline void uva__list_prepend(struct uva__list *to,
+                                     struct uva__list *from)
+{
+    uva__list_append(from, to);
+    *to = *from;
+    from->head = NULL;
+}
+
 /* Removes `link`, which is in the list, wherever it is. Steps through all
  * elements before it. */
 static inline void uva__list_remove(struct uva__list *list,

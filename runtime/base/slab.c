@@ -97,9 +97,7 @@ void uva__slab_take_fresh(struct uva__slab *slab, struct uva__list *out,
 
 void uva__slab_put_fresh(struct uva__slab *slab, struct uva__list *blocks)
 {
-    uva__list_append(blocks, &slab->fresh);
-    slab->fresh = *blocks;
-    *blocks = (struct uva__list){0};
+    uva__list_prepend(&slab->fresh, blocks);
 }
 
 void uva__slab_move_surplus(struct uva__slab *slab, struct uva__slab *to)

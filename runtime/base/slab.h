@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Type-stable memory: blocks of one size, which are reused after a time in
- * quarantine and go back to the allocator only all together. So a stale pointer
+ * quarantine, unless their user states that they need none, and go back to the
+ * allocator only all together. So a stale pointer
  * still leads to a block of the same type. For one thread at a time. */
 #ifndef UVA_BASE_SLAB_H
 #define UVA_BASE_SLAB_H
@@ -19,7 +20,8 @@ struct uva__slab {
     size_t step;               /* blocks allocated at once; never changed */
     size_t resting;            /* blocks in quarantine now */
     struct uva__list used;     /* those blocks, the oldest first */
-    struct uva__list fresh;    /* blocks never used, or trimmed */
+    struct uva__list fresh;    /* blocks never used, trimmed, or put back
+                                  without a quarantine */
     struct slab_chunk *chunks; /* owns */
 };
 

@@ -375,7 +375,8 @@ static void queue_push(struct uva__rt *rt, struct uva__wakeup *wakeup)
     uva__list_push(&rt->loop.queue, &wakeup->link);
 }
 
-bool uva__rt_post(struct uva__rt *rt, struct uva__wakeup *wakeup)
+__attribute__((noinline)) bool uva__rt_post(struct uva__rt *rt,
+                                            struct uva__wakeup *wakeup)
 {
     uva__wakeup_acquire(wakeup);
     switch (uva__mailbox_put(&rt->mailbox, wakeup)) {
@@ -398,8 +399,8 @@ __attribute__((noinline)) static bool rt_queue(struct uva__rt *rt,
     return false;
 }
 
-/* For most batches the wake-up is posted or queued already: what is to be done
- * otherwise is in functions of its own, so that this one saves no registers. */
+/* For most batches the wake-up is posted or queued already: the other ways are
+ * functions of their own, so that this one saves no registers. */
 bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     if (!uva__rt_is_alive(rt))

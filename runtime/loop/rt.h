@@ -187,12 +187,12 @@ int uva__turn_depth(void);
  * reference to `rt`. Returns whether that took a system call. Thread: any. */
 bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
-/* Posts a wake-up that was claimed: the rest of the two functions beside this.
- * Returns whether that took a system call. Thread: any. */
-__attribute__((noinline)) bool uva__rt_post(struct uva__rt *rt,
-                                            struct uva__wakeup *wakeup);
+/* Posts a wake-up that uva__mailbox_claim() has claimed; for the two functions
+ * beside this only. Returns whether that took a system call. Thread: any. */
+bool uva__rt_post(struct uva__rt *rt, struct uva__wakeup *wakeup);
 
-/* As uva__rt_wake(), for a thread that is not in a turn of this runtime. */
+/* As uva__rt_wake(), for a caller that is in no turn of this runtime, or does
+ * not care that the wake-up goes through the mailbox. Thread: any. */
 static inline bool uva__rt_wake_outside(struct uva__rt *rt,
                                         struct uva__wakeup *wakeup)
 {

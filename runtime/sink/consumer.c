@@ -230,9 +230,9 @@ void uva__consumer_begin(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva__share_join(&c->share, &stream->tail->source->share);
-    uva__producer_begin_driving(stream->tail, &c->handler,
-                                c->ops->hooks != NULL ? c->ops->hooks : &hooks,
-                                c);
+    uva__producer_begin_driving(
+        stream->tail, &c->handler,
+        c->ops->hooks.take != NULL ? &c->ops->hooks : &hooks, c);
 }
 
 void uva__consumer_init(struct uva__consumer *c,

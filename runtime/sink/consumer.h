@@ -21,12 +21,13 @@ struct uva__consumer_ops {
     int (*schema)(struct uva__consumer *consumer);
     /* consumer->batch holds a batch, and *consumer->data its data */
     void (*batch)(struct uva__consumer *consumer);
-    /* static: with a `take` that does at once what `batch` does with most of
-     * them; NULL: it takes the batch and calls that */
-    const struct uva__producer_hooks *hooks;
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
                  const struct uva_outcome *outcome);
+    /* `take` does at once what `batch` does with most batches, with the
+     * consumer as its ctx; NULL: the consumer takes the batch and calls `batch`
+     */
+    struct uva__producer_hooks hooks;
 };
 
 struct uva__consumer {

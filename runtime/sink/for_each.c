@@ -170,8 +170,8 @@ static void for_each_batch(struct uva__consumer *consumer)
  * given a second time, and the producer is running. */
 static bool for_each_take(void *ctx, struct uva__task *task)
 {
-    struct for_each *f = ctx;
-    struct uva__consumer *c = &f->consumer;
+    struct uva__consumer *c = ctx;
+    struct for_each *f = for_each_of(c);
     int code;
 
     if (!uva__consumer_take(c, task))
@@ -236,9 +236,6 @@ static void for_each_free(struct uva_stream *stream)
     uva__consumer_fini(&f->consumer);
 }
 
-static const struct uva__producer_hooks for_each_hooks = {.take =
-                                                              for_each_take};
-
 static const struct uva__consumer_ops for_each_ops = {
     .sink = {.name = "for_each",
              .begin = uva__consumer_begin,
@@ -246,8 +243,8 @@ static const struct uva__consumer_ops for_each_ops = {
              .free = for_each_free},
     .schema = for_each_schema,
     .batch = for_each_batch,
-    .hooks = &for_each_hooks,
     .done = for_each_done,
+    .hooks = {.take = for_each_take},
 };
 
 static int consumer_check(const struct uva_consumer *consumer,

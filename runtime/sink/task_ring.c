@@ -242,11 +242,13 @@ static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
 
 /* ---- the loop: the wake-up ----------------------------------------------- */
 
-/* It drops a task that the reader may know by its token only after a cancel,
- * and such a task counts as revoked, not as extracted. */
+/* Slots are used again at once: the token of a task that the reader has
+ * extracted is not used any more, but for a cancel that drops the task once
+ * more, to which the state of the slot gives no effect. A task that a cancel
+ * drops before that is revoked, and its slot goes into quarantine. */
 static void task_ring_begin(struct uva_stream *stream)
 {
-    static const struct uva__producer_hooks hooks = {.keeps_tasks = true};
+    static const struct uva__producer_hooks hooks = {.reuses_slots = true};
 
     task_ring_of(stream)->lazy = stream->tail->lazy;
     uva__share_join(&task_ring_of(stream)->loop.share,

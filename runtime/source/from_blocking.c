@@ -167,6 +167,7 @@ static const char *blocking_metadata(struct uva__reader *reader, int code)
                : NULL;
 }
 
+/* Two tables, so that no batch has to ask which of the two streams it is of. */
 static const struct uva__reader_ops plain_ops = {
     .name = "from_blocking",
     .call = "get_next",

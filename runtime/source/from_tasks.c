@@ -77,9 +77,7 @@ static int items_next(struct uva__reader *reader, struct uva__read *out,
     out->metadata = NULL;
     out->bytes = 0;
     code = source->next(source->ctx, &out->lazy.item, &out->metadata, error);
-    if (code != 0)
-        out->lazy.item = NULL;
-    if (out->lazy.item != NULL && source->size != NULL)
+    if (code == 0 && out->lazy.item != NULL && source->size != NULL)
         out->bytes = items_size(source, out->lazy.item);
     return uva__error_positive(code);
 }

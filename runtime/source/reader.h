@@ -38,16 +38,19 @@ struct uva__reader_ops {
     const char *call; /* static: of `next`, in trace events */
     size_t size;      /* of its struct, which begins with the reader */
     bool sized;       /* its batches are measured */
-    bool typed;       /* its batches state a device type: it is checked */
+    bool typed;       /* its source states a device type, which is checked */
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);
-    /* reads one batch; the array is cleared, and the item NULL. 0 or a code;
-     * the array is unspecified then */
+    /* reads one batch; the array is cleared, and the item NULL. 0; or a code,
+     * after which neither of them is looked at */
     int (*next)(struct uva__reader *reader, struct uva__read *out,
                 struct uva_error *error);
-    /* describes that code of next in `error`, and returns a positive one. NULL:
-     * next does both, and clears `error` before */
+    /* fills in `error` for a code of next, and returns it as a positive one;
+     * not called after a cancel. It is a function of its own so that `next` may
+     * end in the call of the source and keep nothing across it. NULL: next
+     * fills in `error` itself, which it clears first, and returns a positive
+     * code */
     int (*explain)(struct uva__reader *reader, int code,
                    struct uva_error *error);
     /* gives the metadata of the stream, if `code` is 0, or of the failure of

@@ -128,8 +128,8 @@ static void worker_leave(struct uva__reader *r)
 
 static inline void worker_notify(struct uva__reader *r)
 {
-    if (!r->on_loop && uva__rt_wake_outside(r->source.rt, &r->wakeup))
-        uva__meter_note_wakeup(r->source.meter);
+    if (!r->on_loop)
+        uva__meter_wake_outside(r->source.meter, &r->wakeup);
 }
 
 /* Counts for the statistics whether the worker runs. What has no meter was
@@ -360,14 +360,11 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
 
-/* The call into the source has failed: what is in the slot counts for nothing,
- * and after a cancel neither does the failure. */
-__attribute__((cold)) static void worker_read_failed(struct uva__reader *r,
-                                                     struct uva__task *task,
-                                                     int code,
-                                                     struct uva_error *error)
+/* The call into the source has failed, which counts for nothing after a
+ * cancel. */
+__attribute__((cold)) static void
+worker_read_failed(struct uva__reader *r, int code, struct uva_error *error)
 {
-    task->array.array.release = NULL;
     if (!worker_is_wanted(r))
         return;
     if (r->ops->explain != NULL)
@@ -401,7 +398,7 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     uva__span_end(r->source.meter, r->ops->call,
                   (int64_t)uva__atomic64_peek(&r->tail), since_ns);
     if (code != 0) {
-        worker_read_failed(r, task, code, error);
+        worker_read_failed(r, code, error);
         return false;
     }
     if (!worker_is_wanted(r)) {

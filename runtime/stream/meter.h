@@ -9,7 +9,7 @@
  *     uva__span_end(), which feed the statistics and the trace;
  *   - submits its jobs with uva__meter_submit(), and begins and ends each run
  *     of them with uva__meter_run_begin() and uva__meter_run_end();
- *   - wakes the loop with uva__meter_wake();
+ *   - wakes the loop with uva__meter_wake(), or uva__meter_wake_outside();
  *   - notes what holds it up besides source and demand: uva__meter_block();
  *   - numbers batches anew: uva__meter_link();
  *   - loses batches: uva__meter_drop().
@@ -241,13 +241,23 @@ static inline void uva__meter_take_back(struct uva__meter *meter)
     uva__small_counter_add_shared(&meter->shared.jobs_waiting, -1);
 }
 
+/* Counts and traces a wake-up that took a system call. Thread: any. */
+void uva__meter_note_wakeup(struct uva__meter *meter);
+
 /* Wakes the loop, as uva__rt_wake() does. Thread: any that has a reference to
  * the stage, which it keeps until this returns. */
-void uva__meter_note_wakeup(struct uva__meter *meter);
 static inline void uva__meter_wake(struct uva__meter *meter,
                                    struct uva__wakeup *wakeup)
 {
     if (uva__rt_wake(meter->point.rt, wakeup))
+        uva__meter_note_wakeup(meter);
+}
+
+/* As that, for every batch of a worker: see uva__rt_wake_outside(). */
+static inline void uva__meter_wake_outside(struct uva__meter *meter,
+                                           struct uva__wakeup *wakeup)
+{
+    if (uva__rt_wake_outside(meter->point.rt, wakeup))
         uva__meter_note_wakeup(meter);
 }
 

@@ -13,9 +13,9 @@
  * On cancel:   the source is stopped, the handler released at the next
  *              boundary.
  *
- * Task slots are reused from the oldest on. One that is still unsettled after
- * HEAD_AGE_MAX further offers moves to the list `aside`, so that it does not
- * hold up those behind it. */
+ * Task slots are taken back from the oldest on. One that is still unsettled
+ * after HEAD_AGE_MAX further offers moves to the list `aside`, so that it does
+ * not hold up those behind it. */
 #include "stream/producer.h"
 
 #include <assert.h>
@@ -329,7 +329,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
             uva__check_hop_handler(p->source->label, p->source->name, handler);
     p->loop->hooks = hooks;
     p->loop->hooks_ctx = ctx;
-    p->loop->keeps_tasks = hooks->keeps_tasks && handler == unchecked;
+    p->loop->reuses_slots = hooks->reuses_slots && handler == unchecked;
     p->loop->takes = hooks->take != NULL && handler == unchecked &&
                      p->observed == 0 && !p->lazy;
     p->loop->handler = handler;
@@ -360,12 +360,14 @@ static void producer_put_task(struct uva__producer *p, struct uva__task *task)
     uva__slots_put_task(p->rt, task);
 }
 
-/* Frees the slot of a task that the handler took: it has no error. */
+/* Frees the slot of a task that the handler took. It was never offered and is
+ * not lazy, so there is no token of it and no error to free. */
 static void producer_put_taken(struct uva__producer *p, struct uva__task *task)
 {
     if (task->info.metadata.block != NULL)
         uva__task_clear(task, &p->rt->allocator);
-    task->info.bytes = 0;
+    else
+        task->info.bytes = 0;
     uva__slots_reuse_task(p->rt, task);
 }
 
@@ -436,7 +438,7 @@ static void producer_reap_extracted(struct uva__producer *p)
     p->loop->out_count -= (int64_t)count;
     p->loop->head_age = 0;
     producer_count_held(p, -(int64_t)count);
-    if (p->loop->keeps_tasks)
+    if (p->loop->reuses_slots)
         uva__slots_reuse_tasks(p->rt, &over, count);
     else
         uva__slots_put_tasks(p->rt, &over, count);

@@ -47,8 +47,9 @@ struct uva__producer_hooks {
     void (*released)(void *ctx);
     bool foreign; /* the handler is the user's: texts of errors are to have the
                      stream's name */
-    bool keeps_tasks; /* the handler is ours and passes no task on: once it has
-                         extracted one, nothing refers to its slot */
+    bool reuses_slots; /* the handler is ours and gives its tasks to no other
+                          code: the token of an extracted task is not used any
+                          more, so its slot needs no quarantine */
     bool relayed; /* the handler hands the producer itself to another one, so a
                      check in front of it would not see all calls */
 };
@@ -79,17 +80,18 @@ struct uva__producer_loop {
     int64_t limit;                     /* batches at most; negative: no limit */
     int64_t unreported;                /* requests, to the inspectors */
     uint64_t since_ns;                 /* it waits since; 0: not timed */
-    uint64_t call_ns; /* a foreign handler is called since, or has returned in
-                         this run; 0: not timed */
-    int64_t ordinal;  /* of the batch offered last, if that is reported */
-    bool takes;       /* hooks->take is called */
-    bool keeps_tasks; /* as hooks have it, and nothing is in between */
-    bool starved;     /* between two runs: for a batch */
-    bool idle;        /* between two runs: for a request */
-    bool running;     /* its run is on the stack */
-    bool watching;    /* every task out is watched */
-    bool lingering;   /* released, with tasks out */
-    bool closing;     /* a close waits for those tasks */
+    uint64_t call_ns;  /* a foreign handler is called since, or has returned in
+                          this run; 0: not timed */
+    int64_t ordinal;   /* of the batch offered last, if that is reported */
+    bool takes;        /* hooks->take is called */
+    bool reuses_slots; /* hooks->reuses_slots, and no checker stands before the
+                          handler */
+    bool starved;      /* between two runs: for a batch */
+    bool idle;         /* between two runs: for a request */
+    bool running;      /* its run is on the stack */
+    bool watching;     /* every task out is watched */
+    bool lingering;    /* released, with tasks out */
+    bool closing;      /* a close waits for those tasks */
 };
 
 /* The part that any thread may reach: its memory rests in quarantine when the

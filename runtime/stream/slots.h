@@ -36,16 +36,16 @@ void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
 void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
                           size_t count);
 
-/* As those two, for slots to which no token leads that could still be used:
- * they need no quarantine, and are used again while they are in the cache.
- * Thread: loop. */
+/* Take back cleared slots to which no token leads that is still used: they need
+ * no quarantine, and the one put back last is taken first, as it is still in
+ * the cache. A list is empty afterwards. Thread: loop. */
 void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task);
 void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
                             size_t count);
 
-/* Called after slots were put back: limits how many the loop uses in turn, so
- * that they stay in the cache, and gives the rest to other threads.
- * Thread: loop. */
+/* Called after slots were put back: gives the surplus of those in quarantine to
+ * other threads, and all that need none once there are many. So few slots
+ * circulate, and these stay in the cache. Thread: loop. */
 void uva__slots_trim_tasks(struct uva__rt *rt);
 
 /* Gives the memory of a producer, an old one's or cleared, with a cleared

@@ -111,14 +111,16 @@ static void run_value_locked(const struct op *op)
     }
 }
 
-/* Returns the count of all contexts of the stream's device. */
+/* Returns how many calls of the program wait, of all contexts of the stream's
+ * device. */
 static int *called_back_of(const struct stream *stream)
 {
     return &fake_primary(stream->context->device)->called_back;
 }
 
-/* Calls the program back, except for host functions of a poisoned device. From
- * the begin of that on, the program may queue another one. */
+/* Calls the program back, except for host functions of a poisoned device. The
+ * operation leaves the count first, so that the call itself may queue another
+ * one. */
 static void run_call_locked(struct stream *stream, const struct op *op)
 {
     const int code = fake_sticky();

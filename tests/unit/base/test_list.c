@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The queue: elements may be removed from any place, and others pushed behind
- * what is left. */
+ * what is left; a whole list goes before another one. */
 #include "base/list.h"
 #include "support/check_suite.h"
 
@@ -39,11 +39,32 @@ START_TEST(without_its_only_element_a_list_is_empty)
 }
 END_TEST
 
+/* The first `_i` elements go before the rest: none, some or all. */
+START_TEST(a_list_may_go_before_another_one)
+{
+    struct uva__list list = {NULL, NULL}, first = {NULL, NULL};
+    struct uva__link links[LINKS], last;
+
+    for (int i = 0; i < LINKS; i++)
+        uva__list_push(i < _i ? &first : &list, &links[i]);
+    uva__list_prepend(&list, &first);
+    ck_assert(uva__list_is_empty(&first));
+    uva__list_push(&list, &last);
+    for (int i = 0; i < LINKS; i++)
+        ck_assert_ptr_eq(uva__list_pop(&list), &links[i]);
+    ck_assert_ptr_eq(uva__list_pop(&list), &last);
+    ck_assert_ptr_null(uva__list_pop(&list));
+}
+END_TEST
+
 int main(void)
 {
-    TCase *removal = tcase_create("removal");
+    TCase *removal = tcase_create("removal"),
+          *joining = tcase_create("joining");
 
     suite_add_loops(removal, 0, LINKS, any_element_may_be_removed, NULL);
     suite_add(removal, without_its_only_element_a_list_is_empty, NULL);
-    return suite_main("list", NULL, NULL, removal, NULL);
+    suite_add_loops(joining, 0, LINKS + 1, a_list_may_go_before_another_one,
+                    NULL);
+    return suite_main("list", NULL, NULL, removal, joining, NULL);
 }
