@@ -365,9 +365,8 @@ static void producer_put_task(struct uva__producer *p, struct uva__task *task)
 static void producer_put_taken(struct uva__producer *p, struct uva__task *task)
 {
     if (task->info.metadata.block != NULL)
-        uva__task_clear(task, &p->rt->allocator);
-    else
-        task->info.bytes = 0;
+        uva__task_free_texts(task, &p->rt->allocator);
+    task->info.bytes = 0;
     uva__slots_reuse_task(p->rt, task);
 }
 

@@ -146,7 +146,7 @@ void uva__task_drop(struct ArrowAsyncTask *task);
 void uva__task_discard(struct uva__task *task);
 
 /* Frees what the slot owns besides its data: metadata that did not fit, and the
- * error of a failed extraction. For uva__task_clear(). Thread: loop. */
+ * error of a failed extraction. Thread: loop. */
 void uva__task_free_texts(struct uva__task *task,
                           const struct uva_allocator *allocator);
 
