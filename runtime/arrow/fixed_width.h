@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fast way to measure most record batches: those that have a few columns of
  * numbers and nothing else, which is found out once, from the schema. All other
- * batches are left to layout.h, which also reports errors. */
+ * batches are left to layout.h, which also reports errors.
+ *
+ * What runs for every batch is inline here: a few comparisons a column. Lengths
+ * are bounded, so that no product or sum can overflow. */
 #ifndef UVA_ARROW_FIXED_WIDTH_H
 #define UVA_ARROW_FIXED_WIDTH_H
+
+#include <stdbool.h>
+#include <stddef.h>
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
@@ -20,14 +26,70 @@ struct uva__fixed_width {
 void uva__fixed_width_read(struct uva__fixed_width *shape,
                            const struct ArrowSchema *schema);
 
-/* Whether `batch` has this shape and is valid; then `*size` is the size of its
- * buffers. False means only that this file cannot measure it. Thread: any. */
-bool uva__fixed_width_measure(const struct uva__fixed_width *shape,
-                              const struct ArrowArray *batch, int64_t *size);
+/* Whether neither is negative, or does not fit into 31 bits. */
+static inline bool uva__fixed_width_are_small(int64_t a, int64_t b)
+{
+    return ((uint64_t)a | (uint64_t)b) >> 31 == 0;
+}
+
+/* Whether the two buffers are set, or may be NULL. */
+static inline bool uva__fixed_width_has_both(const struct ArrowArray *column)
+{
+    const void *const *buffers = column->buffers;
+
+    return buffers != NULL && buffers[1] != NULL && column->null_count >= -1 &&
+           column->null_count <= (buffers[0] == NULL ? 0 : column->length);
+}
 
 /* As uva__fixed_width_measure(), for one column of items of `width` bytes; adds
  * its size, which is less than 2 to the power of 40. Thread: any. */
-bool uva__fixed_width_add(const struct ArrowArray *column, int32_t width,
-                          int64_t *size);
+static inline bool uva__fixed_width_add(const struct ArrowArray *column,
+                                        int32_t width, int64_t *size)
+{
+    const int64_t items =
+        (int64_t)((uint64_t)column->offset + (uint64_t)column->length);
+
+    if (column->release == NULL || column->dictionary != NULL ||
+        (column->n_children | (column->n_buffers ^ 2)) != 0 ||
+        column->length == 0 ||
+        !uva__fixed_width_are_small(column->length, column->offset) ||
+        !uva__fixed_width_has_both(column))
+        return false;
+    *size += items * width;
+    if (column->buffers[0] != NULL)
+        *size += (items + 7) / 8;
+    return true;
+}
+
+/* Whether the batch is valid apart from its columns, and has no buffer of its
+ * own. */
+static inline bool uva__fixed_width_is_plain(const struct ArrowArray *batch,
+                                             int32_t columns)
+{
+    return batch->release != NULL && batch->dictionary == NULL &&
+           batch->n_buffers == 1 && batch->buffers != NULL &&
+           batch->buffers[0] == NULL && (uint64_t)batch->null_count + 1 <= 1 &&
+           uva__fixed_width_are_small(batch->length, batch->offset) &&
+           batch->n_children == columns && batch->children != NULL;
+}
+
+/* Whether `batch` has this shape and is valid; then `*size` is the size of its
+ * buffers. False means only that this file cannot measure it. Thread: any. */
+static inline bool
+uva__fixed_width_measure(const struct uva__fixed_width *shape,
+                         const struct ArrowArray *batch, int64_t *size)
+{
+    int64_t sum = 0, rows;
+
+    if (shape->columns < 0 || !uva__fixed_width_is_plain(batch, shape->columns))
+        return false;
+    rows = batch->offset + batch->length;
+    for (int32_t i = 0; i < shape->columns; i++)
+        if (batch->children[i] == NULL || batch->children[i]->length < rows ||
+            !uva__fixed_width_add(batch->children[i], shape->widths[i], &sum))
+            return false;
+    *size = sum;
+    return true;
+}
 
 #endif
