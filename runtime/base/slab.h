@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Type-stable memory: blocks of one size, which are reused after a time in
  * quarantine, unless their user states that they need none, and go back to the
- * allocator only all together. So a stale pointer
- * still leads to a block of the same type. For one thread at a time. */
+ * allocator only all together. So a stale pointer still leads to a block of the
+ * same type. For one thread at a time. */
 #ifndef UVA_BASE_SLAB_H
 #define UVA_BASE_SLAB_H
 
