@@ -4,7 +4,9 @@
 #include "arrow/fixed_width.h"
 
 #include <check.h>
+#include <errno.h>
 
+#include "arrow/layout.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
@@ -136,6 +138,53 @@ START_TEST(every_column_is_there_and_live)
 }
 END_TEST
 
+static void spoil_batch(struct ArrowArray *array, int way)
+{
+    static const void *const filled[1] = {DATA};
+
+    if (way == 0)
+        array->release = NULL;
+    else if (way == 1)
+        array->dictionary = array->children[0];
+    else if (way == 2)
+        array->n_buffers = 2;
+    else if (way == 3)
+        array->buffers = (const void **)(uintptr_t)filled;
+    else if (way == 4)
+        array->null_count = 1;
+    else if (way == 5)
+        array->offset = -1;
+    else if (way == 6)
+        array->n_children = 1;
+    else if (way == 7)
+        array->children = NULL;
+    else
+        array->buffers = NULL;
+}
+
+/* What is not one is left to the layout, which accepts a bitmap of nulls. */
+START_TEST(a_batch_has_columns_and_nothing_else)
+{
+    struct ArrowDeviceArray spoilt = {.device_type = ARROW_DEVICE_CPU};
+    struct ArrowSchema schema;
+    struct ArrowArray array;
+    struct uva__fixed_width shape;
+    int64_t size = -1;
+
+    make(&schema, &array, 2);
+    uva__fixed_width_read(&shape, &schema);
+    spoilt.array = array;
+    spoil_batch(&spoilt.array, _i);
+    ck_assert(!uva__fixed_width_measure(&shape, &spoilt.array, &size));
+    ck_assert_int_eq(size, -1);
+    ck_assert_int_eq(
+        uva__layout_measure_shaped(&shape, &schema, &spoilt, &size, NULL),
+        _i == 3 ? 0 : EINVAL);
+    ck_assert(uva__fixed_width_measure(&shape, &array, &size));
+    unmake(&schema, &array);
+}
+END_TEST
+
 START_TEST(a_schema_without_its_column_has_none)
 {
     struct ArrowDeviceArray nothing = {.device_type = ARROW_DEVICE_CPU};
@@ -183,6 +232,7 @@ int main(void)
     tcase_add_test(tcase, a_few_columns_of_numbers_have_a_shape);
     tcase_add_test(tcase, nothing_else_has_one);
     tcase_add_test(tcase, every_column_is_there_and_live);
+    tcase_add_loop_test(tcase, a_batch_has_columns_and_nothing_else, 0, 9);
     tcase_add_test(tcase, a_schema_without_its_column_has_none);
     tcase_add_test(tcase, a_batch_of_another_schema_is_not_measured);
     return suite_main("fixed width", NULL, NULL, tcase, NULL);
