@@ -12,7 +12,7 @@
 
 enum { STACK = 8 };
 
-static atomic_int held, sticky, capturing, spoiled;
+static atomic_int held, refused, sticky, capturing, spoiled;
 static atomic_bool started;
 static atomic_long counts[FAKE_WHATS], fail_at;
 static atomic_int fail_code;
@@ -29,6 +29,7 @@ FAKE_API void fakegpu_excuse(int on);
 FAKE_API void fakegpu_fail(long n, int code);
 FAKE_API void fakegpu_poison(int code);
 FAKE_API void fakegpu_hold(int calls);
+FAKE_API void fakegpu_refuse(int calls);
 
 void fake_count(int what, int step)
 {
@@ -62,6 +63,11 @@ void fakegpu_poison(int code)
 void fakegpu_hold(int calls)
 {
     atomic_store(&held, calls);
+}
+
+void fakegpu_refuse(int calls)
+{
+    atomic_store(&refused, calls);
 }
 
 void fake_hold(int call)
@@ -102,12 +108,20 @@ static bool call_fails(void)
     return atomic_load(&fail_at) > 0 && atomic_fetch_sub(&fail_at, 1) == 1;
 }
 
+static bool call_is_refused(unsigned needs)
+{
+    if (excused || (needs & (unsigned)atomic_load(&refused)) == 0)
+        return false;
+    fake_count(FAKE_REFUSED, 1);
+    return true;
+}
+
 int fake_begin(unsigned needs)
 {
-    if (calling_back) {
+    if (calling_back)
         fake_count(FAKE_BREACHES, 1);
+    if (calling_back || call_is_refused(needs))
         return FAKE_NOT_PERMITTED;
-    }
     if (call_fails()) {
         if (needs & FAKE_REPORTS)
             fakegpu_poison(atomic_load(&fail_code));

@@ -18,6 +18,7 @@ enum fake_what {
                          were destroyed */
     FAKE_PEER_COPIES, /* copies queued from a device to another one */
     FAKE_HELD,        /* calls that fakegpu_hold() makes wait now */
+    FAKE_REFUSED,     /* calls that fakegpu_refuse() has made fail */
     FAKE_WHATS
 };
 
@@ -27,6 +28,12 @@ enum fake_hold {
     FAKE_HOLD_ALLOC = 2,
     FAKE_HOLD_UPLOAD = 4, /* from memory that is not pinned */
     FAKE_HOLD_CREATE = 8  /* of a stream */
+};
+
+/* Calls that the library makes before it queues a callback. */
+enum fake_refuse {
+    FAKE_REFUSE_ENTER = 8, /* makes a context current */
+    FAKE_REFUSE_WAIT = 16  /* makes a stream wait for an event */
 };
 
 struct fake_control {
@@ -40,6 +47,9 @@ struct fake_control {
     /* Makes these calls of threads that are not excused wait, until they are
      * not held any more. */
     void (*fakegpu_hold)(int calls);
+    /* Makes these calls of threads that are not excused fail, until they are
+     * not refused any more. */
+    void (*fakegpu_refuse)(int calls);
 };
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "device/cuda_abi.h"
+#include "devices/fake_control.h"
 #include "devices/fake_gpu.h"
 
 /* Makes the call only if the checks allow it. */
@@ -198,7 +199,7 @@ int cuCtxGetDevice(int *device)
 
 int cuCtxPushCurrent_v2(void *context)
 {
-    IF_MAY(0, fake_push(context));
+    IF_MAY(FAKE_REFUSE_ENTER, fake_push(context));
 }
 
 int cuCtxPopCurrent_v2(void **context)
@@ -358,7 +359,7 @@ int cuGreenCtxStreamCreate(void **stream, void *green, unsigned flags,
 int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
     (void)flags;
-    IF_MAY(FAKE_INSIDE, fake_stream_wait(stream, event));
+    IF_MAY(FAKE_INSIDE | FAKE_REFUSE_WAIT, fake_stream_wait(stream, event));
 }
 
 int cuStreamWaitValue32_v2(void *stream, uva__cu_pointer word, uint32_t value,

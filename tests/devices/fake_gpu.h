@@ -41,6 +41,7 @@ enum {
     FAKE_INSIDE = 1, /* needs a current context */
     FAKE_UNSAFE = 2, /* may invalidate a capture on another thread */
     FAKE_REPORTS = 4 /* its failure means that all work has failed */
+    /* and those of enum fake_refuse */
 };
 
 struct fake_context {

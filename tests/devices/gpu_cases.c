@@ -170,6 +170,32 @@ START_TEST(callbacks_are_as_few_as_drivers_take)
 }
 END_TEST
 
+/* A callback is queued for one event, so there is a stream for that of another
+ * one. The context is entered twice for it: to make a stream more, and to queue
+ * the callback. */
+START_TEST(an_event_whose_callback_cannot_be_queued_is_polled)
+{
+    const int calls = _i == 0 ? FAKE_REFUSE_ENTER : FAKE_REFUSE_WAIT;
+
+    if (!gpu->calls_back || control->fakegpu_count == NULL)
+        return;
+    open_with(2, 2);
+    event_lasts(0);
+    control->fakegpu_refuse(calls);
+    gpu_fixture_ask(&s, 1, UVA_FOREVER);
+    while (control->fakegpu_count(FAKE_REFUSED) <
+           (calls == FAKE_REFUSE_ENTER ? 2 : 1))
+        (void)sched_yield();
+    ck_assert_int_eq(control->fakegpu_count(FAKE_ARMED), 1);
+    gpu_fixture_pass(&s, 1);
+    await_and_release(1);
+    ck_assert_int_eq(s.answers, 1);
+    control->fakegpu_refuse(0);
+    gpu_fixture_pass(&s, 0);
+    await_and_release(0);
+}
+END_TEST
+
 START_TEST(one_that_is_late_does_not_hold_up_the_others)
 {
 
@@ -1455,6 +1481,8 @@ static void add_risky(Suite *suite)
     suite_add(callbacks, an_event_that_lasts_is_waited_for,
               a_close_comes_while_a_callback_is_armed,
               callbacks_are_as_few_as_drivers_take, NULL);
+    tcase_add_loop_test(
+        callbacks, an_event_whose_callback_cannot_be_queued_is_polled, 0, 2);
     suite_add_loops(
         streams, 0, 3, a_stream_of_the_device_waits_instead_of_the_host,
         an_array_is_released_behind_the_work_of_a_default_stream, NULL);

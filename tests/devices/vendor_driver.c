@@ -52,6 +52,7 @@ bool vendor_driver_open(const struct vendor_driver *driver,
     find(library, "fakegpu_fail", &control->fakegpu_fail);
     find(library, "fakegpu_poison", &control->fakegpu_poison);
     find(library, "fakegpu_hold", &control->fakegpu_hold);
+    find(library, "fakegpu_refuse", &control->fakegpu_refuse);
     if (control->fakegpu_excuse != NULL)
         control->fakegpu_excuse(1);
     return driver->open(library);
