@@ -32,33 +32,26 @@ static inline bool uva__fixed_width_are_small(int64_t a, int64_t b)
     return ((uint64_t)a | (uint64_t)b) >> 31 == 0;
 }
 
-/* Whether the two buffers are set, or may be NULL. */
-static inline bool uva__fixed_width_has_both(const struct ArrowArray *column)
-{
-    const void *const *buffers = column->buffers;
-
-    return buffers != NULL && buffers[1] != NULL && column->null_count >= -1 &&
-           column->null_count <= (buffers[0] == NULL ? 0 : column->length);
-}
-
 /* As uva__fixed_width_measure(), for one column of items of `width` bytes; adds
  * its size, which is less than 2 to the power of 40. Thread: any. */
 static inline bool uva__fixed_width_add(const struct ArrowArray *column,
                                         int32_t width, int64_t *size)
 {
-    const int64_t items =
-        (int64_t)((uint64_t)column->offset + (uint64_t)column->length);
+    const int64_t length = column->length, offset = column->offset;
+    const void *const *buffers = column->buffers;
+    uint64_t nulls_max = 0;
 
     if (column->release == NULL || column->dictionary != NULL ||
-        (column->n_children | (column->n_buffers ^ 2)) != 0 ||
-        column->length == 0 ||
-        !uva__fixed_width_are_small(column->length, column->offset) ||
-        !uva__fixed_width_has_both(column))
+        (column->n_children | (column->n_buffers ^ 2)) != 0 || length == 0 ||
+        !uva__fixed_width_are_small(length, offset) || buffers == NULL ||
+        buffers[1] == NULL)
         return false;
-    *size += items * width;
-    if (column->buffers[0] != NULL)
-        *size += (items + 7) / 8;
-    return true;
+    *size += (offset + length) * width;
+    if (buffers[0] != NULL) {
+        *size += (offset + length + 7) / 8;
+        nulls_max = (uint64_t)length;
+    }
+    return (uint64_t)column->null_count + 1 <= nulls_max + 1; /* or unknown */
 }
 
 /* Whether the batch is valid apart from its columns, and has no buffer of its
