@@ -667,7 +667,10 @@ producer_offer_observed(struct uva__producer *p, struct uva__task *task)
     return code;
 }
 
-static int producer_move_task(struct uva__producer *p)
+/* In line, as producer_flow() is, also where only the library is optimised as a
+ * whole: it runs for each batch. */
+__attribute__((always_inline)) static inline int
+producer_move_task(struct uva__producer *p)
 {
     struct uva__task *task = p->source->ops->take(p->source);
     int code;
@@ -818,7 +821,8 @@ static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 
 /* Offers a batch, as the rules have just decided: producer_move() for what
  * nearly all moves are. */
-static void producer_flow(struct uva__producer *p)
+__attribute__((always_inline)) static inline void
+producer_flow(struct uva__producer *p)
 {
     struct uva__producer_state *state = &p->loop->state;
     int code;
