@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "sink/auto_stages.h"
 #include "sink/consumer.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 enum { COLLECT_FIRST = 16 }; /* room at first */
@@ -94,7 +95,7 @@ static bool collect_fits(struct collect *c)
  * another one. */
 static void collect_account(struct collect *c)
 {
-    c->counted += c->consumer.bytes;
+    c->counted += uva__window_size(c->consumer.bytes);
     uva__share_hold(&c->consumer.share, 0, c->counted);
 }
 

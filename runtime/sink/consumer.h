@@ -9,7 +9,6 @@
 
 #include "arrow/buffer.h"
 #include "stream/stream_impl.h"
-#include "stream/window.h"
 
 struct uva__consumer;
 
@@ -40,7 +39,7 @@ struct uva__consumer {
                                             to; at first that of `batch` */
     struct uva__share share;             /* of a batch that is kept */
     int64_t bytes;                       /* of `batch` before its extraction, as
-                                            far as known */
+                                            far as known, of any size */
     int64_t delivered;                   /* batches that were accepted */
     bool decided;                        /* `end` is final */
     enum uva_end end;                    /* how the stream ends */
@@ -75,7 +74,7 @@ static inline void uva__consumer_describe(struct uva__consumer *consumer,
                                           const struct uva__batch_info *info)
 {
     consumer->batch.ordinal = info->ordinal;
-    consumer->bytes = uva__window_size(info->bytes);
+    consumer->bytes = info->bytes;
 }
 
 /* Whether batches are wanted: the outcome is open, and no callback forbidden.
@@ -88,17 +87,18 @@ static inline bool uva__consumer_wants(const struct uva__consumer *consumer)
 
 /* For the `take` of a producer's hooks: leaves the batch where `batch` of the
  * ops expects it. False: it is to be offered as usual, as there is more to do.
- * Thread: loop. */
+ * So it is after a cancel or a drop; whatever else ends the stream has stopped
+ * the producer. Thread: loop. */
 static inline bool uva__consumer_take(struct uva__consumer *consumer,
                                       struct uva__task *task)
 {
     const struct uva_stream *stream = consumer->stream;
 
     assert(!task->is_lazy);
-    if (uva__stream_cancelled(stream) != NULL ||
-        !uva__consumer_wants(consumer) ||
+    if (uva__stream_is_cancelling(stream) ||
         (!stream->device_data && !uva__buffer_is_readable(&task->array)))
         return false;
+    assert(uva__consumer_wants(consumer));
     uva__consumer_describe(consumer, &task->info);
     consumer->batch.metadata = task->info.metadata.block;
     *consumer->data = task->array;

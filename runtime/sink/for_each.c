@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "sink/auto_stages.h"
 #include "sink/consumer.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 struct for_each {
@@ -92,7 +93,8 @@ static void batch_paused(struct for_each *f)
     f->paused = true;
     uva__producer_pause(stream->tail, true);
     if (uva_array_is_live(&f->consumer.batch.data)) {
-        uva__share_hold(&f->consumer.share, 1, f->consumer.bytes);
+        uva__share_hold(&f->consumer.share, 1,
+                        uva__window_size(f->consumer.bytes));
         batch_kept(f);
     } else {
         batch_accepted(f);
@@ -185,7 +187,7 @@ static bool for_each_take(void *ctx, struct uva__task *task)
     }
     uva_array_release(&c->batch.data);
     c->delivered++;
-    uva__producer_request_in_run(c->stream->tail);
+    uva__producer_request_in_take(c->stream->tail);
     return true;
 }
 

@@ -171,6 +171,13 @@ UVA_MUST_CHECK bool uva__stream_watch_end(struct uva_stream *stream,
  * Thread: any that holds a reference. */
 const struct uva__failure *uva__stream_failure(const struct uva_stream *stream);
 
+/* Whether it was cancelled or dropped, or is just being cancelled. Thread: any
+ * that keeps it. */
+static inline bool uva__stream_is_cancelling(const struct uva_stream *stream)
+{
+    return uva__atomic64_load(&stream->latch) != UVA__CANCEL_LATCH_OPEN;
+}
+
 /* The reason of its cancel; NULL while it is not cancelled. Thread: loop. */
 const struct uva__failure *
 uva__stream_cancelled(const struct uva_stream *stream);
