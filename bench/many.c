@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One open stream on a loop, and 10,000: the time for a batch, the heap memory
- * of an idle stream and of a closed one, and whether a stream needs a thread.
- * `window` is the number of streams.
+ * of an idle stream and of a closed one, and whether a stream needs a thread;
+ * and how equal the shares of 16 are. `window` is the number of streams.
  *
  * Time is measured between two stops, at which every consumer returns EAGAIN:
  * after its first batch, to leave out opening, and after its last but one, to
@@ -65,14 +65,17 @@ static void member_on_done(void *ctx, const struct uva_outcome *outcome)
     host_on_done(&((struct member *)ctx)->group->host, outcome);
 }
 
-static void member_open(struct member *member, bool pushed)
+enum origin { FROM_LOOP, FROM_WORKER, FROM_PUSHER };
+
+static void member_open(struct member *member, enum origin origin,
+                        int (*on_batch)(void *ctx, struct uva_batch *batch))
 {
-    const struct uva_blocking_source source = {.on_loop = true};
+    const struct uva_blocking_source source = {.on_loop = origin == FROM_LOOP};
     struct group *group = member->group;
     struct uva_runtime *runtime = group->host.runtime;
     struct ArrowSchema schema;
 
-    if (pushed) {
+    if (origin == FROM_PUSHER) {
         batch_schema(&schema);
         member->stream = uva_stream_from_pusher(runtime, NULL, &member->pusher);
         bench_check(uva_pusher_set_schema(member->pusher, &schema) == 0,
@@ -84,7 +87,7 @@ static void member_open(struct member *member, bool pushed)
     }
     bench_check(
         uva_stream_for_each(member->stream,
-                            &(struct uva_consumer){.on_batch = member_on_batch,
+                            &(struct uva_consumer){.on_batch = on_batch,
                                                    .on_done = member_on_done,
                                                    .ctx = member},
                             NULL) == 0,
@@ -136,7 +139,7 @@ static double run_group(const struct bench_case *self,
 
     group_open(&group, how, self->window, how->batches / self->window + 1);
     for (int64_t i = 0; i < group.count; i++)
-        member_open(&group.members[i], false);
+        member_open(&group.members[i], FROM_LOOP, member_on_batch);
     group_run_to_stop(&group);
     begun = bench_now_ns(how);
     group_resume(&group);
@@ -171,7 +174,8 @@ static double run_idle(const struct bench_case *self,
     group_open(&group, how, self->window, 0);
     before = group.heap;
     for (int64_t i = 0; i < group.count; i++)
-        member_open(&group.members[i], self->more == 0);
+        member_open(&group.members[i],
+                    self->more == 0 ? FROM_PUSHER : FROM_LOOP, member_on_batch);
     (void)uv_run(&group.host.loop, UV_RUN_NOWAIT);
     if (self->more != 0)
         group_run_to_stop(&group);
@@ -242,12 +246,56 @@ static double run_closed(const struct bench_case *self,
     return 0;
 }
 
+/* ---- shares -------------------------------------------------------------- */
+
+/* Prints how many batches the foremost stream has had for each of the last. */
+static void shares_print(const struct group *group)
+{
+    int64_t seen, least = INT64_MAX, most = 0;
+
+    for (int64_t i = 0; i < group->count; i++) {
+        seen = group->members[i].tally.seen;
+        least = seen < least ? seen : least;
+        most = seen > most ? seen : most;
+    }
+    bench_print("many/16/shares",
+                least > 0 ? (double)most / (double)least : 1e9, "x");
+}
+
+static int share_on_batch(void *ctx, struct uva_batch *batch)
+{
+    struct member *member = ctx;
+
+    tally_take(&member->tally, &batch->data.array);
+    if (member->tally.seen == member->group->each &&
+        member->group->stops++ == 0)
+        shares_print(member->group);
+    return 0;
+}
+
+/* Equal streams, each read by a job on a worker. */
+static double run_shares(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct group group;
+
+    group_open(&group, how, self->window, how->batches / self->window + 1);
+    for (int64_t i = 0; i < group.count; i++)
+        member_open(&group.members[i], FROM_WORKER, share_on_batch);
+    (void)host_run(&group.host);
+    for (int64_t i = 0; i < group.count; i++)
+        tally_check(&group.members[i].tally, group.each + 2);
+    group_close(&group);
+    return 0;
+}
+
 static const struct bench_case cases[] = {
     {"many/1/uvarrow", 5000000, run_group, 1, 0, 0},
     {"many/10000/uvarrow", 5000000, run_group, 10000, 0, 0},
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
     {"many/closed", 0, run_closed, 1024, 0, BENCH_PRINTS},
+    {"many/16/shares", 5000000, run_shares, 16, 0, BENCH_PRINTS},
 };
 
 int main(int argc, char **argv)

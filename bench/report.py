@@ -251,6 +251,9 @@ def stage_targets():
                  "one", lambda get: get("merge/1000/shares"), 1.1, " x")
     yield Target("... a batch, against one of 2 streams", "one",
                  ratio("merge/1000", "merge/2"), 2, " x")
+    yield Target("16 streams, each read by a worker: largest share against the "
+                 "smallest", "one", lambda get: get("many/16/shares"), 1.1,
+                 " x")
     yield Target("`rebatch`, 1 Mi rows split to 1,024: a batch of one column",
                  "one", lambda get: get("rebatch/split/1-column"), 60, " ns")
     yield Target("`rebatch`, 8 columns joined: speed against `memcpy`", "one",
