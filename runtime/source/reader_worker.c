@@ -329,7 +329,7 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     task->info.ordinal = (int64_t)tail;
     task->producer = r->source.producer;
     r->ring[tail & r->ring_mask] = task;
-    (void)uva__list_pop(&r->worker.slots);
+    uva__list_remove_first(&r->worker.slots, &task->link);
     uva__counter_add(&r->read_bytes, task->info.bytes);
     r->worker.credits--;
     r->worker.count++;
