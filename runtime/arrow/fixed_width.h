@@ -39,19 +39,20 @@ static inline bool uva__fixed_width_add(const struct ArrowArray *column,
 {
     const int64_t length = column->length, offset = column->offset;
     const void *const *buffers = column->buffers;
-    uint64_t nulls_max = 0;
+    uint64_t nulls_most;
 
     if (column->release == NULL || column->dictionary != NULL ||
         (column->n_children | (column->n_buffers ^ 2)) != 0 || length == 0 ||
         !uva__fixed_width_are_small(length, offset) || buffers == NULL ||
         buffers[1] == NULL)
         return false;
+    nulls_most = buffers[0] == NULL ? 0 : (uint64_t)length;
+    if ((uint64_t)column->null_count + 1 > nulls_most + 1) /* -1: unknown */
+        return false;
     *size += (offset + length) * width;
-    if (buffers[0] != NULL) {
+    if (buffers[0] != NULL)
         *size += (offset + length + 7) / 8;
-        nulls_max = (uint64_t)length;
-    }
-    return (uint64_t)column->null_count + 1 <= nulls_max + 1; /* or unknown */
+    return true;
 }
 
 /* Whether the batch is valid apart from its columns, and has no buffer of its
