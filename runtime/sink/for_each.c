@@ -187,7 +187,7 @@ static bool for_each_take(void *ctx, struct uva__task *task)
     }
     uva_array_release(&c->batch.data);
     c->delivered++;
-    uva__producer_request_in_take(c->stream->tail);
+    uva__producer_request_in_run(c->stream->tail);
     return true;
 }
 

@@ -150,14 +150,6 @@ void uva__producer_begin_driving(struct uva__producer *producer,
  * a run. */
 void uva__producer_request_in_run(struct uva__producer *producer);
 
-/* The same inside `take` of the hooks, for which nothing is observed. */
-static inline void uva__producer_request_in_take(struct uva__producer *producer)
-{
-    assert(producer->loop->takes && producer->loop->running);
-    uva__counter_add(&producer->meter->loop.requested, 1);
-    uva__producer_state_note_one(&producer->loop->state);
-}
-
 /* Has the loop run the producer, as facts of the source or the owner changed.
  * Thread: any that holds a reference. */
 void uva__producer_wake(struct uva__producer *producer);
