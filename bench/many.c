@@ -248,28 +248,22 @@ static double run_closed(const struct bench_case *self,
 
 /* ---- shares -------------------------------------------------------------- */
 
-/* Prints how many batches the foremost stream has had for each of the last. */
-static void shares_print(const struct group *group)
-{
-    int64_t seen, least = INT64_MAX, most = 0;
+enum { SHARES = 16 };
 
-    for (int64_t i = 0; i < group->count; i++) {
-        seen = group->members[i].tally.seen;
-        least = seen < least ? seen : least;
-        most = seen > most ? seen : most;
-    }
-    bench_print("many/16/shares",
-                least > 0 ? (double)most / (double)least : 1e9, "x");
-}
+struct shares {
+    struct group group;   /* first */
+    int64_t seen[SHARES]; /* batches of each stream, when one has had its own */
+};
 
 static int share_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct member *member = ctx;
+    struct group *group = member->group;
 
     tally_take(&member->tally, &batch->data.array);
-    if (member->tally.seen == member->group->each &&
-        member->group->stops++ == 0)
-        shares_print(member->group);
+    if (member->tally.seen == group->each && group->stops++ == 0)
+        for (int64_t i = 0; i < group->count; i++)
+            ((struct shares *)group)->seen[i] = group->members[i].tally.seen;
     return 0;
 }
 
@@ -277,15 +271,17 @@ static int share_on_batch(void *ctx, struct uva_batch *batch)
 static double run_shares(const struct bench_case *self,
                          const struct bench_how *how)
 {
-    struct group group;
+    struct shares shares;
+    struct group *group = &shares.group;
 
-    group_open(&group, how, self->window, how->batches / self->window + 1);
-    for (int64_t i = 0; i < group.count; i++)
-        member_open(&group.members[i], FROM_WORKER, share_on_batch);
-    (void)host_run(&group.host);
-    for (int64_t i = 0; i < group.count; i++)
-        tally_check(&group.members[i].tally, group.each + 2);
-    group_close(&group);
+    group_open(group, how, self->window, how->batches / self->window + 1);
+    for (int64_t i = 0; i < group->count; i++)
+        member_open(&group->members[i], FROM_WORKER, share_on_batch);
+    (void)host_run(&group->host);
+    for (int64_t i = 0; i < group->count; i++)
+        tally_check(&group->members[i].tally, group->each + 2);
+    bench_print_shares(self->name, shares.seen, group->count);
+    group_close(group);
     return 0;
 }
 
@@ -295,7 +291,7 @@ static const struct bench_case cases[] = {
     {"many/waiting", 0, run_idle, 10000, 0, BENCH_PRINTS},
     {"many/stopped", 0, run_idle, 10000, 1, BENCH_PRINTS},
     {"many/closed", 0, run_closed, 1024, 0, BENCH_PRINTS},
-    {"many/16/shares", 5000000, run_shares, 16, 0, BENCH_PRINTS},
+    {"many/16/shares", 5000000, run_shares, SHARES, 0, BENCH_PRINTS},
 };
 
 int main(int argc, char **argv)

@@ -74,19 +74,6 @@ static void merged_start(struct merged *merged, int64_t count, int64_t batches)
     free(streams);
 }
 
-/* Prints how many times the smallest share the largest is. */
-static void shares_print(const struct bench_case *self, const int64_t *taken)
-{
-    int64_t least = taken[0], most = taken[0];
-
-    for (int32_t i = 1; i < self->window; i++) {
-        least = taken[i] < least ? taken[i] : least;
-        most = taken[i] > most ? taken[i] : most;
-    }
-    bench_print(self->name, least > 0 ? (double)most / (double)least : 1e9,
-                "x");
-}
-
 static double run_merge(const struct bench_case *self,
                         const struct bench_how *how)
 {
@@ -106,7 +93,7 @@ static double run_merge(const struct bench_case *self,
     host_close(&merged.host);
     bench_check(merged.seen == batches, "number of batches");
     if ((self->flags & BENCH_PRINTS) != 0)
-        shares_print(self, merged.taken);
+        bench_print_shares(self->name, merged.taken, count);
     free(merged.feeds);
     free(merged.taken);
     return took * (double)how->batches / (double)(batches - merged.warm);

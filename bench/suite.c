@@ -119,6 +119,17 @@ void bench_print(const char *name, double value, const char *unit)
     (void)fflush(stdout);
 }
 
+void bench_print_shares(const char *name, const int64_t *shares, int64_t count)
+{
+    int64_t least = shares[0], most = shares[0];
+
+    for (int64_t i = 1; i < count; i++) {
+        least = shares[i] < least ? shares[i] : least;
+        most = shares[i] > most ? shares[i] : most;
+    }
+    bench_print(name, least > 0 ? (double)most / (double)least : 1e9, "x");
+}
+
 void bench_check(bool holds, const char *what)
 {
     if (holds)

@@ -55,6 +55,9 @@ int bench_main(int argc, char **argv, const struct bench_case *cases,
 /* Prints one figure. */
 void bench_print(const char *name, double value, const char *unit);
 
+/* Prints how many times the smallest of `count` shares the largest is. */
+void bench_print_shares(const char *name, const int64_t *shares, int64_t count);
+
 /* Aborts the program with a message that names `what`, unless `holds`. */
 void bench_check(bool holds, const char *what);
 
