@@ -255,14 +255,15 @@ static int layout_check_self(struct layout_walk *walk,
 /* Adds a plain column of numbers. False for any other column, valid or not: the
  * caller then checks it in full. */
 static bool layout_add_plain(struct layout_walk *walk,
-                             const struct ArrowSchema *schema,
-                             const struct ArrowArray *array)
+                             const struct layout_at *at)
 {
+    const struct ArrowSchema *schema = at->schema;
     const int32_t width = uva__format_width(schema->format);
 
     if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
+        at->depth > UVA__STRUCTS_MAX_DEPTH ||
         walk->size > INT64_MAX / 2 || /* plain columns are smaller */
-        !uva__fixed_width_add(array, width, &walk->size))
+        !uva__fixed_width_add(at->array, width, &walk->size))
         return false;
     return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
 }
@@ -310,7 +311,7 @@ static int layout_walk_child(struct layout_walk *walk,
         return layout_fail(walk, &at, EINVAL,
                            "length %" PRId64 ", but the parent needs %" PRId64,
                            at.array->length, rows);
-    if (layout_add_plain(walk, at.schema, at.array))
+    if (layout_add_plain(walk, &at))
         return 0;
     return layout_walk_node(walk, &at);
 }
