@@ -136,6 +136,8 @@ static int driver_init(AdbcDriverInitFunc init, const char *name,
             failure, EPROTO,
             "the driver '%s' lacks functions that every ADBC driver has", name);
     }
+    if (status != ADBC_STATUS_OK)
+        memset(out, 0, sizeof(*out)); /* a failed init may leave anything */
     return uva__adbc_failure_take(failure, "the driver does not start", status,
                                   &error, out);
 }

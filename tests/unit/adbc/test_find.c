@@ -147,6 +147,13 @@ START_TEST(what_is_no_driver_is_refused)
 }
 END_TEST
 
+START_TEST(what_a_failed_init_leaves_in_the_driver_is_not_read)
+{
+    fails(FAKE, "fake_garbage_init", EIO, "the driver does not start");
+    ck_assert(driver.release == NULL && driver.ErrorGetDetail == NULL);
+}
+END_TEST
+
 START_TEST(a_driver_must_have_all_its_functions)
 {
     fake_driver.lacks = _i;
@@ -388,6 +395,7 @@ int main(void)
     tcase_add_test(tc, a_program_may_load_a_driver);
     tcase_add_test(tc, a_uri_names_its_driver);
     tcase_add_test(tc, what_is_no_driver_is_refused);
+    tcase_add_test(tc, what_a_failed_init_leaves_in_the_driver_is_not_read);
     tcase_add_test(tc, an_old_driver_is_asked_again);
     tcase_add_test(tc, a_folder_that_is_too_long_is_passed_over);
     tcase_add_test(tc, a_manifest_is_found_in_the_users_folder);
