@@ -273,17 +273,13 @@ static int handler_on_next_task(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- on_error ----------------------------------------------------------- */
 
-/* Before on_schema the consumer may read the device type, and nothing else.
- * Clauses: AP-01. */
+/* Before on_schema the producer may have left anything in handler->producer:
+ * only whether it is NULL is looked at. Clauses: AH-03. */
 static void observe_producer_late(struct uva__callback *cb)
 {
-    struct uva__checked *c = cb->stream;
-
-    if (uva__atomic_ptr_load(&c->peer.producer) != NULL)
+    if (uva__atomic_ptr_load(&cb->stream->peer.producer) != NULL)
         uva__callback_check_producer(cb);
-    else if (cb->self->producer != NULL)
-        c->producer.device_type = cb->self->producer->device_type;
-    else
+    else if (cb->self->producer == NULL)
         uva__findings_add(&cb->seen, UVA__RULE_AH_03_EARLY, 0);
 }
 

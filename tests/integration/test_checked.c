@@ -234,6 +234,26 @@ START_TEST(a_producer_that_refuses_its_handler_leaves_nothing)
 }
 END_TEST
 
+/* A foreign producer may fail before it has set its place in the handler.
+ * Clauses: AP-01, AH-03. */
+START_TEST(an_early_error_with_garbage_for_a_producer_is_passed_on)
+{
+    struct hostile_producer peer;
+    struct uva_async_source source;
+
+    workers = 0;
+    open_checked(1);
+    hostile_producer_init(&peer, "poison error release");
+    source = hostile_producer_source(&peer);
+    recording_consume(&consumer, uva_stream_from_async(loop.runtime, &source));
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.outcome.error.code, EIO);
+    close_checked();
+    hostile_producer_fini(&peer);
+    ck_assert_str_eq(log_text, "");
+}
+END_TEST
+
 /* ---- when streams are checked ------------------------------------------- */
 
 /* Returns whether streams are checked: a bad request is then reported as a
@@ -307,6 +327,7 @@ static Suite *checked_suite(void)
         "hops", without_a_log_breaches_are_lines_on_standard_error_and_count,
         DS01_a_batch_that_does_not_fit_is_told,
         a_producer_that_refuses_its_handler_leaves_nothing,
+        an_early_error_with_garbage_for_a_producer_is_passed_on,
         the_environment_counts_where_the_program_says_nothing,
         without_memory_for_a_check_a_hop_goes_unchecked, NULL);
     tcase_add_loop_test(c, our_own_hops_give_no_report, 0, 3);
