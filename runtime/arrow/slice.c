@@ -26,25 +26,24 @@ static void slice_node(struct ArrowArray *array, int64_t from, int64_t count)
     array->length = count;
 }
 
-/* Whether the rows are those of the columns alone: a record batch. */
-static bool slice_is_record_batch(const struct ArrowSchema *schema,
-                                  const struct ArrowArray *array)
-{
-    return strcmp(schema->format, "+s") == 0 &&
-           (array->null_count == 0 || array->buffers[0] == NULL);
-}
-
+/* A record batch has no null rows, and its offset goes into its columns. Other
+ * rows keep theirs, as their bits have it; what their columns have behind the
+ * last row goes, since some consumers give all of a column. */
 void uva__slice_reduce(const struct ArrowSchema *schema,
                        struct ArrowArray *array, int64_t from, int64_t count)
 {
     const int64_t at = array->offset + from;
+    const bool is_struct = strcmp(schema->format, "+s") == 0;
+    const bool has_nulls = array->null_count != 0 && array->buffers[0] != NULL;
 
     slice_node(array, from, count);
-    if (!slice_is_record_batch(schema, array))
-        return;
-    for (int64_t i = 0; i < array->n_children; i++)
-        slice_node(array->children[i], at, count);
-    array->offset = 0;
+    for (int64_t i = 0; is_struct && i < array->n_children; i++)
+        if (has_nulls)
+            slice_node(array->children[i], 0, array->offset + count);
+        else
+            slice_node(array->children[i], at, count);
+    if (is_struct && !has_nulls)
+        array->offset = 0;
 }
 
 int uva__slice_array(const struct uva_allocator *allocator,

@@ -1000,7 +1000,10 @@ START_TEST(nullable_rows_keep_their_offset)
                      0);
     ck_assert_int_eq(out.array.offset, 1);
     ck_assert_int_eq(out.array.children[0]->offset, 0);
-    ck_assert_int_eq(out.array.children[0]->length, 4);
+    ck_assert_int_eq(out.array.children[0]->length, 3); /* to the last row */
+    ck_assert_int_eq(array.array.children[0]->length, 4);
+    uva__slice_reduce(&schema, &out.array, 1, 0);
+    ck_assert_int_eq(out.array.children[0]->length, 0);
     uva_array_release(&array);
     uva_array_release(&out);
     faulty_allocator_init(&memory, 1);
