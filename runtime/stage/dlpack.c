@@ -166,24 +166,6 @@ static int nulls_refuse(struct uva_error *error, const char *what)
                          what);
 }
 
-/* Counts nulls on the host where the array does not. */
-static int nulls_check(const struct ArrowDeviceArray *whole,
-                       const struct ArrowArray *array, struct uva_error *error)
-{
-    const uint8_t *bits = array->buffers[0];
-
-    if (array->null_count == 0 || bits == NULL)
-        return 0;
-    if (array->null_count > 0)
-        return nulls_refuse(error, "has some");
-    if (whole->device_type != ARROW_DEVICE_CPU)
-        return nulls_refuse(error, "does not state how many it has");
-    for (int64_t i = 0; i < array->length; i++)
-        if (!uva__bits_get(bits, array->offset + i))
-            return nulls_refuse(error, "has some");
-    return 0;
-}
-
 /* Where the tensor is, in one of the arrays that lie in each other. */
 struct level {
     const struct ArrowSchema *schema;
@@ -191,13 +173,33 @@ struct level {
     int64_t first, count; /* the items of the array that belong to it */
 };
 
+/* Looks for nulls among the items that belong to the tensor; on the host, where
+ * the array does not state how many these have. */
+static int nulls_check(const struct ArrowDeviceArray *whole,
+                       const struct level *level, struct uva_error *error)
+{
+    const struct ArrowArray *array = level->array;
+    const uint8_t *bits = array->buffers[0];
+
+    if (array->null_count == 0 || bits == NULL)
+        return 0;
+    if (array->null_count > 0 && level->count == array->length)
+        return nulls_refuse(error, "has some");
+    if (whole->device_type != ARROW_DEVICE_CPU)
+        return nulls_refuse(error, "does not state how many it has");
+    for (int64_t i = 0; i < level->count; i++)
+        if (!uva__bits_get(bits, array->offset + level->first + i))
+            return nulls_refuse(error, "has some");
+    return 0;
+}
+
 static int level_check(const struct ArrowDeviceArray *whole,
                        const struct level *level, struct uva_error *error)
 {
     if (level->schema->dictionary != NULL)
         return uva_error_set(error, ENOTSUP,
                              "DLPack: a column with a dictionary is no tensor");
-    return nulls_check(whole, level->array, error);
+    return nulls_check(whole, level, error);
 }
 
 /* Goes to the items of lists of `size` items each. uva__layout_measure() has

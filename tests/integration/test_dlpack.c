@@ -254,6 +254,27 @@ START_TEST(nulls_are_refused)
 }
 END_TEST
 
+/* Others than those of the tensor: in front of the column's rows, and behind
+ * them. */
+START_TEST(nulls_of_other_rows_do_not_count)
+{
+    DLManagedTensorVersioned *tensor;
+
+    column_open("i", 1, 4, 2);
+    c.buffers[1][0] = c.bits;
+    c.arrays[1].null_count = 4;
+    c.bits[0] = 0x3c; /* of eight items, those of rows 1 and 2 have values */
+    c.arrays[0].offset = 1;
+    c.arrays[0].length = 2;
+    column_take(ARROW_DEVICE_CPU, NULL);
+    ck_assert_int_eq(to_dlpack(NULL, 0, &tensor), 0);
+    ck_assert_int_eq(tensor->dl_tensor.shape[0], 2);
+    ck_assert_uint_eq(tensor->dl_tensor.byte_offset, 2 * sizeof(int32_t));
+    tensor->deleter(tensor);
+    ck_assert_int_eq(c.released, 1);
+}
+END_TEST
+
 START_TEST(a_column_that_does_not_fit_is_refused)
 {
     column_open("c", 1, 4, 2);
@@ -656,7 +677,7 @@ int main(void)
               without_a_tensor_there_is_no_column,
               a_stream_that_cannot_wait_is_refused,
               the_failure_of_a_stream_is_returned,
-              without_memory_nothing_is_taken,
+              without_memory_nothing_is_taken, nulls_of_other_rows_do_not_count,
               without_memory_for_devices_nothing_is_taken,
               without_memory_a_tensor_is_not_taken, NULL);
     tcase_add_loop_test(tc, a_column_of_each_number_is_a_tensor_and_comes_back,
