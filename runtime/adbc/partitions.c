@@ -46,12 +46,37 @@ static bool texts_are_valid(const struct ArrowArray *batch)
     return true;
 }
 
+/* Whether all of these items have a value. */
+static bool all_have_values(const struct ArrowArray *array, int64_t from,
+                            int64_t count)
+{
+    const uint8_t *bits = array->n_buffers > 0 && array->null_count != 0
+                              ? array->buffers[0]
+                              : NULL;
+
+    for (int64_t i = from; bits != NULL && i < from + count; i++)
+        if ((bits[i / 8] >> i % 8 & 1) == 0)
+            return false;
+    return true;
+}
+
+/* Whether each row has a partition: neither it nor its text is null. */
+static bool rows_are_valid(const struct ArrowArray *batch)
+{
+    const struct ArrowArray *column = batch->children[0];
+
+    return all_have_values(batch, batch->offset, batch->length) &&
+           all_have_values(column, batch->offset + column->offset,
+                           batch->length);
+}
+
 /* Whether it may be a batch of partitions. */
 static bool batch_is_valid(const struct ArrowArray *batch)
 {
     return batch != NULL && batch->release != NULL && batch->n_children == 1 &&
            batch->length >= 0 && batch->offset >= 0 &&
-           column_is_valid(batch->children[0], batch) && texts_are_valid(batch);
+           column_is_valid(batch->children[0], batch) &&
+           rows_are_valid(batch) && texts_are_valid(batch);
 }
 
 static struct uva_stream *partition_stream(struct uva_adbc_pool *pool,

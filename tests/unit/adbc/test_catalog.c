@@ -348,6 +348,31 @@ START_TEST(texts_of_partitions_must_lie_in_order)
 }
 END_TEST
 
+/* A null has no text, whatever lies where that would be. */
+START_TEST(null_partitions_are_refused)
+{
+    static const uint8_t second_is_null = 0x01;
+    const void *bits[] = {&second_is_null}, *texts[3];
+    struct ArrowArray column, *child = &column, batch;
+
+    make(1);
+    partition("partitions 2");
+    column = *taken.array.children[0];
+    batch = taken.array;
+    memcpy(texts, column.buffers, sizeof(texts));
+    batch.children = &child;
+    batch.buffers = _i == 0 ? bits : batch.buffers;
+    batch.null_count = _i == 0 ? -1 : 0;
+    column.buffers = texts;
+    texts[0] = _i == 1 ? &second_is_null : NULL;
+    column.null_count = _i == 1 ? 1 : -1;
+    ck_assert_int_eq(
+        refused(uva_stream_from_partitions(pool, &batch), "no batch"), EINVAL);
+    batch.length = 1; /* that has a text */
+    ck_assert_int_eq(play(uva_stream_from_partitions(pool, &batch)), 0);
+}
+END_TEST
+
 static void fails_without_pool(struct uva_stream *stream)
 {
     ck_assert_int_eq(uva_stream_status(stream, NULL), EINVAL);
@@ -418,6 +443,7 @@ int main(void)
               a_table_has_a_schema, a_simple_driver_has_none_of_them,
               what_is_invalid_is_refused, a_pool_is_needed, NULL);
     tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
+    suite_add_loops(tc, 0, 2, null_partitions_are_refused, NULL);
     tcase_add_test(tc, a_driver_may_give_nothing);
     suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
     return suite_main("catalog", set_up, tear_down, tc, NULL);
