@@ -71,6 +71,83 @@ def test_a_slice_of_a_batch_is_a_slice_of_its_columns(run):
     assert np.from_dlpack(batch.column("l")).tolist() == [[0, 1, 2]] * 4
 
 
+class Rows:
+    """Gives the rows of an array of structs as a batch."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __arrow_c_array__(self, requested_schema=None):
+        return self._array.__arrow_c_array__(requested_schema)
+
+
+def first_batch(run, source, *stages):
+    async def main():
+        async with uvarrow.stream(source) as rows:
+            for stage in stages:
+                stage(rows)
+            return await anext(rows)
+
+    return run(main)
+
+
+def with_null_row():
+    """Row 1 is null, though its columns have values there."""
+    return pa.StructArray.from_arrays(
+        [pa.array([1, 2, 3]), LISTS.slice(0, 3)], names=["n", "l"],
+        mask=pa.array([False, True, False]))
+
+
+@pytest.mark.parametrize("name", ["n", "l"])
+@pytest.mark.parametrize("stage", [
+    lambda rows: rows, lambda rows: rows.rebatch(rows=2),
+    lambda rows: rows.limit(rows=2), lambda rows: rows.map(lambda b: b),
+    lambda rows: rows.filter(lambda b: True)],
+    ids=["none", "rebatch", "limit", "map", "filter"])
+def test_a_null_row_of_the_batch_is_no_value(run, name, stage):
+    for source in ([Rows(with_null_row())] * 2,
+                   pa.chunked_array([with_null_row()])):
+        batch = first_batch(run, source, stage)
+        assert pa.array(batch).to_pylist()[:2] == [
+            {"n": 1, "l": [0, 1, 2]}, None]
+        with pytest.raises(BufferError, match="rows of the batch are null"):
+            np.from_dlpack(batch.column(name))
+
+
+def test_null_rows_in_front_and_behind_do_not_count(run):
+    array = pa.concat_arrays([with_null_row(), with_null_row()])
+    batch = first_batch(run, [Rows(array.slice(2, 2))])
+    assert np.from_dlpack(batch.column("n")).tolist() == [3, 1]
+    assert np.from_dlpack(batch.column("l")).tolist() == [[6, 7, 8], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("values", [
+    pa.array([1, None, 3, 4, None]), LISTS.take([0, None, 1, 2, None]),
+    pa.array([[1], None, [3], [4], None], pa.list_(pa.int64(), 1))])
+def test_nulls_in_front_and_behind_do_not_count(run, values):
+    rows = pa.StructArray.from_arrays([values], names=["n"])
+    batch = first_batch(run, [Rows(rows.slice(2, 2))])
+    assert np.from_dlpack(batch.column("n")).tolist() == \
+        values.slice(2, 2).to_pylist()
+    batch = first_batch(run, [Rows(rows.slice(1, 2))])
+    with pytest.raises(BufferError, match="nulls"):
+        np.from_dlpack(batch.column("n"))
+
+
+def test_other_libraries_see_the_rows_of_a_slice_alone(run):
+    rows = pa.StructArray.from_arrays([pa.array(range(9))], names=["n"])
+    for part in (rows.slice(3, 4), rows.slice(0, 4), rows.slice(9)):
+        batch = first_batch(run, [Rows(part)])
+        expected = part.field(0).to_pylist()
+        assert batch.to_pyarrow().column(0).to_pylist() == expected
+        assert pa.record_batch(batch).column(0).to_pylist() == expected
+        assert pa.array(batch).field(0).to_pylist() == expected
+        assert np.from_dlpack(batch.column(0)).tolist() == expected
+    batch = first_batch(run, [Rows(with_null_row())],
+                        lambda rows: rows.limit(rows=1))
+    assert batch.to_pyarrow().to_pydict() == {"n": [1], "l": [[0, 1, 2]]}
+
+
 def test_a_tensor_outlives_its_batch(run):
     batch = batch_of(run, n=range(1000))
     column = batch.column("n")

@@ -34,7 +34,34 @@ static void batch_dealloc(PyObject *object)
 /* ---- out ------------------------------------------------------------------
  */
 
-static int batch_share(Batch *self, struct ArrowDeviceArray *out)
+/* Reduces the columns of a share, which has structs of its own, to the rows of
+ * the batch: some consumers refuse a batch with an offset, or give all rows of
+ * longer columns. Null rows need the offset where it is. */
+static void rows_flatten(struct ArrowArray *rows)
+{
+    const int64_t from = batch_may_have_nulls(rows) ? 0 : rows->offset;
+    const int64_t count = rows->offset + rows->length - from;
+
+    for (int64_t i = 0; i < rows->n_children; i++) {
+        struct ArrowArray *column = rows->children[i];
+
+        if (from == 0 && column->length == count)
+            continue;
+        column->offset = count == 0 ? 0 : column->offset + from;
+        column->length = count;
+        if (column->null_count != 0)
+            column->null_count = -1;
+    }
+    rows->offset -= from;
+}
+
+bool batch_may_have_nulls(const struct ArrowArray *rows)
+{
+    return rows->null_count != 0 && rows->n_buffers > 0 &&
+           rows->buffers[0] != NULL;
+}
+
+int batch_share(Batch *self, struct ArrowDeviceArray *out)
 {
     if (!uva_array_is_live(&self->data)) {
         PyErr_SetString(PyExc_ValueError, "uvarrow: the batch is closed");
@@ -44,6 +71,7 @@ static int batch_share(Batch *self, struct ArrowDeviceArray *out)
         PyErr_NoMemory();
         return -1;
     }
+    rows_flatten(&out->array);
     return 0;
 }
 

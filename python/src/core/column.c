@@ -13,6 +13,7 @@
 typedef struct {
     PyObject_HEAD struct ArrowSchema schema; /* owns */
     struct ArrowDeviceArray data;            /* owns */
+    bool has_null_rows; /* some of the batch are null, or that is not known */
 } Column;
 
 static void column_dealloc(PyObject *object)
@@ -24,8 +25,24 @@ static void column_dealloc(PyObject *object)
     core_free(object);
 }
 
-/* Moves child `i` out of a shared batch, which is released. Rows of the batch
- * count from its own offset. */
+/* Counts on the host what the batch does not state. */
+static bool rows_have_nulls(const struct ArrowDeviceArray *batch)
+{
+    const struct ArrowArray *rows = &batch->array;
+    const uint8_t *bits;
+
+    if (!batch_may_have_nulls(rows))
+        return false;
+    if (rows->null_count > 0 || batch->device_type != ARROW_DEVICE_CPU)
+        return true;
+    bits = rows->buffers[0];
+    for (int64_t i = rows->offset; i < rows->offset + rows->length; i++)
+        if ((bits[i / 8] >> i % 8 & 1) == 0)
+            return true;
+    return false;
+}
+
+/* Moves child `i` out of a shared batch, which is released. */
 static void column_move(struct ArrowDeviceArray *batch, int64_t i,
                         struct ArrowDeviceArray *out)
 {
@@ -35,7 +52,7 @@ static void column_move(struct ArrowDeviceArray *batch, int64_t i,
     *out = *batch;
     out->array = *child;
     child->release = NULL;
-    if (rows->offset != 0 || rows->length != out->array.length) {
+    if (rows->offset != 0) { /* of a batch that may have null rows */
         out->array.offset += rows->offset;
         out->array.length = rows->length;
         if (out->array.null_count != 0)
@@ -51,13 +68,11 @@ PyObject *column_new(Batch *batch, int64_t i)
 
     if (self == NULL)
         return NULL;
-    if (!uva_array_is_live(&batch->data)) {
-        PyErr_SetString(PyExc_ValueError, "uvarrow: the batch is closed");
-    } else if (uva_schema_copy(batch->schema->schema.children[i],
-                               &self->schema) != 0 ||
-               uva_array_share(&batch->data, &shared) != 0) {
+    if (uva_schema_copy(batch->schema->schema.children[i], &self->schema) !=
+        0) {
         PyErr_NoMemory();
-    } else {
+    } else if (batch_share(batch, &shared) == 0) {
+        self->has_null_rows = rows_have_nulls(&shared);
         column_move(&shared, i, &self->data);
         return (PyObject *)self;
     }
@@ -138,6 +153,12 @@ static PyObject *column_tensor(Column *self, long long stream, int is_older)
     struct uva_error error;
     int code;
 
+    if (self->has_null_rows) {
+        PyErr_SetString(PyExc_BufferError,
+                        "uvarrow: a tensor has no nulls, and rows of the batch "
+                        "are null, or it is not known how many");
+        return NULL;
+    }
     if (uva_array_share(&self->data, &shared) != 0)
         return PyErr_NoMemory();
     code = uva_array_to_dlpack(NULL, &self->schema, &shared, stream, &tensor,

@@ -210,6 +210,13 @@ typedef struct {
     int64_t ordinal;
 } Batch;
 
+/* Whether rows of a batch may be null, besides the values in its columns. */
+bool batch_may_have_nulls(const struct ArrowArray *rows);
+
+/* Shares the rows of a batch; its columns have these rows alone, unless some
+ * may be null. -1 with an exception. */
+int batch_share(Batch *batch, struct ArrowDeviceArray *out);
+
 /* Takes `data`, also on failure. */
 PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
                     int64_t ordinal);
