@@ -75,9 +75,10 @@ static struct schema_node *schema_node(struct schema_reader *r, int *code)
     return node;
 }
 
-/* Copies a string. */
+/* Copies a string, which in a schema ends at its first NUL: the rest of one
+ * with such a byte would be lost. `what` it is goes into the error. */
 static int schema_text(struct schema_reader *r, const struct uva__table *table,
-                       size_t slot, const char **out)
+                       size_t slot, const char *what, const char **out)
 {
     struct uva__vector text;
     int code = 0;
@@ -92,7 +93,12 @@ static int schema_text(struct schema_reader *r, const struct uva__table *table,
         memcpy(copy, text.items, text.count);
     copy[text.count] = '\0';
     *out = copy;
-    return 0;
+    if (strlen(copy) == text.count)
+        return 0;
+    return uva_error_set(r->error, ENOTSUP,
+                         "field '%.64s': its %s has a NUL character behind "
+                         "'%.64s', which the C data interface cannot express",
+                         r->name, what, copy);
 }
 
 static int schema_metadata(struct schema_reader *r,
@@ -186,7 +192,7 @@ static int schema_type(struct schema_reader *r, const struct uva__table *table,
         !schema_codes(table, codes, (size_t)schema->n_children))
         return schema_fail(r, EPROTO, "malformed codes of a union");
     if (type->tag == UVA__IPC_TAG_TIMESTAMP)
-        return schema_text(r, table, 1, &type->text);
+        return schema_text(r, table, 1, "time zone", &type->text);
     if (type->tag == UVA__IPC_TAG_MAP) {
         if (type->numbers[0] != 0)
             schema->flags |= ARROW_FLAG_MAP_KEYS_SORTED;
@@ -298,8 +304,10 @@ static int schema_field(struct schema_reader *r, const struct uva__table *table,
     struct ArrowSchema *schema = &node->schema;
     struct uva__table type, encoding;
     uint64_t is_nullable = 0, tag = 0;
-    int code = schema_text(r, table, 0, &schema->name);
+    int code;
 
+    r->name = "";
+    code = schema_text(r, table, 0, "name", &schema->name);
     r->name = schema->name;
     if (code == 0 && (!uva__table_number(table, 1, 1, &is_nullable) ||
                       !uva__table_number(table, 2, 1, &tag) ||

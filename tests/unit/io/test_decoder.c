@@ -787,6 +787,35 @@ START_TEST(a_zone_has_a_length)
 }
 END_TEST
 
+/* Two columns of which the names differ behind a NUL would become alike. */
+START_TEST(a_nul_in_a_text_is_refused)
+{
+    static const struct {
+        const char *name, *format, *find, *wanted;
+    } all[] = {
+        {"one_two", "i", "one_two",
+         "its name has a NUL character behind 'one'"},
+        {"_two", "i", "_two", "its name has a NUL character behind ''"},
+        {"two_", "i", "two_", "its name has a NUL character behind 'two'"},
+        {"when", "tsu:Europe_B", "Europe_B",
+         "'when': its time zone has a NUL character behind 'Europe'"},
+    };
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    char *at;
+
+    plain_schema(&schema, all[_i].format, all[_i].name, 0);
+    plain_array(&array, 0, 2, 0);
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    at = memmem(messages[0].head->bytes, messages[0].head->size, all[_i].find,
+                strlen(all[_i].find));
+    ck_assert_ptr_nonnull(at);
+    *strchr(at, '_') = '\0';
+    fails(begin(0), ENOTSUP, all[_i].wanted);
+}
+END_TEST
+
 /* ---- metadata ----------------------------------------------------------- */
 
 /* Makes a stream without columns, and a batch with metadata, in some version:
@@ -931,7 +960,8 @@ int main(void)
     Suite *suite = suite_create("decoder");
     TCase *all = suite_case(suite, "decoder", set_up, tear_down);
 
-    suite_add_loops(all, 0, 4, a_dictionary_has_one_type, NULL);
+    suite_add_loops(all, 0, 4, a_dictionary_has_one_type,
+                    a_nul_in_a_text_is_refused, NULL);
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
