@@ -539,7 +539,8 @@ class CommandLine(unittest.TestCase):
     def test_tokens_that_are_none(self):
         path = os.path.join(folder(), f"bad-token-{os.getpid()}")
         for text in ("", "\n0123456789abcdef", "short", "0123456789 abcdef",
-                     "x" * 5000):
+                     "x" * 5000, "0123456789abcdef\0and more",
+                     "0123456789abcdef\0\n"):
             with open(path, "w", encoding="ascii") as file:
                 file.write(text)
             self.refused("is no token", "--token-file", path, "--driver",

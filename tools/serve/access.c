@@ -21,16 +21,16 @@ int uva__access_load(struct uva__access *access, const char *path,
 {
     char line[TOKEN_MOST] = "";
     FILE *file = fopen(path, "re");
-    size_t i, size;
+    size_t i, size = 0;
 
     if (file == NULL)
         return uva_error_set(error, errno, "cannot open %s: %s", path,
                              strerror(errno));
-    if (fgets(line, sizeof(line), file) == NULL)
-        line[0] = '\0';
+    i = fread(line, 1, sizeof(line) - 1, file);
     (void)fclose(file);
-    size = strcspn(line, "\r\n");
-    for (i = 0; i < size; i++)
+    while (size < i && line[size] != '\r' && line[size] != '\n')
+        size++;
+    for (i = 0; i < size; i++) /* a NUL is not printable */
         if (line[i] <= ' ' || line[i] > '~')
             break;
     if (i < size || size < TOKEN_LEAST || size == sizeof(line) - 1)
