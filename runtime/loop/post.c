@@ -83,7 +83,8 @@ void uva_runtime_get_stats(const struct uva_runtime *runtime,
     stats = &rt->stats;
     out->streams_open = uva__inflight_count(&rt->streams);
     out->streams_held = (int64_t)uva__atomic64_load(&stats->streams_held);
-    out->tasks_held = (int64_t)uva__atomic64_load(&stats->tasks_held);
+    out->tasks_held = uva__stats_tasks_held(stats);
+    out->tasks_revoked = (int64_t)uva__atomic64_load(&stats->tasks_revoked);
     out->calls_stuck = (int64_t)uva__atomic64_load(&stats->calls_stuck);
     out->peer_breaches = (int64_t)uva__atomic64_load(&stats->peer_breaches);
     out->late_calls = (int64_t)uva__atomic64_load(&stats->late_calls);

@@ -180,6 +180,7 @@ static void call_task(struct uva__handler_proxy *proxy, struct call *call)
     if (call->discard) {
         uva__task_drop(&task);
     } else {
+        uva__task_give(proxy->rt, &task);
         code = proxy->to->on_next_task(proxy->to, &task, args->metadata.block);
         if (code != 0) {
             uva__task_drop(&args->task); /* unless it was extracted */

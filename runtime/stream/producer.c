@@ -329,6 +329,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
             uva__check_hop_handler(p->source->label, p->source->name, handler);
     p->loop->hooks = hooks;
     p->loop->hooks_ctx = ctx;
+    p->loop->to_foreign = hooks->foreign && !hooks->relayed;
     p->loop->reuses_slots = hooks->reuses_slots && handler == unchecked;
     p->loop->takes = hooks->take != NULL && handler == unchecked &&
                      p->observed == 0 && !p->lazy;
@@ -370,14 +371,6 @@ static void producer_put_taken(struct uva__producer *p, struct uva__task *task)
     uva__slots_reuse_task(p->rt, task);
 }
 
-/* The loop thread alone writes this counter: no read-modify-write is needed. */
-static void producer_count_held(struct uva__producer *p, int64_t change)
-{
-    struct uva__atomic64 *held = &p->rt->stats.tasks_held;
-
-    uva__atomic64_store(held, uva__atomic64_peek(held) + (uint64_t)change);
-}
-
 /* Takes a slot back that is over. If the extraction failed, its error becomes
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
@@ -392,7 +385,6 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop->out_count--;
     p->loop->dropped_count -= task->dropped;
     task->dropped = false;
-    producer_count_held(p, -1);
     if (state != UVA__TASK_ORPHANED)
         producer_put_task(p, task);
 }
@@ -436,7 +428,6 @@ static void producer_reap_extracted(struct uva__producer *p)
     over.tail->next = NULL;
     p->loop->out_count -= (int64_t)count;
     p->loop->head_age = 0;
-    producer_count_held(p, -(int64_t)count);
     if (p->loop->reuses_slots)
         uva__slots_reuse_tasks(p->rt, &over, count);
     else
@@ -479,7 +470,6 @@ static void producer_keep_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__list_push(&p->loop->out, &task->link);
     p->loop->out_count++;
-    producer_count_held(p, 1);
     assert(!p->loop->watching); /* tasks are watched only after the last one */
     if (p->loop->head_age++ <= HEAD_AGE_MAX)
         return;
@@ -522,27 +512,22 @@ static void producer_reap_all(struct uva__producer *p)
     producer_reap_aside(p);
 }
 
-/* Revokes unclaimed tasks; their slots are used again. Clauses: G-16. */
-static void producer_revoke_tasks(struct uva__producer *p)
+/* Takes back all unclaimed tasks by `take_back`, and counts those that a
+ * foreign handler had. Clauses: G-16. */
+static int64_t producer_take_back(struct uva__producer *p,
+                                  bool (*take_back)(struct uva__task *task))
 {
-    struct uva__link *link;
-
-    for (link = p->loop->out.head; link != NULL; link = link->next)
-        uva__task_revoke(task_of(link));
-    for (link = p->loop->aside.head; link != NULL; link = link->next)
-        uva__task_revoke(task_of(link));
-}
-
-/* Revokes unclaimed tasks for good, as the runtime closes. */
-static void producer_orphan_tasks(struct uva__producer *p)
-{
+    struct uva__atomic64 *revoked = &p->rt->stats.tasks_revoked;
     struct uva__link *link, *next;
+    int64_t count = 0;
 
-    uva__list_append(&p->loop->out, &p->loop->aside);
+    uva__list_prepend(&p->loop->out, &p->loop->aside);
     for (link = p->loop->out.head; link != NULL; link = next) {
         next = link->next; /* the task may be gone after the next call */
-        uva__task_orphan(task_of(link));
+        count += take_back(task_of(link));
     }
+    uva__atomic64_store(revoked, uva__atomic64_peek(revoked) + (uint64_t)count);
+    return count;
 }
 
 struct uva__task *uva__producer_take_task(struct uva__producer *p)
@@ -652,7 +637,7 @@ static inline int producer_offer(struct uva__producer *p,
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
     struct ArrowAsyncTask offered;
 
-    uva__task_offer(task, &offered);
+    uva__task_offer(task, p->loop->to_foreign, &offered);
     return handler->on_next_task(handler, &offered, task->info.metadata.block);
 }
 
@@ -689,7 +674,7 @@ producer_move_task(struct uva__producer *p)
     code = p->observed == 0 ? producer_offer(p, task)
                             : producer_offer_observed(p, task);
     if (code != 0)
-        uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
+        (void)uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
     if (uva__task_state(task) == UVA__TASK_DONE) {
         producer_put_task(p, task);
         return code;
@@ -937,7 +922,7 @@ static void producer_close(struct uva__detach_hook *hook)
         return;
     p->loop->closing = true;
     p->rt->loop.draining++;
-    producer_orphan_tasks(p);
+    (void)producer_take_back(p, uva__task_orphan);
     uva__producer_wake(p);
 }
 
@@ -1133,7 +1118,7 @@ void uva__producer_refuse(struct uva__producer *p, int code)
 
 void uva__producer_revoke(struct uva__producer *p)
 {
-    producer_revoke_tasks(p);
+    (void)producer_take_back(p, uva__task_revoke);
     uva__producer_wake(p);
 }
 

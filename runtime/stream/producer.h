@@ -84,6 +84,7 @@ struct uva__producer_loop {
                           this run; 0: not timed */
     int64_t ordinal;   /* of the batch offered last, if that is reported */
     bool takes;        /* hooks->take is called */
+    bool to_foreign;   /* hooks->foreign, and nothing of ours before it */
     bool reuses_slots; /* hooks->reuses_slots, and no checker stands before the
                           handler */
     bool starved;      /* between two runs: for a batch */

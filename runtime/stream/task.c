@@ -101,10 +101,28 @@ static struct uva__task *token_read(void *pointer, uint64_t *generation)
     return (struct uva__task *)(uintptr_t)(token & TOKEN_ADDRESS);
 }
 
-void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out)
+void uva__task_offer(struct uva__task *task, bool to_foreign,
+                     struct ArrowAsyncTask *out)
 {
-    out->private_data = token_make(task, uva__task_state_offer(&task->state));
+    const uint64_t flags = to_foreign ? UVA__TASK_COUNTED : 0;
+
+    out->private_data =
+        token_make(task, uva__task_state_offer(&task->state, flags));
     out->extract_data = uva__task_extract;
+    if (to_foreign)
+        uva__stats_give_task(&task->producer->rt->stats, true);
+}
+
+/* It is counted first: once it is marked, it may be over at any moment. */
+void uva__task_give(struct uva__rt *rt, const struct ArrowAsyncTask *task)
+{
+    uint64_t generation;
+    struct uva__task *slot = token_read(task->private_data, &generation);
+
+    assert(uva__task_is_ours(task));
+    uva__stats_give_task(&rt->stats, false);
+    if (!uva__task_state_count(&slot->state, generation))
+        uva__stats_end_task(&rt->stats, false);
 }
 
 /* ---- extract ------------------------------------------------------------ */
@@ -120,10 +138,12 @@ static inline void task_settle(struct uva__task *task,
                                enum uva__task_state state)
 {
     struct uva__producer *producer = task->producer;
+    const bool here = uva__rt_in_turn(producer->rt);
 
+    if (uva__atomic64_peek(&task->state) & UVA__TASK_COUNTED)
+        uva__stats_end_task(&producer->rt->stats, here);
     /* Only the loop sets a watch, so none is set during its own turn. */
-    if (uva__task_state_settle(&task->state, state,
-                               uva__rt_in_turn(producer->rt)))
+    if (uva__task_state_settle(&task->state, state, here))
         producer_notify(producer);
 }
 
@@ -466,6 +486,7 @@ int uva__task_extract_first(struct ArrowAsyncTask *self,
         return uva_task_extract(self, out);
     task = token_read(self->private_data, &generation);
     claimed = uva__atomic64_peek(&task->state) - UVA__TASK_HELD;
+    assert(!(claimed & UVA__TASK_ALL_BITS)); /* not of a foreign handler */
     if (task->is_lazy || task->producer->maps != NULL) {
         uva__atomic64_store(&task->state, claimed + UVA__TASK_EXTRACTING);
         return task_extract_expensive(task, out);
@@ -563,29 +584,45 @@ static void task_discard_async(struct uva__task *task)
     uva__discard_add(task->producer->rt, &task->discard);
 }
 
-static void task_take_back_here(struct uva__task *task, uint64_t flags)
+/* Returns whether the task was taken back; `*counted` as in task_state.h. */
+static bool task_take_back(struct uva__task *task, uint64_t generation,
+                           uint64_t flags, bool *counted)
 {
-    uint64_t generation =
-        uva__atomic64_load(&task->state) >> UVA__TASK_GENERATION_SHIFT;
+    struct uva__rt *rt;
 
-    if (!uva__task_state_take_back(&task->state, generation, flags))
-        return;
+    if (!uva__task_state_take_back(&task->state, generation, flags, counted))
+        return false;
+    rt = task->producer->rt;
+    if (*counted)
+        uva__stats_end_task(&rt->stats, uva__rt_in_turn(rt));
+    return true;
+}
+
+static bool task_take_back_here(struct uva__task *task, uint64_t flags)
+{
+    const uint64_t generation =
+        uva__atomic64_load(&task->state) >> UVA__TASK_GENERATION_SHIFT;
+    bool counted;
+
+    if (!task_take_back(task, generation, flags, &counted))
+        return false;
     if (task->is_lazy) {
         task_discard_async(task);
-        return;
+        return counted;
     }
     uva_array_release(&task->array);
     task_swept(task);
+    return counted;
 }
 
-void uva__task_revoke(struct uva__task *task)
+bool uva__task_revoke(struct uva__task *task)
 {
-    task_take_back_here(task, 0);
+    return task_take_back_here(task, 0);
 }
 
-void uva__task_orphan(struct uva__task *task)
+bool uva__task_orphan(struct uva__task *task)
 {
-    task_take_back_here(task, UVA__TASK_ORPHAN);
+    return task_take_back_here(task, UVA__TASK_ORPHAN);
 }
 
 /* Foreign code discards the data here only if this is no loop thread. A task
@@ -594,8 +631,9 @@ static void task_drop_ours(struct ArrowAsyncTask *copy)
 {
     uint64_t generation;
     struct uva__task *task = token_read(copy->private_data, &generation);
+    bool counted;
 
-    if (!uva__task_state_take_back(&task->state, generation, 0)) {
+    if (!task_take_back(task, generation, 0, &counted)) {
         (void)task_claim(task, generation);
         return;
     }

@@ -103,9 +103,16 @@ uva__task_take_metadata(struct uva__task *task,
 void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
                           const char *room);
 
-/* Makes a filled slot extractable, and gives the task to offer. Thread: loop.
- */
-void uva__task_offer(struct uva__task *task, struct ArrowAsyncTask *out);
+/* Makes a filled slot extractable, and gives the task to offer. `to_foreign`:
+ * to a handler of the user's, so the statistics count it until it is over.
+ * Thread: loop. */
+void uva__task_offer(struct uva__task *task, bool to_foreign,
+                     struct ArrowAsyncTask *out);
+
+/* Counts a task of ours, of a producer of `rt`, that was offered to a handler
+ * of ours and is about to be passed on to one of the user's. No effect if it
+ * was taken back. Thread: the one that passes it on. */
+void uva__task_give(struct uva__rt *rt, const struct ArrowAsyncTask *task);
 
 /* The state now. Thread: any. */
 static inline enum uva__task_state uva__task_state(const struct uva__task *task)
@@ -121,6 +128,14 @@ static inline bool uva__task_is_over(const struct uva__task *task)
     return uva__task_state(task) >= UVA__TASK_ORPHANED;
 }
 
+/* Whether it may still be extracted, or is being extracted. Thread: loop. */
+static inline bool uva__task_is_held(const struct uva__task *task)
+{
+    const enum uva__task_state state = uva__task_state(task);
+
+    return state == UVA__TASK_HELD || state == UVA__TASK_EXTRACTING;
+}
+
 /* Has the thread that settles the slot post the producer and release one
  * reference to it. False if the task is over, and no reference will be
  * released. Thread: loop. */
@@ -128,13 +143,15 @@ bool uva__task_notify(struct uva__task *task);
 
 /* Revokes an unclaimed task, and discards its data: at once, or on an extra
  * thread if foreign code does it. A late extraction fails with ECANCELED. No
- * effect on a task that is claimed or over. Thread: loop. */
-void uva__task_revoke(struct uva__task *task);
+ * effect on a task that is claimed or over. Returns whether a foreign handler
+ * had it. Thread: loop. */
+bool uva__task_revoke(struct uva__task *task);
 
 /* Revokes a watched task for good, as the runtime closes: a later extraction
  * fails with ECANCELED. Until then the task is ORPHANED, and keeps a reference
- * to the rt in place of that to its producer. Thread: loop. */
-void uva__task_orphan(struct uva__task *task);
+ * to the rt in place of that to its producer. Returns whether a foreign handler
+ * had it. Thread: loop. */
+bool uva__task_orphan(struct uva__task *task);
 
 /* Discards a task without using its data, for every task must be extracted or
  * discarded: one of ours is revoked, unless it was extracted; a foreign one is

@@ -24,6 +24,8 @@ enum uva__task_state {
     UVA__TASK_REVOKED,    /* over; it was revoked */
 
     UVA__TASK_STATES = 15,   /* the bits of the above */
+    UVA__TASK_COUNTED = 16,  /* with HELD or EXTRACTING: a foreign handler has
+                                it, and the statistics count it */
     UVA__TASK_ORPHAN = 32,   /* with DISCARDING: will be ORPHANED */
     UVA__TASK_SPENT = 64,    /* with DISCARDING or ORPHANED: was extracted */
     UVA__TASK_NOTIFY = 128,  /* the settling thread must post the producer */
@@ -34,16 +36,32 @@ enum { UVA__TASK_GENERATION_SHIFT = 8 };
 #define UVA__TASK_GENERATIONS ((uint64_t)0xffffff)
 
 /* Makes a filled slot claimable, once; gives the generation that a claim must
- * name. Thread: loop. */
-static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state)
+ * name. `flags`: COUNTED, or none. Thread: loop. */
+static inline uint64_t uva__task_state_offer(struct uva__atomic64 *state,
+                                             uint64_t flags)
 {
     uint64_t generation =
         uva__atomic64_peek(state) >> UVA__TASK_GENERATION_SHIFT;
 
     generation = (generation + 1) & UVA__TASK_GENERATIONS;
     uva__atomic64_store(state, generation << UVA__TASK_GENERATION_SHIFT |
-                                   UVA__TASK_HELD);
+                                   UVA__TASK_HELD | flags);
     return generation;
+}
+
+/* Marks an unclaimed task as COUNTED; false if it was taken back. Thread: the
+ * one that is about to pass it to its handler. */
+static inline bool uva__task_state_count(struct uva__atomic64 *state,
+                                         uint64_t generation)
+{
+    uint64_t word = uva__atomic64_load(state);
+
+    do
+        if ((word & UVA__TASK_STATES) != UVA__TASK_HELD ||
+            word >> UVA__TASK_GENERATION_SHIFT != generation)
+            return false;
+    while (!uva__atomic64_cas(state, &word, word | UVA__TASK_COUNTED));
+    return true;
 }
 
 /* A claim of a revoked task: returns 0 if the state changed meanwhile and must
@@ -63,8 +81,8 @@ static inline int uva__task_state_late(struct uva__atomic64 *state,
     return ECANCELED;
 }
 
-/* As uva__task_state_claim(), but gives up if the task is not HELD; that one
- * has the reason. Thread: any. */
+/* As uva__task_state_claim(), but gives up if the task is not HELD, or has a
+ * flag; that one has the reason. Thread: any. */
 static inline bool uva__task_state_try_claim(struct uva__atomic64 *state,
                                              uint64_t generation)
 {
@@ -80,7 +98,9 @@ static inline bool uva__task_state_try_claim(struct uva__atomic64 *state,
 static inline int uva__task_state_claim(struct uva__atomic64 *state,
                                         uint64_t generation, bool *orphaned)
 {
-    uint64_t seen = generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD;
+    uint64_t seen =
+        generation << UVA__TASK_GENERATION_SHIFT | UVA__TASK_HELD |
+        UVA__TASK_COUNTED; /* as most are that foreign code claims */
     int code;
 
     *orphaned = false;
@@ -126,12 +146,14 @@ static inline bool uva__task_state_notify(struct uva__atomic64 *state)
     return true;
 }
 
-/* Revokes an unclaimed task. True if the caller must discard it now. `flags`:
- * ORPHAN, or none. Thread: any. */
+/* Revokes an unclaimed task. True if the caller must discard it now, and, if it
+ * is `*counted`, takes it out of the statistics. `flags`: ORPHAN, or none.
+ * Thread: any. */
 static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
                                              uint64_t generation,
-                                             uint64_t flags)
+                                             uint64_t flags, bool *counted)
 {
+    const uint64_t kept = ~(uint64_t)UVA__TASK_COUNTED;
     uint64_t word = uva__atomic64_load(state);
 
     do
@@ -139,7 +161,9 @@ static inline bool uva__task_state_take_back(struct uva__atomic64 *state,
             word >> UVA__TASK_GENERATION_SHIFT != generation)
             return false;
     while (!uva__atomic64_cas(
-        state, &word, (word - UVA__TASK_HELD + UVA__TASK_DISCARDING) | flags));
+        state, &word,
+        ((word & kept) - UVA__TASK_HELD + UVA__TASK_DISCARDING) | flags));
+    *counted = (word & UVA__TASK_COUNTED) != 0;
     return true;
 }
 

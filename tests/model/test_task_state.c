@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream/task_state.h: two threads hold copies of one token, while the loop
- * reuses the slot, revokes it, or releases the producer. Exactly one of them
- * gets the slot's content, and the references of a watch and of an orphaned
- * task are dropped once. */
+ * reuses the slot, revokes it, or releases the producer; or one thread passes
+ * the token on, and counts that. Exactly one of them gets the slot's content,
+ * the references of a watch and of an orphaned task are dropped once, and what
+ * was counted is over once. */
 #include "stream/task_state.h"
 
 #include <check.h>
@@ -17,21 +18,26 @@ enum mutant {
     SETTLES_AS_IF_ALONE,
     WATCHES_WITHOUT_A_COUNT,
     TOUCHES_AFTER_IT_SETTLED,
-    ORPHANS_WHATEVER_CAME
+    ORPHANS_WHATEVER_CAME,
+    COUNTS_WHATEVER_CAME,
+    COUNTS_TOO_LATE
 };
 
 /* What the loop does with the slot. */
-enum loop { REUSES, REVOKES, RELEASES };
+enum loop { REUSES, REVOKES, RELEASES, REVOKES_WHAT_IS_PASSED_ON };
 
 static const char *const names[] = {"task state, a slot that is reused",
                                     "task state, a slot that is taken back",
-                                    "task state, a slot that is released"};
+                                    "task state, a slot that is released",
+                                    "task state, a slot that is passed on"};
 
 static struct {
     struct uva__atomic64 state;
     struct uva__atomic64 refs;    /* references of the loop and of watches */
     struct uva__atomic64 posted;  /* wake-ups of the loop */
     struct uva__atomic64 rt_refs; /* references of orphaned tasks */
+    struct uva__atomic64 given;   /* tasks counted */
+    struct uva__atomic64 over;    /* of these, the ones that are over */
     uint64_t array;      /* content of the slot: its generation, or 0 */
     uint64_t generation; /* generation of the token handed out */
     uint64_t claims;     /* claims that succeeded */
@@ -46,7 +52,7 @@ static enum loop now;      /* loop behaviour of the case */
 static void prepare(void)
 {
     world.refs.value = 1;
-    world.generation = uva__task_state_offer(&world.state);
+    world.generation = uva__task_state_offer(&world.state, 0);
     world.array = world.generation;
 }
 
@@ -80,8 +86,16 @@ static void producer_notify(void)
         producer_release();
 }
 
+static void count_over(void)
+{
+    if (uva__atomic64_add(&world.over, 1) >= uva__atomic64_load(&world.given))
+        sim_fail("more tasks are over than were counted");
+}
+
 static void slot_settle(enum uva__task_state as)
 {
+    if (uva__atomic64_peek(&world.state) & UVA__TASK_COUNTED)
+        count_over();
     if (!uva__task_state_settle(&world.state, as,
                                 mutant == SETTLES_AS_IF_ALONE)) {
         if (mutant == TOUCHES_AFTER_IT_SETTLED && now == RELEASES) {
@@ -121,6 +135,21 @@ static void extractor_run(void *arg)
     }
 }
 
+/* Does what uva__task_give() does, and then passes the token on to a thread
+ * that extracts. */
+static void giver_run(void *arg)
+{
+    if (mutant != COUNTS_TOO_LATE)
+        uva__atomic64_add(&world.given, 1);
+    if (mutant == COUNTS_WHATEVER_CAME)
+        uva__atomic64_or(&world.state, UVA__TASK_COUNTED);
+    else if (!uva__task_state_count(&world.state, 1))
+        uva__atomic64_add(&world.over, 1);
+    if (mutant == COUNTS_TOO_LATE)
+        uva__atomic64_add(&world.given, 1);
+    extractor_run(arg);
+}
+
 /* ---- the loop ----------------------------------------------------------- */
 
 static bool slot_is_over(void *arg)
@@ -137,7 +166,7 @@ static void loop_reuse(void)
     sim_plain(&world.array);
     world.array = 2;
     world.reused = true;
-    (void)uva__task_state_offer(&world.state);
+    (void)uva__task_state_offer(&world.state, 0);
 }
 
 static bool slot_orphan(void)
@@ -166,8 +195,13 @@ static void loop_discard(void)
 
 static void loop_revoke(uint64_t flags)
 {
-    if (uva__task_state_take_back(&world.state, 1, flags))
-        loop_discard();
+    bool counted;
+
+    if (!uva__task_state_take_back(&world.state, 1, flags, &counted))
+        return;
+    if (counted)
+        count_over();
+    loop_discard();
 }
 
 /* Does what uva__offered_notify() and a closing loop do. */
@@ -187,7 +221,7 @@ static void loop_run(void *arg)
     (void)arg;
     if (now == REUSES)
         loop_reuse();
-    else if (now == REVOKES)
+    else if (now == REVOKES || now == REVOKES_WHAT_IS_PASSED_ON)
         loop_revoke(0);
     else
         loop_release();
@@ -195,7 +229,9 @@ static void loop_run(void *arg)
 
 static void first(void *arg)
 {
-    for (int i = 0; i < EXTRACTORS; i++)
+    if (now == REVOKES_WHAT_IS_PASSED_ON)
+        sim_spawn("giver", giver_run, arg);
+    for (int i = 0; i < EXTRACTORS && now != REVOKES_WHAT_IS_PASSED_ON; i++)
         sim_spawn("extractor", extractor_run, arg);
     loop_run(arg);
 }
@@ -212,6 +248,8 @@ static const char *wrong(void)
         return "the producer is never freed";
     if (world.rt_refs.value != 0)
         return "the rt is never freed";
+    if (world.given.value != world.over.value)
+        return "a task that is over is counted";
     return NULL;
 }
 
@@ -235,6 +273,7 @@ START_TEST(one_gets_what_is_in_the_slot)
     explore_holds(kernel_of(REUSES));
     explore_holds(kernel_of(REVOKES));
     explore_holds(kernel_of(RELEASES));
+    explore_holds(kernel_of(REVOKES_WHAT_IS_PASSED_ON));
 }
 END_TEST
 
@@ -253,12 +292,16 @@ START_TEST(its_mutants_are_found)
     finds(TOUCHES_AFTER_IT_SETTLED, RELEASES,
           "a touch of the stream after the settle");
     finds(ORPHANS_WHATEVER_CAME, RELEASES, "lapses though it was asked for");
+    finds(COUNTS_WHATEVER_CAME, REVOKES_WHAT_IS_PASSED_ON,
+          "is marked whatever came");
+    finds(COUNTS_TOO_LATE, REVOKES_WHAT_IS_PASSED_ON,
+          "is counted when it is marked");
 }
 END_TEST
 
 START_TEST(its_word_must_be_exchanged)
 {
-    for (int what = REUSES; what <= RELEASES; what++)
+    for (int what = REUSES; what <= REVOKES_WHAT_IS_PASSED_ON; what++)
         explore_finds_spoiled(kernel_of((enum loop)what), &world.state,
                               SIM_SPLIT, "the word is loaded and stored");
 }
@@ -266,7 +309,7 @@ END_TEST
 
 START_TEST(one_gets_the_slot_in_weak_memory)
 {
-    for (int what = REUSES; what <= RELEASES; what++)
+    for (int what = REUSES; what <= REVOKES_WHAT_IS_PASSED_ON; what++)
         explore_holds_weak(kernel_of((enum loop)what), 0);
     explore_finds_weak(kernel_of(REUSES), &world.state, SIM_UNACQUIRED,
                        "the slot is reused without an acquire");
