@@ -1,6 +1,7 @@
-# How long a test may run. The limit is 60 s; the table lists the tests that
-# need more, each with its reason. Instrumented builds and emulated programs run
+# How much CPU time a test may use: 60 s; the table lists the tests that need
+# more, each with its reason. Instrumented builds and emulated programs run
 # several times slower, so that they have five times these limits.
+# tests/run_limited.c counts, and finds a test that hangs.
 
 set(UVA_TEST_LIMIT 60)
 set(UVA_TEST_LIMIT_FACTOR 1)
@@ -34,9 +35,6 @@ uva_limit(scripts/tck_mutants 180
 uva_limit(scripts/install 240
     "installs the package and builds programs against it in several ways")
 
-uva_limit(unit/check/test_no_false_alarm 180
-    "plays random streams under the checker, on threads that take turns")
-
 uva_limit(scripts/gpu_bundle 180
     "runs a bundle eight times, and programs of it until their time is over")
 
@@ -60,13 +58,21 @@ uva_limit(python/test_sources 180
 uva_limit(python/test_adbc 180
     "stops queries without an end, on three loops")
 
-# uva_test_limit(VARIABLE TEST): the limit of a test, in seconds
+# uva_test_limit(VARIABLE TEST): the limit of a test, in seconds of CPU time
 function(uva_test_limit variable test)
     get_property(seconds GLOBAL PROPERTY "uva_limit_${test}")
     if(NOT seconds)
         set(seconds ${UVA_TEST_LIMIT})
     endif()
     math(EXPR seconds "${seconds} * ${UVA_TEST_LIMIT_FACTOR}")
+    set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
+# uva_test_clock_limit(VARIABLE TEST): the seconds after which CTest gives up: more
+# than uva_run_limited takes to do so (its CLOCK, and the rest)
+function(uva_test_clock_limit variable test)
+    uva_test_limit(seconds ${test})
+    math(EXPR seconds "${seconds} * 12 + 120")
     set(${variable} ${seconds} PARENT_SCOPE)
 endfunction()
 

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of the Python package share: loops, gates and sources."""
 import asyncio
-import faulthandler
 import gc
-import os
-import sys
 import threading
 import warnings
 
@@ -83,17 +80,6 @@ def gate():
     yield make
     for one in gates:
         one.opened.set()
-
-
-@pytest.fixture(autouse=True)
-def shows_where_it_hangs():
-    """A test that hangs shows where, before its process is ended from
-    outside."""
-    faulthandler.dump_traceback_later(
-        float(os.environ.get("CK_DEFAULT_TIMEOUT", "50")), exit=True,
-        file=sys.__stderr__)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(autouse=True)

@@ -280,7 +280,7 @@ def test_awaitables_keep_to_the_protocol():
     async def main():
         async with uvarrow.stream(numbers(20)) as rows:
             await rows.schema()
-            first = await asyncio.wait_for(rows.__anext__(), 10)
+            first = await asyncio.wait_for(rows.__anext__(), 600)
             second = await asyncio.ensure_future(rows.__anext__())
             assert (first.ordinal, second.ordinal) == (0, 1)
             awaitable = rows.__anext__()
@@ -324,7 +324,7 @@ def test_a_stream_stays_with_its_loop():
             try:
                 for step in (rows.__anext__, rows.schema):
                     with pytest.raises(RuntimeError, match="another|different"):
-                        other.run_until_complete(asyncio.wait_for(step(), 20))
+                        other.run_until_complete(asyncio.wait_for(step(), 600))
                 with pytest.raises(RuntimeError, match="two event loops"):
                     other.run_until_complete(merge(unread))
             finally:

@@ -55,7 +55,7 @@ static void program_exec(const struct wishes *wishes,
                          const struct program *program, double limit_s)
 {
     char runner[4096], path[4096], limit[32];
-    char *arguments[PLAN_FIELDS + 2] = {runner, limit, path};
+    char *arguments[PLAN_FIELDS + 3] = {runner, "--clock", limit, path};
     const struct rlimit no_core = {0, 0};
 
     (void)snprintf(runner, sizeof(runner), "%s/bin/uva_run_limited",
@@ -64,7 +64,7 @@ static void program_exec(const struct wishes *wishes,
                    program->arguments[0]);
     (void)snprintf(limit, sizeof(limit), "%.1f", limit_s);
     for (int i = 1; program->arguments[i] != NULL; i++)
-        arguments[i + 2] = program->arguments[i];
+        arguments[i + 3] = program->arguments[i];
     for (int i = 0; program->environment[i] != NULL; i++)
         (void)putenv(program->environment[i]);
     (void)setrlimit(RLIMIT_CORE, &no_core);

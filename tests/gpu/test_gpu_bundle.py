@@ -23,7 +23,7 @@ BUILD = os.environ.get("UVA_TEST_BUILD", os.path.join(ROOT, "build", "test"))
 TESTS = ("gpu/test_cuda_copies", "gpu/test_cuda_green_contexts",
          "gpu/test_hip_thread", "gpu/gpu_to_host")
 DOUBLES = ("fakecuda", "fakehip")
-PATIENCE = 150 # seconds, only for a bundle that hangs
+PATIENCE = 600 # seconds, only for a bundle that hangs
 
 
 def can_unshare():

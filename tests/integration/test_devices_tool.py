@@ -14,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-PATIENCE = 100  # seconds
+PATIENCE = 600  # seconds
 TYPES = ("CPU", "CUDA", "CUDA_HOST", "OPENCL", "VULKAN", "METAL", "VPI", "ROCM",
          "ROCM_HOST", "EXT_DEV", "CUDA_MANAGED", "ONEAPI", "WEBGPU", "HEXAGON")
 VARIABLES = {"UVA_CUDA_LIBRARY": ("CUDA", "CUDA_HOST", "CUDA_MANAGED"),

@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 import flights  # noqa: E402
 
-PATIENCE = 100  # seconds
+PATIENCE = 600  # seconds
 JANUARY = "SELECT * FROM flights WHERE month = 1"
 JANUARY_ROWS = 27004
 ENDLESS = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "

@@ -16,7 +16,7 @@ try:
 except ImportError:
     pa = None
 
-PATIENCE = 100  # seconds
+PATIENCE = 600  # seconds
 ROWS = 5000
 
 

@@ -34,7 +34,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 import flights  # noqa: E402
 
-PATIENCE = 100  # seconds
+PATIENCE = 600  # seconds
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 ENDLESS_ROWS = ENDLESS + "SELECT i, 'row ' || i AS name FROM n"
 NEVER_A_ROW = ENDLESS + "SELECT count(*) FROM n"

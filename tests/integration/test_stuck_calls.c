@@ -21,7 +21,7 @@
 #include "uvarrow/stages.h"
 #include "uvarrow/uvarrow.h"
 
-enum { PATIENCE_S = 30, STUCK = 4 };
+enum { PATIENCE_S = 600, STUCK = 4 };
 
 /* ---- waiting ------------------------------------------------------------ */
 

@@ -21,7 +21,7 @@
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-enum { PATIENCE_MS = 30000, TURNS = 50, AN_HOUR_MS = 3600000 };
+enum { PATIENCE_MS = 600000, TURNS = 50, AN_HOUR_MS = 3600000 };
 
 /* ---- counted calls ------------------------------------------------------ */
 

@@ -17,7 +17,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLIGHT_SERVER = os.path.join(HERE, "../support/flight_server.py")
 URI = "UVA_SUBJECT_URI"
-STARTING = 60  # seconds that a server has to start
+STARTING = 600  # seconds that a server has to start
 
 
 class Absent(Exception):

@@ -169,8 +169,7 @@ int explore_main(const char *name, ...)
     va_list all;
     int failed;
 
-    if (getenv("CK_DEFAULT_TIMEOUT") == NULL) /* not run by CTest */
-        tcase_set_timeout(tests, TIMEOUT_S);
+    tcase_set_timeout(tests, TIMEOUT_S);
     va_start(all, name);
     while ((test = va_arg(all, const TTest *)) != NULL)
         tcase_add_test(tests, test);

@@ -28,7 +28,7 @@ except ImportError:
 
 HEADERS = "arrow_abi base arrow trace runtime stream adapters stages".split()
 BATCHES, ROWS = 20, 1000  # as support/world.h has them
-PATIENCE = 100  # time limit of a test, in seconds
+PATIENCE = 600  # time limit of a test, in seconds
 ffi = lib = None
 kept = {}  # functions that the library holds a handle of
 

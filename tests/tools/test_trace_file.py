@@ -20,7 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 import flights  # noqa: E402
 
-PATIENCE = 100  # seconds
+PATIENCE = 600  # seconds
 BATCHES = 329   # of all flights, as the driver makes them
 
 

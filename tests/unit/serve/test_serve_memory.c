@@ -25,7 +25,7 @@
 
 #define FOLDER UVA_TEST_BUILD "/serve_memory"
 
-enum { PATIENCE_S = 50, ROOM = 1 << 20, TRIES = 3 };
+enum { PATIENCE_S = 600, ROOM = 1 << 20, TRIES = 3 };
 
 /* ---- allocations that the linker does not wrap --------------------------- */
 
