@@ -2,6 +2,10 @@
 """What the tests of the Python package share: loops, gates and sources."""
 import asyncio
 import gc
+import os
+import subprocess
+import sys
+import textwrap
 import threading
 import warnings
 
@@ -91,3 +95,31 @@ def nothing_is_left():
     if uvarrow._host._hosts: # a loop may be part of a cycle
         gc.collect()
     assert not uvarrow._host._hosts
+
+
+BEGIN = """
+import asyncio, os, sys, threading, time
+import pyarrow as pa
+import uvarrow
+
+ONE = pa.record_batch({"n": [1]})
+entered, opened = threading.Event(), threading.Event()
+
+def stuck():
+    yield ONE
+    entered.set()
+    opened.wait()
+    yield ONE
+"""
+
+
+def run_script(text, *arguments, seconds="0.2", before="", **options):
+    """Runs a program to its exit, with what is above in front; `before` stands
+    before the import of uvarrow."""
+    path = os.path.dirname(os.path.dirname(uvarrow.__file__))
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c",
+         before + BEGIN + textwrap.dedent(text), *arguments],
+        env={**os.environ, "PYTHONPATH": path,
+             "UVARROW_EXIT_SECONDS": seconds},
+        capture_output=True, text=True, check=False, **options)

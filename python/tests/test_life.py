@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What begins and ends: loops, streams, the process, its forks."""
+"""What begins and ends: loops, streams, forks of the process. How it exits
+is in test_exit.py."""
 import asyncio
 import gc
 import os
-import subprocess
 import sys
-import textwrap
 import threading
 import time
 import warnings
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
-from conftest import run_on
+from conftest import run_on, run_script
 
 ONE = pa.record_batch({"n": [1]})
 
@@ -92,109 +91,6 @@ def test_ten_thousand_streams_leave_nothing():
 
 # ---- the process ------------------------------------------------------------
 
-BEGIN = """
-import asyncio, os, sys, threading, time
-import pyarrow as pa
-import uvarrow
-
-ONE = pa.record_batch({"n": [1]})
-entered, opened = threading.Event(), threading.Event()
-
-def stuck():
-    yield ONE
-    entered.set()
-    opened.wait()
-    yield ONE
-"""
-
-
-def run_script(text, seconds="0.2", **options):
-    path = os.path.dirname(os.path.dirname(uvarrow.__file__))
-    return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c",
-         BEGIN + textwrap.dedent(text)],
-        env={**os.environ, "PYTHONPATH": path,
-             "UVARROW_EXIT_SECONDS": seconds},
-        capture_output=True, text=True, check=False, **options)
-
-
-def test_exit_while_a_source_can_be_interrupted():
-    result = run_script("""
-        async def main():
-            rows = uvarrow.stream(stuck(), interrupt=opened.set)
-            await anext(rows)
-            entered.wait()
-            sys.exit(3)
-        asyncio.run(main())
-    """, seconds="30")
-    assert (result.returncode, result.stderr) == (3, "")
-
-
-@pytest.mark.parametrize("source", [
-    "stuck()", "pa.RecordBatchReader.from_batches(ONE.schema, stuck())"])
-def test_exit_while_a_source_is_stuck(source):
-    result = run_script(f"""
-        async def main():
-            rows = uvarrow.stream({source})
-            await anext(rows)
-            entered.wait()
-            print("done")
-        asyncio.run(main())
-    """)
-    assert result.stdout == "done\n"
-    assert result.returncode == uvarrow.EXIT_STUCK
-    assert result.stderr.startswith("uvarrow: a source did not return within")
-
-
-def test_exit_with_an_open_stream_and_loop():
-    result = run_script("""
-        loop = asyncio.new_event_loop()
-        async def main():
-            global rows
-            rows = uvarrow.stream([ONE] * 100).map(lambda batch: batch)
-            await anext(rows)
-        loop.run_until_complete(main())
-    """)
-    assert (result.returncode, result.stderr) == (0, "")
-
-
-def test_exit_of_another_thread_that_runs_a_loop():
-    result = run_script("""
-        async def main():
-            async with uvarrow.stream(stuck(), interrupt=opened.set) as rows:
-                async for _ in rows:
-                    pass
-        threading.Thread(target=asyncio.run, args=(main(),),
-                         daemon=True).start()
-        entered.wait()
-    """, seconds="30")
-    assert result.returncode == 0, result.stderr
-
-
-def test_os_exit_is_safe():
-    result = run_script("""
-        async def main():
-            rows = uvarrow.stream(stuck())
-            await anext(rows)
-            entered.wait()
-            os._exit(4)
-        asyncio.run(main())
-    """)
-    assert (result.returncode, result.stderr) == (4, "")
-
-
-def test_an_exception_keeps_its_status():
-    result = run_script("""
-        async def main():
-            rows = uvarrow.stream([ONE] * 10)
-            await anext(rows)
-            raise KeyError("mine")
-        asyncio.run(main())
-    """)
-    assert result.returncode == 1
-    assert "KeyError: 'mine'" in result.stderr
-
-
 def test_a_forked_child_has_streams_of_its_own():
     result = run_script("""
         async def read():
@@ -261,32 +157,6 @@ def test_a_sub_interpreter_is_refused_clearly():
     first, last = result.stdout.splitlines()
     assert "ImportError" in first and "interpreter" in first
     assert last == "5"
-
-
-def test_control_c_ends_the_wait_for_a_stuck_source():
-    result = run_script("""
-        import atexit, signal, warnings
-        warnings.simplefilter("ignore")
-        # what a shell starts in the background ignores the key
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        leave = uvarrow._core.leave
-
-        def waits(milliseconds): # as if the key were pressed during the wait
-            if milliseconds:
-                signal.raise_signal(signal.SIGINT)
-            return leave(milliseconds)
-
-        uvarrow._core.leave = waits
-
-        async def main():
-            rows = uvarrow.stream(stuck())
-            await anext(rows)
-            entered.wait()
-        asyncio.run(main())
-    """, seconds="1000")
-    assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
-    assert "a source did not return" in result.stderr
-    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])

@@ -64,8 +64,9 @@ PyObject *core_raise(int code, const char *text, const char *metadata);
 PyObject *core_metadata(const char *metadata);
 
 /* The GIL on a thread of the library. gil_enter() returns false once the
- * interpreter ends: then nothing of Python may be touched, on this thread, for
- * ever, and what it would have dropped is left alone. */
+ * interpreter ends, unless the thread has the GIL: then nothing of Python may
+ * be touched, on this thread, for ever, and what it would have dropped is left
+ * alone. */
 struct gil {
     PyThreadState *made; /* owns: made for this visit; NULL: there was one */
     PyGILState_STATE state;
@@ -73,17 +74,30 @@ struct gil {
 bool gil_enter(struct gil *gil);
 void gil_leave(struct gil *gil);
 
+/* Around a foreign call that may take the GIL by itself: gil_enter() without
+ * the GIL. Thread: any. */
+bool inside_begin(void);
+void inside_end(void);
+
 /* Lends the GIL to other threads while a foreign call may block, if this thread
  * holds it. NULL: it did not. */
 PyThreadState *gil_lend(void);
 void gil_take_back(PyThreadState *state);
 
-/* Counts sources and functions of stages which hold objects of Python; the exit
- * of the interpreter waits for them. Thread: any. */
+/* Counts sources that have been opened and are not released: what they read may
+ * enter Python by itself, so the exit of the interpreter waits for them. What
+ * was never opened does nothing, and is not counted. Thread: any. */
 void live_add(int n);
 
-/* leave(limit_ms) -> bool: waits, and has gil_enter() return false from then
- * on. False: something is still inside Python or holds objects of it. */
+/* The status of a process that was left while a source was stuck. */
+enum { EXIT_STUCK = 70 };
+
+/* wait_out(limit_ms) -> bool: waits until nothing is inside Python or opened;
+ * then gil_enter() returns false from now on. False: something still is. */
+PyObject *exit_wait_out(PyObject *module, PyObject *limit_ms);
+
+/* leave(limit_ms): has gil_enter() return false from now on, and ends the
+ * process after that time, if it has not ended by itself. */
 PyObject *exit_leave(PyObject *module, PyObject *limit_ms);
 
 /* Counts the forks that led to this process: an object that was made with
@@ -260,6 +274,11 @@ int rows_open_device(PyObject *iterator, struct tap *tap, int device_type,
  * then the stream is released. */
 int polite_wrap(struct ArrowArrayStream *stream,
                 const struct ArrowSchema *schema);
+
+/* Wraps `stream` in place for a driver, which reads it on a worker: it may be
+ * one of Python's, so it fails once the interpreter ends. -1 with an exception;
+ * then the stream is released. */
+int guarded_wrap(struct ArrowArrayStream *stream);
 
 /* Makes `stream` a blocking one, with the window that `args` are: batches and
  * bytes. -1 with an exception. */

@@ -4,11 +4,14 @@
  *
  * CPython ends a thread that takes the GIL of a finished interpreter, which
  * aborts the process if C++ is on its stack. Therefore the exit handler waits
- * for the threads inside Python, and afterwards gil_enter() refuses. */
+ * for the threads inside Python and for opened sources, which may enter Python
+ * by themselves, and afterwards gil_enter() refuses. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/core.h"
 
@@ -101,18 +104,29 @@ static void state_delete(PyThreadState *state)
     pthread_mutex_unlock(&state_lock);
 }
 
-static bool inside_begin(void)
+/* Whether this thread has the GIL. */
+static bool gil_is_held(void)
 {
+    PyThreadState *own = PyGILState_GetThisThreadState();
+
+    return own != NULL && own == current_state();
+}
+
+/* A thread that has the GIL is inside Python already, and may go on there: so
+ * what a finished interpreter frees is dropped, too. */
+bool inside_begin(void)
+{
+    const bool is_inside = gil_is_held();
     bool may;
 
     pthread_mutex_lock(&exit_lock);
-    may = !is_leaving;
+    may = !is_leaving || is_inside;
     inside_count += may;
     pthread_mutex_unlock(&exit_lock);
     return may;
 }
 
-static void inside_end(void)
+void inside_end(void)
 {
     pthread_mutex_lock(&exit_lock);
     inside_count--;
@@ -152,9 +166,7 @@ void gil_leave(struct gil *gil)
 
 PyThreadState *gil_lend(void)
 {
-    PyThreadState *own = PyGILState_GetThisThreadState();
-
-    return own != NULL && own == current_state() ? PyEval_SaveThread() : NULL;
+    return gil_is_held() ? PyEval_SaveThread() : NULL;
 }
 
 void gil_take_back(PyThreadState *state)
@@ -163,7 +175,8 @@ void gil_take_back(PyThreadState *state)
         PyEval_RestoreThread(state);
 }
 
-/* Waits a little for a change, without the GIL. True when all are out. */
+/* Waits a little for a change, without the GIL. True when all are out: then
+ * nothing may enter any more. */
 static bool exit_wait(long ms)
 {
     struct timespec until;
@@ -177,6 +190,7 @@ static bool exit_wait(long ms)
     if (live_count > 0 || inside_count > 0)
         (void)pthread_cond_timedwait(&exit_changed, &exit_lock, &until);
     all_out = live_count <= 0 && inside_count <= 0;
+    is_leaving |= all_out;
     pthread_mutex_unlock(&exit_lock);
     return all_out;
 }
@@ -189,7 +203,7 @@ static double now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-PyObject *exit_leave(PyObject *module, PyObject *limit_ms)
+PyObject *exit_wait_out(PyObject *module, PyObject *limit_ms)
 {
     const double until = now_ms() + PyFloat_AsDouble(limit_ms);
     bool all_out = false;
@@ -201,8 +215,33 @@ PyObject *exit_leave(PyObject *module, PyObject *limit_ms)
         Py_BEGIN_ALLOW_THREADS all_out = exit_wait(50);
         Py_END_ALLOW_THREADS if (PyErr_CheckSignals() != 0) return NULL;
     } while (!all_out && now_ms() < until);
+    return PyBool_FromLong(all_out);
+}
+
+static void *end_late(void *ctx)
+{
+    const intptr_t ms = (intptr_t)ctx;
+    struct timespec left = {.tv_sec = ms / 1000,
+                            .tv_nsec = ms % 1000 * 1000000};
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+    _exit(EXIT_STUCK);
+}
+
+PyObject *exit_leave(PyObject *module, PyObject *limit_ms)
+{
+    const intptr_t ms = (intptr_t)PyFloat_AsDouble(limit_ms);
+    pthread_t thread;
+
+    (void)module;
+    if (PyErr_Occurred())
+        return NULL;
     pthread_mutex_lock(&exit_lock);
     is_leaving = true;
     pthread_mutex_unlock(&exit_lock);
-    return PyBool_FromLong(all_out);
+    if (pthread_create(&thread, NULL, end_late, (void *)ms) != 0)
+        _exit(EXIT_STUCK);
+    (void)pthread_detach(thread);
+    Py_RETURN_NONE;
 }

@@ -217,13 +217,15 @@ static PyObject *host_fileno(PyObject *object, PyObject *unused)
 
 /* Closes the runtime, and turns it until that has happened: at most a second,
  * if a foreign call does not return. On another thread than the loop's, it only
- * begins, and the loop does the rest. */
-static void host_close(Host *self)
+ * begins, and the loop does the rest; unless the loop `is_gone`, or does not
+ * turn: then this is the loop thread from now on. */
+static void host_close(Host *self, bool is_gone)
 {
     if (!self->open || self->forks != fork_number())
         return;
     (void)uva_runtime_close(self->runtime, 0, NULL, NULL);
-    while (self->open && !self->in_turn && uva_runtime_on_loop(self->runtime)) {
+    while (self->open && !self->in_turn &&
+           (is_gone || uva_runtime_on_loop(self->runtime))) {
         host_turn_once(self);
         if (self->open) {
             Py_BEGIN_ALLOW_THREADS struct pollfd poller = {
@@ -235,13 +237,13 @@ static void host_close(Host *self)
     }
 }
 
-static PyObject *host_finish(PyObject *object, PyObject *unused)
+/* finish(is_gone): closes the runtime, and wakes all that waits. */
+static PyObject *host_finish(PyObject *object, PyObject *is_gone)
 {
     Host *self = (Host *)object;
 
-    (void)unused;
     Py_INCREF(object);
-    host_close(self);
+    host_close(self, is_gone == Py_True);
     if (uva_runtime_on_loop(self->runtime)) /* what waits is the loop's */
         host_wake(self);
     Py_DECREF(object);
@@ -271,13 +273,12 @@ static void host_forget(Host *self)
 }
 
 /* As finish(), but nothing that waits is woken. */
-static PyObject *host_abandon(PyObject *object, PyObject *unused)
+static PyObject *host_abandon(PyObject *object, PyObject *is_gone)
 {
     Host *self = (Host *)object;
 
-    (void)unused;
     Py_INCREF(object);
-    host_close(self);
+    host_close(self, is_gone == Py_True);
     if (uva_runtime_on_loop(self->runtime))
         host_forget(self);
     Py_DECREF(object);
@@ -300,15 +301,14 @@ static PyObject *host_stats(PyObject *object, PyObject *unused)
                          (long long)stats.turns);
 }
 
-/* The runtime is closed on its loop thread. A host that is freed elsewhere only
- * begins to close; nothing turns it afterwards. */
+/* Nothing else turns the runtime any more, whichever thread this is. */
 static void host_dealloc(PyObject *object)
 {
     Host *self = (Host *)object;
     PyObject *type, *value, *traceback;
 
     PyErr_Fetch(&type, &value, &traceback);
-    host_close(self);
+    host_close(self, true);
     host_forget(self);
     PyErr_Restore(type, value, traceback);
     if (self->forks == fork_number())
@@ -321,8 +321,8 @@ static PyMethodDef host_methods[] = {
     {"_set_loop", host_set_loop, METH_O, NULL},
     {"is_here", host_is_here, METH_NOARGS, NULL},
     {"fileno", host_fileno, METH_NOARGS, NULL},
-    {"finish", host_finish, METH_NOARGS, NULL},
-    {"abandon", host_abandon, METH_NOARGS, NULL},
+    {"finish", host_finish, METH_O, NULL},
+    {"abandon", host_abandon, METH_O, NULL},
     {"stats", host_stats, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

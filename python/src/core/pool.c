@@ -134,7 +134,8 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
         PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
     } else if (capsule == Py_None) {
         stream = uva_stream_from_query(self->pool, &query);
-    } else if (stream_from_capsule(capsule, &parameters) == 0) {
+    } else if (stream_from_capsule(capsule, &parameters) == 0 &&
+               guarded_wrap(&parameters) == 0) {
         query.parameters = &parameters;
         stream = uva_stream_from_query(self->pool, &query);
     }

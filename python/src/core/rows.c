@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking streams and Python: an iterator over batches as such a stream, which
- * takes the GIL for each step; a stream that lends the GIL while it waits; and
- * a stream in a capsule. */
+ * takes the GIL for each step; a stream that lends the GIL while it waits; one
+ * that a driver may read while the interpreter ends; and one in a capsule. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +285,82 @@ int polite_wrap(struct ArrowArrayStream *stream,
                                         .get_last_error = polite_get_last_error,
                                         .release = polite_release,
                                         .private_data = polite};
+    return 0;
+}
+
+/* ---- a stream for a driver ------------------------------------------------
+ */
+
+/* Its inner stream takes the GIL where it likes. */
+struct guarded {
+    struct ArrowArrayStream inner; /* owns */
+    bool is_refused;               /* the interpreter ends */
+};
+
+static int guarded_get_schema(struct ArrowArrayStream *stream,
+                              struct ArrowSchema *out)
+{
+    struct guarded *guarded = stream->private_data;
+    int code;
+
+    guarded->is_refused = !inside_begin();
+    if (guarded->is_refused)
+        return ECANCELED;
+    code = guarded->inner.get_schema(&guarded->inner, out);
+    inside_end();
+    return code;
+}
+
+static int guarded_get_next(struct ArrowArrayStream *stream,
+                            struct ArrowArray *out)
+{
+    struct guarded *guarded = stream->private_data;
+    int code;
+
+    guarded->is_refused = !inside_begin();
+    if (guarded->is_refused)
+        return ECANCELED;
+    code = guarded->inner.get_next(&guarded->inner, out);
+    inside_end();
+    return code;
+}
+
+static const char *guarded_get_last_error(struct ArrowArrayStream *stream)
+{
+    struct guarded *guarded = stream->private_data;
+
+    return guarded->is_refused ? "the interpreter is ending"
+                               : guarded->inner.get_last_error(&guarded->inner);
+}
+
+static void guarded_release(struct ArrowArrayStream *stream)
+{
+    struct guarded *guarded = stream->private_data;
+
+    stream->release = NULL;
+    if (!inside_begin())
+        return; /* it stays where it is */
+    guarded->inner.release(&guarded->inner);
+    inside_end();
+    free(guarded);
+}
+
+int guarded_wrap(struct ArrowArrayStream *stream)
+{
+    struct guarded *guarded = calloc(1, sizeof(*guarded));
+
+    if (guarded == NULL) {
+        stream->release(stream);
+        PyErr_NoMemory();
+        return -1;
+    }
+    guarded->inner = *stream;
+    *stream =
+        (struct ArrowArrayStream){.get_schema = guarded_get_schema,
+                                  .get_next = guarded_get_next,
+                                  .get_last_error = guarded_get_last_error,
+                                  .release = guarded_release,
+                                  .private_data = guarded};
     return 0;
 }
 

@@ -22,6 +22,7 @@ enum { OBJECT, OPENER, INTERRUPT };
 struct source {
     struct holder held;
     int device_type; /* of the data; -1: plain arrays */
+    bool is_open;    /* it was opened, and counts as live */
 };
 
 /* ---- on workers -----------------------------------------------------------
@@ -64,9 +65,12 @@ static int device_stream_from_capsule(PyObject *capsule,
 static PyObject *source_call(struct source *source, bool device)
 {
     PyObject *opener = Py_NewRef(source->held.objects[OPENER]);
-    PyObject *given =
-        PyObject_CallFunction(opener, "OO", source->held.objects[OBJECT],
-                              device ? Py_True : Py_False);
+    PyObject *given;
+
+    source->is_open = true;
+    live_add(1);
+    given = PyObject_CallFunction(opener, "OO", source->held.objects[OBJECT],
+                                  device ? Py_True : Py_False);
 
     Py_DECREF(opener);
     return given;
@@ -139,9 +143,11 @@ static void source_free(void *ctx)
 {
     struct source *source = ctx;
     struct tap *tap = tap_acquire(source->held.tap);
+    const bool was_open = source->is_open;
 
     if (holder_drop(&source->held))
         free(source);
+    live_add(was_open ? -1 : 0);
     atomic_fetch_sub(&tap->sources, 1);
     tap_post_ready(tap);
     tap_release(tap);

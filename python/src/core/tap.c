@@ -200,7 +200,6 @@ void holder_add(struct holder *holder, struct tap *tap)
     holder->tap = tap_acquire(tap);
     holder->next = tap->holders;
     tap->holders = holder;
-    live_add(1);
 }
 
 bool holder_drop(struct holder *holder)
@@ -208,10 +207,8 @@ bool holder_drop(struct holder *holder)
     struct holder **at = &holder->tap->holders;
     struct gil gil;
 
-    if (!gil_enter(&gil)) {
-        live_add(-1);
+    if (!gil_enter(&gil))
         return false;
-    }
     while (*at != holder)
         at = &(*at)->next;
     *at = holder->next;
@@ -219,7 +216,6 @@ bool holder_drop(struct holder *holder)
         Py_CLEAR(holder->objects[i]);
     gil_leave(&gil);
     tap_release(holder->tap);
-    live_add(-1);
     return true;
 }
 

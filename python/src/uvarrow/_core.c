@@ -114,6 +114,8 @@ static int core_exec(PyObject *module)
                                   (PyObject *)*types[i].type) != 0)
             return -1;
     }
+    if (PyModule_AddIntConstant(module, "EXIT_STUCK", EXIT_STUCK) != 0)
+        return -1;
     return PyModule_AddObject(
         module, "version",
         PyUnicode_FromFormat("%d.%d.%d", UVA_VERSION_MAJOR, UVA_VERSION_MINOR,
@@ -123,6 +125,7 @@ static int core_exec(PyObject *module)
 static PyMethodDef core_methods[] = {
     {"_set_error", core_set_error, METH_O, NULL},
     {"_set_clock", stream_set_clock, METH_O, NULL},
+    {"wait_out", exit_wait_out, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};

@@ -8,6 +8,8 @@ when the tap has something new: a future of asyncio, or an object with `wake()`.
 """
 import asyncio
 import atexit
+import gc
+import io
 import os
 import sys
 import time
@@ -17,6 +19,7 @@ from . import _core
 
 # The running loop or trio's token -> its host
 _hosts = weakref.WeakKeyDictionary()
+_every = weakref.WeakSet() # also those without their loop
 _left = False
 
 
@@ -58,6 +61,11 @@ class AsyncioHost(_core.Host):
             timer.cancel()
             tap._unwait(future)
 
+    def runs(self):
+        """Whether the loop runs, on whatever thread."""
+        loop = self._loop()
+        return loop is not None and loop.is_running()
+
     async def checkpoint(self):
         """Lets the loop run once."""
         await asyncio.sleep(0)
@@ -79,8 +87,9 @@ def _give_up(future):
 
 
 class _Closed:
-    """Goes with the callback, when a loop is closed that has not finished its
-    asynchronous generators. What waits on that loop waits for ever."""
+    """Goes with the callback, when a loop is closed, or dropped, that has not
+    finished its asynchronous generators. What waits on that loop waits for
+    ever."""
 
     def __init__(self, host, loop):
         self._host = weakref.ref(host)
@@ -88,9 +97,10 @@ class _Closed:
 
     def __del__(self):
         host, loop = self._host(), self._loop()
-        if host is not None and loop is not None and loop.is_closed():
-            _hosts.pop(loop, None)
-            host.abandon()
+        if host is not None and (loop is None or loop.is_closed()):
+            if loop is not None:
+                _hosts.pop(loop, None)
+            host.abandon(loop is None)
 
 
 class _AsyncioGuard:
@@ -143,7 +153,7 @@ async def _until_shutdown(host, loop, fd):
             _hosts.pop(loop, None)
             if not loop.is_closed():
                 loop.remove_reader(fd)
-            host.finish()
+            host.finish(False)
 
 
 class TrioHost(_core.Host):
@@ -166,7 +176,7 @@ class TrioHost(_core.Host):
             token = self._token()
             if token is not None:
                 _hosts.pop(token, None)
-            self.finish()
+            self.finish(False)
 
     async def wait(self, tap):
         await _TrioWaiter(self._trio.lowlevel, tap).wait()
@@ -175,6 +185,9 @@ class TrioHost(_core.Host):
         with self._trio.move_on_after(seconds) as scope:
             await self.wait(tap)
         return not scope.cancelled_caught
+
+    def runs(self):
+        return True # it has no host before, nor behind
 
     def guard(self, writer):
         return _TrioGuard(self._trio, writer)
@@ -248,6 +261,7 @@ def current():
     host = _hosts.get(key)
     if host is None:
         host = _hosts[key] = kind(key)
+        _every.add(host)
     if not host.is_here():
         raise RuntimeError("uvarrow: this event loop has run on another thread "
                            "before")
@@ -271,54 +285,100 @@ def _running():
 
 # ---- the ends ---------------------------------------------------------------
 
-EXIT_STUCK = 70
+EXIT_STUCK = _core.EXIT_STUCK
 EXIT_SECONDS = 5.0
+_LOOP_SECONDS = 1.0
 
 
 def _all():
     """The hosts of all threads, which may add some meanwhile."""
     while True:
         try:
-            return list(_hosts.values())
+            return list(_every)
         except RuntimeError:
             pass
 
 
-@atexit.register
-def _leave():
+def _leave(last):
     """Closes what is open, and waits for threads that are inside Python: at
     most EXIT_SECONDS, or as many as UVARROW_EXIT_SECONDS has. CPython aborts a
     process in which such a thread goes on while the interpreter ends, so behind
-    that limit the process is left by os._exit(EXIT_STUCK)."""
+    that limit `last` leaves it, when the other exit handlers have run."""
     global _left
     _left = True
-    for host in _all():
-        host.finish()
-    try:
-        seconds = float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
-    except ValueError:
-        seconds = EXIT_SECONDS
     begin = time.monotonic()
     try:
-        is_free = _core.leave(seconds * 1000)
+        is_free = _wait_out(_exit_seconds())
     except KeyboardInterrupt: # it waits no longer
-        is_free = _core.leave(0)
+        is_free = _core.wait_out(0)
     if is_free:
         return
+    last.is_stuck = True
+    _core.leave(max(_exit_seconds(), _LOOP_SECONDS) * 1000)
     try:
         print("uvarrow: a source did not return within "
               f"{time.monotonic() - begin:.1f} s; leaving with status "
               f"{EXIT_STUCK}", file=sys.stderr)
-        sys.stdout.flush()
-        sys.stderr.flush()
-    finally: # also if both are closed
-        os._exit(EXIT_STUCK)
+    except (OSError, ValueError, AttributeError):
+        pass # it is closed
+
+
+def _exit_seconds():
+    try:
+        return float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
+    except ValueError:
+        return EXIT_SECONDS
+
+
+def _wait_out(seconds):
+    """Closes all runtimes, and waits. A loop that runs, on another thread,
+    closes its own; if it does not soon, it never turns."""
+    hosts = _all()
+    for host in hosts:
+        host.finish(not host.runs())
+    soon = min(seconds, _LOOP_SECONDS)
+    if _core.wait_out(soon * 1000):
+        return True
+    for host in hosts:
+        host.finish(True)
+    return _core.wait_out((seconds - soon) * 1000)
+
+
+class _Last:
+    """An argument of the exit handler, which goes when all handlers have run,
+    also those that were registered before this one: the last moment in which no
+    thread is ended by CPython."""
+
+    is_stuck = False
+
+    def __del__(self):
+        if not self.is_stuck:
+            return
+        try:
+            _flush_files()
+        finally:
+            os._exit(EXIT_STUCK)
+
+
+def _flush_files():
+    """Writes what open files of Python hold, as the end of the interpreter
+    would. If one of them blocks, _core.leave() ends the process."""
+    for file in gc.get_objects():
+        if issubclass(type(file), io.IOBase):
+            try:
+                file.flush()
+            except Exception: # it is closed, or cannot be written
+                pass
+
+
+atexit.register(_leave, _Last())
 
 
 def _forget():
     """A forked child has neither the loops nor the threads of its parent."""
     _parents.extend(_all())
     _hosts.clear()
+    _every.clear()
 
 
 _parents = []  # never freed: what they refer to is the parent's
