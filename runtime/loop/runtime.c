@@ -451,6 +451,16 @@ static void turned_free(struct uva_runtime *runtime)
     runtime_give_up(runtime);
 }
 
+/* From 1.45 on, libuv runs timers behind the handles that close. If a timer was
+ * the last step of a close, the descriptor's own handle is among those, so that
+ * nothing could announce another turn. */
+static void turned_run(struct uva_runtime *runtime)
+{
+    do
+        (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
+    while (runtime->state == UVA__RUNTIME_DETACHED);
+}
+
 bool uva_runtime_turn(struct uva_runtime *runtime)
 {
     if (runtime == NULL || !is_turned(runtime))
@@ -458,7 +468,7 @@ bool uva_runtime_turn(struct uva_runtime *runtime)
     if (!uva__rt_is_alive(runtime->rt) || uva__rt_in_turn(runtime->rt))
         return true; /* in a forked child, or inside a callback */
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
-    (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
+    turned_run(runtime);
     if (runtime->state == UVA__RUNTIME_CLOSED) {
         turned_free(runtime);
         return false;

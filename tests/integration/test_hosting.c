@@ -438,6 +438,21 @@ START_TEST(timers_make_the_descriptor_readable)
 }
 END_TEST
 
+/* The last thing that happens is the end of a time limit. */
+START_TEST(a_close_that_leaves_a_call_behind_is_announced_to_its_end)
+{
+    open_turned();
+    hosting_start_stuck(&h);
+    while (!fake_source_is_waiting(&h.fake))
+        if (is_readable(1))
+            ck_assert(uva_runtime_turn(h.rt));
+    close_turned();
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
+    fake_source_open_gate(&h.fake);
+    await_count(&h.fake.freed, 1);
+}
+END_TEST
+
 static void turn_in_callback(struct recording_consumer *o,
                              struct uva_batch *batch)
 {
@@ -482,6 +497,7 @@ int main(void)
               the_descriptor_alone_carries_a_stream_to_its_end,
               the_descriptor_is_the_same_until_closed,
               timers_make_the_descriptor_readable,
+              a_close_that_leaves_a_call_behind_is_announced_to_its_end,
               a_turn_inside_a_callback_does_nothing, NULL);
     return suite_main("hosting", set_up, tear_down, embedded, thread, turned,
                       NULL);

@@ -125,6 +125,24 @@ START_TEST(timers_are_posted_too)
 }
 END_TEST
 
+/* The last thing that happens is the end of a time limit. */
+START_TEST(a_close_that_leaves_a_call_behind_is_posted_to_its_end)
+{
+    open_posted();
+    hosting_start_stuck(&h);
+    while (atomic_load(&h.consumer.schemas) == 0)
+        ck_assert(host_turn());
+    fake_source_await(&h.fake);
+    ck_assert_int_eq(uva_runtime_close(h.rt, 0, hosting_on_closed, &h), 0);
+    while (host_turn())
+        ;
+    ck_assert_int_eq(atomic_load(&h.closings), 1);
+    ck_assert_int_eq(h.consumer.outcome.end, UVA_END_CANCELLED);
+    fake_source_open_gate(&h.fake);
+    await_count(&h.fake.freed, 1);
+}
+END_TEST
+
 START_TEST(turns_that_nobody_asked_for_do_no_harm)
 {
     for (int i = 0; i < 300; i++) {
@@ -143,6 +161,7 @@ int main(void)
         "posted host", set_up, tear_down,
         suite_tests("posts", a_post_for_each_turn_is_all_a_host_needs,
                     an_idle_runtime_posts_nothing, timers_are_posted_too,
+                    a_close_that_leaves_a_call_behind_is_posted_to_its_end,
                     turns_that_nobody_asked_for_do_no_harm, NULL),
         NULL);
 }

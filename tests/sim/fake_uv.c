@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake libuv: the functions that the library calls, on the real structs, in
- * libuv's order within a loop iteration, on the engine's clock. Sleeping means
- * that the fiber that runs the loop waits. Misuse of a handle ends the
- * schedule: closing it twice, starting it after its close, using it on another
- * fiber, or leaving it behind in its loop. */
+ * libuv's order within a loop iteration, that before 1.45 or that since then,
+ * on the engine's clock. Sleeping means that the fiber that runs the loop
+ * waits. Misuse of a handle ends the schedule: closing it twice, starting it
+ * after its close, using it on another fiber, or leaving it behind in its loop.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
@@ -27,6 +28,7 @@ struct fake_loop {
 };
 
 static uint64_t clock_ns, clock_tick_ns;
+static bool timers_last; /* timers run behind the handles that close */
 
 /* Mutexes that fibers hold. */
 enum { FIBERS = 512 };
@@ -41,6 +43,7 @@ void fake_uv_begin(uint64_t tick_ns)
 {
     clock_ns = 0;
     clock_tick_ns = tick_ns;
+    timers_last = sim_choose(2) != 0;
     memset(mutexes_held, 0, sizeof(mutexes_held));
 }
 
@@ -522,13 +525,19 @@ static void turn_sleep(uv_loop_t *loop, int timeout_ms)
         (void)sim_wait_until(loop_is_readable, fake, until);
 }
 
+static void loop_turn_timers(uv_loop_t *loop)
+{
+    uv_update_time(loop);
+    turn_timers(loop);
+}
+
 static void loop_turn(uv_loop_t *loop, uv_run_mode mode)
 {
     struct fake_loop *fake = fake_of(loop);
     uv_handle_t *handle;
 
-    uv_update_time(loop);
-    turn_timers(loop);
+    if (!timers_last)
+        loop_turn_timers(loop);
     turn_handles(loop, UV_IDLE);
     turn_sleep(loop, mode == UV_RUN_DEFAULT ? uv_backend_timeout(loop) : 0);
     uv_update_time(loop);
@@ -537,6 +546,8 @@ static void loop_turn(uv_loop_t *loop, uv_run_mode mode)
     while ((handle = closing_take(fake)) != NULL)
         if (handle->close_cb != NULL)
             handle->close_cb(handle);
+    if (timers_last)
+        loop_turn_timers(loop);
 }
 
 int uv_run(uv_loop_t *loop, uv_run_mode mode)
@@ -546,6 +557,8 @@ int uv_run(uv_loop_t *loop, uv_run_mode mode)
     if (fake->runner >= 0)
         sim_fail("a loop is run while it runs");
     fake->runner = sim_self();
+    if (timers_last && mode == UV_RUN_DEFAULT && loop_is_alive(loop))
+        loop_turn_timers(loop);
     while (loop_is_alive(loop)) {
         loop_turn(loop, mode);
         if (mode != UV_RUN_DEFAULT)

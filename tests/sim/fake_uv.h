@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* Starts a new schedule. Each reading of the fine clock advances it by up to
- * `tick_ns`, as if work took time. */
+ * `tick_ns`, as if work took time. Draws whether timers run first in an
+ * iteration or last. */
 void fake_uv_begin(uint64_t tick_ns);
 
 /* Returns whether the clock advances; whether it has advanced so far that it

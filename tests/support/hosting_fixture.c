@@ -50,6 +50,18 @@ void hosting_start_stream(struct hosting_fixture *h)
     recording_consume(&h->consumer, hosting_stream(h, false));
 }
 
+void hosting_start_stuck(struct hosting_fixture *h)
+{
+    struct uva_blocking_source options = fake_source_options(&h->fake);
+    struct ArrowArrayStream source;
+
+    options.interrupt = NULL;
+    h->fake.gate_at = 0;
+    fake_source_plain(&h->fake, &source);
+    recording_consume(&h->consumer,
+                      uva_stream_from_blocking_cpu(h->rt, &source, &options));
+}
+
 void hosting_completed(struct hosting_fixture *h)
 {
     ck_assert_int_eq(atomic_load(&h->consumer.done), 1);

@@ -37,6 +37,10 @@ void hosting_close_embedded(struct hosting_fixture *h);
 struct uva_stream *hosting_stream(struct hosting_fixture *h, bool on_loop);
 void hosting_start_stream(struct hosting_fixture *h);
 
+/* Starts a stream. Its first read ignores the interrupt and waits for the gate.
+ */
+void hosting_start_stuck(struct hosting_fixture *h);
+
 /* Checks that the stream is complete, with all batches and rows. */
 void hosting_completed(struct hosting_fixture *h);
 
