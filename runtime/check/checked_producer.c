@@ -259,6 +259,8 @@ static void producer_end(struct producer_call *call, int64_t took_ms)
     uva__lock_take(&c->lock);
     if (call->active_call.call == UVA__CALL_CANCEL)
         uva__checker_state_cancelled(&c->locked.protocol);
+    else
+        uva__checker_state_requested(&c->locked.protocol, call->n);
     if (took_ms > c->slow_call_ms)
         uva__checker_state_find(&c->locked.protocol, &findings, UVA__RULE_AP_28,
                                 took_ms);

@@ -161,8 +161,10 @@ static void check_offer(struct uva__checker_state *p,
 
 /* ---- a callback --------------------------------------------------------- */
 
+/* An end that was decided beside a bad request cannot answer it. */
 static void note_begun(struct uva__checker_state *p, enum uva__call call)
 {
+    p->bad_request &= call != UVA__CALL_END || p->bad_known;
     p->schema_delivered |= call == UVA__CALL_SCHEMA;
     p->ended |= call == UVA__CALL_END;
     p->failed |= call == UVA__CALL_ERROR;
@@ -211,8 +213,9 @@ void uva__checker_state_error(struct uva__checker_state *p, int code,
                               const char *message, uint64_t thread,
                               struct uva__findings *findings)
 {
-    const bool knew = p->cancel_known || code == EINVAL ||
-                      (p->cancel_returned && p->canceller == thread);
+    const bool knew =
+        p->cancel_known ||
+        (p->cancel_returned && (p->canceller == thread || code == EINVAL));
 
     if (code == 0)
         uva__checker_state_find(p, findings, UVA__RULE_ER_06, 0);
@@ -240,6 +243,7 @@ void uva__checker_state_end(struct uva__checker_state *p, enum uva__call call,
     p->released |= call == UVA__CALL_RELEASE;
     p->cancel_known |= p->cancel_returned;
     p->failure_known |= p->failures > 0;
+    p->bad_known |= p->bad_returned;
 }
 
 /* ---- calls of the consumer ---------------------------------------------- */
@@ -274,6 +278,7 @@ bool uva__checker_state_request(struct uva__checker_state *p, int64_t n,
     if (n < 1) {
         uva__checker_state_find(p, findings, UVA__RULE_AP_08, n);
         p->bad_request |= open && !p->cancelled;
+        p->bad_returned |= context->callback != UVA__CALL_NONE;
         return open;
     }
     p->granted = add_saturating(p->granted, n);

@@ -41,11 +41,13 @@ struct uva__checker_state {
     bool released;          /* the consumer's release has returned */
     bool requested_outside; /* a request was made outside of callbacks */
     bool bad_request;       /* request(n < 1) while the stream was open */
+    bool bad_returned;      /* that has returned, or will before its callback */
     bool cancelled;         /* cancel was entered */
     bool cancel_returned;   /* cancel has returned */
     bool cancel_known;      /* a callback has returned since then (*) */
     bool failure_known; /* a callback has returned since an extraction failed
                            (*) */
+    bool bad_known; /* a callback has returned since a bad request did (*) */
 };
 /* (*) The producer cannot be blamed for ignoring what happens on one thread
  * while it decides on another thread what to do next; it can be once a callback
@@ -97,8 +99,13 @@ bool uva__checker_state_cancel(struct uva__checker_state *p,
                                const struct uva__call_context *context,
                                uint64_t thread, struct uva__findings *findings);
 
-/* Records that cancel has returned. */
+/* Record that cancel, and that a request of `n`, has returned. */
 void uva__checker_state_cancelled(struct uva__checker_state *p);
+static inline void uva__checker_state_requested(struct uva__checker_state *p,
+                                                int64_t n)
+{
+    p->bad_returned |= n < 1;
+}
 
 /* Record that an extraction begins, and that it ends, failed or not. */
 static inline void uva__checker_state_extract(struct uva__checker_state *p)

@@ -52,9 +52,10 @@ static void other(char letter)
 {
     if (letter == 'r')
         (void)uva__checker_state_request(&protocol, 2, &OUTSIDE, &found);
-    else if (letter == 'q')
+    else if (letter == 'q') {
         (void)uva__checker_state_request(&protocol, 0, &OUTSIDE, &found);
-    else if (letter == 'x')
+        uva__checker_state_requested(&protocol, 0);
+    } else if (letter == 'x')
         extract(true);
     else if (letter == '(')
         uva__checker_state_extract(&protocol);
@@ -129,11 +130,11 @@ static const struct {
     {"SrTxNR", UVA__RULE_ER_05},   {"SNRr", UVA__RULE_AP_24},
     {"SNRc", UVA__RULE_AP_24},     {"rSNR", UVA__RULE_AH_04},
     {"cSR", UVA__RULE_AH_04},      {"SqER", UVA__RULE_AP_08},
-    {"SE.", UVA__RULE_AH_17},      {"Sc.", UVA__RULE_AP_14},
-    {"S!.", UVA__RULE_AH_21},      {"SrT!.", UVA__RULE_AH_21},
-    {"SN.", UVA__RULE_AH_21},      {".", UVA__RULE_AH_21},
-    {"Sr.", UVA__RULE_AP_26},      {"SrrTT.", UVA__RULE_AP_02},
-    {"SrrT.", UVA__RULE_AP_26},
+    {"SqNR", UVA__RULE_AP_08},     {"SE.", UVA__RULE_AH_17},
+    {"Sc.", UVA__RULE_AP_14},      {"S!.", UVA__RULE_AH_21},
+    {"SrT!.", UVA__RULE_AH_21},    {"SN.", UVA__RULE_AH_21},
+    {".", UVA__RULE_AH_21},        {"Sr.", UVA__RULE_AP_26},
+    {"SrrTT.", UVA__RULE_AP_02},   {"SrrT.", UVA__RULE_AP_26},
 };
 
 START_TEST(each_unlawful_script_breaks_one_rule)
@@ -233,6 +234,66 @@ START_TEST(while_cancel_has_not_returned_no_error_is_an_echo)
     play("T");
     uva__checker_state_error(&protocol, ECANCELED, NULL, 2, &found);
     ck_assert_int_eq(found.count, 0);
+}
+END_TEST
+
+START_TEST(while_cancel_has_not_returned_a_text_is_no_echo)
+{
+    play("Sr");
+    (void)uva__checker_state_cancel(&protocol, &OUTSIDE, 1, &found);
+    uva__checker_state_error(&protocol, EINVAL, "cancelled", 2, &found);
+    ck_assert_int_eq(found.count, 0);
+}
+END_TEST
+
+/* ---- bad requests ------------------------------------------------------- */
+
+/* Plays the script, with a bad request at '-' that begins there and returns at
+ * '+'; returns whether the producer should have answered it. */
+static bool must_answer(const char *script)
+{
+    char one[2] = "";
+
+    setup();
+    for (; *script != '\0'; script++) {
+        one[0] = *script;
+        if (*script == '-')
+            (void)uva__checker_state_request(&protocol, 0, &OUTSIDE, &found);
+        else if (*script == '+')
+            uva__checker_state_requested(&protocol, 0);
+        else
+            play(one);
+    }
+    ck_assert_int_eq(found.all[0].rule, UVA__RULE_AP_08);
+    if (found.count == 2)
+        ck_assert_int_eq(found.all[1].rule, UVA__RULE_AP_09);
+    return found.count == 2;
+}
+
+START_TEST(a_bad_request_must_be_answered_once_a_callback_has_returned_since)
+{
+    ck_assert(must_answer("Sr-+TNR"));
+    ck_assert(must_answer("Sr-T+TNR"));
+    ck_assert(!must_answer("Sr-TN+R"));
+    ck_assert(!must_answer("Sr-T+NR"));
+    ck_assert(!must_answer("Sr-N+R"));
+    ck_assert(!must_answer("Sr-+NR"));
+    ck_assert(!must_answer("Sr-+TER"));
+}
+END_TEST
+
+START_TEST(a_bad_request_inside_a_callback_must_be_answered_after_it)
+{
+    const struct uva__call_context inside = {.within = UVA__CALL_TASK,
+                                             .callback = UVA__CALL_TASK};
+
+    play("Sr");
+    (void)uva__checker_state_begin(&protocol, UVA__CALL_TASK, &OUTSIDE, &found);
+    (void)uva__checker_state_request(&protocol, 0, &inside, &found);
+    uva__checker_state_end(&protocol, UVA__CALL_TASK, 0, false, &found);
+    play("NR");
+    ck_assert_int_eq(found.count, 2);
+    ck_assert_int_eq(found.all[1].rule, UVA__RULE_AP_09);
 }
 END_TEST
 
@@ -361,6 +422,11 @@ int main(void)
     tcase_add_test(
         all, an_error_a_callback_after_the_cancel_is_an_echo_on_any_thread);
     tcase_add_test(all, while_cancel_has_not_returned_no_error_is_an_echo);
+    tcase_add_test(all, while_cancel_has_not_returned_a_text_is_no_echo);
+    tcase_add_test(
+        all, a_bad_request_must_be_answered_once_a_callback_has_returned_since);
+    tcase_add_test(all,
+                   a_bad_request_inside_a_callback_must_be_answered_after_it);
     tcase_add_test(all, codes_of_errno_are_in_order);
     tcase_add_loop_test(all, calls_beside_the_end_are_TH_10, 0, 3);
     tcase_add_loop_test(
