@@ -58,16 +58,22 @@ static enum uva_end refused_with(int code, struct uva_error *error)
 }
 
 /* The producer had ended when the outcome was read; but the handler may have
- * refused a call that was still queued at the proxy. */
+ * refused a call that was still queued at the proxy, or may not get its end. */
 static void drive_abandon(struct drive *d)
 {
-    int refusal;
+    int refusal, replaced;
 
-    d->outcome.batches = uva__handler_proxy_abandon(d->proxy, &refusal);
-    if (refusal == 0)
-        return;
-    d->outcome.end = refused_with(refusal, &d->outcome.error);
-    d->outcome.metadata = NULL; /* of an error that was not reported */
+    d->outcome.batches =
+        uva__handler_proxy_abandon(d->proxy, &refusal, &replaced);
+    if (refusal != 0) {
+        d->outcome.end = refused_with(refusal, &d->outcome.error);
+        d->outcome.metadata = NULL; /* of an error that was not reported */
+    } else if (replaced != 0) {
+        d->outcome.end =
+            replaced == ECANCELED ? UVA_END_CANCELLED : UVA_END_FAILED;
+        (void)uva_error_set(&d->outcome.error, replaced,
+                            "the handler has not got all batches");
+    }
 }
 
 static void drive_finish(struct drive *d)
@@ -191,6 +197,8 @@ static void drive_on_wakeup(struct uva_stream *stream)
 
     if (stream->loop.silent && !d->revoked) {
         d->revoked = true;
+        if (d->proxy != NULL)
+            uva__handler_proxy_cut(d->proxy);
         uva__producer_revoke(d->producer);
     }
     if (d->done)

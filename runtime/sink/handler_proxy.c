@@ -66,6 +66,7 @@ struct uva__handler_proxy {
         int next;                      /* NEXT_... */
         int refusal;                   /* the code that the handler returned, or
                                           0 */
+        int replaced;                  /* the code in place of a queued end */
         bool discard;                  /* tasks are not wanted any more */
         bool paused;                   /* the producer waits for room */
         bool working;                  /* the job was submitted, and runs */
@@ -84,46 +85,63 @@ struct call {
     struct call_args args; /* owns */
 };
 
-/* Whether an extraction has failed: then no task may follow, though some are
- * queued, and the producer will report an error. Clauses: AT-08. */
-static bool proxy_has_failed(const struct uva__handler_proxy *proxy)
-{
-    return uva__demand_has_failed(&proxy->producer_ref->demand);
-}
-
-/* Which calls may be made behind the tasks. After a failed extraction the error
- * takes the place of an end that is queued; release comes without one if the
- * producer has not waited for the extraction. */
-static int calls_behind_locked(struct uva__handler_proxy *proxy)
+/* An error takes the place of an end that is queued, which would hide that
+ * batches are missing: that of the producer, or `code`, if it has none. */
+static void proxy_replace_end_locked(struct uva__handler_proxy *proxy, int code)
 {
     int *const next = &proxy->locked.next;
 
-    if (!(*next & NEXT_END) || !proxy_has_failed(proxy))
-        return *next;
+    if (!(*next & NEXT_END))
+        return;
+    *next &= ~NEXT_END;
     if (*next & NEXT_ERROR)
-        *next &= ~NEXT_END;
-    return *next & (NEXT_ERROR | NEXT_RELEASE) ? *next : 0;
+        return;
+    proxy->locked.replaced = proxy->failure.code = code;
+    *next |= NEXT_ERROR;
 }
 
+/* After a failed extraction no task may follow, though some are queued, and the
+ * end waits for the error of the producer, or for the release, which comes
+ * without one if the producer has not waited for the extraction. After a cancel
+ * or a refusal of the handler only the release may follow.
+ * Clauses: AT-08, AH-16, AP-18. */
+static int calls_allowed_locked(struct uva__handler_proxy *proxy,
+                                uint64_t demand)
+{
+    const int next = proxy->locked.next;
+
+    if ((demand & UVA__DEMAND_FAILED) && (next & (NEXT_ERROR | NEXT_RELEASE)))
+        proxy_replace_end_locked(proxy, EIO);
+    if (proxy->locked.refusal != 0 || (demand & UVA__DEMAND_CANCEL)) {
+        proxy_replace_end_locked(proxy, ECANCELED);
+        proxy->locked.next &= NEXT_SCHEMA | NEXT_RELEASE;
+    }
+    return demand & UVA__DEMAND_FAILED ? proxy->locked.next & ~NEXT_END
+                                       : proxy->locked.next;
+}
+
+/* The producer is there as long as something is queued. */
 static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
 {
     static const int order[] = {NEXT_END, NEXT_ERROR, NEXT_RELEASE};
-    int behind;
-    size_t i;
+    uint64_t demand;
+    int allowed;
 
-    if (proxy->locked.refusal != 0) /* only release may follow */
-        proxy->locked.next &= NEXT_RELEASE;
-    out->next = proxy->locked.next & NEXT_SCHEMA;
+    if (proxy->locked.next == 0 && proxy->locked.count == 0)
+        return false;
+    demand = uva__atomic64_load(&proxy->producer_ref->demand);
+    allowed = calls_allowed_locked(proxy, demand);
+    out->next = allowed & NEXT_SCHEMA;
     if (out->next == 0 && proxy->locked.count > 0) {
         out->args = proxy->locked.queue[proxy->locked.head++ % QUEUE];
         proxy->locked.count--;
-        out->discard = proxy->locked.discard || proxy_has_failed(proxy);
+        out->discard = proxy->locked.discard ||
+                       (demand & (UVA__DEMAND_FAILED | UVA__DEMAND_CANCEL));
         proxy->locked.delivered += !out->discard;
         return true;
     }
-    behind = out->next == 0 ? calls_behind_locked(proxy) : 0;
-    for (i = 0; out->next == 0 && i < 3; i++)
-        out->next = behind & order[i];
+    for (size_t i = 0; out->next == 0 && i < 3; i++)
+        out->next = allowed & order[i];
     proxy->locked.next &= ~out->next;
     return out->next != 0;
 }
@@ -378,18 +396,35 @@ bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy)
     return done;
 }
 
+static void proxy_cut_locked(struct uva__handler_proxy *proxy)
+{
+    proxy->locked.discard = true;
+    proxy_replace_end_locked(proxy, ECANCELED);
+}
+
+/* A task that was taken out of the queue before may still be passed on. */
+void uva__handler_proxy_cut(struct uva__handler_proxy *proxy)
+{
+    uva__lock_take(&proxy->lock);
+    proxy_cut_locked(proxy);
+    uva__lock_drop(&proxy->lock);
+}
+
 int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
-                                   int *refusal)
+                                   int *refusal, int *replaced)
 {
     int64_t delivered;
 
     uva__lock_take(&proxy->lock);
     proxy->wakeup = NULL;
     proxy->locked.stuck = !proxy->locked.done;
-    if (proxy->locked.stuck)
+    if (proxy->locked.stuck) {
         uva__atomic64_add(&proxy->rt->stats.calls_stuck, 1);
+        proxy_cut_locked(proxy);
+    }
     delivered = proxy->locked.delivered;
     *refusal = proxy->locked.refusal;
+    *replaced = proxy->locked.replaced;
     uva__lock_drop(&proxy->lock);
     return delivered;
 }

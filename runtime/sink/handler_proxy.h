@@ -38,11 +38,15 @@ uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
  * refusal. True once the handler was released. Thread: loop. */
 bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy);
 
+/* Its tasks are about to be revoked: those that are queued are discarded, and
+ * the end behind them becomes an error (ECANCELED). Thread: loop. */
+void uva__handler_proxy_cut(struct uva__handler_proxy *proxy);
+
 /* Abandons the extra thread; if the handler was not released, it counts as
- * stuck until it is. Returns how many batches the handler was given; gives the
- * code with which it has refused one of them or the schema, or 0.
- * Thread: loop. */
+ * stuck until it is, and what is queued is cut. Returns how many batches the
+ * handler was given; gives the code with which it has refused one of them or
+ * the schema, and the code that replaced its end, or 0. Thread: loop. */
 int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
-                                   int *refusal);
+                                   int *refusal, int *replaced);
 
 #endif

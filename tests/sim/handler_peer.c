@@ -22,18 +22,23 @@ struct handler_peer {
     int64_t requested, offered;
     int64_t one_go;  /* tasks requested at a time */
     int64_t stop_at; /* the task at which it refuses or cancels; -1: schema */
-    bool refuses;    /* refuses there; otherwise it cancels */
+    bool refuses;    /* refuses there */
+    bool drops;      /* has the stream dropped there; otherwise it cancels */
     bool keeps;      /* extracts later, on another fiber */
     bool discards;   /* discards some of them */
     bool has_schema, at_end, had_error, let_go, refused, cancelled;
-    bool over;     /* no producer method may be called any more */
-    int calls;     /* calls in flight on other fibers */
-    int inside;    /* callbacks in progress */
-    int extractor; /* the fiber that extracts the kept tasks; or -1 */
-    int64_t taken; /* batches extracted here */
+    bool failed;       /* an extraction has failed */
+    bool failure_seen; /* and a callback has returned since */
+    bool over;         /* no producer method may be called any more */
+    int calls;         /* calls in flight on other fibers */
+    int inside;        /* callbacks in progress */
+    int extractor;     /* the fiber that extracts the kept tasks; or -1 */
+    int64_t taken;     /* batches extracted here */
     struct ArrowAsyncTask held[HELD];
-    int held_from, held_to; /* a ring */
-    int holds;              /* references: the handler and the fiber */
+    int held_from, held_to;    /* a ring */
+    struct uva_stream *stream; /* a reference, until on_done or the drop */
+    bool dropped;              /* so release is the last call */
+    int holds; /* references: the handler, the fiber, and on_done or the drop */
 };
 
 static struct handler_peer *
@@ -46,6 +51,14 @@ static void peer_drop(struct handler_peer *peer)
 {
     if (--peer->holds == 0)
         arena_free(peer);
+}
+
+/* No on_done and no drop will come any more. */
+static void peer_finish(struct handler_peer *peer, enum uva_end end, int code)
+{
+    peer->expectation->drop = NULL;
+    expectation_end(peer->expectation, end, code);
+    peer_drop(peer);
 }
 
 static void peer_enter(struct handler_peer *peer, const char *what)
@@ -65,6 +78,7 @@ static void peer_enter(struct handler_peer *peer, const char *what)
 static int peer_leave(struct handler_peer *peer, int code)
 {
     peer->inside--;
+    peer->failure_seen |= peer->failed;
     return code;
 }
 
@@ -82,10 +96,12 @@ static void peer_cancel(struct handler_peer *peer)
     peer->handler.producer->cancel(peer->handler.producer);
 }
 
-static bool code_is_known(int code)
+/* The slot of a task that a drop has revoked may be another task's. */
+static bool code_is_known(const struct handler_peer *peer, int code)
 {
     return code == EDOM || code == EIO || code == ENETRESET || code == ENOMEM ||
-           code == ECANCELED || code == ECONNABORTED;
+           code == ECANCELED || code == ECONNABORTED ||
+           (code == EINVAL && peer->dropped);
 }
 
 static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
@@ -103,11 +119,48 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
         peer->taken++;
         expectation_take(peer->expectation, &array);
         uva_array_release(&array);
-    } else if (!peer->expectation->foreign && !code_is_known(code)) {
-        sim_fail("a task gives %s", uva_error_name(code));
-    } else {
-        peer->expectation->partial = true;
+        return;
     }
+    if (!peer->expectation->foreign && !code_is_known(peer, code))
+        sim_fail("a task gives %s", uva_error_name(code));
+    peer->failed = true;
+    peer->expectation->partial = true;
+}
+
+/* The owner wants no more, and no on_done: the stream ends with the release. */
+static void peer_drop_stream(void *ctx)
+{
+    struct handler_peer *peer = ctx;
+    const bool released = peer->let_go;
+
+    expectation_note("the driven stream is dropped");
+    peer->expectation->drop = NULL;
+    peer->dropped = true; /* so a release on another fiber finishes it */
+    uva_stream_drop(peer->stream);
+    if (released)
+        peer_finish(peer, UVA_END_CANCELLED, ECANCELED);
+}
+
+static void peer_drop_posted(void *ctx)
+{
+    struct handler_peer *peer = ctx;
+
+    if (peer->expectation->drop != NULL)
+        peer_drop_stream(peer);
+    peer_drop(peer);
+}
+
+/* At the task where it stops. The owner drops a stream on the loop alone. */
+static void peer_stop(struct handler_peer *peer)
+{
+    if (!peer->drops) {
+        peer_cancel(peer);
+        return;
+    }
+    peer->holds++;
+    if (uva_runtime_post(peer->expectation->runtime, peer_drop_posted, peer) !=
+        0)
+        peer_drop(peer);
 }
 
 /* ---- on its own fiber --------------------------------------------------- */
@@ -171,7 +224,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         return peer_leave(peer, EDOM);
     }
     if (peer->stop_at < 0)
-        peer_cancel(peer);
+        peer_stop(peer);
     peer_request(peer);
     return peer_leave(peer, 0);
 }
@@ -203,6 +256,9 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
     peer_enter(peer, "on_next_task");
     if (!peer->has_schema)
         sim_fail("a task before the schema (AH-05)");
+    if (peer->failure_seen && !peer->cancelled)
+        sim_fail("%s behind a failed extraction (AT-08)",
+                 task != NULL ? "a task" : "the end");
     if (task == NULL)
         return peer_end(peer);
     if (peer->at_end)
@@ -217,7 +273,7 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
         return peer_leave(peer, EDOM);
     }
     if (peer->offered - 1 == peer->stop_at)
-        peer_cancel(peer);
+        peer_stop(peer);
     peer_take(peer, task);
     if (peer->offered == peer->requested ||
         (peer->requested < 1000 && peers_chance(1, 4)))
@@ -254,21 +310,21 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     peer->let_go = true;
     (void)peer_leave(peer, 0);
     memset(handler, 0x5A, sizeof(*handler)); /* AH-27 */
+    if (peer->dropped)
+        peer_finish(peer, UVA_END_CANCELLED, ECANCELED);
     peer_drop(peer);
 }
 
 /* ---- on_done, which is not a callback of the handler -------------------- */
 
-struct done_ctx {
-    struct expectation *expectation;
-};
-
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
-    struct done_ctx *done = ctx;
+    struct handler_peer *peer = ctx;
 
-    expectation_end(done->expectation, outcome->end, outcome->error.code);
-    arena_free(done);
+    if (peer->dropped)
+        sim_fail("on_done behind a drop");
+    uva_stream_release(peer->stream);
+    peer_finish(peer, outcome->end, outcome->error.code);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -286,7 +342,8 @@ static void peer_draw(struct handler_peer *peer)
     if (!peers_chance(1, 4))
         return;
     peer->stop_at = (int64_t)sim_choose((uint64_t)expectation->total + 1) - 1;
-    peer->refuses = peers_chance(1, 2);
+    peer->refuses = peers_chance(1, 3);
+    peer->drops = peers_chance(1, 2);
     if (peer->refuses)
         monitor_excuse(UVA_PARTY_CONSUMER);
     expectation->excuses |= peer->refuses ? EXCUSE_REJECT : EXCUSE_CANCEL;
@@ -297,9 +354,8 @@ int handler_peer_start(struct uva_stream *stream,
 {
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
     struct ArrowAsyncDeviceStreamHandler *checked;
-    struct done_ctx *done = arena_new(sizeof(*done), "an on_done");
     const struct uva_drive options = {
-        .on_done = on_done, .ctx = done, .on_worker = peers_chance(1, 3)};
+        .on_done = on_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
     int code;
 
     peer->handler =
@@ -309,30 +365,37 @@ int handler_peer_start(struct uva_stream *stream,
                                                .release = on_release};
     peer->expectation = expectation;
     peer->extractor = -1;
-    peer->holds = 1;
-    done->expectation = expectation;
+    peer->holds = 2;
+    peer->stream = uva_stream_acquire(stream);
     peer_draw(peer);
     expectation->partial = peer->keeps || peer->discards || peer->refuses;
     expectation->unordered =
         expectation->unordered || (peer->keeps && peer->refuses);
-    expectation_note(
-        "chain %d: a handler%s, %lld at once%s%s%s", expectation->number,
-        options.on_worker ? " on a worker" : "", (long long)peer->one_go,
-        peer->keeps ? ", keeps" : "", peer->refuses ? ", refuses" : "",
-        peer->discards ? ", discards" : "");
+    expectation_note("chain %d: a handler%s, %lld at once%s%s%s",
+                     expectation->number,
+                     options.on_worker ? " on a worker" : "",
+                     (long long)peer->one_go, peer->keeps ? ", keeps" : "",
+                     peer->refuses                               ? ", refuses"
+                     : peer->drops && peer->stop_at != INT64_MAX ? ", drops"
+                                                                 : "",
+                     peer->discards ? ", discards" : "");
     if (peer->keeps) {
         peer->holds++;
         peers_spawn("extractor", extractor, peer);
     }
     checked =
         monitor_handler(&peer->handler, peer->refuses ? UVA_PARTY_CONSUMER : 0);
+    expectation->drop_ctx = peer;
+    expectation->drop = peer_drop_stream;
     code = uva_stream_drive(stream, checked, &options, NULL);
     if (code == 0) {
         uva_stream_release(stream);
         return 0;
     }
-    arena_free(done);
+    expectation->drop = NULL;
+    uva_stream_release(peer->stream);
     peer->refused = true; /* refused by us: the release is our own call */
     checked->release(checked);
+    peer_drop(peer);
     return code;
 }

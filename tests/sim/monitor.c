@@ -29,14 +29,11 @@ void monitor_excuse(enum uva_party party)
     is_excused[party] = true;
 }
 
-/* Returns whether the clause may be broken here. If the program cancels a
- * driven stream, the handler gets an error, which may be in flight when the
- * handler cancels, and then looks like a breach. Without memory, a task passes
+/* Returns whether the clause may be broken here. Without memory, a task passes
  * unchecked, so its failure is not known. */
 static bool breach_may_be(const char *clause)
 {
-    return is_hostile || strcmp(clause, "AP-16") == 0 ||
-           (arena_has_failed() && strcmp(clause, "AH-33") == 0);
+    return is_hostile || (arena_has_failed() && strcmp(clause, "AH-33") == 0);
 }
 
 static void report_breach(void *ctx, const struct uva_breach *breach)
