@@ -4,6 +4,7 @@ still blocked, which the gate proves, and the source is released later."""
 import asyncio
 import errno
 import gc
+import itertools
 import threading
 import warnings
 
@@ -138,6 +139,77 @@ def test_wait_for_loses_no_batch(kind):
         return [batch.ordinal for batch in got]
 
     assert run_on(kind, main) == list(range(100))
+
+
+@pytest.fixture
+def late():
+    """late(): by the clock of all streams, more than a millisecond passes."""
+    _core = uvarrow._core
+    times = itertools.count(0, 2000000)
+    _core._set_clock(next(times))
+    yield lambda: _core._set_clock(next(times))
+    _core._set_clock(-1)
+
+
+async def all_queued():
+    """A stream of which all 100 batches wait on the loop."""
+    rows = uvarrow.stream(BATCHES, window=128)
+    await rows.schema()
+    while rows.stats()[-1].batches < 100:
+        await anyio.lowlevel.checkpoint()
+    return rows
+
+
+def test_steps_that_are_all_cancelled_get_on(run, late):
+    """Each step has to let the loop run, and is cancelled meanwhile."""
+    async def main():
+        ordinals, steps = [], 0
+        async with await all_queued() as rows:
+            while len(ordinals) < 100:
+                late()
+                steps += 1
+                with anyio.CancelScope() as scope:
+                    scope.cancel()
+                    ordinals.append((await anext(rows)).ordinal)
+                assert steps <= 2 * len(ordinals) + 2
+        return ordinals
+
+    assert run(main) == list(range(100))
+
+
+@pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
+def test_tasks_that_are_cancelled_in_the_next_pass_get_on(kind, late):
+    from conftest import run_on
+
+    async def main():
+        ordinals, steps = [], 0
+        async with await all_queued() as rows:
+            while len(ordinals) < 100:
+                late()
+                steps += 1
+                step = asyncio.ensure_future(rows.__anext__())
+                await asyncio.sleep(0)
+                step.cancel()
+                try:
+                    ordinals.append((await step).ordinal)
+                except asyncio.CancelledError:
+                    pass
+                assert steps <= 2 * len(ordinals) + 2
+        return ordinals
+
+    assert run_on(kind, main) == list(range(100))
+
+
+def test_a_schema_that_is_asked_for_again_and_again_comes(run):
+    async def main():
+        async with uvarrow.stream(BATCHES) as rows:
+            while True:
+                with anyio.CancelScope() as scope:
+                    scope.cancel()
+                    return (await rows.schema()).names
+                await anyio.lowlevel.checkpoint()
+
+    assert run(main) == ["n"]
 
 
 def test_dropping_warns_and_cancels(run, gate):

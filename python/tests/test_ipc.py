@@ -2,6 +2,7 @@
 """Arrow IPC: what other libraries read of it, and that nothing is copied."""
 import gc
 
+import anyio
 import pyarrow as pa
 import pytest
 
@@ -49,6 +50,61 @@ def test_dictionaries(run):
     table = pa.table({"d": pa.array(["a", "b", "a"]).dictionary_encode()})
     chunks = run(lambda: chunks_of(table))
     assert pa.ipc.open_stream(b"".join(chunks)).read_all() == table
+
+
+def test_a_step_that_is_cancelled_loses_no_chunk(run, gate):
+    """Neither the first one nor a later one, and the end is a whole end."""
+    table = pa.table({"n": range(100)})
+    source = gate(table.to_batches(max_chunksize=10), before=5)
+
+    async def main():
+        chunks, got = uvarrow.ipc(uvarrow.stream(source)), []
+        while True:
+            with anyio.CancelScope() as scope:
+                if not source.opened.is_set():
+                    scope.cancel()
+                try:
+                    got.append(bytes(await anext(chunks)))
+                except StopAsyncIteration:
+                    return b"".join(got)
+            if scope.cancelled_caught and source.entered.is_set():
+                source.opened.set()
+            await anyio.lowlevel.checkpoint()
+
+    assert pa.ipc.open_stream(run(main)).read_all() == table
+
+
+def test_an_error_ends_the_chunks(run):
+    def source():
+        yield pa.record_batch({"n": [1]})
+        raise KeyError("mine")
+
+    async def main():
+        chunks = uvarrow.ipc(uvarrow.stream(source))
+        with pytest.raises(KeyError, match="mine"):
+            async for _ in chunks:
+                pass
+        async for _ in chunks:
+            raise AssertionError("a chunk behind the end")
+
+    run(main)
+
+
+def test_two_tasks_do_not_share_the_chunks(run, gate):
+    source = gate([pa.record_batch({"n": [1]})])
+
+    async def main():
+        chunks = uvarrow.ipc(uvarrow.stream(source))
+        async with anyio.create_task_group() as group:
+            group.start_soon(anext, chunks)
+            await source.wait_entered()
+            with pytest.raises(RuntimeError, match="another task"):
+                await anext(chunks)
+            source.opened.set()
+        with pytest.raises(KeyError):
+            await chunks.athrow(KeyError("mine"))
+
+    run(main)
 
 
 def test_leaving_early_closes_the_source(run, gate):

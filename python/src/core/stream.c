@@ -9,7 +9,8 @@
  * `await stream.__anext__()` is an object of the type Next, which takes a batch
  * when it is awaited. Only if there is none, or if the loop has to run, it
  * yields to the loop, and takes one behind that. A time-out therefore loses no
- * batch.
+ * batch; and as the loop has run then as well, the next step takes one at once,
+ * so that steps that are cancelled again and again still get on.
  *
  * On cancel:   the stream ends, and iteration with it. When the object is
  *              freed, its stream is cancelled. */
@@ -815,7 +816,7 @@ static PyObject *next_throw(PyObject *object, PyObject *args)
         Py_XDECREF(method);
         return result;
     }
-    next_unwait(self);
+    next_resume(self); /* a step that is cancelled has rested, too */
     if (!PyArg_UnpackTuple(args, "throw", 1, 3, &type, &value, &traceback))
         return NULL;
     if (PyExceptionInstance_Check(type))

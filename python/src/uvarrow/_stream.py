@@ -3,6 +3,8 @@
 import errno
 import os
 import warnings
+from collections import deque
+from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
 from . import _core, _host
@@ -42,14 +44,18 @@ class Stream(_core.Stream):
         # the part of `__anext__` that waits, but on asyncio
         host = self._host
         if self._due():
-            await host.checkpoint()
-            self._fresh()
+            await self._rest(host.checkpoint())
         batch = self._take()
         while batch is None:
-            await host.wait(self)
-            self._fresh()
+            await self._rest(host.wait(self))
             batch = self._take()
         return batch
+
+    async def _rest(self, pause):
+        try:
+            await pause
+        finally: # the loop has run, also if this step was cancelled
+            self._fresh()
 
     async def schema(self):
         """Returns the schema, once the source is open. Raises what iteration
@@ -67,7 +73,7 @@ class Stream(_core.Stream):
         return metadata_dict(self._metadata())
 
     async def read_all(self):
-        """Returns all batches as a list."""
+        """Returns all batches as a list. A cancel closes the stream."""
         async with self:
             return [batch async for batch in self]
 
@@ -377,10 +383,10 @@ async def _push_all(host, writer, iterator):
             await iterator.aclose()
 
 
-async def ipc(source, *, compression=None):
+def ipc(source, *, compression=None):
     """Yields the chunks of an Arrow IPC stream, as memoryviews: columns are not
     copied. `source` is a Stream, which is closed at the end; `compression` is
-    None, "lz4" or "zstd".
+    None, "lz4" or "zstd". A step that is cancelled loses no chunk.
 
         return StreamingResponse(
             uvarrow.ipc(stream),
@@ -389,17 +395,66 @@ async def ipc(source, *, compression=None):
     codecs = {None: 0, "lz4": 1, "zstd": 2}
     if compression not in codecs:
         raise ValueError(f"unknown compression: {compression!r}")
-    async with source:
-        encoder = _core.Encoder(await source.schema(), codecs[compression])
-        for chunk in encoder.begin():
-            yield chunk
-        async for batch in source:
-            chunks = encoder.batch(batch)
-            del batch
-            for chunk in chunks:
-                yield chunk
-        for chunk in encoder.end():
-            yield chunk
+    return _Chunks(source, codecs[compression])
+
+
+class _Chunks(AsyncGenerator):
+    """What ipc() returns: not a generator of Python, as that ends when a step
+    is cancelled, which a reader cannot tell from the end of the data."""
+
+    def __init__(self, source, codec):
+        self._source = source
+        self._codec = codec
+        self._encoder = None
+        self._ready = deque()
+        self._is_running = self._is_over = False
+
+    async def asend(self, value):
+        """The next chunk; `value` is not used."""
+        if self._is_running:
+            raise RuntimeError("uvarrow: another task waits for the next chunk")
+        self._is_running = True
+        try:
+            while not self._ready and not self._is_over:
+                await self._encode()
+        except Exception:
+            await self.aclose()
+            raise
+        finally:
+            self._is_running = False
+        if self._ready:
+            return self._ready.popleft()
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def _encode(self):
+        if self._encoder is None:
+            encoder = _core.Encoder(await self._source.schema(), self._codec)
+            self._ready.extend(encoder.begin())
+            self._encoder = encoder
+            return
+        try:
+            batch = await self._source.__anext__()
+        except StopAsyncIteration:
+            self._ready.extend(self._encoder.end())
+            self._is_over = True
+        else:
+            self._ready.extend(self._encoder.batch(batch))
+
+    async def athrow(self, kind, value=None, traceback=None):
+        """Closes the stream, and raises the exception."""
+        await self.aclose()
+        raise kind if value is None else value
+
+    async def aclose(self):
+        """Closes the stream."""
+        self._ready.clear()
+        self._is_over = True
+        await self._source.aclose()
+
+    def __del__(self):
+        if not self._is_over:
+            self._source._close()
 
 
 for _public in (Stream, StageStats, Reader, DeviceReader, stream, merge,
