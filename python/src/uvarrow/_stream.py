@@ -400,7 +400,7 @@ def ipc(source, *, compression=None):
 
 class _Chunks(AsyncGenerator):
     """What ipc() returns: not a generator of Python, as that ends when a step
-    is cancelled, which a reader cannot tell from the end of the data."""
+    is cancelled, which looks to a reader like the end of the data."""
 
     def __init__(self, source, codec):
         self._source = source
