@@ -93,6 +93,14 @@ void uva__platform_free(void *block);
 void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
                            void (*in_child)(void));
 
+/* ---- an exit --------------------------------------------------------------
+ */
+
+/* Has the end of the process (exit(), or the return of main()) call `fn`,
+ * before the functions that were registered earlier, those of libraries
+ * included. Without memory for it nothing is called. Thread: any. */
+void uva__platform_on_exit(void (*fn)(void));
+
 /* ---- memory that a fork clears ------------------------------------------ */
 
 /* Returns cleared memory of `size` bytes, which the system itself clears in a

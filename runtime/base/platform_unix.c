@@ -65,6 +65,14 @@ void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
     (void)pthread_atfork(before, in_parent, in_child);
 }
 
+/* ---- an exit --------------------------------------------------------------
+ */
+
+void uva__platform_on_exit(void (*fn)(void))
+{
+    (void)atexit(fn);
+}
+
 /* ---- files --------------------------------------------------------------- */
 
 /* A file system without locks is no reason to fail. */

@@ -137,6 +137,14 @@ void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
     (void)in_child;
 }
 
+/* ---- an exit --------------------------------------------------------------
+ */
+
+void uva__platform_on_exit(void (*fn)(void))
+{
+    (void)atexit(fn);
+}
+
 /* ---- memory that a fork clears ------------------------------------------ */
 
 void *uva__platform_map_wiped(size_t size)

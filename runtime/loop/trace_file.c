@@ -257,7 +257,7 @@ static void process_add_hooks(void)
     if (process.has_hooks)
         return;
     process.has_hooks = true;
-    (void)atexit(process_exits);
+    uva__platform_on_exit(process_exits);
     uva__platform_on_fork(NULL, NULL, process_forked);
 }
 
