@@ -3,8 +3,11 @@
  * proceed, the thread's current context, and faults that the test requested. */
 #define _GNU_SOURCE
 #include <assert.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "devices/fake_control.h"
@@ -22,6 +25,45 @@ static struct fake_context primaries[FAKE_DEVICES] = {{.device = 0},
 static _Thread_local struct fake_context *contexts[STACK];
 static _Thread_local int depth, capture_mode;
 static _Thread_local bool calling_back, excused;
+
+static atomic_bool exited;
+static pthread_mutex_t one_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+/* ---- modes -------------------------------------------------------------- */
+
+bool fake_is(enum fake_mode mode)
+{
+    static const struct {
+        enum fake_mode mode;
+        const char *word;
+    } modes[] = {{FAKE_PAGEABLE, "pageable"},
+                 {FAKE_DESTROYS, "destroys"},
+                 {FAKE_LOCKS, "locks"},
+                 {FAKE_UNRECORDED, "unrecorded"},
+                 {FAKE_EXITS, "exits"}};
+    const char *words = getenv("UVA_FAKE_MODE");
+
+    for (size_t i = 0; words != NULL && i < sizeof(modes) / sizeof(*modes); i++)
+        if (modes[i].mode == mode)
+            return strstr(words, modes[i].word) != NULL;
+    return false;
+}
+
+int fake_lock(void)
+{
+    return fake_is(FAKE_LOCKS) ? pthread_mutex_lock(&one_lock) == 0 : 0;
+}
+
+void fake_unlock(const int *locked)
+{
+    if (*locked)
+        (void)pthread_mutex_unlock(&one_lock);
+}
+
+void fake_exit(void)
+{
+    atomic_store(&exited, true);
+}
 
 /* ---- the control -------------------------------------------------------- */
 
@@ -118,6 +160,10 @@ static bool call_is_refused(unsigned needs)
 
 int fake_begin(unsigned needs)
 {
+    if (atomic_load(&exited)) {
+        (void)fprintf(stderr, "a driver is called after it has exited\n");
+        abort();
+    }
     if (calling_back)
         fake_count(FAKE_BREACHES, 1);
     if (calling_back || call_is_refused(needs))

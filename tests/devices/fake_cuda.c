@@ -10,6 +10,7 @@
 /* Makes the call only if the checks allow it. */
 #define IF_MAY(needs, what)                                                    \
     do {                                                                       \
+        FAKE_LOCKED();                                                         \
         const int code = fake_begin(needs);                                    \
         return code != 0 ? code : (what);                                      \
     } while (0)
@@ -17,6 +18,7 @@
 /* Frees even if the checks report an error. */
 #define ANYHOW(what)                                                           \
     do {                                                                       \
+        FAKE_LOCKED();                                                         \
         const int code = fake_begin(0);                                        \
         const int did = (what);                                                \
         return code != 0 ? code : did;                                         \
@@ -138,6 +140,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active)
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(0);
 
     if (code != 0)
@@ -190,6 +193,7 @@ int cuCtxGetCurrent(void **context)
 
 int cuCtxGetDevice(int *device)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(FAKE_INSIDE);
 
     if (code == 0)
@@ -213,6 +217,7 @@ int cuCtxPopCurrent_v2(void **context)
 #ifndef UVA_FAKE_OLDEST
 int cuThreadExchangeStreamCaptureMode(int *mode)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(0);
 
     if (code == 0)
@@ -293,6 +298,7 @@ int cuStreamGetCtx(void *stream, void **context)
 #ifndef UVA_FAKE_OLD
 int cuStreamGetCtx_v2(void *stream, void **context, void **green)
 {
+    FAKE_LOCKED();
     int code = fake_begin(0);
 
     *green = NULL;
@@ -390,6 +396,7 @@ int cuLaunchHostFunc(void *stream, fake_host_fn *fn, void *data)
 int cuMemAlloc_v2(uva__cu_pointer *memory, size_t size)
 {
     void *made = NULL;
+    FAKE_LOCKED();
     int code = fake_begin(FAKE_INSIDE | FAKE_UNSAFE);
 
     if (code == 0)
@@ -417,6 +424,7 @@ int cuMemcpyPeerAsync(uva__cu_pointer target, void *target_context,
                       void *stream)
 {
     const struct fake_context *to = target_context, *from = source_context;
+    FAKE_LOCKED();
     const int code = fake_begin(FAKE_INSIDE);
 
     if (code != 0)
@@ -438,6 +446,7 @@ int cuPointerGetAttribute(void *value, int attribute, uva__cu_pointer memory)
 int cuMemAllocAsync(uva__cu_pointer *memory, size_t size, void *stream)
 {
     void *made = NULL;
+    FAKE_LOCKED();
     int code = fake_begin(FAKE_INSIDE);
 
     if (code == 0)

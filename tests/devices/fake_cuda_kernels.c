@@ -61,6 +61,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 int cuCtxSynchronize(void)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(FAKE_INSIDE | FAKE_UNSAFE | FAKE_REPORTS);
 
     if (code != 0)
@@ -71,6 +72,7 @@ int cuCtxSynchronize(void)
 
 int cuEventSynchronize(void *event)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(FAKE_INSIDE | FAKE_UNSAFE | FAKE_REPORTS);
 
     return code != 0 ? code : fake_event_synchronize(event);
@@ -87,6 +89,7 @@ int cuMemHostGetDevicePointer_v2(unsigned long long *out, void *memory,
 int cuStreamWriteValue32_v2(void *stream, unsigned long long word,
                             uint32_t value, unsigned flags)
 {
+    FAKE_LOCKED();
     const int code = fake_begin(FAKE_INSIDE);
 
     (void)flags;
@@ -127,6 +130,7 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y,
                    unsigned block_z, unsigned shared, void *stream,
                    void **arguments, void **extra)
 {
+    FAKE_LOCKED();
     int code = fake_begin(FAKE_INSIDE);
 
     (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;

@@ -91,6 +91,12 @@ void fake_drain(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Nothing more runs, as that takes the lock; only after fake_exit(). */
+void fake_stop(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
 /* ---- running an operation, with the lock held --------------------------- */
 
 static void event_drop_locked(struct event *event)
@@ -296,6 +302,8 @@ int fake_stream_destroy(void *handle)
     pthread_mutex_lock(&lock);
     stream->quitting = true;
     pthread_cond_broadcast(&changed);
+    while (fake_is(FAKE_DESTROYS) && fakegpu_count(FAKE_QUEUED) > 0)
+        pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
     return fake_sticky();
 }
@@ -435,12 +443,19 @@ int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data)
 int fake_stream_copy(void *stream, void *target, const void *source,
                      size_t size)
 {
+    const bool pinned =
+        fake_memory_is_known(source) && fake_memory_is_known(target);
+    int code;
+
     if (!fake_memory_is_known(source))
         fake_hold(FAKE_HOLD_UPLOAD);
-    return stream_queue(stream, &(struct op){.kind = COPY,
+    code = stream_queue(stream, &(struct op){.kind = COPY,
                                              .target = target,
                                              .source = source,
                                              .size = size});
+    if (code == 0 && !pinned && fake_is(FAKE_PAGEABLE))
+        code = fake_stream_synchronize(stream);
+    return code;
 }
 
 int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
@@ -541,7 +556,8 @@ int fake_event_query(void *handle)
     if (event->context != NULL && atomic_load(&event->context->destroyed))
         return FAKE_CONTEXT_DESTROYED;
     pthread_mutex_lock(&lock);
-    done = event->done >= event->recorded;
+    done = event->done >= event->recorded &&
+           !(event->recorded == 0 && fake_is(FAKE_UNRECORDED));
     pthread_mutex_unlock(&lock);
     return done ? 0 : FAKE_NOT_READY;
 }

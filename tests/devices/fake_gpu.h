@@ -36,6 +36,33 @@ enum {
  */
 enum { FAKE_DEVICES = 2, FAKE_HOST_FUNCTIONS = 32, FAKE_QUEUE = 1024 };
 
+/* What a driver may do as well, by its documents, or by those of another
+ * implementation. UVA_FAKE_MODE in the environment has the words, such as
+ * "pageable,destroys". */
+enum fake_mode {
+    FAKE_PAGEABLE = 1, /* "pageable": a copy from or to memory that is not
+                          pinned waits for the stream */
+    FAKE_DESTROYS = 2, /* "destroys": so does the end of a stream, for all
+                          streams of the process */
+    FAKE_LOCKS = 4,    /* "locks": a call holds one lock, also while it waits */
+    FAKE_UNRECORDED = 8, /* "unrecorded": an event that was never recorded reads
+                            as pending */
+    FAKE_EXITS =
+        16 /* "exits": pinned memory is unmapped when the process exits,
+              by a handler that was registered as late as possible; a
+              later call aborts. To free such memory takes a while */
+};
+
+/* Returns whether the double behaves so. */
+bool fake_is(enum fake_mode mode);
+
+/* Holds the lock of FAKE_LOCKS until the end of the function. */
+#define FAKE_LOCKED()                                                          \
+    const int fake_locked __attribute__((cleanup(fake_unlock), unused)) =      \
+        fake_lock()
+int fake_lock(void);
+void fake_unlock(const int *locked);
+
 /* What a call requires or does. */
 enum {
     FAKE_INSIDE = 1, /* needs a current context */
@@ -136,6 +163,10 @@ int fake_sticky(void);
 
 /* Makes all work fail from now on; the caller wakes the threads that wait. */
 void fake_fail(int code);
+
+/* The process exits: no call may follow, and nothing that is queued runs. */
+void fake_exit(void);
+void fake_stop(void);
 
 /* Wakes all waiting threads. */
 void fake_wake(void);

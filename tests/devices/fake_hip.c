@@ -28,12 +28,14 @@ static int remember(int code)
 
 #define IF_MAY(needs, what)                                                    \
     do {                                                                       \
+        FAKE_LOCKED();                                                         \
         const int code = hip_begin(needs);                                     \
         return remember(code != 0 ? code : (what));                            \
     } while (0)
 
 #define ANYHOW(what)                                                           \
     do {                                                                       \
+        FAKE_LOCKED();                                                         \
         const int code = hip_begin(0);                                         \
         const int did = (what);                                                \
         return remember(code != 0 ? code : did);                               \
@@ -87,6 +89,7 @@ int hipGetDeviceCount(int *count)
 
 int hipGetDevice(int *device)
 {
+    FAKE_LOCKED();
     const int code = hip_begin(0);
 
     if (code == 0)
@@ -96,6 +99,7 @@ int hipGetDevice(int *device)
 
 int hipSetDevice(int device)
 {
+    FAKE_LOCKED();
     int code = hip_begin(0);
 
     if (code == 0 && fake_primary(device) == NULL)
@@ -122,6 +126,7 @@ int hipPeekAtLastError(void)
 
 int hipThreadExchangeStreamCaptureMode(int *mode)
 {
+    FAKE_LOCKED();
     const int code = hip_begin(0);
 
     if (code == 0)

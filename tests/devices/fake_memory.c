@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include "devices/fake_control.h"
 #include "devices/fake_gpu.h"
@@ -17,6 +18,8 @@ struct block {
     bool unordered; /* its stream has not come to its allocation */
 };
 
+enum { PAUSE_NS = 200000, AFTER_EXIT_NS = 5000000 };
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct block *blocks;
 
@@ -27,6 +30,43 @@ static char *pages_new(size_t size, int protection)
 
     assert(pages != MAP_FAILED);
     return pages;
+}
+
+static void pause_for(long ns)
+{
+    (void)nanosleep(&(struct timespec){0, ns}, NULL);
+}
+
+/* Unmaps all pinned memory, and leaves threads the time to use it. The blocks
+ * are lost, as a thread may be looking at them. */
+static void memory_exit(void)
+{
+    static bool done;
+
+    if (done || !fake_is(FAKE_EXITS))
+        return;
+    done = true;
+    fake_exit();
+    fake_stop();
+    pthread_mutex_lock(&lock);
+    for (struct block *block = blocks; block != NULL; block = block->next)
+        if (block->address == block->bytes)
+            (void)munmap(block->bytes, block->size);
+    pthread_mutex_unlock(&lock);
+    pause_for(AFTER_EXIT_NS);
+}
+
+__attribute__((destructor)) static void library_exit(void)
+{
+    memory_exit();
+}
+
+static void exit_watch(void)
+{
+    static atomic_flag watched = ATOMIC_FLAG_INIT;
+
+    if (fake_is(FAKE_EXITS) && !atomic_flag_test_and_set(&watched))
+        (void)atexit(memory_exit);
 }
 
 int fake_memory_make(void **out, size_t size, bool of_host)
@@ -46,6 +86,8 @@ int fake_memory_make(void **out, size_t size, bool of_host)
     blocks = block;
     pthread_mutex_unlock(&lock);
     fake_count(FAKE_BLOCKS, 1);
+    if (of_host)
+        exit_watch();
     *out = block->address;
     return 0;
 }
@@ -114,6 +156,8 @@ int fake_memory_new(void **out, size_t size, bool of_host)
 int fake_memory_free(void *memory)
 {
     fake_hold(FAKE_HOLD_FREE);
+    if (fake_is(FAKE_EXITS) && fake_memory_bytes(memory) == memory)
+        pause_for(PAUSE_NS);
     return fake_memory_drop(memory);
 }
 
