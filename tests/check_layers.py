@@ -77,6 +77,7 @@ MAY = {
                                    "check/breach_text.h"],
     "runtime/source/": [*BELOW, *LOOP, "stream/", "source/"],
     "runtime/stage/": [*BELOW, *LOOP, "device/copy.h", "device/wait_error.h",
+                      "device/driver_gate.h",
                        "device/registry.h", "device/event_wait.h", "stream/",
                        "stage/"],
     "runtime/io/": ["uvarrow/", "<uv.h>", "io/"],

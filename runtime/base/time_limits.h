@@ -48,6 +48,11 @@ enum {
      * within milliseconds, or hangs. */
     UVA__LIMIT_DEVICE_THREAD_MS = 1000,
 
+    /* The end of the process waits so long for calls of drivers that threads of
+     * the library are inside; no new one begins. Blocks the thread that exits.
+     * As long as UVA__LIMIT_DEVICE_THREAD_MS, for the same reason. */
+    UVA__LIMIT_EXIT_MS = 1000,
+
     /* A runtime that closes waits so long for the call of a driver's that makes
      * the consumer's device stream wait, before it ends the stream of batches
      * without it. As long as UVA__LIMIT_CLOSE_MS, for the same reason. */

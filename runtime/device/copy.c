@@ -24,6 +24,7 @@
 #include "arrow/buffer.h"
 #include "arrow/device_traits.h"
 #include "device/copy_target.h"
+#include "device/driver_gate.h"
 #include "device/pinned_pool.h"
 #include "device/staging.h"
 #include "uvarrow/arrow.h"
@@ -364,10 +365,10 @@ static void copy_tail_end(struct uva__device_command *command)
     uva__staging_clear(&tail->staging);
     if (tail->shadow != NULL)
         uva__copy_target_free(tail->shadow);
-    if (tail->client.over != NULL)
-        tail->client.over(tail->client.ctx, tail->client.weight);
-    uva_array_release(&tail->source);
+    uva__driver_gate_release(&tail->source);
     uva__copy_target_drop(tail->copy_target);
+    if (tail->client.over != NULL) /* a close waits for this */
+        tail->client.over(tail->client.ctx, tail->client.weight);
     free(tail);
     uva__devices_quit(devices);
 }
@@ -486,7 +487,7 @@ static int copy_step(struct uva__work *work, struct uva_device_event *event,
     }
     *error = copy->error;
     uva__staging_clear(&copy->staging);
-    uva_array_release(&copy->source);
+    uva__driver_gate_release(&copy->source);
     return copy->error.code;
 }
 
@@ -496,7 +497,7 @@ static void copy_stop(struct uva__work *work)
 
     event_drop(copy);
     uva__staging_clear(&copy->staging);
-    uva_array_release(&copy->source);
+    uva__driver_gate_release(&copy->source);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -506,7 +507,7 @@ static void copy_free(struct uva__work *work)
     struct uva__copy *copy = copy_of(work);
 
     assert(copy->event == NULL && copy->staging.count == 0);
-    uva_array_release(&copy->source);
+    uva__driver_gate_release(&copy->source);
     if (copy->copy_target != NULL)
         uva__copy_target_free(copy->copy_target);
     if (copy->shadow != NULL)

@@ -13,6 +13,7 @@
 #include "arrow/layout.h"
 #include "base/platform.h"
 #include "base/unreachable.h"
+#include "device/driver_gate.h"
 #include "device/pinned_pool.h"
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
@@ -98,7 +99,7 @@ static void *memory_new(struct uva__copy_target *copy_target, size_t size,
     return made;
 }
 
-static void memory_free(struct uva__copy_target *copy_target, void *buffer,
+static void memory_give(struct uva__copy_target *copy_target, void *buffer,
                         size_t size)
 {
     const struct uva__copy_target_memory *memory = &copy_target->memory;
@@ -112,6 +113,15 @@ static void memory_free(struct uva__copy_target *copy_target, void *buffer,
     else
         backend->ops->dealloc(backend->state, copy_target->device_type,
                               memory->device_id, buffer);
+}
+
+static void memory_free(struct uva__copy_target *copy_target, void *buffer,
+                        size_t size)
+{
+    if (!uva__driver_gate_enter())
+        return;
+    memory_give(copy_target, buffer, size);
+    uva__driver_gate_leave();
 }
 
 /* The size of plain memory is stored as a negative number. If a vendor has run

@@ -9,7 +9,8 @@
  *
  * On the end:  commands that were sent still run, and each item is polled once
  *              more; then reports are refused, and those taken are run. If the
- *              thread is stuck in a driver, it is detached. */
+ *              thread is stuck in a driver, it detaches itself when it comes
+ *              back. */
 #include "device/device_thread.h"
 
 #include <assert.h>
@@ -19,6 +20,7 @@
 #include "base/platform.h"
 #include "base/thread.h"
 #include "base/time_limits.h"
+#include "device/driver_gate.h"
 
 enum {
     GAP_LEAST_NS = 30000, /* before the first poll; also how early one may be */
@@ -86,17 +88,22 @@ bool uva__device_thread_report(struct uva__device_thread *device_thread,
     return true;
 }
 
-/* Runs the commands that were sent, the oldest first. */
+/* Runs the commands that were sent, the oldest first; also if the process
+ * exits, as they end waits: they then use no driver. */
 static void commands_run(struct uva__device_thread *device_thread)
 {
     struct uva__link *link, *next;
     struct uva__device_command *command;
+    bool inside;
 
     for (link = uva__mpsc_take(&device_thread->sent); link != NULL;
          link = next) {
         next = link->next;
         command = uva__container_of(link, struct uva__device_command, link);
+        inside = uva__driver_gate_enter();
         command->run(command);
+        if (inside)
+            uva__driver_gate_leave();
     }
 }
 
@@ -168,11 +175,31 @@ static int64_t items_poll(struct uva__device_thread *device_thread, bool all)
     return next > now ? (int64_t)(next - now) : 0;
 }
 
+/* Does the same as one use of drivers. */
+static int64_t items_poll_inside(struct uva__device_thread *device_thread,
+                                 bool all)
+{
+    const bool inside = uva__driver_gate_enter();
+    const int64_t gap = items_poll(device_thread, all);
+
+    if (inside)
+        uva__driver_gate_leave();
+    return gap;
+}
+
 /* ---- the thread --------------------------------------------------------- */
 
 bool uva__device_thread_is_ending(struct uva__device_thread *device_thread)
 {
     return uva__inflight_is_drained(&device_thread->senders);
+}
+
+static void device_thread_note_settled(struct uva__device_thread *device_thread)
+{
+    if (uva__atomic64_load(&device_thread->settling) == 0)
+        return;
+    uva__atomic64_store(&device_thread->settling, 0);
+    uva__futex_raise(&device_thread->changed);
 }
 
 /* Sleeps until a command was sent, or `gap_ns` has passed. */
@@ -183,8 +210,10 @@ static void device_thread_sleep(struct uva__device_thread *device_thread,
     const uint32_t seen = uva__parker_prepare(parker);
 
     if (uva__mpsc_is_empty(&device_thread->sent) &&
-        !uva__device_thread_is_ending(device_thread))
+        !uva__device_thread_is_ending(device_thread)) {
+        device_thread_note_settled(device_thread);
         (void)uva__futex_wait_ns(&parker->wake, seen, gap_ns);
+    }
     uva__parker_finish(parker);
 }
 
@@ -211,6 +240,20 @@ static void reports_close(struct uva__device_thread *device_thread)
     uva__parker_finish(parker);
 }
 
+/* The thread detaches itself unless another one joins it. */
+static void device_thread_note_over(struct uva__device_thread *device_thread)
+{
+    bool awaited;
+
+    uva__lock_take(&device_thread->locked.lock);
+    uva__atomic64_exchange(&device_thread->over, 1);
+    awaited = device_thread->locked.awaited;
+    uva__lock_drop(&device_thread->locked.lock);
+    if (!awaited)
+        (void)pthread_detach(pthread_self());
+    uva__futex_raise(&device_thread->changed);
+}
+
 static void *device_thread_main(void *arg)
 {
     struct uva__device_thread *device_thread = arg;
@@ -219,18 +262,17 @@ static void *device_thread_main(void *arg)
     device_thread_set_up();
     while (!uva__device_thread_is_ending(device_thread)) {
         commands_run(device_thread);
-        gap = items_poll(device_thread, false);
+        gap = items_poll_inside(device_thread, false);
         if (gap != 0)
             device_thread_sleep(device_thread, gap);
     }
     commands_run(device_thread);
-    (void)items_poll(device_thread, true);
+    (void)items_poll_inside(device_thread, true);
     assert(uva__list_is_empty(&device_thread->items));
     reports_close(device_thread);
     commands_run(device_thread);
     device_thread->clear(device_thread);
-    uva__atomic64_exchange(&device_thread->over, 1);
-    uva__futex_raise(&device_thread->gone);
+    device_thread_note_over(device_thread);
     device_thread->end(device_thread);
     return NULL;
 }
@@ -264,63 +306,98 @@ int uva__device_thread_start(struct uva__device_thread *device_thread)
     return code;
 }
 
+static bool device_thread_is_over(struct uva__device_thread *device_thread)
+{
+    return uva__atomic64_load(&device_thread->over) != 0;
+}
+
 bool uva__device_thread_is_current(struct uva__device_thread *device_thread)
 {
     bool here;
 
     uva__lock_take(&device_thread->locked.lock);
     here = device_thread->locked.started &&
-           uva__atomic64_load(&device_thread->over) == 0 &&
+           !device_thread_is_over(device_thread) &&
            pthread_equal(device_thread->locked.thread, pthread_self());
     uva__lock_drop(&device_thread->locked.lock);
     return here;
 }
 
-static bool device_thread_has_ended(struct uva__device_thread *device_thread)
-{
-    uint32_t seen = uva__futex_now(&device_thread->gone);
-    bool in_time = true;
-
-    while (in_time && uva__atomic64_load(&device_thread->over) == 0) {
-        in_time = uva__futex_wait(&device_thread->gone, seen,
-                                  UVA__LIMIT_DEVICE_THREAD_MS);
-        seen = uva__futex_now(&device_thread->gone);
-    }
-    return uva__atomic64_load(&device_thread->over) != 0;
-}
-
 void uva__device_thread_await(struct uva__device_thread *device_thread)
 {
-    uint32_t seen = uva__futex_now(&device_thread->gone);
+    uint32_t seen = uva__futex_now(&device_thread->changed);
     bool started;
 
     uva__lock_take(&device_thread->locked.lock);
     started = device_thread->locked.started;
     uva__lock_drop(&device_thread->locked.lock);
-    while (started && uva__atomic64_load(&device_thread->over) == 0) {
-        (void)uva__futex_wait(&device_thread->gone, seen, -1);
-        seen = uva__futex_now(&device_thread->gone);
+    while (started && !device_thread_is_over(device_thread)) {
+        (void)uva__futex_wait(&device_thread->changed, seen, -1);
+        seen = uva__futex_now(&device_thread->changed);
     }
+}
+
+/* Makes the caller the thread that joins this one. False: there is no need, or
+ * another thread will. */
+static bool device_thread_claim_locked(struct uva__device_thread *device_thread)
+{
+    if (!device_thread->locked.started || device_thread->locked.awaited ||
+        device_thread_is_over(device_thread) ||
+        pthread_equal(device_thread->locked.thread, pthread_self()))
+        return false;
+    device_thread->locked.awaited = true;
+    return true;
+}
+
+/* Joins the thread, which the caller has claimed, if it is over within the time
+ * limit; or returns early when a thread that settles sleeps. */
+static void device_thread_join(struct uva__device_thread *device_thread,
+                               bool settles)
+{
+    uint32_t seen = uva__futex_now(&device_thread->changed);
+    bool in_time = true, over;
+
+    while (in_time && !device_thread_is_over(device_thread) &&
+           !(settles && uva__atomic64_load(&device_thread->settling) == 0)) {
+        in_time = uva__futex_wait(&device_thread->changed, seen,
+                                  UVA__LIMIT_DEVICE_THREAD_MS);
+        seen = uva__futex_now(&device_thread->changed);
+    }
+    uva__lock_take(&device_thread->locked.lock);
+    over = device_thread_is_over(device_thread);
+    device_thread->locked.awaited = over;
+    uva__lock_drop(&device_thread->locked.lock);
+    if (over)
+        (void)pthread_join(device_thread->locked.thread, NULL);
+}
+
+void uva__device_thread_settle(struct uva__device_thread *device_thread)
+{
+    bool claimed;
+
+    uva__lock_take(&device_thread->locked.lock);
+    claimed = device_thread_claim_locked(device_thread);
+    uva__lock_drop(&device_thread->locked.lock);
+    if (!claimed)
+        return;
+    uva__atomic64_exchange(&device_thread->settling, 1);
+    uva__parker_unpark(&device_thread->parker);
+    device_thread_join(device_thread, true);
 }
 
 void uva__device_thread_end(struct uva__device_thread *device_thread)
 {
-    pthread_t thread;
-    bool started;
+    bool started, claimed;
 
     uva__lock_take(&device_thread->locked.lock);
     assert(!device_thread->locked.ended);
     device_thread->locked.ended = true;
     started = device_thread->locked.started;
-    thread = device_thread->locked.thread;
+    claimed = device_thread_claim_locked(device_thread);
     uva__lock_drop(&device_thread->locked.lock);
-    if (!started)
-        return;
-    if (uva__inflight_close(&device_thread->senders) == UVA__INFLIGHT_DRAINED)
+    if (started &&
+        uva__inflight_close(&device_thread->senders) == UVA__INFLIGHT_DRAINED)
         uva__parker_unpark(&device_thread->parker);
-    if (!pthread_equal(thread, pthread_self()) &&
-        device_thread_has_ended(device_thread))
-        (void)pthread_join(thread, NULL);
-    else
-        (void)pthread_detach(thread);
+    if (claimed)
+        device_thread_join(device_thread, false);
 }

@@ -50,13 +50,16 @@ struct uva__device_thread {
     struct uva__inflight senders; /* calls that are sending; closed: no more */
     struct uva__inflight reports; /* callbacks that are sending; closed later */
     struct uva__atomic64
-        over;               /* 1: all commands were run, and clear returned */
-    struct uva__futex gone; /* raised when `over` is set */
+        over; /* 1: all commands were run, and clear returned */
+    struct uva__atomic64 settling; /* 1: a thread waits until this one sleeps */
+    struct uva__futex
+        changed; /* raised when `over` is set, `settling` cleared */
     struct {
         struct uva__lock lock;
         pthread_t thread; /* if started */
         bool started;     /* the thread was created */
         bool ended;       /* no thread is started any more */
+        bool awaited; /* another thread will join it, if it is over in time */
     } locked;
     struct uva__list items; /* the items; only the thread uses it */
 };
@@ -93,6 +96,10 @@ void uva__device_thread_poll(struct uva__device_thread *device_thread,
  * exits when that call returns. Thread: any, also the
  * device thread. */
 void uva__device_thread_end(struct uva__device_thread *device_thread);
+
+/* Waits until the thread has run all commands and sleeps, or has exited; at
+ * most UVA__LIMIT_DEVICE_THREAD_MS. Thread: any other, once. */
+void uva__device_thread_settle(struct uva__device_thread *device_thread);
 
 /* Waits until a thread that is ending, or was never started, is over: a foreign
  * call may be stuck. Thread: any other. */

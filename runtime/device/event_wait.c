@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "device/driver_gate.h"
 #include "device/wait_error.h"
 #include "uvarrow/arrow.h"
 
@@ -333,8 +334,11 @@ static void event_wait_settle(struct uva_watch *watch)
 {
     const struct uva_device_ops *ops = watch->backend->ops;
 
-    if (watch->own.armed && !watch->own.settled && ops->settle != NULL)
+    if (watch->own.armed && !watch->own.settled && ops->settle != NULL &&
+        uva__driver_gate_enter()) {
         ops->settle(watch->backend->state, watch);
+        uva__driver_gate_leave();
+    }
     watch->own.settled = true;
 }
 
@@ -361,7 +365,10 @@ static void event_wait_prepare_run(struct uva__device_command *command)
         uva__container_of(command, struct uva_watch, prepare);
     const struct uva__backend *backend = watch->backend;
 
-    backend->vendor_info->prepare(backend->state, watch->event.device_id);
+    if (uva__driver_gate_enter()) {
+        backend->vendor_info->prepare(backend->state, watch->event.device_id);
+        uva__driver_gate_leave();
+    }
     uva__atomic64_store(&watch->prepared, 1);
     uva__event_wait_release(watch);
 }
@@ -499,8 +506,7 @@ static void event_wait_drop_run(struct uva__device_command *command)
 {
     struct uva_watch *watch = uva__container_of(command, struct uva_watch, end);
 
-    if (watch->left.array.release != NULL)
-        uva_array_release(&watch->left);
+    uva__driver_gate_release(&watch->left);
     uva__event_wait_release(watch);
 }
 

@@ -22,6 +22,7 @@
 #include "base/thread.h"
 #include "base/unreachable.h"
 #include "device/builtin.h"
+#include "device/driver_gate.h"
 #include "device/pinned_pool.h"
 #include "uvarrow/arrow.h"
 
@@ -118,7 +119,7 @@ void uva__deferred_releases_end(
     deferred_releases->first = NULL;
     for (; release != NULL; release = next) {
         next = release->next;
-        uva_array_release(&release->array);
+        uva__driver_gate_release(&release->array);
         free(release);
     }
 }
@@ -132,11 +133,19 @@ static void leave_run(struct uva__device_command *command)
 
 /* A kept array may itself be what the device thread has to release: it may be
  * the library's own, or have an event of ours. So the device thread has to run
- * until then. */
+ * until then. Both threads are waited for, as a process that has closed all may
+ * exit next; they go on only for what the program still holds. */
 void uva__devices_leave(struct uva__devices *devices)
 {
+    uva__devices_acquire(devices);
     uva__devices_send(devices, &devices->leave);
     uva__devices_quit(devices);
+    if (!uva__device_thread_is_current(&devices->device_thread) &&
+        !uva__device_thread_is_current(&devices->event_thread)) {
+        uva__device_thread_settle(&devices->event_thread);
+        uva__device_thread_settle(&devices->device_thread);
+    }
+    uva__devices_release(devices);
 }
 
 /* ---- the device thread -------------------------------------------------- */
@@ -162,8 +171,10 @@ static void device_thread_clear(struct uva__device_thread *device_thread)
         if (uva__atomic64_load(&backend->loaded) != UVA__LOADED_OK)
             continue;
         uva__pinned_pool_clear(backend);
-        if (backend->ops->unload != NULL)
-            backend->ops->unload(backend->state);
+        if (backend->ops->unload == NULL || !uva__driver_gate_enter())
+            continue;
+        backend->ops->unload(backend->state);
+        uva__driver_gate_leave();
     }
 }
 
@@ -319,7 +330,10 @@ int uva__backend_query(const struct uva__backend *backend,
     int code;
 
     uva__error_begin(error);
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
     code = backend->ops->query(backend->state, event, error);
+    uva__driver_gate_leave();
     if (code == 0 || code == EAGAIN)
         return code;
     return uva__backend_failed(backend, code, "the event of a batch has failed",
@@ -328,8 +342,11 @@ int uva__backend_query(const struct uva__backend *backend,
 
 void uva__backend_event_free(const struct uva__backend *backend, void *event)
 {
-    if (event != NULL && backend->ops->event_free != NULL)
-        backend->ops->event_free(backend->state, event);
+    if (event == NULL || backend->ops->event_free == NULL ||
+        !uva__driver_gate_enter())
+        return;
+    backend->ops->event_free(backend->state, event);
+    uva__driver_gate_leave();
 }
 
 static enum uva__loaded load_failed(struct uva__backend *backend, int code)
@@ -354,6 +371,8 @@ static int load_now(struct uva__backend *backend, struct uva_error *error)
     later = backend->built_in && code == EAGAIN;
     if (later)
         *error = backend->why;
+    if (code == 0)
+        uva__driver_gate_watch(backend->device_type, UVA__DRIVER_LOADED);
     if (code != 0)
         loaded = later ? UVA__LOADED_NOT : load_failed(backend, code);
     uva__atomic64_store(&backend->loaded, loaded);
@@ -375,7 +394,7 @@ static bool load_settle(struct uva__backend *backend)
     return true;
 }
 
-int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
+static int load_once(struct uva__backend *backend, struct uva_error *error)
 {
     uint64_t loaded;
     int code;
@@ -396,6 +415,17 @@ int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
         return 0;
     *error = backend->why;
     return error->code;
+}
+
+int uva__backend_load(struct uva__backend *backend, struct uva_error *error)
+{
+    int code;
+
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = load_once(backend, error);
+    uva__driver_gate_leave();
+    return code;
 }
 
 /* A load that a thread waits for. */
@@ -469,13 +499,18 @@ int uva__devices_check_stream(struct uva__devices *devices, void *device_stream,
     const struct uva__backend *backend =
         uva__devices_backend(devices, ARROW_DEVICE_CUDA);
     struct uva_error unloaded;
+    int code;
 
     if (!uva__stream_is_default(device_stream) ||
         uva__atomic64_load(&backend->loaded) == UVA__LOADED_FAILED ||
         uva__devices_load(devices, ARROW_DEVICE_CUDA, &unloaded) != 0 ||
         backend->vendor_info == NULL)
         return 0;
-    return backend->vendor_info->stream_check(backend->state, error);
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = backend->vendor_info->stream_check(backend->state, error);
+    uva__driver_gate_leave();
+    return code;
 }
 
 /* ---- descriptions ------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "device/driver_gate.h"
 #include "loop/loop.h"
 #include "stream/runtime_devices.h"
 #include "uvarrow/device.h"
@@ -52,8 +53,8 @@ static void record_release(struct ArrowArray *array)
     uva__devices_send(record->devices, &record->command);
 }
 
-static int record_make(struct record *record, struct ArrowDeviceArray *array,
-                       void *device_stream, struct uva_error *error)
+static int record_inside(struct record *record, struct ArrowDeviceArray *array,
+                         void *device_stream, struct uva_error *error)
 {
     const struct uva_device_event device = {array->device_type,
                                             array->device_id, NULL};
@@ -73,6 +74,18 @@ static int record_make(struct record *record, struct ArrowDeviceArray *array,
                ? 0
                : uva__backend_failed(record->backend, code,
                                      "an event could not be recorded", error);
+}
+
+static int record_make(struct record *record, struct ArrowDeviceArray *array,
+                       void *device_stream, struct uva_error *error)
+{
+    int code;
+
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = record_inside(record, array, device_stream, error);
+    uva__driver_gate_leave();
+    return code;
 }
 
 static void record_wrap(struct record *record, struct ArrowDeviceArray *array)

@@ -22,6 +22,7 @@
 #include "arrow/device_traits.h"
 #include "arrow/layout.h"
 #include "base/atomic.h"
+#include "device/driver_gate.h"
 #include "loop/loop.h"
 #include "stream/runtime_devices.h"
 #include "uvarrow/arrow.h"
@@ -89,9 +90,9 @@ static int stream_check(int device_type, int64_t stream,
     return 0;
 }
 
-static int stream_chain(struct uva__devices *devices,
-                        const struct uva_device_event *event, void *stream,
-                        struct uva_error *error)
+static int stream_chain_inside(struct uva__devices *devices,
+                               const struct uva_device_event *event,
+                               void *stream, struct uva_error *error)
 {
     const struct uva__backend *backend;
     int code = uva__devices_load(devices, event->device_type, error);
@@ -108,6 +109,19 @@ static int stream_chain(struct uva__devices *devices,
     return code == 0 ? 0
                      : uva__backend_failed(
                            backend, code, "cannot make the stream wait", error);
+}
+
+static int stream_chain(struct uva__devices *devices,
+                        const struct uva_device_event *event, void *stream,
+                        struct uva_error *error)
+{
+    int code;
+
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = stream_chain_inside(devices, event, stream, error);
+    uva__driver_gate_leave();
+    return code;
 }
 
 /* Has `stream` wait for the event of the array, if it has one. */

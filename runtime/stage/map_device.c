@@ -18,6 +18,7 @@
 #include <errno.h>
 
 #include "base/memory.h"
+#include "device/driver_gate.h"
 #include "stage/queued_work.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
@@ -129,21 +130,16 @@ static int batch_run(struct map_device *m, struct uva_batch *in,
     return code;
 }
 
-static int map_device_batch(void *ctx, struct uva_batch *in,
-                            struct ArrowDeviceArray *out,
-                            struct uva_error *error)
+static int batch_map(struct map_device *m, struct uva_batch *in,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva_device_event event = {
         in->data.device_type, in->data.device_id, in->data.sync_event};
-    struct map_device *m = ctx;
     const struct uva__vendor_info *info;
     struct uva__backend *backend;
     struct uva__stream_scope scope;
-    int code;
+    int code = batch_check(m, &event, &backend, error);
 
-    if (event.device_type == ARROW_DEVICE_CPU)
-        return m->options.batch(m->options.ctx, in, out, NULL, error);
-    code = batch_check(m, &event, &backend, error);
     if (code != 0)
         return code;
     info = backend->vendor_info;
@@ -155,6 +151,23 @@ static int map_device_batch(void *ctx, struct uva_batch *in,
         return code;
     code = batch_run(m, in, out, backend, error);
     info->leave(backend->state, &scope);
+    return code;
+}
+
+/* The function is part of one use of the driver. */
+static int map_device_batch(void *ctx, struct uva_batch *in,
+                            struct ArrowDeviceArray *out,
+                            struct uva_error *error)
+{
+    struct map_device *m = ctx;
+    int code;
+
+    if (in->data.device_type == ARROW_DEVICE_CPU)
+        return m->options.batch(m->options.ctx, in, out, NULL, error);
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = batch_map(m, in, out, error);
+    uva__driver_gate_leave();
     return code;
 }
 

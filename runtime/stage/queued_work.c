@@ -19,12 +19,14 @@
 #include <stdlib.h>
 
 #include "base/unreachable.h"
+#include "device/driver_gate.h"
 #include "uvarrow/arrow.h"
 
 /* From malloc(), as it may outlive every runtime. */
 struct uva__queued_work {
     struct uva__deferred_release deferred; /* first: if it cannot be recorded */
-    struct uva__rt *rt;            /* its job is counted until recorded */
+    struct uva__rt *rt; /* its job is counted until the event is complete, or
+                           the arrays are kept: a close waits */
     struct uva__devices *devices;  /* uses */
     struct uva__backend *backend;  /* borrows: its row there */
     struct uva_watch *watch;       /* counts: the wait for the event */
@@ -41,10 +43,13 @@ struct uva__queued_work {
 
 /* ---- the end ------------------------------------------------------------ */
 
+/* Releases an array of the user's, unless the process exits. */
 static void array_release(struct ArrowArray *array)
 {
-    if (array->release != NULL)
-        array->release(array);
+    if (array->release == NULL || !uva__driver_gate_enter())
+        return;
+    array->release(array);
+    uva__driver_gate_leave();
 }
 
 /* On the device thread: the user's release may block. */
@@ -72,9 +77,12 @@ static void queued_work_over_run(struct uva__device_command *command)
     struct uva__queued_work *work =
         uva__container_of(command, struct uva__queued_work, command);
 
+    struct uva__rt *rt = work->rt;
+
     uva__event_wait_release(work->watch);
-    uva_array_release(&work->input);
+    uva__driver_gate_release(&work->input);
     queued_work_drop(work);
+    uva__rt_job_end(rt);
 }
 
 /* The callback of the wait; on any thread, also a vendor's. */
@@ -106,7 +114,7 @@ static void kept_release(struct ArrowArray *array)
     struct uva__queued_work *work = array->private_data;
 
     array->release = NULL;
-    uva_array_release(&work->input);
+    uva__driver_gate_release(&work->input);
     array_release(&work->output);
 }
 
@@ -122,14 +130,10 @@ static void queued_work_keep_run(struct uva__device_command *command)
     uva__rt_job_end(rt);
 }
 
-/* The command has a job of its own, which keeps the workers until then. */
+/* The job keeps the workers until then. */
 static void queued_work_keep(struct uva__queued_work *work,
                              struct ArrowDeviceArray *output)
 {
-    if (!uva__rt_job_begin(work->rt)) {
-        UVA__UNREACHABLE("the batch is extracted in a job");
-        return;
-    }
     work->output = output->array;
     output->array.release = NULL;
     uva__event_wait_release(work->watch);
@@ -205,6 +209,8 @@ int uva__queued_work_begin(struct uva__queued_work *work, void *device_stream,
     const int code = queued_work_record(work, device_stream, error);
     const bool gives = output->array.release != NULL;
 
+    if (!uva__rt_job_begin(work->rt))
+        UVA__UNREACHABLE("the batch is extracted in a job");
     if (input->array.release != NULL)
         uva_array_move(input, &work->input);
     if (code != 0) {

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "device/driver_gate.h"
 #include "loop/loop.h"
 #include "stream/runtime_devices.h"
 #include "uvarrow/arrow.h"
@@ -21,8 +22,8 @@
 
 struct after {
     struct uva__deferred_release deferred; /* first: the array */
-    struct uva__rt *rt; /* its job is counted until recorded: a close waits,
-                           and the log can be written to */
+    struct uva__rt *rt; /* its job is counted until the array is released, or
+                           kept: a close waits, and the log can be written to */
     struct uva__devices *devices; /* uses */
     struct uva__backend *backend; /* borrows: its row there; NULL: no table */
     void *device_stream;          /* borrows, until recorded */
@@ -39,11 +40,13 @@ static void after_release(struct uva__device_command *command)
 {
     struct after *after = uva__container_of(command, struct after, command);
     struct uva__devices *devices = after->devices;
+    struct uva__rt *rt = after->rt;
 
     uva__event_wait_release(after->watch);
-    uva_array_release(&after->deferred.array);
+    uva__driver_gate_release(&after->deferred.array);
     uva__backend_event_free(after->backend, after->event);
     free(after);
+    uva__rt_job_end(rt);
     uva__devices_quit(devices);
 }
 
@@ -133,16 +136,24 @@ static bool after_is_default(const struct after *after)
            uva__stream_is_default(after->device_stream);
 }
 
-/* Loads the table and records, on the caller's thread: the device thread may be
- * in a call that blocks. */
+static int after_load_and_record(struct after *after, struct uva_error *error)
+{
+    int code;
+
+    if (!uva__driver_gate_enter())
+        return uva__driver_gate_refuse(error);
+    code = uva__backend_load(after->backend, error);
+    if (code == 0)
+        code = after_record(after, error);
+    uva__driver_gate_leave();
+    return code;
+}
+
+/* On the caller's thread: the device thread may be in a call that blocks. */
 static void after_record_now(struct after *after)
 {
-    struct uva_error *why = &after->why;
-
     after->recorded = true;
-    why->code = uva__backend_load(after->backend, why);
-    if (why->code == 0)
-        why->code = after_record(after, why);
+    after->why.code = after_load_and_record(after, &after->why);
 }
 
 /* Does the same on the device thread, unless it was done. */
@@ -158,9 +169,7 @@ static int after_begin(struct after *after, struct uva_error *error)
         *error = after->why;
         code = error->code;
     } else {
-        code = uva__backend_load(after->backend, error);
-        if (code == 0)
-            code = after_record(after, error);
+        code = after_load_and_record(after, error);
     }
     return code == 0 ? after_watch(after, error) : code;
 }
@@ -174,7 +183,6 @@ static void after_run(struct uva__device_command *command)
         after_defer(after, &error);
         return;
     }
-    uva__rt_job_end(after->rt);
     uva__event_wait_begin(after->watch);
 }
 

@@ -218,6 +218,51 @@ START_TEST(a_close_waits_until_the_work_is_recorded)
 }
 END_TEST
 
+/* ---- the close ----------------------------------------------------------- */
+
+/* Otherwise a process that exits next would exit while a driver is called. */
+START_TEST(a_close_waits_for_what_the_device_thread_has_to_do)
+{
+    for (int round = 0; round < 20; round++) {
+        array_open(&s, SOFT_COPIES);
+        s.array.sync_event = NULL;
+        ck_assert_int_eq(
+            uva_array_record(s.f.loop.runtime, &s.array, NULL, NULL), 0);
+        uva_array_release(&s.array); /* the device thread frees the event */
+        loop_close_runtime(&s.f.loop, 0);
+        ck_assert_int_eq(atomic_load(&s.f.device.events_live), 0);
+        ck_assert_int_eq(atomic_load(&s.f.device.unloads), 1);
+        array_close(&s);
+    }
+}
+END_TEST
+
+static void *let_go_main(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 1000; i++)
+        (void)sched_yield();
+    atomic_store(&s.f.device.held, false);
+    return NULL;
+}
+
+START_TEST(a_close_waits_for_an_array_that_work_still_reads)
+{
+    pthread_t thread;
+
+    array_open(&s, SOFT_COPIES);
+    atomic_store(&s.f.device.held, true);
+    uva_array_release_after(s.f.loop.runtime, &s.array, NULL);
+    while (atomic_load(&s.f.device.queries) == 0)
+        (void)sched_yield();
+    ck_assert_int_eq(pthread_create(&thread, NULL, let_go_main, NULL), 0);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(atomic_load(&s.f.fake.live), 0);
+    ck_assert_int_eq(atomic_load(&s.f.device.unloads), 1);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+END_TEST
+
 START_TEST(an_array_of_the_host_is_released_at_once)
 {
     array_open(&s, SOFT_COPIES);
@@ -348,6 +393,8 @@ static void add_tests(TCase *tc)
               an_array_that_uses_the_service_is_kept_no_longer_than_the_workers,
               work_goes_on_whose_event_cannot_be_armed,
               a_close_waits_until_the_work_is_recorded,
+              a_close_waits_for_what_the_device_thread_has_to_do,
+              a_close_waits_for_an_array_that_work_still_reads,
               an_array_of_the_host_is_released_at_once,
               a_program_asks_what_there_is, a_table_may_ask_what_there_is,
               a_program_brings_in_handles_and_takes_them_away,

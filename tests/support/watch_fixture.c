@@ -39,11 +39,11 @@ void event_wait_end(struct event_wait_fixture *s)
 /* The device thread ends some time after it was released. */
 static void device_thread_await(struct uva__device_thread *device_thread)
 {
-    uint32_t seen = uva__futex_now(&device_thread->gone);
+    uint32_t seen = uva__futex_now(&device_thread->changed);
 
     while (uva__atomic64_load(&device_thread->over) == 0) {
-        (void)uva__futex_wait(&device_thread->gone, seen, -1);
-        seen = uva__futex_now(&device_thread->gone);
+        (void)uva__futex_wait(&device_thread->changed, seen, -1);
+        seen = uva__futex_now(&device_thread->changed);
     }
 }
 

@@ -173,6 +173,82 @@ START_TEST(it_may_end_itself)
 }
 END_TEST
 
+/* ---- settling ------------------------------------------------------------ */
+
+START_TEST(it_has_settled_when_it_has_run_all_and_sleeps)
+{
+    struct numbered command = {{.run = numbered_run}, 0, 1000};
+
+    uva__device_thread_settle(&s.device_thread); /* it was never started */
+    device_thread_fixture_open();
+    ck_assert(uva__device_thread_send(&s.device_thread, &command.command));
+    uva__device_thread_settle(&s.device_thread);
+    ck_assert_int_eq(command.again, -1);
+    ck_assert_int_eq(atomic_load(&s.cleared), 0);
+    device_thread_fixture_close();
+}
+END_TEST
+
+static void ending_later_run(struct uva__device_command *command)
+{
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    ending_run(command);
+}
+
+/* Otherwise the thread would still be running after that. */
+START_TEST(it_has_settled_when_it_has_ended_itself)
+{
+    struct uva__device_command command = {.run = ending_later_run};
+
+    device_thread_fixture_open();
+    ck_assert(uva__device_thread_send(&s.device_thread, &command));
+    uva__device_thread_settle(&s.device_thread);
+    ck_assert_int_eq(atomic_load(&s.cleared), 1);
+    ck_assert_int_eq(atomic_load(&s.counts), 0);
+    uva__device_thread_settle(&s.device_thread); /* it is over */
+    (void)sem_destroy(&s.passed);
+}
+END_TEST
+
+static sem_t stuck;
+
+static void stuck_run(struct uva__device_command *command)
+{
+    (void)command;
+    while (sem_wait(&stuck) != 0)
+        continue;
+}
+
+static void settling_run(struct uva__device_command *command)
+{
+    (void)command;
+    uva__device_thread_settle(&s.device_thread); /* returns at once */
+    (void)sem_post(&s.passed);
+}
+
+START_TEST(a_thread_that_is_stuck_is_not_waited_for)
+{
+    struct uva__device_command command = {.run = stuck_run},
+                               settling = {.run = settling_run};
+
+    ck_assert_int_eq(sem_init(&stuck, 0, 0), 0);
+    device_thread_fixture_open();
+    ck_assert(uva__device_thread_send(&s.device_thread, &settling));
+    await(1);
+    ck_assert(uva__device_thread_send(&s.device_thread, &command));
+    if (_i == 0)
+        uva__device_thread_settle(&s.device_thread);
+    uva__device_thread_end(&s.device_thread);
+    ck_assert_int_eq(atomic_load(&s.cleared), 0);
+    (void)sem_post(&stuck);
+    while (atomic_load(&s.counts) != 0)
+        sched_yield();
+    (void)sem_destroy(&stuck);
+    (void)sem_destroy(&s.passed);
+}
+END_TEST
+
 /* Sends until the door is shut; what was taken is run. */
 static void *sender_main(void *arg)
 {
@@ -374,6 +450,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc,
                    what_was_sent_before_the_end_is_run_and_nothing_after_it);
     tcase_add_test(tc, it_may_end_itself);
+    tcase_add_test(tc, it_has_settled_when_it_has_run_all_and_sleeps);
+    tcase_add_test(tc, it_has_settled_when_it_has_ended_itself);
+    tcase_add_loop_test(tc, a_thread_that_is_stuck_is_not_waited_for, 0, 2);
     tcase_add_test(tc, nobody_is_forgotten_who_sends_while_it_ends);
     tcase_add_test(tc, a_report_that_is_being_made_is_waited_for_at_the_end);
     tcase_add_loop_test(tc, a_item_is_asked_after_until_it_is_over, 0, 2);

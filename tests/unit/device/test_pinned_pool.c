@@ -2,16 +2,18 @@
 /* Memory that a vendor has pinned: what is given back is reused
  * for requests of about that size on its device, up to a limit. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "device/driver_gate.h"
 #include "device/pinned_pool.h"
 #include "support/check_suite.h"
+#include "support/faulty_libc.h"
 
 enum { PAGE = 4096, MOST = 256 << 20 };
 
-/* A vendor that counts. Its blocks are smaller than requested, as only their
- * heads are used. */
+/* A vendor that counts. Its blocks cannot be accessed, as the pool must not use
+ * them: a driver may unmap them when the process exits. */
 static struct vendor {
     int allocs, live;
     ArrowDeviceType type; /* last requested */
@@ -28,7 +30,7 @@ static void *vendor_alloc(void *state, ArrowDeviceType device_type,
     vendor.type = device_type;
     vendor.device_id = device_id;
     vendor.size = size_bytes;
-    return malloc(64);
+    return mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void vendor_dealloc(void *state, ArrowDeviceType device_type,
@@ -38,7 +40,7 @@ static void vendor_dealloc(void *state, ArrowDeviceType device_type,
     (void)device_id;
     ck_assert_int_eq(device_type, vendor.type);
     vendor.live--;
-    free(memory);
+    (void)munmap(memory, PAGE);
 }
 
 static const struct uva_device_ops both = {.alloc = vendor_alloc,
@@ -146,6 +148,34 @@ START_TEST(no_more_than_a_bound_is_kept)
 }
 END_TEST
 
+START_TEST(a_block_is_not_kept_without_memory_for_the_list)
+{
+    struct uva__backend backend = row(ARROW_DEVICE_CUDA);
+    void *memory = uva__pinned_pool_take(&backend, 0, PAGE);
+
+    faulty_libc_fail(1);
+    uva__pinned_pool_give(&backend, 0, memory, PAGE);
+    ck_assert(faulty_libc_stop());
+    ck_assert_int_eq(vendor.live, 0);
+    ck_assert_uint_eq(backend.pinned.size_bytes, 0);
+}
+END_TEST
+
+START_TEST(nothing_is_freed_once_the_process_exits)
+{
+    struct uva__backend backend = row(ARROW_DEVICE_CUDA);
+    void *kept = uva__pinned_pool_take(&backend, 0, PAGE);
+    void *large = uva__pinned_pool_take(&backend, 0, MOST + 1);
+
+    uva__driver_gate_close();
+    uva__pinned_pool_give(&backend, 0, kept, PAGE);
+    uva__pinned_pool_give(&backend, 0, large, MOST + 1);
+    uva__pinned_pool_clear(&backend);
+    ck_assert_int_eq(vendor.live, 2);
+    ck_assert_ptr_null(backend.pinned.first);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("memory");
@@ -155,5 +185,7 @@ int main(void)
     tcase_add_loop_test(tc, sizes_come_in_classes, 0, 8);
     tcase_add_test(tc, what_came_back_is_given_to_who_asks_for_about_as_much);
     tcase_add_test(tc, no_more_than_a_bound_is_kept);
+    tcase_add_test(tc, a_block_is_not_kept_without_memory_for_the_list);
+    tcase_add_test(tc, nothing_is_freed_once_the_process_exits);
     return suite_main("device pinned", NULL, NULL, tc, NULL);
 }
