@@ -100,6 +100,19 @@ def test_a_query_without_an_end_is_cancelled(run, pool):
     assert run(main).num_rows == 1
 
 
+@pytest.mark.parametrize("limits", [{"first": 0.001}, {"between": 0.001}])
+def test_a_limit_of_the_first_batch_counts_while_a_query_executes(
+        run, pool, limits):
+    """This driver executes before it has the schema."""
+    longest = COUNT.format(300000).replace("SELECT n FROM", "SELECT max(n) FROM")
+
+    async def main():
+        with pytest.raises(TimeoutError, match="within 1 ms"):
+            await table_of(pool.query(longest).timeout(**limits))
+
+    run(main)
+
+
 def test_a_pool_serves_one_loop_after_another(run, pool):
     async def main():
         return await table_of(pool.query("SELECT 1 AS n"))

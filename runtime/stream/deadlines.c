@@ -32,11 +32,12 @@ struct uva__deadlines {
     int64_t limit_ms[LIMITS];       /* 0: none */
     struct uva__timer timer;        /* fires when the earliest may pass */
     uint64_t begun_ns;              /* when the producer has begun */
-    uint64_t since_ns;              /* when the present wait has begun; 0: it
-                                       does not wait for a batch */
-    int64_t offered;                /* batches offered before that wait */
-    int32_t runs;                   /* since a limit seems to have passed */
-    bool fired;                     /* the timer has */
+    uint64_t opened_ns; /* when the schema was there; 0: it is not */
+    uint64_t since_ns;  /* when the present wait has begun; 0: it
+                           does not wait for a batch */
+    int64_t offered;    /* batches offered before that wait */
+    int32_t runs;       /* since a limit seems to have passed */
+    bool fired;         /* the timer has */
 };
 
 /* ---- making them -------------------------------------------------------- */
@@ -108,9 +109,18 @@ static enum limit limit_of_batch(const struct uva__deadlines *d)
                                                            : LIMIT_BETWEEN;
 }
 
+/* What the wait for the schema adds to that for the first batch: a driver may
+ * execute a query in either. With a limit of its own it adds nothing. */
+static uint64_t opening_ns(const struct uva__deadlines *d)
+{
+    return d->offered == 0 && d->limit_ms[LIMIT_OPEN] == 0
+               ? d->opened_ns - d->begun_ns
+               : 0;
+}
+
 /* Notes whether the producer waits for a batch. Returns whether a wait has
- * begun. */
-static bool wait_note(struct uva__deadlines *d)
+ * begun, and then gives the time. */
+static bool wait_note(struct uva__deadlines *d, uint64_t *now_ns)
 {
     const struct uva__producer *p = d->producer;
     const int64_t offered = uva__producer_offered(p);
@@ -122,8 +132,9 @@ static bool wait_note(struct uva__deadlines *d)
     }
     if (same)
         return false;
-    d->since_ns = uva__clock_ns();
     d->offered = offered;
+    *now_ns = uva__clock_ns();
+    d->since_ns = *now_ns - opening_ns(d);
     return true;
 }
 
@@ -149,7 +160,9 @@ static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
     *due_ns = UINT64_MAX;
     limit_choose(d, LIMIT_TOTAL, d->begun_ns, &first, due_ns);
     if (waits_for_schema(d->producer))
-        limit_choose(d, LIMIT_OPEN, d->begun_ns, &first, due_ns);
+        limit_choose(
+            d, d->limit_ms[LIMIT_OPEN] > 0 ? LIMIT_OPEN : limit_of_batch(d),
+            d->begun_ns, &first, due_ns);
     if (d->since_ns != 0)
         limit_choose(d, limit_of_batch(d), d->since_ns, &first, due_ns);
     return first;
@@ -217,7 +230,8 @@ static bool deadlines_look(struct uva__deadlines *d,
 bool uva__deadlines_check(struct uva__deadlines *d,
                           struct uva__failure *failure)
 {
-    uint64_t due_ns;
+    const bool opens = d->opened_ns == 0 && !waits_for_schema(d->producer);
+    uint64_t now_ns, due_ns;
     bool begins;
 
     if (d->producer->loop->state.released ||
@@ -225,11 +239,17 @@ bool uva__deadlines_check(struct uva__deadlines *d,
         uva__deadlines_stop(d);
         return false;
     }
-    begins = wait_note(d);
+    if (opens)
+        d->opened_ns = uva__clock_ns();
+    begins = wait_note(d, &now_ns);
     if (d->fired)
         return deadlines_look(d, failure);
-    if (begins && limit_next(d, &due_ns) != LIMITS)
-        timer_set(d, d->since_ns, due_ns > d->since_ns ? due_ns : d->since_ns);
+    if (!opens && !begins)
+        return false;
+    if (limit_next(d, &due_ns) == LIMITS)
+        uva__timer_stop(d->producer->rt, &d->timer);
+    else if (begins)
+        timer_set(d, now_ns, due_ns > now_ns ? due_ns : now_ns);
     return false;
 }
 

@@ -11,6 +11,7 @@
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
+#include "support/recording_handler.h"
 
 enum { AT_ONCE = 1, HOUR = 3600000 };
 
@@ -37,18 +38,22 @@ static void tear_down(void)
     ck_assert_int_eq(plain_live(), 0);
 }
 
+static void set_schema(struct uva_pusher *to)
+{
+    struct ArrowSchema made;
+
+    batch_schema(&made);
+    ck_assert_int_eq(uva_pusher_set_schema(to, &made), 0);
+}
+
 /* Makes the stream of a pusher that has given its schema, and `batches`. */
 static void open_pushed(bool schema, int batches)
 {
     fixture_open(&f, 0);
     f.got.transcribes = true;
     f.stream = uva_stream_from_pusher(f.loop.runtime, NULL, &pusher);
-    if (schema) {
-        struct ArrowSchema made;
-
-        batch_schema(&made);
-        ck_assert_int_eq(uva_pusher_set_schema(pusher, &made), 0);
-    }
+    if (schema)
+        set_schema(pusher);
     for (int i = 0; i < batches; i++) {
         struct ArrowDeviceArray array;
 
@@ -124,6 +129,22 @@ static const struct {
      0,
      "no first batch came within 1 ms",
      "schema failed"},
+    {{.first_ms = AT_ONCE},
+     false,
+     0,
+     "no first batch came within 1 ms (first_ms)",
+     "failed"},
+    {{.first_ms = AT_ONCE, .between_ms = HOUR, .total_ms = HOUR},
+     false,
+     0,
+     "(first_ms)",
+     "failed"},
+    {{.between_ms = AT_ONCE}, false, 0, "(between_ms)", "failed"},
+    {{.open_ms = AT_ONCE, .first_ms = AT_ONCE},
+     false,
+     0,
+     "no schema came within 1 ms (open_ms)",
+     "failed"},
     {{.first_ms = AT_ONCE, .between_ms = HOUR},
      true,
      0,
@@ -196,6 +217,92 @@ START_TEST(limits_that_do_not_pass_change_nothing)
     loop_settle(&f.loop);
     push(7);
     completes("schema 0 1 7 complete");
+}
+END_TEST
+
+/* ---- where the time of the first batch begins --------------------------- */
+
+/* With a limit of its own the wait for the schema does not count. */
+START_TEST(a_late_schema_does_not_count_with_open_ms)
+{
+    open_pushed(false, 0);
+    limit(&(struct uva_timeout){
+        .open_ms = HOUR, .first_ms = 10, .between_ms = HOUR});
+    fixture_start(&f);
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 20);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(f.got.done, 0);
+    set_schema(pusher);
+    times_out("(first_ms)", "from_pusher waits for its source");
+    ck_assert_str_eq(f.got.transcript, "schema failed");
+}
+END_TEST
+
+static const struct recording_consumer *ended_first;
+
+static void note_end(struct recording_consumer *c,
+                     const struct uva_outcome *outcome)
+{
+    (void)outcome;
+    if (ended_first == NULL)
+        ended_first = c;
+}
+
+/* The schema of the first stream comes when most of its time is over. The
+ * second one has begun just before, with as much time: it ends later. */
+START_TEST(the_wait_for_the_schema_counts_for_the_first_batch)
+{
+    const struct uva_timeout options = {.first_ms = _i == 0 ? 400 : 0,
+                                        .between_ms = _i == 0 ? HOUR : 400};
+    struct uva_pusher *later;
+
+    ended_first = NULL;
+    open_pushed(false, 0);
+    f.got.on_done = note_end;
+    limit(&options);
+    fixture_start(&f);
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 150);
+    fixture_open_beside(&other, 0, &f);
+    other.got.on_done = note_end;
+    other.stream = uva_stream_from_pusher(f.loop.runtime, NULL, &later);
+    set_schema(later);
+    ck_assert_int_eq(uva_stream_timeout(other.stream, &options), 0);
+    recording_start(&other.got, other.stream);
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 50);
+    set_schema(pusher);
+    recording_await_done(&other.got, &f.loop);
+    recording_ended(&other.got, UVA_END_FAILED, ETIMEDOUT, "timeout");
+    times_out(_i == 0 ? "(first_ms)" : "(between_ms)", "from_pusher");
+    ck_assert_ptr_eq(ended_first, &f.got);
+    uva_pusher_close(later, NULL, NULL);
+}
+END_TEST
+
+/* Nothing is requested behind the schema for longer than the limit. */
+START_TEST(time_before_the_first_request_does_not_count)
+{
+    struct recording_handler handler;
+
+    open_pushed(true, 0);
+    limit(&(struct uva_timeout){.first_ms = 10});
+    recording_handler_init(&handler, 0, 0);
+    ck_assert_int_eq(uva_stream_drive(f.stream, &handler.handler, NULL, NULL),
+                     0);
+    loop_settle(&f.loop);
+    ck_assert(!loop_has_timer(&f.loop));
+    loop_pass(&f.loop, 20);
+    loop_settle(&f.loop);
+    ck_assert_str_eq(handler.transcript, "schema");
+    recording_handler_request(&handler, 1);
+    while (!recording_handler_is_released(&handler))
+        loop_turn(&f.loop);
+    ck_assert_int_eq(handler.error_code, ETIMEDOUT);
+    uva_stream_release(f.stream);
+    f.stream = NULL;
+    recording_handler_fini(&handler);
 }
 END_TEST
 
@@ -590,7 +697,11 @@ int main(void)
     suite_add_loops(tests, 0, 3, limits_that_do_not_pass_change_nothing, NULL);
     suite_add_loops(tests, 0, sizeof(STAGES) / sizeof(STAGES[0]),
                     a_source_above_stages_is_named, NULL);
-    suite_add(tests, a_second_call_shortens_limits_only,
+    suite_add_loops(tests, 0, 2,
+                    the_wait_for_the_schema_counts_for_the_first_batch, NULL);
+    suite_add(tests, a_late_schema_does_not_count_with_open_ms,
+              time_before_the_first_request_does_not_count,
+              a_second_call_shortens_limits_only,
               a_consumer_that_is_slow_is_named, a_worker_that_extracts_is_named,
               a_transform_that_runs_is_named, a_device_is_named,
               a_thread_that_others_have_is_named, a_turn_to_be_opened_is_named,

@@ -142,9 +142,9 @@ class Stream(_core.Stream):
 
     def timeout(self, *, open=0.0, first=0.0, between=0.0, total=0.0):
         """Fails with TimeoutError if opening takes longer than `open` seconds,
-        the first batch longer than `first`, another one than `between`, or all
-        than `total`. Time of the consumer counts for `total` alone. Returns the
-        stream."""
+        opening and the first batch longer than `first` (with `open`, the batch
+        alone), another batch than `between`, or all than `total`. Time of the
+        consumer counts for `total` alone. Returns the stream."""
         self._timeout(_ms(open), _ms(first), _ms(between), _ms(total))
         return self
 

@@ -223,6 +223,44 @@ START_TEST(a_connection_that_was_cancelled_at_the_end_is_closed)
 }
 END_TEST
 
+/* Some drivers execute before there is a schema, others behind that. */
+START_TEST(a_limit_of_the_first_batch_counts_from_the_start)
+{
+    static const char *const sql[] = {"execute waits", "batch 0 waits"};
+    const struct uva_timeout limit = {.first_ms = _i < 2 ? 1 : 0,
+                                      .between_ms = _i < 2 ? 0 : 1};
+
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    recording_init(&got[0]);
+    streams[0] = ask(sql[_i % 2]);
+    ck_assert_int_eq(uva_stream_timeout(streams[0], &limit), 0);
+    recording_start(&got[0], streams[0]);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_FAILED, ETIMEDOUT,
+                    _i < 2 ? "within 1 ms (first_ms)"
+                           : "within 1 ms (between_ms)");
+    fake_driver_go();
+}
+END_TEST
+
+START_TEST(a_limit_of_the_first_batch_counts_while_a_query_waits_for_its_turn)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    start(0, "execute waits");
+    await_blocked(1);
+    recording_init(&got[1]);
+    streams[1] = ask("rows 1");
+    ck_assert_int_eq(
+        uva_stream_timeout(streams[1], &(struct uva_timeout){.first_ms = 1}),
+        0);
+    recording_start(&got[1], streams[1]);
+    await_end(1);
+    recording_ended(&got[1], UVA_END_FAILED, ETIMEDOUT, "(first_ms)");
+    fake_driver_go();
+    await_end(0);
+}
+END_TEST
+
 START_TEST(a_query_that_waits_for_its_turn_can_be_cancelled)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
@@ -708,6 +746,10 @@ int main(void)
     tcase_add_test(tc, updates_are_executed_without_a_result);
     tcase_add_test(tc, many_queries_share_few_connections);
     tcase_add_test(tc, a_connection_of_a_failed_query_is_closed);
+    tcase_add_loop_test(tc, a_limit_of_the_first_batch_counts_from_the_start, 0,
+                        4);
+    tcase_add_test(
+        tc, a_limit_of_the_first_batch_counts_while_a_query_waits_for_its_turn);
     tcase_add_test(tc, a_query_that_waits_for_its_turn_can_be_cancelled);
     tcase_add_test(tc, a_query_does_not_wait_for_ever);
     tcase_add_test(tc, a_driver_that_does_not_connect_is_asked_again);
