@@ -482,12 +482,12 @@ int cuMemcpyDtoHAsync_v2(void *target, uva__cu_pointer source, size_t size,
                          void *stream)
 {
     IF_MAY(FAKE_INSIDE,
-           fake_stream_copy(stream, target, memory_of(source), size));
+           fake_stream_download(stream, target, memory_of(source), size));
 }
 
 int cuMemcpyHtoDAsync_v2(uva__cu_pointer target, const void *source,
                          size_t size, void *stream)
 {
     IF_MAY(FAKE_INSIDE,
-           fake_stream_copy(stream, memory_of(target), source, size));
+           fake_stream_upload(stream, memory_of(target), source, size));
 }

@@ -440,22 +440,37 @@ int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data)
         stream, &(struct op){.kind = HOST, .host = fn, .target = user_data});
 }
 
-int fake_stream_copy(void *stream, void *target, const void *source,
-                     size_t size)
+static int stream_copy(void *stream, void *target, const void *source,
+                       size_t size)
 {
-    const bool pinned =
-        fake_memory_is_known(source) && fake_memory_is_known(target);
-    int code;
-
-    if (!fake_memory_is_known(source))
-        fake_hold(FAKE_HOLD_UPLOAD);
-    code = stream_queue(stream, &(struct op){.kind = COPY,
+    return stream_queue(stream, &(struct op){.kind = COPY,
                                              .target = target,
                                              .source = source,
                                              .size = size});
-    if (code == 0 && !pinned && fake_is(FAKE_PAGEABLE))
-        code = fake_stream_synchronize(stream);
-    return code;
+}
+
+int fake_stream_upload(void *stream, void *target, const void *source,
+                       size_t size)
+{
+    const bool pinned = fake_memory_is_known(source);
+    int code;
+
+    if (!pinned)
+        fake_hold(FAKE_HOLD_UPLOAD);
+    code = stream_copy(stream, target, source, size);
+    return code == 0 && !pinned && fake_is(FAKE_PAGEABLE)
+               ? fake_stream_synchronize(stream)
+               : code;
+}
+
+int fake_stream_download(void *stream, void *target, const void *source,
+                         size_t size)
+{
+    const int code = stream_copy(stream, target, source, size);
+
+    return code == 0 && !fake_memory_is_known(target) && fake_is(FAKE_PAGEABLE)
+               ? fake_stream_synchronize(stream)
+               : code;
 }
 
 int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
@@ -480,7 +495,7 @@ int fake_stream_peer(void *stream, void *target, const void *source,
                      size_t size)
 {
     fake_count(FAKE_PEER_COPIES, 1);
-    return fake_stream_copy(stream, target, source, size);
+    return stream_copy(stream, target, source, size);
 }
 
 int fake_stream_alloc(void *stream, void **out, size_t size)

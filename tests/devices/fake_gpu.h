@@ -125,8 +125,11 @@ int fake_stream_spin(void *stream, uint64_t ns);
 int fake_stream_fail(void *stream, int code);
 int fake_stream_callback(void *stream, fake_callback_fn *fn, void *user_data);
 int fake_stream_host(void *stream, fake_host_fn *fn, void *user_data);
-int fake_stream_copy(void *stream, void *target, const void *source,
-                     size_t size);
+/* Copies from the host, and to it. */
+int fake_stream_upload(void *stream, void *target, const void *source,
+                       size_t size);
+int fake_stream_download(void *stream, void *target, const void *source,
+                         size_t size);
 int fake_stream_compute(void *stream, fake_compute_fn *fn, void *target,
                         const void *source, size_t size);
 /* Gives whether devices can read each other's memory: not with UVA_FAKE_APART

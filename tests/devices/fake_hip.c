@@ -3,6 +3,7 @@
  * it is queried. */
 #include <stdlib.h>
 
+#include "device/hip_abi.h"
 #include "devices/fake_gpu.h"
 
 static _Thread_local int last;
@@ -242,6 +243,7 @@ int hipMemcpyPeerAsync(void *target, int target_device, const void *source,
 int hipMemcpyAsync(void *target, const void *source, size_t size, int kind,
                    void *stream)
 {
-    (void)kind;
-    IF_MAY(0, fake_stream_copy(stream, target, source, size));
+    IF_MAY(0, kind == UVA__HIP_DEVICE_TO_HOST
+                  ? fake_stream_download(stream, target, source, size)
+                  : fake_stream_upload(stream, target, source, size));
 }

@@ -39,12 +39,6 @@ static void await_and_release(int k)
     uva_array_release(&s.arrays[k]);
 }
 
-static void ask_and_release(int k)
-{
-    gpu_fixture_ask(&s, k, UVA_FOREVER);
-    await_and_release(k);
-}
-
 /* ---- events ------------------------------------------------------------- */
 
 START_TEST(batches_come_when_their_events_are_complete)
@@ -64,14 +58,19 @@ START_TEST(batches_come_when_their_events_are_complete)
 }
 END_TEST
 
+/* By the documents of CUDA, and by newer ones of HIP. */
 START_TEST(an_event_that_was_never_recorded_is_complete)
 {
+    const bool pending = vendor_driver_is("unrecorded");
 
     open_with(1, 0);
     s.events[0] = vendor_event_new();
     gpu_fixture_array(&s, 0, &s.arrays[0]);
     s.arrays[0].sync_event = &s.events[0];
-    ask_and_release(0);
+    gpu_fixture_ask(&s, 0, pending ? 30 : UVA_FOREVER);
+    gpu_fixture_until_done(&s);
+    ck_assert_int_eq(s.answer.code, pending ? ETIMEDOUT : 0);
+    uva_array_release(&s.arrays[0]);
 }
 END_TEST
 
@@ -305,6 +304,7 @@ START_TEST(a_stream_of_the_device_waits_instead_of_the_host)
     ck_assert(gpu->event_is_over(event));
     uva_stream_release(stream);
     vendor_event_free(event);
+    gpu_fixture_pass_all(&s); /* the end of a stream may wait for all */
     if (_i == 0)
         vendor_stream_free(mine);
 }
@@ -381,18 +381,9 @@ START_TEST(an_array_is_released_behind_the_work_that_reads_it)
 }
 END_TEST
 
-/* Waits until the device thread has run the commands sent so far, which it does
- * in order: the release of an array behind a stream is the last one. */
 static void commands_end(void)
 {
-    const long before = atomic_load(&s.fake.live);
-    void *stream = vendor_stream_new();
-
-    gpu_fixture_array(&s, 5, &s.arrays[5]);
-    uva_array_release_after(s.loop.runtime, &s.arrays[5], stream);
-    while (atomic_load(&s.fake.live) > before)
-        (void)sched_yield();
-    vendor_stream_free(stream);
+    gpu_fixture_commands_end(&s, 5);
 }
 
 /* The device thread has default streams of its own. */
@@ -616,7 +607,7 @@ static long own_streams(void)
 {
     if (control->fakegpu_count == NULL)
         return 0;
-    return control->fakegpu_count(FAKE_STREAMS) - GPU_STREAMS;
+    return control->fakegpu_count(FAKE_STREAMS) - GPU_STREAMS - 1;
 }
 
 START_TEST(each_device_has_memory_and_streams_of_its_own)
@@ -813,7 +804,7 @@ START_TEST(a_copy_is_behind_the_event)
                                 .on_done = gpu_fixture_on_done};
     struct ArrowSchema schema;
     struct uva_stream *stream;
-    void *memory;
+    void *memory, *pinned;
 
     open_with(2, 0);
     mine.ctx = &s;
@@ -822,8 +813,9 @@ START_TEST(a_copy_is_behind_the_event)
     uva_array_release(&s.arrays[1]);
     memory = gpu->device_alloc(3 * sizeof(int64_t));
     values_swap(&s.arrays[0].array, memory);
-    gpu->stream_upload(s.streams[0], memory, swapped.values,
-                       3 * sizeof(int64_t));
+    pinned = vendor_host_alloc(3 * sizeof(int64_t)); /* or the call may wait */
+    memcpy(pinned, swapped.values, 3 * sizeof(int64_t));
+    gpu->stream_upload(s.streams[0], memory, pinned, 3 * sizeof(int64_t));
     vendor_event_record(s.events[0], s.streams[0]);
     fake_source_schema(&s.fake, &schema);
     stream = uva_stream_from_arrays(s.loop.runtime, &schema, s.arrays, 1);
@@ -838,6 +830,7 @@ START_TEST(a_copy_is_behind_the_event)
     ck_assert_str_eq(s.outcome.error.message, "");
     ck_assert_int_eq(s.batches, 1);
     uva_stream_release(stream);
+    vendor_host_free(pinned);
     gpu->device_free(memory);
 }
 END_TEST
@@ -1049,6 +1042,7 @@ START_TEST(what_may_block_holds_up_no_event)
 
     open_with(3, 0);
     s.events[1] = vendor_event_new();
+    vendor_event_record(s.events[1], s.idle);
     gpu_fixture_array(&s, 1, &s.arrays[1]);
     s.arrays[1].sync_event = &s.events[1];
     stream = block_begin(kinds[_i]);
@@ -1452,7 +1446,8 @@ static void add_faults(Suite *suite)
     tcase_set_timeout(tc, 300);
     tcase_add_loop_test(tc, a_failure_of_the_device_is_told_with_its_code, 0,
                         2);
-    tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
+    if (!vendor_driver_is("locks")) /* which holds up all calls */
+        tcase_add_loop_test(tc, what_may_block_holds_up_no_event, 0, 5);
     tcase_add_loop_test(
         tc, a_recording_leaves_the_array_as_it_was_if_a_call_fails, 0, 2);
     tcase_add_loop_test(tc, any_call_of_a_copy_between_devices_may_fail, 0, 2);
@@ -1520,7 +1515,8 @@ void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
               memory_may_be_that_of_the_programs_own_allocator,
               a_device_that_cannot_be_is_not_there, NULL);
     add_risky(suite);
-    if (fake->fakegpu_count != NULL)
+    /* the limit of a close would pass a hundred times */
+    if (fake->fakegpu_count != NULL && !vendor_driver_is("destroys"))
         add_faults(suite);
 }
 

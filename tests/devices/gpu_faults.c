@@ -20,6 +20,7 @@ static const struct fake_control *control;
 struct gated {
     struct fault_fixture f;
     void *streams[2], *events[2];
+    void *idle; /* a stream without a gate: the end of one may wait for all */
     _Atomic uint32_t *words; /* words of the gates, in pinned memory */
 };
 
@@ -47,6 +48,7 @@ static void gated_open(struct gated *g, bool other)
         gpu->stream_gate(g->streams[i], &g->words[i], 1);
         vendor_event_record(g->events[i], g->streams[i]);
     }
+    g->idle = vendor_stream_new();
     if (!other)
         return;
     for (int i = 0; i < 2; i++)
@@ -66,6 +68,7 @@ static void gated_close(struct gated *g)
         vendor_event_free(g->events[i]);
         vendor_stream_free(g->streams[i]);
     }
+    vendor_stream_free(g->idle);
     vendor_host_free((void *)g->words);
     gpu->leave();
 }
@@ -145,16 +148,14 @@ END_TEST
 static void device_thread_await(struct gated *g)
 {
     const long before = atomic_load(&g->f.f.fake.live);
-    void *stream = vendor_stream_new();
     struct ArrowDeviceArray array;
 
     fake_source_batch(&g->f.f.fake, 0, &array);
     array.device_type = gpu->device_type;
     array.device_id = 0;
-    uva_array_release_after(g->f.f.loop.runtime, &array, stream);
+    uva_array_release_after(g->f.f.loop.runtime, &array, g->idle);
     while (atomic_load(&g->f.f.fake.live) > before)
         (void)sched_yield();
-    vendor_stream_free(stream);
 }
 
 /* The copies are queued by then, waiting for the event. */
@@ -240,7 +241,7 @@ void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
     tcase_add_loop_test(
         tc, a_device_that_is_not_there_is_told_with_the_call_that_says_so, 0,
         2);
-    if (fake->fakegpu_count == NULL)
+    if (fake->fakegpu_count == NULL || vendor_driver_is("destroys"))
         return;
     tcase_add_loop_test(tc, a_device_that_fails_is_told_with_its_code, 0, 6);
     suite_add(tc, a_device_that_fails_fails_the_copies_on_it,

@@ -20,6 +20,7 @@ void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
         s->streams[i] = vendor_stream_new();
         atomic_store(&s->words[i], 0);
     }
+    s->idle = vendor_stream_new();
     loop_open(&s->loop);
     fake_source_init(&s->fake, batches);
 }
@@ -56,6 +57,7 @@ void gpu_fixture_close(struct gpu_fixture *s)
             vendor_event_free(s->events[k]);
     for (int i = 0; i < GPU_STREAMS; i++)
         vendor_stream_free(s->streams[i]);
+    vendor_stream_free(s->idle);
     vendor_host_free((void *)s->words);
     s->gpu->leave();
     s->gpu = NULL;
@@ -95,6 +97,16 @@ void gpu_fixture_pass_all(struct gpu_fixture *s)
 {
     for (int i = 0; i < GPU_STREAMS; i++)
         atomic_store(&s->words[i], GPU_BATCHES);
+}
+
+void gpu_fixture_commands_end(struct gpu_fixture *s, int k)
+{
+    const long before = atomic_load(&s->fake.live);
+
+    gpu_fixture_array(s, k, &s->arrays[k]);
+    uva_array_release_after(s->loop.runtime, &s->arrays[k], s->idle);
+    while (atomic_load(&s->fake.live) > before)
+        (void)sched_yield();
 }
 
 /* ---- streams ------------------------------------------------------------ */

@@ -19,6 +19,7 @@ struct gpu_fixture {
     struct loop_fixture loop;
     struct fake_source fake;
     void *streams[GPU_STREAMS];
+    void *idle;                /* a stream without a gate */
     _Atomic uint32_t *words;   /* words of the gates, in pinned memory */
     void *events[GPU_BATCHES]; /* events of batches; NULL: not made */
     struct ArrowDeviceArray arrays[GPU_BATCHES];
@@ -57,6 +58,11 @@ void gpu_fixture_array(struct gpu_fixture *s, int k,
 /* Opens the gate of batch k, and of those before it on its stream. */
 void gpu_fixture_pass(struct gpu_fixture *s, int k);
 void gpu_fixture_pass_all(struct gpu_fixture *s);
+
+/* Waits until the device thread has run the commands sent so far, which it does
+ * in order: the release of batch k, which is made for that, is the last one. No
+ * stream is destroyed, as that may wait for all gates. */
+void gpu_fixture_commands_end(struct gpu_fixture *s, int k);
 
 /* Makes a stream of the first batches that waits for their events. */
 struct uva_stream *gpu_fixture_ready(struct gpu_fixture *s, int count,

@@ -58,6 +58,13 @@ bool vendor_driver_open(const struct vendor_driver *driver,
     return driver->open(library);
 }
 
+bool vendor_driver_is(const char *mode)
+{
+    const char *modes = getenv("UVA_FAKE_MODE");
+
+    return modes != NULL && strstr(modes, mode) != NULL;
+}
+
 /* ---- calls that the vendors have in common ------------------------------ */
 
 struct uva__gpu_calls vendor_calls;

@@ -47,6 +47,10 @@ struct vendor_driver {
 bool vendor_driver_open(const struct vendor_driver *driver,
                         struct fake_control *control);
 
+/* Returns whether a fake library behaves so, by a word of UVA_FAKE_MODE
+ * (fake_gpu.h). */
+bool vendor_driver_is(const char *mode);
+
 /* Finds functions of the open library, which must exist. `out` points to a
  * pointer to the function. The last entry has no name. */
 struct vendor_function {
