@@ -32,12 +32,12 @@ struct uva__deadlines {
     int64_t limit_ms[LIMITS];       /* 0: none */
     struct uva__timer timer;        /* fires when the earliest may pass */
     uint64_t begun_ns;              /* when the producer has begun */
-    uint64_t opened_ns; /* when the schema was there; 0: it is not */
-    uint64_t since_ns;  /* when the present wait has begun; 0: it
-                           does not wait for a batch */
-    int64_t offered;    /* batches offered before that wait */
-    int32_t runs;       /* since a limit seems to have passed */
-    bool fired;         /* the timer has */
+    uint64_t opened_ns;             /* when the schema was there, or 0 */
+    uint64_t since_ns;              /* when the present wait has begun; 0: it
+                                       does not wait for a batch */
+    int64_t offered;                /* batches offered before that wait */
+    int32_t runs;                   /* since a limit seems to have passed */
+    bool fired;                     /* the timer has */
 };
 
 /* ---- making them -------------------------------------------------------- */
