@@ -26,6 +26,7 @@
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
+#include "stage/parallel.h"
 #include "stream/handler_base.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
@@ -131,9 +132,7 @@ static int64_t input_room(const struct input *input, int64_t demand)
                          : uva__window_fit(&m->window, room, input->bytes,
                                            input->requested, input->largest);
     }
-    if (demand > m->window.batches)
-        demand = m->window.batches;
-    return demand > used ? demand - used : 0;
+    return uva__window_room(&m->window, demand, used);
 }
 
 static void input_note_room(struct input *input)
@@ -699,16 +698,6 @@ static struct uva__source *merge_make(struct uva__producer *above,
     return &m->source;
 }
 
-/* Extraction that may be expensive is done by workers, before the merge. */
-static int input_add_workers(struct uva_stream *stream,
-                             const struct uva_window *window)
-{
-    return stream->tail->expensive
-               ? uva_stream_parallel(stream,
-                                     &(struct uva_parallel){.window = *window})
-               : 0;
-}
-
 static int other_check(struct uva_stream *stream, const struct setup *setup,
                        size_t i)
 {
@@ -749,7 +738,7 @@ static int other_take(struct uva_stream *stream, const struct setup *setup,
 
     if (code != 0)
         return code;
-    code = input_add_workers(other, &setup->window);
+    code = uva__parallel_ensure(other, &setup->window);
     if (code != 0) {
         (void)uva_stream_status(other, &error);
         return uva__stream_fail(stream, code, "%s", error.message);
@@ -761,26 +750,28 @@ static int other_take(struct uva_stream *stream, const struct setup *setup,
 
 /* Adds the stage, unless `code` is not 0. Takes the references on `others` in
  * any case. */
-static int merge_add(struct uva_stream *stream, struct setup *setup, int code)
+static int merge_add(struct uva_stream *stream, const struct setup *given,
+                     int code)
 {
     bool taken = false;
+    struct setup setup = *given;
     size_t i;
 
-    setup->taken = &taken;
-    if (code == 0 && setup->others == NULL && setup->count > 0)
+    setup.taken = &taken;
+    if (code == 0 && setup.others == NULL && setup.count > 0)
         code =
             uva__stream_fail(stream, EINVAL, "%s: others is NULL, count is %zu",
-                             setup->name, setup->count);
+                             setup.name, setup.count);
     if (code == 0)
-        code = input_add_workers(stream, &setup->window);
-    for (i = 0; code == 0 && i < setup->count; i++)
-        code = other_take(stream, setup, i);
+        code = uva__parallel_ensure(stream, &setup.window);
+    for (i = 0; code == 0 && i < setup.count; i++)
+        code = other_take(stream, &setup, i);
     if (code == 0)
-        code = uva__stream_wrap(stream, merge_make, setup);
-    for (i = 0; code == 0 && i < setup->count; i++)
-        uva__label_join(stream->tail->source->meter, setup->others[i]->label);
-    for (i = 0; !taken && setup->others != NULL && i < setup->count; i++)
-        uva_stream_release(setup->others[i]);
+        code = uva__stream_wrap(stream, merge_make, &setup);
+    for (i = 0; code == 0 && i < setup.count; i++)
+        uva__label_join(stream->tail->source->meter, setup.others[i]->label);
+    for (i = 0; !taken && setup.others != NULL && i < setup.count; i++)
+        uva_stream_release(setup.others[i]);
     return code;
 }
 
@@ -851,7 +842,7 @@ int uva_stream_concat(struct uva_stream *stream,
     if (code == 0 && ahead < 0)
         code = uva__stream_fail(stream, EINVAL,
                                 "concat: ahead must not be negative");
-    if (uva__window_complete(&(struct uva_window){0}, &setup.window) != 0)
+    if (uva__window_follow(&(struct uva_window){0}, &setup.window) != 0)
         UVA__UNREACHABLE("the default window is valid");
     setup.at_once = (size_t)ahead + 1;
     return merge_add(stream, &setup, code);

@@ -22,6 +22,7 @@
 #include "base/slab.h"
 #include "base/unreachable.h"
 #include "stage/extract_pool.h"
+#include "stage/parallel.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -429,24 +430,24 @@ static int32_t parallel_cores(void)
     return cores < WORKERS_MAX ? cores : WORKERS_MAX;
 }
 
+/* The arguments of parallel_make(). */
+struct setup {
+    int32_t workers;          /* 0: the number of cores */
+    bool unordered;           /* as in uva_parallel */
+    struct uva_window window; /* complete */
+};
+
 static struct uva__source *parallel_make(struct uva__producer *above,
                                          const void *given)
 {
-    const struct uva_parallel *options = given;
-    struct uva_window window;
-    struct parallel *p;
+    const struct setup *setup = given;
+    struct parallel *p = uva__memory_new(&above->rt->allocator, sizeof(*p));
 
-    if (uva__window_complete(&options->window, &window) != 0) {
-        UVA__UNREACHABLE("the window was checked before");
-        return NULL;
-    }
-    p = uva__memory_new(&above->rt->allocator, sizeof(*p));
     if (p == NULL)
         return NULL;
-    p->window = window;
-    p->pool.workers =
-        options->workers != 0 ? options->workers : parallel_cores();
-    p->unordered = options->unordered;
+    p->window = setup->window;
+    p->pool.workers = setup->workers != 0 ? setup->workers : parallel_cores();
+    p->unordered = setup->unordered;
     p->loop.entries = (struct uva__slab){
         .allocator = &above->rt->allocator,
         .size = sizeof(struct uva__extract_entry),
@@ -461,12 +462,37 @@ static struct uva__source *parallel_make(struct uva__producer *above,
     return &p->stage.source;
 }
 
+static int parallel_add(struct uva_stream *stream, const struct setup *setup)
+{
+    const int code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
+
+    if (code != 0)
+        return uva__stream_fail(stream, code,
+                                "parallel: the system gives no thread");
+    return uva__stream_wrap(stream, parallel_make, setup);
+}
+
+int uva__parallel_ensure(struct uva_stream *stream,
+                         const struct uva_window *window)
+{
+    const struct uva_window none = {0};
+    struct setup setup = {0};
+
+    if (!stream->tail->expensive)
+        return 0;
+    if (window != NULL)
+        setup.window = *window;
+    else if (uva__window_follow(&none, &setup.window) != 0)
+        UVA__UNREACHABLE("the default window is valid");
+    return parallel_add(stream, &setup);
+}
+
 int uva_stream_parallel(struct uva_stream *stream,
                         const struct uva_parallel *options)
 {
     const struct uva_parallel none = {0};
-    struct uva_window window;
-    int code = uva__stream_building(stream);
+    struct setup setup;
+    const int code = uva__stream_building(stream);
 
     if (code != 0)
         return code;
@@ -476,15 +502,13 @@ int uva_stream_parallel(struct uva_stream *stream,
                                 "uva_parallel: reserved members must be NULL; "
                                 "clear the struct before filling it in");
     if (options->workers < 0 || options->workers > WORKERS_MAX ||
-        uva__window_complete(&options->window, &window) != 0)
+        uva__window_complete(&options->window, &setup.window) != 0)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_parallel: from 0 to %d workers, and no "
                                 "negative window, whose reserved members "
                                 "must be NULL",
                                 WORKERS_MAX);
-    code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
-    if (code != 0)
-        return uva__stream_fail(stream, code,
-                                "parallel: the system gives no thread");
-    return uva__stream_wrap(stream, parallel_make, options);
+    setup.workers = options->workers;
+    setup.unordered = options->unordered;
+    return parallel_add(stream, &setup);
 }

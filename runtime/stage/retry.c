@@ -22,6 +22,7 @@
 #include "arrow/schema_compare.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
+#include "stage/parallel.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -246,10 +247,8 @@ static int attempt_status(struct uva_stream *stream, struct uva_error *error)
     const struct uva__failure *why;
     int code = uva_stream_status(stream, error);
 
-    if (code == 0 && stream->tail->expensive) {
-        (void)uva_stream_parallel(stream, NULL);
+    if (code == 0 && uva__parallel_ensure(stream, NULL) != 0)
         code = uva_stream_status(stream, error);
-    }
     if (code != 0)
         return code;
     why = uva__stream_cancelled(stream);
@@ -509,8 +508,8 @@ int uva_stream_retry(struct uva_stream *stream, const struct uva_retry *options)
                                             "filling it in");
     if (code == 0)
         code = retry_check(stream, options);
-    if (code == 0 && stream->tail->expensive)
-        code = uva_stream_parallel(stream, NULL);
+    if (code == 0)
+        code = uva__parallel_ensure(stream, NULL);
     if (code == 0) {
         setup.device_data = stream->device_data;
         code = uva__stream_wrap(stream, retry_make, &setup);

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "stage/output.h"
+#include "stage/parallel.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
@@ -318,7 +319,7 @@ int uva_stream_throttle(struct uva_stream *stream,
 {
     int code = throttle_check(stream, options);
 
-    if (code == 0 && stream->tail->expensive)
-        code = uva_stream_parallel(stream, NULL);
+    if (code == 0)
+        code = uva__parallel_ensure(stream, NULL);
     return code == 0 ? uva__stream_wrap(stream, throttle_make, options) : code;
 }

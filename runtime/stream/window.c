@@ -24,17 +24,32 @@ int uva__window_complete(const struct uva_window *given, struct uva_window *out)
     return 0;
 }
 
+int uva__window_follow(const struct uva_window *given, struct uva_window *out)
+{
+    const int code = uva__window_complete(given, out);
+
+    if (code == 0 && given->batches == 0)
+        out->refill = UVA__WINDOW_FOLLOWS;
+    return code;
+}
+
 int64_t uva__window_allowed(const struct uva_window *window, int64_t demand)
 {
+    if (window->refill == UVA__WINDOW_FOLLOWS)
+        return demand < window->batches ? demand : window->batches;
     return demand == 0 ? window->batches - 1 : window->batches;
 }
 
 int64_t uva__window_room(const struct uva_window *window, int64_t demand,
                          int64_t used)
 {
-    int64_t allowed = uva__window_allowed(window, demand);
+    const int64_t allowed = uva__window_allowed(window, demand);
 
-    return used >= allowed || used > window->refill ? 0 : allowed - used;
+    if (used >= allowed)
+        return 0;
+    if (used > window->refill && window->refill != UVA__WINDOW_FOLLOWS)
+        return 0;
+    return allowed - used;
 }
 
 int64_t uva__window_fit(const struct uva_window *window, int64_t room,

@@ -16,14 +16,24 @@ static inline int64_t uva__window_size(int64_t bytes)
     return bytes < UVA__WINDOW_SIZE_MAX ? bytes : UVA__WINDOW_SIZE_MAX;
 }
 
+/* In `refill` of a window without a size of its own: batches are requested as
+ * they are requested here, and none ahead. */
+#define UVA__WINDOW_FOLLOWS (-1)
+
 /* A window with its defaults in place: 64 batches, 32 MiB, refill at half.
  * EINVAL for a negative member, more than 1 Mi batches, or a reserved member
  * that is not NULL: then `out` is as it was. Thread: any. */
 UVA_MUST_CHECK int uva__window_complete(const struct uva_window *given,
                                         struct uva_window *out);
 
+/* The same for a stage that reads nothing ahead by default: without a number of
+ * batches the window follows the requests. Thread: any. */
+UVA_MUST_CHECK int uva__window_follow(const struct uva_window *given,
+                                      struct uva_window *out);
+
 /* How many may be in flight while `demand` batches are requested: a window of
- * one never runs ahead, a larger one by all but one. Thread: any.
+ * one never runs ahead, a larger one by all but one, and one that follows by
+ * none. Thread: any.
  * Clauses: AP-29. */
 int64_t uva__window_allowed(const struct uva_window *window, int64_t demand);
 
