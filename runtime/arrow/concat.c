@@ -312,6 +312,11 @@ bool uva__concat_holds(const struct uva__concat *concat, int64_t rows,
            (max_bytes == 0 || rows * concat->row_bytes <= max_bytes);
 }
 
+int64_t uva__concat_rows(const struct uva__concat *concat, int64_t max_bytes)
+{
+    return max_bytes / concat->row_bytes;
+}
+
 /* Copies column `i` of the first rows of the parts. */
 static void join_column(const struct uva__concat *concat, size_t i,
                         const struct uva__list *parts, int64_t rows)

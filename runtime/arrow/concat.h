@@ -93,6 +93,9 @@ bool uva__concat_note(const struct uva__concat *concat,
 bool uva__concat_holds(const struct uva__concat *concat, int64_t rows,
                        int64_t max_bytes);
 
+/* Returns how many rows of batches that were noted need at most `max_bytes`. */
+int64_t uva__concat_rows(const struct uva__concat *concat, int64_t max_bytes);
+
 /* Joins the first rows of the `parts`, which have as many, and hold together.
  * 0 with `out`; ENOMEM. Forgets what was measured. */
 UVA_MUST_CHECK int uva__concat_join(struct uva__concat *concat,

@@ -40,6 +40,8 @@ static void filter_free(void *ctx)
 static int filter_add(struct uva_stream *stream,
                       const struct uva_filter *options)
 {
+    static const struct uva__transform_kind kind = {.name = "filter",
+                                                    .follows = true};
     struct filter *filter =
         uva__memory_new(&stream->rt->allocator, sizeof(*filter));
 
@@ -51,12 +53,12 @@ static int filter_add(struct uva_stream *stream,
     filter->options = *options;
     filter->rt = uva__rt_acquire(stream->rt);
     return uva__transform_add(
-        stream, "filter",
+        stream, &kind,
         &(struct uva_transform){.batch = filter_batch,
                                 .free_ctx = filter_free,
                                 .ctx = filter,
-                                .on_loop = options->on_loop},
-        NULL);
+                                .on_loop = options->on_loop,
+                                .window = options->window});
 }
 
 int uva_stream_filter(struct uva_stream *stream,

@@ -60,6 +60,8 @@ static void limit_rows_free(void *ctx)
 
 int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
 {
+    static const struct uva__transform_kind kind = {.name = "limit_rows",
+                                                    .follows = true};
     int code = uva__stream_building(stream);
     struct limit_rows *limit;
 
@@ -78,10 +80,9 @@ int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
     limit->rt = uva__rt_acquire(stream->rt);
     limit->left = rows;
     return uva__transform_add(
-        stream, "limit_rows",
+        stream, &kind,
         &(struct uva_transform){.batch = limit_rows_batch,
                                 .free_ctx = limit_rows_free,
                                 .ctx = limit,
-                                .on_loop = true},
-        NULL);
+                                .on_loop = true});
 }

@@ -21,9 +21,6 @@
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
-/* Batches that may wait to be joined: a worker that is woken finds many. */
-enum { INPUTS = 128 };
-
 /* A batch of which some rows have not been passed on. */
 struct piece {
     struct uva__concat_part part;  /* first: those rows; with its link */
@@ -44,7 +41,10 @@ struct rebatch {
     struct uva__list spare;           /* pieces that are not in use */
     int64_t rows;                     /* in all pieces */
     int64_t others;                   /* pieces that could not be noted */
-    int64_t last_cut;                 /* rows of the last batch passed on */
+    int64_t largest;                  /* rows of the largest batch so far */
+    int64_t guess;    /* rows of unequal size that `bytes_max` is likely to
+                         hold; 0: none was measured */
+    int64_t last_cut; /* rows of the last batch passed on */
     int64_t measured; /* rows that `concat` has counted, if those were all at
                          the time; otherwise 0 */
 };
@@ -111,6 +111,8 @@ static int rebatch_keep(struct rebatch *r, struct uva_batch *in)
         return ENOMEM;
     if (r->timed)
         piece->since_ns = uva__clock_ns();
+    if (in->data.array.length > r->largest)
+        r->largest = in->data.array.length;
     uva_array_move(&in->data, &piece->array);
     piece->part.values = piece->values;
     piece->part.from = 0;
@@ -368,6 +370,40 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
 
 /* ---- as a transform ----------------------------------------------------- */
 
+/* Notes how many rows make a batch, if all that are kept were measured. Half of
+ * it: the next ones may be larger, and to request too few costs little. */
+static void rebatch_guess(struct rebatch *r)
+{
+    if (r->measured > 0 && r->bytes_max > 0)
+        r->guess =
+            r->bytes_max / (uva__concat_bytes(r->concat) / r->measured + 1) / 2;
+}
+
+/* How many rows a whole batch has, as far as known; 0: not at all. */
+static int64_t rebatch_whole(const struct rebatch *r)
+{
+    const int64_t most = r->rows_max > 0 ? r->rows_max : INT64_MAX;
+    int64_t fit = r->guess;
+
+    if (r->largest == 0 || r->bytes_max == 0)
+        return r->largest == 0 ? 0 : most;
+    if (r->others == 0 && uva__concat_columns(r->concat) > 0)
+        fit = uva__concat_rows(r->concat, r->bytes_max);
+    return smaller_of(most, fit);
+}
+
+static struct uva__transform_need rebatch_need(const void *ctx)
+{
+    const struct rebatch *r = ctx;
+    const int64_t whole = rebatch_whole(r);
+
+    return (struct uva__transform_need){
+        .next = whole - r->rows,
+        .whole = whole,
+        .input = whole > 0 ? r->largest : 0,
+    };
+}
+
 static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                          void *emitter, struct uva_error *error)
 {
@@ -381,7 +417,9 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         code = rebatch_keep(r, in);
     if (code != 0 || rebatch_waits(r))
         return code;
-    return rebatch_emit(r, false, emit, emitter, error);
+    code = rebatch_emit(r, false, emit, emitter, error);
+    rebatch_guess(r);
+    return code;
 }
 
 static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
@@ -453,12 +491,16 @@ int uva_stream_rebatch(struct uva_stream *stream,
     r->bytes_max = options->bytes;
     r->timed = options->wait_ms > 0;
     return uva__transform_add(
-        stream, "rebatch",
+        stream,
+        &(struct uva__transform_kind){.name = "rebatch",
+                                      .follows = true,
+                                      .wait_ms = options->wait_ms,
+                                      .flush = rebatch_finish,
+                                      .since_ns = rebatch_since_ns,
+                                      .need = rebatch_need},
         &(struct uva_transform){.batch = rebatch_batch,
                                 .finish = rebatch_finish,
                                 .free_ctx = rebatch_free,
                                 .ctx = r,
-                                .window = {.batches = INPUTS}},
-        &(struct uva__transform_hold){options->wait_ms, rebatch_finish,
-                                      rebatch_since_ns});
+                                .window = options->window});
 }

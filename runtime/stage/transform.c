@@ -28,6 +28,7 @@
 #include "base/unreachable.h"
 #include "loop/loop.h"
 #include "stage/output.h"
+#include "stage/parallel.h"
 #include "stage/stage.h"
 #include "stage/stuck_calls.h"
 #include "stream/stream_impl.h"
@@ -58,25 +59,26 @@ enum step {
 
 /* What a step leaves, until that is noted under the lock. */
 struct leftover {
-    bool any;                    /* it leaves something */
-    bool over;                   /* no run follows */
-    int64_t inputs;              /* that are done */
-    int64_t bytes;               /* in those */
-    uint64_t since_ns;           /* hold.since_ns() */
-    int extraction;              /* the code of one that failed, or 0 */
-    struct uva__failure failure; /* owns: of the function; code 0: none */
+    bool any;                        /* it leaves something */
+    bool over;                       /* no run follows */
+    int64_t inputs;                  /* that are done */
+    int64_t bytes;                   /* in those */
+    uint64_t since_ns;               /* kind.since_ns() */
+    struct uva__transform_need need; /* kind.need() */
+    int extraction;                  /* the code of one that failed, or 0 */
+    struct uva__failure failure;     /* owns: of the function; code 0: none */
 };
 
 struct transform {
-    struct uva__stage stage;         /* first */
-    struct uva__stage_ops ops;       /* of this stage, with its name */
-    struct uva_transform options;    /* owns its ctx */
-    uva_emit_fn *emit;               /* what its functions get */
-    struct uva_window window;        /* with its defaults filled in */
-    struct uva__output output;       /* the schemas */
-    struct uva__transform_hold hold; /* zeroes: nothing is kept back */
-    struct uva_job job;              /* a run on a worker */
-    uint64_t submitted_ns;           /* when that was; 0: not timed */
+    struct uva__stage stage;      /* first */
+    struct uva__stage_ops ops;    /* of this stage, with its name */
+    struct uva_transform options; /* owns its ctx */
+    uva_emit_fn *emit;            /* what its functions get */
+    struct uva_window window;     /* with its defaults filled in */
+    struct uva__output output;    /* the schemas */
+    struct uva__transform_kind kind;
+    struct uva_job job;    /* a run on a worker */
+    uint64_t submitted_ns; /* when that was; 0: not timed */
     bool sizes_hold; /* inputs were measured, and extraction changes nothing */
 
     struct {                    /* of the run in progress */
@@ -112,24 +114,25 @@ struct transform {
 
     struct uva__lock lock;
     struct {
-        struct uva__list inputs;     /* items, in order */
-        struct uva__list results;    /* items, behind loop.results; with
-                                        on_loop: tasks, which are filled in
-                                        already */
-        struct uva__list free;       /* items that are not in use */
-        int64_t used;                /* inputs, with the current one */
-        int64_t used_bytes;          /* in inputs, as far as known */
-        int64_t ready;               /* results */
-        int64_t bytes;               /* in results */
-        int64_t ordinal;             /* of the next result */
-        bool running;                /* a run is in progress, or queued */
-        bool input_ended;            /* no input follows */
-        bool over;                   /* no run follows: finished, or failed */
-        bool flush;                  /* rows were kept back for too long */
-        uint64_t since_ns;           /* hold.since_ns() of the last step */
-        bool stopped;                /* nothing is wanted any more */
-        int extraction;              /* the code of one that failed, or 0 */
-        struct uva__failure failure; /* of the function; code 0: none */
+        struct uva__list inputs;  /* items, in order */
+        struct uva__list results; /* items, behind loop.results; with
+                                     on_loop: tasks, which are filled in
+                                     already */
+        struct uva__list free;    /* items that are not in use */
+        int64_t used;             /* inputs, with the current one */
+        int64_t used_bytes;       /* in inputs, as far as known */
+        int64_t ready;            /* results */
+        int64_t bytes;            /* in results */
+        int64_t ordinal;          /* of the next result */
+        bool running;             /* a run is in progress, or queued */
+        bool input_ended;         /* no input follows */
+        bool over;                /* no run follows: finished, or failed */
+        bool flush;               /* rows were kept back for too long */
+        uint64_t since_ns;        /* kind.since_ns() of the last step */
+        struct uva__transform_need need; /* kind.need() of the last step */
+        bool stopped;                    /* nothing is wanted any more */
+        int extraction;                  /* the code of one that failed, or 0 */
+        struct uva__failure failure;     /* of the function; code 0: none */
         /* runs on workers */
         struct uva__stuck_calls calls;
     } locked;
@@ -508,6 +511,7 @@ static void leftover_note_locked(struct transform *t)
     t->locked.used_bytes -= left->bytes;
     t->locked.flush = false;
     t->locked.since_ns = left->since_ns;
+    t->locked.need = left->need;
     t->locked.over = t->locked.over || left->over;
     if (left->extraction != 0)
         t->locked.extraction = left->extraction;
@@ -611,7 +615,7 @@ static int run_call(struct transform *t, enum step step)
         return call_batch(t);
     since_ns = call_begin(t, step);
     if (step == STEP_FLUSH)
-        code = t->hold.flush(options->ctx, t->emit, t, error);
+        code = t->kind.flush(options->ctx, t->emit, t, error);
     else if (options->finish != NULL)
         code = options->finish(options->ctx, t->emit, t, error);
     return call_end(t, code, -1, since_ns);
@@ -627,8 +631,10 @@ static void step_end(struct transform *t, enum step step)
         left->inputs = 1;
         left->bytes = t->run.bytes;
     }
-    if (t->hold.wait_ms > 0)
-        left->since_ns = t->hold.since_ns(t->options.ctx);
+    if (t->kind.wait_ms > 0)
+        left->since_ns = t->kind.since_ns(t->options.ctx);
+    if (t->kind.need != NULL)
+        left->need = t->kind.need(t->options.ctx);
     run_drop_input(t);
 }
 
@@ -812,14 +818,15 @@ static void transform_task(struct uva__stage *stage,
 
 /* What the loop sees of the runs. */
 struct progress {
-    int64_t used, ready;         /* inputs; results */
-    int64_t bytes;               /* in both, as far as known */
-    bool room;                   /* for results */
-    bool running;                /* a run is in progress, or queued */
-    bool over;                   /* no run follows */
-    uint64_t since_ns;           /* when the oldest row came; 0: none is kept */
-    int extraction;              /* the code of one that failed, or 0 */
-    struct uva__failure failure; /* owns: of the function */
+    int64_t used, ready; /* inputs; results */
+    int64_t bytes;       /* in both, as far as known */
+    bool room;           /* for results */
+    bool running;        /* a run is in progress, or queued */
+    bool over;           /* no run follows */
+    uint64_t since_ns;   /* when the oldest row came; 0: none is kept */
+    struct uva__transform_need need; /* of a function that joins batches */
+    int extraction;                  /* the code of one that failed, or 0 */
+    struct uva__failure failure;     /* owns: of the function */
 };
 
 /* Takes over the results of a worker, so that none needs the lock. */
@@ -833,6 +840,7 @@ static void progress_look_locked(struct transform *t, struct progress *now)
         .running = t->locked.running,
         .over = t->locked.over,
         .since_ns = t->locked.since_ns,
+        .need = t->locked.need,
         .extraction = t->locked.extraction,
         .failure = t->locked.failure,
     };
@@ -927,11 +935,44 @@ static int64_t transform_fit(const struct transform *t, int64_t room,
     return fits == 0 ? alone : fits;
 }
 
+/* How many inputs `batches` results take, at least, if none is larger than the
+ * largest one so far. */
+static int64_t transform_inputs(const struct transform *t, int64_t batches,
+                                const struct uva__transform_need *need)
+{
+    int64_t rows;
+
+    if (need->input == 0)
+        return t->kind.need == NULL ? batches : 1;
+    if (__builtin_mul_overflow(batches - 1, need->whole, &rows) ||
+        __builtin_add_overflow(rows, need->next, &rows))
+        return t->window.batches;
+    return rows > need->input ? (rows - 1) / need->input + 1 : 1;
+}
+
+/* How many more inputs the demand takes. Without a window of its own the stage
+ * requests what the results take that are requested here and not ready. */
+static int64_t transform_room(const struct transform *t, int64_t demand,
+                              const struct progress *now)
+{
+    const int64_t coming = now->used + t->loop.requested;
+    int64_t n;
+
+    if (t->window.refill != UVA__WINDOW_FOLLOWS)
+        return uva__window_room(&t->window, demand, coming + now->ready);
+    n = uva__window_allowed(&t->window, demand) - now->ready;
+    if (n <= 0)
+        return 0;
+    n = transform_inputs(t, n, &now->need);
+    if (n > t->window.batches)
+        n = t->window.batches;
+    return n > coming ? n - coming : 0;
+}
+
 static void transform_request(struct transform *t, int64_t demand,
                               const struct progress *now)
 {
-    const int64_t used = now->used + now->ready + t->loop.requested;
-    int64_t n = uva__window_room(&t->window, demand, used);
+    int64_t n = transform_room(t, demand, now);
 
     t->loop.started = t->loop.started || demand > 0;
     if (!t->loop.started || !now->room || n == 0)
@@ -973,7 +1014,7 @@ static void transform_set_timer(struct transform *t, int64_t demand,
     }
     age_ms = (int64_t)((uva__clock_ns() - now->since_ns) / 1000000);
     uva__timer_start(rt, &t->loop.timer,
-                     age_ms < t->hold.wait_ms ? t->hold.wait_ms - age_ms : 0);
+                     age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
 static void transform_pull(struct uva__source *source, int64_t demand)
@@ -1156,10 +1197,10 @@ static const struct uva__stage_ops transform_ops = {
 
 /* The arguments of transform_make(). */
 struct setup {
-    const char *name;                       /* static */
-    const struct uva__transform_hold *hold; /* or NULL */
-    const struct uva_transform *options;    /* takes its ctx ... */
-    bool *taken;                            /* ... and notes that here */
+    const struct uva__transform_kind *kind;
+    const struct uva_transform *options; /* takes its ctx ... */
+    bool *taken;                         /* ... and notes that here */
+    struct uva_window window;            /* complete */
 };
 
 static struct uva__source *transform_make(struct uva__producer *above,
@@ -1170,17 +1211,15 @@ static struct uva__source *transform_make(struct uva__producer *above,
 
     if (t == NULL)
         return NULL;
-    if (uva__window_complete(&setup->options->window, &t->window) != 0)
-        UVA__UNREACHABLE("the window was checked before");
     t->options = *setup->options;
+    t->kind = *setup->kind;
+    t->window = setup->window;
     t->ops = transform_ops;
-    t->ops.source.name = setup->name;
+    t->ops.source.name = t->kind.name;
     t->emit = t->options.on_loop ? transform_emit_on_loop : transform_emit;
     if (t->options.on_loop)
         t->ops.source.take = transform_take_given;
     t->sizes_hold = above->source->sized && !above->lazy;
-    if (setup->hold != NULL)
-        t->hold = *setup->hold;
     t->loop.timer.fire = transform_expire;
     t->loop.largest = -1;
     t->job.run = transform_job;
@@ -1190,31 +1229,33 @@ static struct uva__source *transform_make(struct uva__producer *above,
 }
 
 static int transform_check(struct uva_stream *stream,
-                           const struct uva_transform *options)
+                           const struct uva__transform_kind *kind,
+                           const struct uva_transform *options,
+                           struct uva_window *window)
 {
-    struct uva_window window;
+    int code;
 
     if (options == NULL || options->batch == NULL)
         return uva__stream_fail(stream, EINVAL,
                                 "uva_transform: batch is mandatory");
-    if (uva__window_complete(&options->window, &window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_transform: no negative window, whose "
-                                "reserved members must be NULL");
-    return 0;
+    code = kind->follows ? uva__window_follow(&options->window, window)
+                         : uva__window_complete(&options->window, window);
+    return code == 0
+               ? 0
+               : uva__stream_fail(stream, code,
+                                  "uva_%s: no negative window, whose reserved "
+                                  "members must be NULL",
+                                  kind->name);
 }
 
 /* Has workers extract, or run the function. */
 static int transform_add_workers(struct uva_stream *stream,
-                                 const struct uva_transform *options)
+                                 const struct setup *setup)
 {
     int code;
 
-    if (options->on_loop && stream->tail->expensive)
-        return uva_stream_parallel(
-            stream, &(struct uva_parallel){.window = options->window});
-    if (options->on_loop)
-        return 0;
+    if (setup->options->on_loop)
+        return uva__parallel_ensure(stream, &setup->window);
     code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
     return code == 0
                ? 0
@@ -1222,17 +1263,17 @@ static int transform_add_workers(struct uva_stream *stream,
                                   "transform: the system gives no thread");
 }
 
-int uva__transform_add(struct uva_stream *stream, const char *name,
-                       const struct uva_transform *options,
-                       const struct uva__transform_hold *hold)
+int uva__transform_add(struct uva_stream *stream,
+                       const struct uva__transform_kind *kind,
+                       const struct uva_transform *options)
 {
     bool taken = false;
-    const struct setup setup = {name, hold, options, &taken};
-    int code = transform_check(stream, options);
+    struct setup setup = {.kind = kind, .options = options, .taken = &taken};
+    int code = transform_check(stream, kind, options, &setup.window);
 
-    assert(hold == NULL || !options->on_loop);
+    assert(kind->flush == NULL || !options->on_loop);
     if (code == 0)
-        code = transform_add_workers(stream, options);
+        code = transform_add_workers(stream, &setup);
     if (code == 0)
         code = uva__stream_wrap(stream, transform_make, &setup);
     if (!taken && options != NULL && options->free_ctx != NULL)
@@ -1243,6 +1284,7 @@ int uva__transform_add(struct uva_stream *stream, const char *name,
 int uva_stream_transform(struct uva_stream *stream,
                          const struct uva_transform *options)
 {
+    static const struct uva__transform_kind kind = {.name = "transform"};
     int code = uva__stream_building(stream);
 
     if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
@@ -1252,7 +1294,7 @@ int uva_stream_transform(struct uva_stream *stream,
                                             "must be NULL; clear the struct "
                                             "before filling it in");
     if (code == 0)
-        return uva__transform_add(stream, "transform", options, NULL);
+        return uva__transform_add(stream, &kind, options);
     if (options != NULL && options->free_ctx != NULL)
         options->free_ctx(options->ctx);
     return code;

@@ -6,23 +6,35 @@
 
 #include "uvarrow/stages.h"
 
-/* For a function that keeps rows back, and has to emit them after a time. */
-struct uva__transform_hold {
+/* What a function that joins batches still needs, in rows. */
+struct uva__transform_need {
+    int64_t next;  /* for the next batch that it emits */
+    int64_t whole; /* for each batch after that one */
+    int64_t input; /* in the largest batch so far; 0: none is known */
+};
+
+/* What makes a stage of a transform. */
+struct uva__transform_kind {
+    const char *name; /* static; for errors and logs */
+    bool follows;     /* without a window of its own it requests what is
+                         requested of it */
+    /* for a function that keeps rows back; otherwise zeroes */
     int64_t wait_ms; /* how long rows are kept while a batch is wanted; 0: until
                         the function emits them by itself */
-    /* emits what is kept; returns as uva_transform.finish */
+    /* emits the rows that are kept; returns as uva_transform.finish */
     int (*flush)(void *ctx, uva_emit_fn *emit, void *emitter,
                  struct uva_error *error);
     /* since when the oldest row is kept, by uva__clock_ns(); 0: none is */
     uint64_t (*since_ns)(const void *ctx);
+    /* so that batches that will be joined are requested together */
+    struct uva__transform_need (*need)(const void *ctx);
 };
 
-/* Adds a transform; errors and logs call the stage `name` (static). `hold` is
- * copied; NULL: nothing is kept back. As uva_stream_transform(), and takes the
+/* Adds a transform; `kind` is copied. As uva_stream_transform(), and takes the
  * ctx also on failure. Thread: builder. */
-int uva__transform_add(struct uva_stream *stream, const char *name,
-                       const struct uva_transform *options,
-                       const struct uva__transform_hold *hold);
+int uva__transform_add(struct uva_stream *stream,
+                       const struct uva__transform_kind *kind,
+                       const struct uva_transform *options);
 
 /* Has the call of `batch` or `finish` that got `emitter` fail with `code`,
  * which is not 0, also if that means something else to a transform. Returns the

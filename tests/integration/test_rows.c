@@ -128,6 +128,11 @@ START_TEST(the_options_of_a_filter_are_checked)
     ck_assert_int_eq(filter.freed, 1); /* no member of it can be trusted */
     stream = stream_of(LENGTHS);
     refused(stream, uva_stream_filter(stream, NULL), "keep");
+    bad = EVEN;
+    bad.window.bytes = -1;
+    stream = stream_of(LENGTHS);
+    refused(stream, uva_stream_filter(stream, &bad), "uva_filter: no negative");
+    ck_assert_int_eq(filter.freed, 2);
 }
 END_TEST
 
@@ -308,12 +313,13 @@ START_TEST(the_options_of_rebatch_are_checked)
     static const struct uva_rebatch none = {0}, negative = {.rows = -1},
                                     bytes = {.rows = 1, .bytes = -1},
                                     wait = {.rows = 1, .wait_ms = -1};
+    static const struct uva_rebatch window = {.rows = 1, .window.batches = -1};
     struct uva_rebatch reserved = {.rows = 1, .reserved = {&loop}};
-    const struct uva_rebatch *const bad[] = {&none, &negative, &bytes,
-                                             &wait, &reserved, NULL};
+    const struct uva_rebatch *const bad[] = {
+        &none, &negative, &bytes, &wait, &reserved, &window, NULL};
     struct uva_stream *stream = stream_of(LENGTHS);
 
-    refused(stream, uva_stream_rebatch(stream, bad[_i]), "rebatch");
+    refused(stream, uva_stream_rebatch(stream, bad[_i]), "uva_rebatch: ");
 }
 END_TEST
 
@@ -778,7 +784,7 @@ int main(void)
     suite_add_loops(rows, 0, 11, batches_get_the_wanted_number_of_rows, NULL);
     suite_add_loops(rows, 0, 3, a_split_batch_need_not_be_passed_on_as_a_whole,
                     NULL);
-    suite_add_loops(rows, 0, 6, the_options_of_rebatch_are_checked, NULL);
+    suite_add_loops(rows, 0, 7, the_options_of_rebatch_are_checked, NULL);
     suite_add_loops(rows, 1, 16, a_row_larger_than_the_bytes_is_passed_on_alone,
                     NULL);
     suite_add(rows, rows_that_wait_are_released_by_a_failure,
