@@ -64,6 +64,31 @@ def test_filter(run):
     assert table.column("n").to_pylist()[8:12] == [8, 9, 20, 21]
 
 
+@pytest.mark.parametrize("build", [
+    lambda rows: rows.map(lambda batch: batch),
+    lambda rows: rows.filter(lambda batch: True),
+    lambda rows: rows.map(double).filter(lambda batch: True).map(double),
+], ids=["map", "filter", "three"])
+def test_a_window_of_one_holds_behind_functions(run, build):
+    """One batch waits for the loop, and each place in front of it has one."""
+    read = []
+
+    def source():
+        for batch in numbers(5000).to_batches():
+            read.append(batch)
+            yield batch
+
+    async def main():
+        taken = 0
+        async with build(uvarrow.stream(source(), window=1)) as rows:
+            async for _ in rows:
+                taken += 1
+                assert len(read) <= taken + 3
+        return taken
+
+    assert run(main) == 500
+
+
 def test_limit(run):
     assert collect(run, lambda: uvarrow.stream(numbers()).limit(
         25)).num_rows == 25

@@ -178,7 +178,7 @@ int uva_stream_collect(struct uva_stream *stream, int64_t max_bytes,
         return uva_error_set(error, EINVAL,
                              "collect: fn is mandatory, and max_bytes must not "
                              "be negative");
-    code = uva__auto_stages_add(stream, error);
+    code = uva__auto_stages_add(stream, NULL, error);
     if (code != 0)
         return code;
     c = uva__memory_new(&stream->rt->allocator, sizeof(*c));

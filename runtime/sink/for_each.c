@@ -272,7 +272,7 @@ int uva_stream_for_each(struct uva_stream *stream,
     if (code == 0)
         code = consumer_check(consumer, error);
     if (code == 0)
-        code = uva__auto_stages_add(stream, error);
+        code = uva__auto_stages_add(stream, NULL, error);
     if (code != 0)
         return code;
     f = uva__stream_sink_room(stream, sizeof(*f));

@@ -161,7 +161,7 @@ static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
     int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
-        code = uva__auto_stages_add(stream, error);
+        code = uva__auto_stages_add(stream, NULL, error);
     if (code != 0)
         return code;
     n = uva__stream_sink_room(stream, sizeof(*n));

@@ -352,7 +352,7 @@ int uva_stream_start_take(struct uva_stream *stream,
         return uva_error_set(error, EINVAL,
                              "start_take: no negative window, whose reserved "
                              "members must be NULL");
-    code = uva__auto_stages_add(stream, error);
+    code = uva__auto_stages_add(stream, &complete, error);
     if (code != 0)
         return code;
     t = take_new(stream);

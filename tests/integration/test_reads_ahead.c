@@ -3,6 +3,7 @@
  * without a window of its own none ahead. The source is read on the loop
  * thread, so that the batches that it has given are counted without a race. */
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -249,6 +250,46 @@ static void reads_what_is_requested_of_a_lazy_source(int i)
     reads(i, true);
 }
 
+static void on_ready(void *ctx)
+{
+    (void)ctx;
+}
+
+static bool take_one(void *ctx)
+{
+    struct uva_batch batch = {0};
+    const int code = uva_stream_take(f.stream, &batch, NULL);
+
+    (void)ctx;
+    ck_assert(code == 0 || code == EAGAIN);
+    if (code == 0)
+        uva_array_release(&batch.data);
+    return code == 0;
+}
+
+/* The batches that the source has given when one, two and three were taken. A
+ * window of one holds the next one, whatever the stages are. */
+static void reads_in_a_window_of_one(int i)
+{
+    const struct uva_window one = {.batches = 1};
+
+    fixture_open(&f, BATCHES);
+    f.fake.rows = ROWS;
+    f.options.window.batches = 1;
+    f.stream = fixture_on_loop(&f);
+    add_map(f.stream);
+    stages[i].add(f.stream);
+    ck_assert_int_eq(
+        uva_stream_start_take(f.stream, &one, on_ready, NULL, NULL), 0);
+    for (int k = 0; k < REQUESTS; k++) {
+        loop_until(&f.loop, take_one, NULL);
+        loop_settle(&f.loop);
+        ck_assert_int_eq(atomic_load(&f.fake.given), k + 2);
+    }
+    fixture_release(&f);
+    fixture_close(&f);
+}
+
 /* Several batches are requested, each of more rows than can be counted. */
 static void joins_all_rows(int requested)
 {
@@ -279,6 +320,8 @@ int main(void)
             case_list_add(tcase, "lazy", stages[i].name,
                           reads_what_is_requested_of_a_lazy_source, i);
     }
+    case_list_add(tcase, "takes", "map", reads_in_a_window_of_one, 0);
+    case_list_add(tcase, "takes", "filter", reads_in_a_window_of_one, 1);
     case_list_add(tcase, "joins", "all_for_two", joins_all_rows, 2);
     case_list_add(tcase, "joins", "all_for_three", joins_all_rows, 3);
     return case_list_run("reads_ahead", tcase);

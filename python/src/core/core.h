@@ -300,8 +300,10 @@ int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out);
 /* ---- stages (stage.c) -----------------------------------------------------
  */
 
-int stage_map(struct tap *tap, PyObject *function, PyObject *schema);
-int stage_filter(struct tap *tap, PyObject *function);
+int stage_map(struct tap *tap, PyObject *function, PyObject *schema,
+              const struct uva_window *window);
+int stage_filter(struct tap *tap, PyObject *function,
+                 const struct uva_window *window);
 int stage_trace(struct tap *tap, PyObject *function);
 
 /* ---- streams (stream.c) ---------------------------------------------------

@@ -203,6 +203,7 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     how.open_device = source_open_device;
     how.device_type = device;
     stream = uva_stream_from_blocking(host->runtime, NULL, &how);
-    (void)uva_stream_ready(stream, NULL); /* its data may have events */
+    /* its data may have events */
+    (void)uva_stream_ready(stream, &(struct uva_ready){.window = how.window});
     return stream;
 }

@@ -120,7 +120,8 @@ static int function_set_result(struct function *function, PyObject *schema)
     return result != NULL ? 0 : -1;
 }
 
-int stage_map(struct tap *tap, PyObject *callable, PyObject *schema)
+int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
+              const struct uva_window *window)
 {
     struct function *function = function_new(tap, callable);
 
@@ -140,7 +141,8 @@ int stage_map(struct tap *tap, PyObject *callable, PyObject *schema)
                                            .free_ctx = function_free,
                                            .ctx = function});
     if (tap->device) /* the function may have queued work, with an event */
-        (void)uva_stream_ready(tap->stream, NULL);
+        (void)uva_stream_ready(tap->stream,
+                               &(struct uva_ready){.window = *window});
     return 0;
 }
 
@@ -196,7 +198,8 @@ static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return code == EAGAIN ? 0 : code; /* it was taken, and the window is full */
 }
 
-int stage_filter(struct tap *tap, PyObject *callable)
+int stage_filter(struct tap *tap, PyObject *callable,
+                 const struct uva_window *window)
 {
     struct function *function = function_new(tap, callable);
 
@@ -204,6 +207,7 @@ int stage_filter(struct tap *tap, PyObject *callable)
         return -1;
     (void)uva_stream_transform(
         tap->stream, &(struct uva_transform){.batch = filter_batch,
+                                             .window = *window,
                                              .free_ctx = function_free,
                                              .ctx = function});
     return 0;

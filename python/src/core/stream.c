@@ -430,7 +430,8 @@ static PyObject *stream_map(PyObject *object, PyObject *args)
     PyObject *function, *schema;
 
     if (!PyArg_ParseTuple(args, "OO", &function, &schema) ||
-        !stream_can_build(self) || stage_map(self->tap, function, schema) != 0)
+        !stream_can_build(self) ||
+        stage_map(self->tap, function, schema, &self->window) != 0)
         return NULL;
     return stream_built(self);
 }
@@ -439,7 +440,8 @@ static PyObject *stream_filter(PyObject *object, PyObject *function)
 {
     Stream *self = (Stream *)object;
 
-    if (!stream_can_build(self) || stage_filter(self->tap, function) != 0)
+    if (!stream_can_build(self) ||
+        stage_filter(self->tap, function, &self->window) != 0)
         return NULL;
     return stream_built(self);
 }
