@@ -13,6 +13,8 @@
  * On stop:     entries that are not claimed are taken back; workers discard
  *              what they are extracting. They are not waited for, as they count
  *              the stage. */
+#include "stage/parallel.h"
+
 #include <assert.h>
 #include <errno.h>
 
@@ -22,7 +24,6 @@
 #include "base/slab.h"
 #include "base/unreachable.h"
 #include "stage/extract_pool.h"
-#include "stage/parallel.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
