@@ -32,27 +32,34 @@ static inline bool uva__fixed_width_are_small(int64_t a, int64_t b)
     return ((uint64_t)a | (uint64_t)b) >> 31 == 0;
 }
 
-/* As uva__fixed_width_measure(), for one column of items of `width` bytes; adds
- * its size, which is less than 2 to the power of 40. Thread: any. */
-static inline bool uva__fixed_width_add(const struct ArrowArray *column,
-                                        int32_t width, int64_t *size)
+/* Whether `column` is valid, and has items and nothing else. Thread: any. */
+static inline bool uva__fixed_width_has(const struct ArrowArray *column)
 {
-    const int64_t length = column->length, offset = column->offset;
+    const int64_t length = column->length;
     const void *const *buffers = column->buffers;
     uint64_t nulls_most;
 
     if (column->release == NULL || column->dictionary != NULL ||
         (column->n_children | (column->n_buffers ^ 2)) != 0 || length == 0 ||
-        !uva__fixed_width_are_small(length, offset) || buffers == NULL ||
-        buffers[1] == NULL)
+        !uva__fixed_width_are_small(length, column->offset) ||
+        buffers == NULL || buffers[1] == NULL)
         return false;
     nulls_most = buffers[0] == NULL ? 0 : (uint64_t)length;
-    if ((uint64_t)column->null_count + 1 > nulls_most + 1) /* -1: unknown */
-        return false;
-    *size += (offset + length) * width;
-    if (buffers[0] != NULL)
-        *size += (offset + length + 7) / 8;
-    return true;
+    return (uint64_t)column->null_count + 1 <= nulls_most + 1; /* -1: unknown */
+}
+
+/* What `rows` items of such a column take from item `from` on, of `width` bytes
+ * each: less than 2 to the power of 40. A byte of the bitmap counts for the
+ * first of its bits. Thread: any. */
+static inline int64_t uva__fixed_width_take(const struct ArrowArray *column,
+                                            int32_t width, int64_t from,
+                                            int64_t rows)
+{
+    const int64_t at = column->offset + from;
+
+    return rows * width + (column->buffers[0] == NULL
+                               ? 0
+                               : (at + rows + 7) / 8 - (at + 7) / 8);
 }
 
 /* Whether the batch is valid apart from its columns, and has no buffer of its
@@ -67,21 +74,26 @@ static inline bool uva__fixed_width_is_plain(const struct ArrowArray *batch,
            batch->n_children == columns && batch->children != NULL;
 }
 
-/* Whether `batch` has this shape and is valid; then `*size` is the size of its
- * buffers. False means only that this file cannot measure it. Thread: any. */
+/* Whether `batch` has this shape and is valid; then `*size` is what its rows
+ * take. False means only that this file cannot measure it. Thread: any. */
 static inline bool
 uva__fixed_width_measure(const struct uva__fixed_width *shape,
                          const struct ArrowArray *batch, int64_t *size)
 {
-    int64_t sum = 0, rows;
+    int64_t sum = 0, from, rows;
 
     if (shape->columns < 0 || !uva__fixed_width_is_plain(batch, shape->columns))
         return false;
-    rows = batch->offset + batch->length;
-    for (int32_t i = 0; i < shape->columns; i++)
-        if (batch->children[i] == NULL || batch->children[i]->length < rows ||
-            !uva__fixed_width_add(batch->children[i], shape->widths[i], &sum))
+    from = batch->offset;
+    rows = batch->length;
+    for (int32_t i = 0; i < shape->columns; i++) {
+        const struct ArrowArray *column = batch->children[i];
+
+        if (column == NULL || column->length < from + rows ||
+            !uva__fixed_width_has(column))
             return false;
+        sum += uva__fixed_width_take(column, shape->widths[i], from, rows);
+    }
     *size = sum;
     return true;
 }

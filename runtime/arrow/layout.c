@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shapes and sizes: one walk down schema and array together.
+/* Shapes: one walk down schema and array together, which adds up the memory of
+ * the buffers. What the rows take of it is left to row_size.h.
  *
  * Runs for every batch, so a valid column costs a few comparisons; texts are
  * written only for errors. Bounded are the depth, the number of nodes, and
@@ -15,6 +16,7 @@
 
 #include "arrow/buffer.h"
 #include "arrow/fixed_width.h"
+#include "arrow/row_size.h"
 #include "arrow/structs.h"
 #include "base/error.h"
 #include "uvarrow/arrow.h"
@@ -31,7 +33,7 @@ struct layout_at {
 /* The state of the whole walk. */
 struct layout_walk {
     struct uva_error *error; /* borrows; may be NULL */
-    int64_t size;            /* bytes added up so far */
+    int64_t memory;          /* bytes of buffers added up so far */
     int64_t nodes;           /* visited so far */
     bool on_host;            /* offsets can be read */
     bool unknown;            /* a format was: those buffers are not checked */
@@ -225,9 +227,9 @@ static int layout_add_buffer(struct layout_walk *walk,
                            i);
     if (size > 0 && at->array->buffers[i] == NULL)
         return layout_fail(walk, at, EINVAL, "buffers[%" PRId64 "] is NULL", i);
-    if (size > INT64_MAX - walk->size)
+    if (size > INT64_MAX - walk->memory)
         return layout_fail(walk, at, EINVAL, "the sum of sizes cannot be");
-    walk->size += size;
+    walk->memory += size;
     return 0;
 }
 
@@ -262,9 +264,12 @@ static bool layout_add_plain(struct layout_walk *walk,
 
     if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
         at->depth > UVA__STRUCTS_MAX_DEPTH ||
-        walk->size > INT64_MAX / 2 || /* plain columns are smaller */
-        !uva__fixed_width_add(at->array, width, &walk->size))
+        walk->memory > INT64_MAX / 2 || /* plain columns are smaller */
+        !uva__fixed_width_has(at->array))
         return false;
+    walk->memory +=
+        uva__fixed_width_take(at->array, width, -at->array->offset,
+                              at->array->offset + at->array->length);
     return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
 }
 
@@ -345,21 +350,31 @@ static int layout_walk_node(struct layout_walk *walk,
     return code;
 }
 
+/* Checks all nodes, and adds up their buffers. */
+static int layout_walk_all(struct layout_walk *walk,
+                           const struct ArrowSchema *schema,
+                           const struct ArrowArray *array)
+{
+    const struct layout_at at = {.schema = schema, .array = array};
+    int code = uva__structs_check_schema(schema, walk->error);
+
+    if (code == 0)
+        code = layout_walk_node(walk, &at);
+    return code == 0 && walk->unknown ? ENOTSUP /* the error is of the first */
+                                      : code;
+}
+
 static int layout_measure_in_full(const struct ArrowSchema *schema,
                                   const struct ArrowDeviceArray *array,
                                   int64_t *size_bytes, struct uva_error *error)
 {
     struct layout_walk walk = {.error = error,
                                .on_host = uva__buffer_on_host(array)};
-    const struct layout_at at = {.schema = schema, .array = &array->array};
-    int code = uva__structs_check_schema(schema, error);
+    const int code = layout_walk_all(&walk, schema, &array->array);
 
     if (code == 0)
-        code = layout_walk_node(&walk, &at);
-    if (code == 0 && walk.unknown)
-        return ENOTSUP; /* the error is that of the first */
-    if (code == 0)
-        *size_bytes = walk.size;
+        *size_bytes =
+            uva__row_size_measure(schema, &array->array, walk.on_host);
     return code;
 }
 
@@ -388,4 +403,15 @@ int uva_array_size(const struct ArrowSchema *schema,
                    const struct ArrowDeviceArray *array, int64_t *size_bytes)
 {
     return uva__layout_measure(schema, array, size_bytes, NULL);
+}
+
+int uva_array_memory(const struct ArrowSchema *schema,
+                     const struct ArrowDeviceArray *array, int64_t *size_bytes)
+{
+    struct layout_walk walk = {.on_host = uva__buffer_on_host(array)};
+    const int code = layout_walk_all(&walk, schema, &array->array);
+
+    if (code == 0)
+        *size_bytes = walk.memory;
+    return code;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether an array fits its schema, and how many bytes its buffers need. Reads
- * sizes and pointers, and the offsets of arrays in host memory, but no values.
- * Format strings are left to format.h, single buffers to buffer.h. */
+/* Whether an array fits its schema, and how many bytes it has. Reads sizes and
+ * pointers, and of arrays in host memory offsets, views and the like, but no
+ * values. Format strings are left to format.h, single buffers to buffer.h, the
+ * parts of buffers that rows take to row_size.h. */
 #ifndef UVA_ARROW_LAYOUT_H
 #define UVA_ARROW_LAYOUT_H
 
@@ -11,12 +12,12 @@
 struct uva__fixed_width;
 
 /* Checks that `array` and all its children have the shape that `schema` gives
- * them, and adds up the sizes of their buffers. Allocates nothing. 0 with
- * `size_bytes`; EINVAL, with the path and the fault in `error` (may be NULL);
- * ENOTSUP, with the path, if nothing is wrong but a format is unknown, and so
- * the buffers of a column were not looked at. Both are borrowed. Foreign
- * structs may be passed unchecked, as long as their pointers are NULL or valid.
- * Thread: any.
+ * them, and measures what its rows take, as uva_array_size() describes it.
+ * Allocates nothing. 0 with `size_bytes`; EINVAL, with the path and the fault
+ * in `error` (may be NULL); ENOTSUP, with the path, if nothing is wrong but a
+ * format is unknown, and so the buffers of a column were not looked at. Both
+ * are borrowed. Foreign structs may be passed unchecked, as long as their
+ * pointers are NULL or valid. Thread: any.
  *
  * Clauses: DA-20, DA-21, DA-22, DA-25, DA-26. */
 UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,

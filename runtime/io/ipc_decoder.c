@@ -292,8 +292,8 @@ static int decoder_settle(struct uva__ipc_decoder *decoder, int32_t at,
     }
     if (code != 0)
         return code;
-    (void)!uva_array_size(decoder->plan.fields[field].schema, &joined,
-                          &bytes); /* it fits its schema */
+    (void)!uva_array_memory(decoder->plan.fields[field].schema, &joined,
+                            &bytes); /* it fits its schema */
     decoder_clear(decoder, dictionary);
     dictionary->bytes = decoder_charge(decoder, at, bytes, NULL);
     decoder->bytes += dictionary->bytes;
@@ -339,8 +339,8 @@ static int decoder_keep(struct uva__ipc_decoder *decoder, int32_t at,
     int code = decoder_grow(dictionary, error);
 
     if (code == 0)
-        code =
-            uva_array_size(decoder->plan.fields[field].schema, values, &bytes);
+        code = uva_array_memory(decoder->plan.fields[field].schema, values,
+                                &bytes);
     bytes = decoder_charge(decoder, at, bytes, body);
     if (code == 0 && !is_delta)
         decoder_clear(decoder, dictionary);

@@ -105,11 +105,23 @@ static void *grove_bytes(struct tree_builder *g, size_t size)
     return bytes;
 }
 
+/* Whether the items of all fixed buffers point to values: views, type ids and
+ * offsets of unions, ends of runs. */
+static bool grove_points(const struct tree_builder *g, int depth)
+{
+    const char *format = g->schemas[depth]->format;
+    const char *above = depth > 0 ? g->schemas[depth - 1]->format : NULL;
+
+    return (format != NULL && (format[0] == 'v' || format[0] == '+')) ||
+           (above != NULL && strcmp(above, "+r") == 0);
+}
+
 /* Returns how many bytes of `buffers[i]` may be read: none of most buffers, all
- * of offsets and view lengths. -1: more than fits here, although not more than
- * is possible. */
+ * of offsets and view lengths, and of each that `points`. -1: more than fits
+ * here, although not more than is possible. */
 static int64_t grove_readable(const struct uva__layout *layout,
-                              const struct ArrowArray *array, int64_t i)
+                              const struct ArrowArray *array, int64_t i,
+                              bool points)
 {
     const int64_t items =
         (int64_t)((uint64_t)array->offset + (uint64_t)array->length);
@@ -119,6 +131,10 @@ static int64_t grove_readable(const struct uva__layout *layout,
         return 0;
     if (i < layout->n_buffers && layout->buffers[i].kind == UVA__BUFFER_OFFSETS)
         size = ((grove_wide)items + 1) * layout->buffers[i].width;
+    if (points && i < layout->n_buffers)
+        size = layout->buffers[i].width == 0
+                   ? (grove_wide)items / 8 + 1
+                   : ((grove_wide)items + 1) * layout->buffers[i].width;
     if (layout->variadic && array->n_buffers > 0 && i == array->n_buffers - 1)
         size = (grove_wide)(i - layout->n_buffers) * 8;
     if (size < 0 || size > PTRDIFF_MAX)
@@ -129,10 +145,11 @@ static int64_t grove_readable(const struct uva__layout *layout,
 /* Fills the buffers; in a host array, a buffer that would have to be too large
  * stays NULL. */
 static void grove_fill(struct tree_builder *g, struct ArrowArray *array,
-                       const struct uva__layout *layout, int64_t slots)
+                       const struct uva__layout *layout, int64_t slots,
+                       bool points)
 {
     for (int64_t i = 0; i < slots; i++) {
-        const int64_t size = grove_readable(layout, array, i);
+        const int64_t size = grove_readable(layout, array, i, points);
         if (fuzz_byte(&g->in) >= 240 || (g->on_host && size < 0))
             array->buffers[i] = NULL;
         else
@@ -246,7 +263,7 @@ static void grove_plant(struct tree_builder *g, struct ArrowSchema *schema,
     slots = layout.n_buffers + (layout.variadic ? fuzz_below(&g->in, 4) : 0);
     array->buffers = grove_new(g, (size_t)slots * sizeof(void *));
     array->n_buffers = grove_count(g, slots);
-    grove_fill(g, array, &layout, slots);
+    grove_fill(g, array, &layout, slots, grove_points(g, depth));
     if (fuzz_byte(&g->in) >= 252)
         array->buffers = NULL;
     grove_children(g, schema, array,
@@ -354,7 +371,7 @@ static int check_measure(const struct ArrowSchema *schema,
                          const struct ArrowDeviceArray *array)
 {
     struct uva_error error = {0};
-    int64_t size = -1, other = -1;
+    int64_t size = -1, other = -1, memory = -1;
     const int code = uva__layout_measure(schema, array, &size, &error);
 
     FUZZ_RULE(code == 0 || code == EINVAL || code == ENOTSUP);
@@ -363,9 +380,10 @@ static int check_measure(const struct ArrowSchema *schema,
     FUZZ_RULE(strlen(error.message) < sizeof(error.message));
     FUZZ_RULE(uva_array_size(schema, array, &other) == code);
     FUZZ_RULE(size == other && (size >= 0) == (code == 0));
+    FUZZ_RULE(uva_array_memory(schema, array, &memory) == code);
     if (code == 0)
         FUZZ_RULE(sum_tree(schema, &array->array, uva__buffer_on_host(array)) ==
-                  size);
+                  memory);
     return code;
 }
 

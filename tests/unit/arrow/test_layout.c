@@ -15,12 +15,13 @@
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
-/* A schema, an array, and the result of measuring them. */
+/* A schema, an array, and the results of measuring them. */
 struct bench {
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
     struct uva_error error;
-    int64_t size;
+    int64_t size;   /* what its rows take */
+    int64_t memory; /* what its buffers are */
 };
 
 static char DATA[256]; /* buffer with arbitrary content */
@@ -59,20 +60,24 @@ static struct bench *nested(const char *format, int n_buffers, int n)
     return &bench;
 }
 
-/* Measures in both ways, which must agree; does not release. */
+/* Measures in all ways, which must agree; does not release. Arrays that begin
+ * with the first item of their buffers, as most here, take all of them. */
 static int measure_both(struct bench *bench)
 {
     int64_t other = -1;
     int code;
 
-    bench->size = -1;
+    bench->size = bench->memory = -1;
     memset(&bench->error, 0, sizeof(bench->error));
     code = uva__layout_measure(&bench->schema, &bench->array, &bench->size,
                                &bench->error);
     ck_assert_int_eq(uva_array_size(&bench->schema, &bench->array, &other),
                      code);
     ck_assert_int_eq(other, bench->size);
+    ck_assert_int_eq(
+        uva_array_memory(&bench->schema, &bench->array, &bench->memory), code);
     ck_assert_int_eq(bench->size >= 0, code == 0);
+    ck_assert_int_eq(bench->memory >= 0, code == 0);
     ck_assert_int_eq(bench->error.code, code);
     return code;
 }
@@ -92,6 +97,13 @@ static int64_t size_of(struct bench *bench)
     return bench->size;
 }
 
+/* The same for its memory. */
+static int64_t memory_of(struct bench *bench)
+{
+    (void)size_of(bench);
+    return bench->memory;
+}
+
 /* Returns the error text for an invalid array, and clears the bench. */
 static const char *fault_of(struct bench *bench)
 {
@@ -105,34 +117,54 @@ static const char *fault_of(struct bench *bench)
 static const struct {
     const char *format; /* format of a column of 10 items at offset 3 */
     int n_buffers;      /* number of buffers */
-    int64_t size;       /* size without a bitmap, and ... */
+    int64_t memory;     /* without a bitmap, and ... */
     int64_t with;       /* ... with one in the first buffer */
 } FIXED[] = {
-    {"n", 0, 0, 0},         {"b", 2, 2, 4},
-    {"c", 2, 13, 15},       {"S", 2, 26, 28},
-    {"e", 2, 26, 28},       {"i", 2, 52, 54},
-    {"f", 2, 52, 54},       {"l", 2, 104, 106},
-    {"g", 2, 104, 106},     {"d:9,1,32", 2, 52, 54},
-    {"d:5,1", 2, 208, 210}, {"d:70,1,256", 2, 416, 418},
-    {"w:5", 2, 65, 67},     {"tdD", 2, 52, 54},
-    {"tdm", 2, 104, 106},   {"tts", 2, 52, 54},
-    {"ttn", 2, 104, 106},   {"tsu:UTC", 2, 104, 106},
-    {"tDs", 2, 104, 106},   {"tiM", 2, 52, 54},
-    {"tiD", 2, 104, 106},   {"tin", 2, 208, 210},
+    {"b", 2, 2, 4},
+    {"c", 2, 13, 15},
+    {"S", 2, 26, 28},
+    {"e", 2, 26, 28},
+    {"i", 2, 52, 54},
+    {"f", 2, 52, 54},
+    {"l", 2, 104, 106},
+    {"g", 2, 104, 106},
+    {"d:9,1,32", 2, 52, 54},
+    {"d:5,1", 2, 208, 210},
+    {"d:70,1,256", 2, 416, 418},
+    {"w:5", 2, 65, 67},
+    {"tdD", 2, 52, 54},
+    {"tdm", 2, 104, 106},
+    {"tts", 2, 52, 54},
+    {"ttn", 2, 104, 106},
+    {"tsu:UTC", 2, 104, 106},
+    {"tDs", 2, 104, 106},
+    {"tiM", 2, 52, 54},
+    {"tiD", 2, 104, 106},
+    {"tin", 2, 208, 210},
 };
 
+/* The rows take 10 of 13 items, and of the bits, which are in two bytes, the
+ * one byte that begins within them. */
 START_TEST(fixed_widths_count_offset_and_length) /* DA-23 */
 {
-    struct bench *bench = column(FIXED[_i].format, 10, FIXED[_i].n_buffers);
+    const bool are_bits = FIXED[_i].format[0] == 'b';
+    const int64_t rows = are_bits ? 1 : FIXED[_i].memory / 13 * 10;
 
-    bench->array.array.offset = 3;
-    ck_assert_int_eq(size_of(bench), FIXED[_i].size);
-    if (FIXED[_i].n_buffers == 0)
-        return;
-    bench = column(FIXED[_i].format, 10, FIXED[_i].n_buffers);
-    bench->array.array.offset = 3;
-    bench->array.array.buffers[0] = DATA;
-    ck_assert_int_eq(size_of(bench), FIXED[_i].with);
+    for (int bitmap = 0; bitmap < FIXED[_i].n_buffers; bitmap++) {
+        struct bench *bench = column(FIXED[_i].format, 10, FIXED[_i].n_buffers);
+
+        bench->array.array.offset = 3;
+        bench->array.array.buffers[0] = bitmap ? DATA : NULL;
+        ck_assert_int_eq(memory_of(bench),
+                         bitmap ? FIXED[_i].with : FIXED[_i].memory);
+        ck_assert_int_eq(bench->size, rows + bitmap);
+    }
+}
+END_TEST
+
+START_TEST(nulls_need_nothing)
+{
+    ck_assert_int_eq(size_of(column("n", 10, 0)), 0);
 }
 END_TEST
 
@@ -165,7 +197,8 @@ START_TEST(text_counts_up_to_its_last_offset)
 
     bench->array.array.offset = 1;
     bench->array.array.buffers[1] = narrow;
-    ck_assert_int_eq(size_of(bench), 16 + 9);
+    ck_assert_int_eq(memory_of(bench), 16 + 9);
+    ck_assert_int_eq(bench->size, 8 + 4);
     bench = column("Z", 3, 3);
     bench->array.array.buffers[1] = wide;
     ck_assert_int_eq(size_of(bench), 32 + 9);
@@ -190,7 +223,8 @@ START_TEST(da27_views_count_their_buffers_and_lengths)
     struct bench *bench = column("vu", 2, 6);
 
     bench->array.array.buffers[5] = lengths;
-    ck_assert_int_eq(size_of(bench), 2 * 16 + 107 + 24);
+    ck_assert_int_eq(memory_of(bench), 2 * 16 + 107 + 24);
+    ck_assert_int_eq(bench->size, 2 * 16 + 24); /* they are empty */
     bench = column("vz", 2, 3);
     ck_assert_int_eq(size_of(bench), 2 * 16);
     bench = column("vz", 2, 3);
@@ -263,12 +297,15 @@ END_TEST
 static const struct {
     const char *format;
     int n_buffers, n_children;
-    int64_t size; /* size with children of 8 bytes each */
+    int64_t own, below; /* with children of 8 bytes each */
+    int64_t taken;      /* of these, by buffers that are full of zeroes */
 } NESTED[] = {
-    {"+s", 1, 3, 24},      {"+s", 1, 0, 0},      {"+l", 2, 1, 12 + 8},
-    {"+L", 2, 1, 24 + 8},  {"+m", 2, 1, 12 + 8}, {"+vl", 3, 1, 16 + 8},
-    {"+vL", 3, 1, 32 + 8}, {"+w:1", 1, 1, 8},    {"+ud:3,4", 2, 2, 10 + 16},
-    {"+us:3,4", 1, 2, 18}, {"+r", 0, 2, 16},     {"+us:", 1, 0, 2},
+    {"+s", 1, 3, 0, 24, 24},      {"+s", 1, 0, 0, 0, 0},
+    {"+l", 2, 1, 12, 8, 0},       {"+L", 2, 1, 24, 8, 0},
+    {"+m", 2, 1, 12, 8, 0},       {"+vl", 3, 1, 16, 8, 0},
+    {"+vL", 3, 1, 32, 8, 0},      {"+w:1", 1, 1, 0, 8, 8},
+    {"+ud:3,4", 2, 2, 10, 16, 0}, {"+us:3,4", 1, 2, 2, 16, 16},
+    {"+r", 0, 2, 0, 16, 16},      {"+us:", 1, 0, 2, 0, 0},
 };
 
 START_TEST(nested_types_add_their_children)
@@ -278,7 +315,8 @@ START_TEST(nested_types_add_their_children)
 
     if (NESTED[_i].format[1] == 'u')
         bench->array.array.buffers[0] = DATA;
-    ck_assert_int_eq(size_of(bench), NESTED[_i].size);
+    ck_assert_int_eq(memory_of(bench), NESTED[_i].own + NESTED[_i].below);
+    ck_assert_int_eq(bench->size, NESTED[_i].own + NESTED[_i].taken);
 }
 END_TEST
 
@@ -498,7 +536,8 @@ START_TEST(a_column_of_numbers_is_added_to_a_huge_one)
 
     bench->schema.children[0]->format = "w:1";
     bench->array.array.children[0]->length = INT64_MAX / 2 + 1;
-    ck_assert_int_eq(size_of(bench), INT64_MAX / 2 + 1 + 8);
+    ck_assert_int_eq(memory_of(bench), INT64_MAX / 2 + 1 + 8);
+    ck_assert_int_eq(bench->size, 2 + 8);
 }
 END_TEST
 
@@ -647,7 +686,8 @@ START_TEST(da23_a_column_that_is_shorter_than_its_batch_is_refused)
                              "children[1] (name 'y', format 'i'): length 2, "
                              "but the parent needs 3");
         else
-            ck_assert_int_eq(size_of(bench), 24);
+            ck_assert_int_eq(memory_of(bench), 24);
+        ck_assert_int_eq(bench->size, i == 0 ? -1 : 8);
     }
 }
 END_TEST
@@ -658,7 +698,8 @@ START_TEST(an_array_without_rows_needs_no_items_in_children)
 
     bench->array.array.length = 0;
     bench->array.array.offset = 5;
-    ck_assert_int_eq(size_of(bench), 8);
+    ck_assert_int_eq(memory_of(bench), 8);
+    ck_assert_int_eq(bench->size, 0);
 }
 END_TEST
 
@@ -904,24 +945,30 @@ static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
 }
 
 /* As the dictionary of an index, a node takes the thorough path, which must
- * give an equal result. */
+ * give an equal result: for all its items, which a batch has of a column. */
 static void agree(struct bench *bench, struct ArrowSchema *below_schema,
                   struct ArrowArray *below)
 {
     const struct ArrowSchema schema = {.format = "i",
                                        .dictionary = below_schema,
                                        .release = bench->schema.release};
-    const void *buffers[] = {NULL, NULL};
+    const void *buffers[] = {NULL, DATA};
     const struct ArrowDeviceArray array = {
-        .array = {.n_buffers = 2,
+        .array = {.length = 1,
+                  .n_buffers = 2,
                   .buffers = buffers,
                   .dictionary = below,
                   .release = bench->array.array.release}};
-    int64_t size = -1;
+    int64_t size = -1, memory = -1;
+    const int code = measure_both(bench);
 
-    ck_assert_int_eq(measure_both(bench),
-                     uva_array_size(&schema, &array, &size));
-    ck_assert_int_eq(bench->size, size);
+    ck_assert_int_eq(uva_array_size(&schema, &array, &size), code);
+    ck_assert_int_eq(uva_array_memory(&schema, &array, &memory), code);
+    if (code == 0) {
+        ck_assert_int_eq(bench->memory + 4, memory);
+        if (below == &bench->array.array)
+            ck_assert_int_eq(bench->size + 4, size);
+    }
     clear(bench);
 }
 
@@ -955,6 +1002,7 @@ static TCase *sizes(void)
 
     tcase_add_loop_test(tcase, fixed_widths_count_offset_and_length, 0,
                         COUNT(FIXED));
+    tcase_add_test(tcase, nulls_need_nothing);
     tcase_add_test(tcase, bits_fill_whole_bytes);
     tcase_add_test(tcase, a_width_of_nothing_needs_nothing);
     tcase_add_test(tcase, text_counts_up_to_its_last_offset);
