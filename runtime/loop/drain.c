@@ -2,10 +2,12 @@
 /* Drains a runtime: no stream starts any more, and a callback reports that none
  * is open. The runtime itself stays open; loop/runtime.c closes it.
  *
- * Happy path:  the request -> the last stream ends, and wakes the drainer ->
- * the user's callback is called.
+ * Happy path:  the request -> the last stream ends -> foreign handlers have
+ * extracted their tasks -> the user's callback is called. Each step wakes the
+ * drainer.
  *
- * What can fail: streams may outlast the deadline; they are cancelled.
+ * What can fail: streams may outlast the deadline; they are cancelled. Tasks
+ * may too; they stay as they are.
  *
  * On close:    the close waits for the callback. It aborts the streams when its
  *              grace is over, as always. */
@@ -27,7 +29,11 @@ static void drain_time_out(struct uva_runtime *runtime)
 
 static void deadline_over(struct uva__timer *timer)
 {
-    drain_time_out(uva__container_of(timer, struct uva_runtime, drain.timer));
+    struct uva_runtime *runtime =
+        uva__container_of(timer, struct uva_runtime, drain.timer);
+
+    drain_time_out(runtime);
+    uva__rt_drain_on(runtime->rt);
 }
 
 /* Reads the deadline; again when a second drain shortens it. */
@@ -81,6 +87,15 @@ static void drain_keep_loop(struct uva_runtime *runtime)
     runtime->drain.keeps_loop = true;
 }
 
+static bool drain_is_done(const struct uva_runtime *runtime)
+{
+    const struct uva__rt *rt = runtime->rt;
+
+    return uva__inflight_is_drained(&rt->streams) &&
+           (runtime->drain.timed_out || runtime->aborting ||
+            uva__stats_tasks_held(&rt->stats) == 0);
+}
+
 static bool drainer_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva__rt *rt = uva__container_of(wakeup, struct uva__rt, drainer);
@@ -90,10 +105,10 @@ static bool drainer_on_wakeup(struct uva__wakeup *wakeup)
         return false;
     drain_keep_loop(runtime);
     drain_notify(runtime);
-    if (uva__inflight_is_drained(&rt->streams))
-        drain_end(runtime);
-    else
+    if (!drain_is_done(runtime))
         drain_limit(runtime);
+    if (drain_is_done(runtime))
+        drain_end(runtime);
     return false;
 }
 

@@ -414,6 +414,7 @@ static void close_abort(struct uva_runtime *runtime)
         next = object->next;
         object_abort(object);
     }
+    uva__rt_drain_on(runtime->rt);
 }
 
 static void grace_over(struct uva__timer *timer)
@@ -443,14 +444,22 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
+/* Whether there is nothing any more for which the grace of the close is. */
+static bool loop_is_done(struct uva_runtime *runtime)
+{
+    struct uva__rt *rt = runtime->rt;
+
+    return uva__inflight_is_drained(&rt->user_refs) &&
+           uva__list_is_empty(&rt->loop.queue) &&
+           (runtime->aborting || uva__stats_tasks_held(&rt->stats) == 0);
+}
+
 /* Continues a close as far as possible now. */
 static void loop_close_on(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
 
-    if (runtime->state != UVA__RUNTIME_CLOSING ||
-        !uva__inflight_is_drained(&rt->user_refs) ||
-        !uva__list_is_empty(&rt->loop.queue))
+    if (runtime->state != UVA__RUNTIME_CLOSING || !loop_is_done(runtime))
         return;
     uva__timer_stop(rt, &runtime->grace);
     uva__rt_close_hooks(rt);

@@ -510,6 +510,12 @@ bool uva__rt_stream_begin(struct uva__rt *rt)
     return false;
 }
 
+void uva__rt_drain_on(struct uva__rt *rt)
+{
+    if (uva__inflight_is_drained(&rt->streams))
+        uva__rt_wake(rt, &rt->drainer);
+}
+
 bool uva__rt_takes_streams(struct uva__rt *rt)
 {
     return !uva__inflight_is_closed(&rt->streams) && !uva__rt_is_closing(rt);

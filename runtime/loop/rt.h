@@ -100,7 +100,8 @@ struct uva__rt {
     struct uva__atomic64 turn;        /* the thread inside a turn, or 0 */
     struct uva__atomic64 loop_thread; /* the loop thread, if known, or 0 */
     struct uva__wakeup closer;        /* posted by a close */
-    struct uva__wakeup drainer; /* posted by a drain, and by its last stream */
+    struct uva__wakeup drainer; /* posted by a drain, its last stream, and the
+                                   last task */
     struct uva__wakeup lanes;   /* posted by `jobs`: loop/lane_news.c */
 
     struct {                         /* loop thread only */
@@ -217,6 +218,10 @@ bool uva__rt_is_closing(struct uva__rt *rt);
  * runtime is draining or closing. Thread: any; end: loop. */
 UVA_MUST_CHECK bool uva__rt_stream_begin(struct uva__rt *rt);
 void uva__rt_stream_end(struct uva__rt *rt);
+
+/* Has a drain look again, if no stream is open and it waits for the tasks of
+ * foreign handlers alone. Thread: loop. */
+void uva__rt_drain_on(struct uva__rt *rt);
 
 /* Whether a stream may start now. Thread: any. */
 bool uva__rt_takes_streams(struct uva__rt *rt);

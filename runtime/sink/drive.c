@@ -4,7 +4,7 @@
  * (sink/handler_proxy).
  *
  * Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
- *              release -> on_done.
+ *              release -> on_done -> the last extraction -> on_extracted.
  *
  * What can fail: the stream: reported by on_error; the handler: it is only
  *              released.
@@ -40,6 +40,8 @@ struct drive {
     bool revoked;                      /* after a drop */
     bool released;                     /* by the producer */
     bool done;                         /* on_done was called */
+    bool emptied;                      /* the handler has no task any more */
+    int64_t lost;                      /* tasks that a close has revoked */
     struct uva_outcome outcome;        /* once released */
     struct uva__metadata metadata;     /* owns: of the outcome */
 };
@@ -76,6 +78,18 @@ static void drive_abandon(struct drive *d)
     }
 }
 
+/* The last callback. Releases what drive_begin() has acquired for it. */
+static void drive_report_extracted(struct drive *d)
+{
+    struct uva_stream *stream = d->stream;
+
+    if (!d->done || !d->emptied)
+        return;
+    if (d->options.on_extracted != NULL && !stream->loop.silent)
+        d->options.on_extracted(d->options.ctx, d->lost);
+    uva__wakeup_release(&stream->wakeup);
+}
+
 static void drive_finish(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
@@ -92,6 +106,7 @@ static void drive_finish(struct drive *d)
     if (d->options.on_done != NULL && !stream->loop.silent)
         d->options.on_done(d->options.ctx, &d->outcome);
     uva__stream_done(stream, unnamed.code, &unnamed);
+    drive_report_extracted(d);
 }
 
 static enum uva_end end_of(const struct uva__producer *p,
@@ -141,6 +156,15 @@ static void drive_released(void *ctx)
         drive_finish(d);
 }
 
+static void drive_emptied(void *ctx, int64_t revoked)
+{
+    struct drive *d = ctx;
+
+    d->emptied = true;
+    d->lost = revoked;
+    drive_report_extracted(d);
+}
+
 /* ---- as a sink ---------------------------------------------------------- */
 
 static void drive_begin(struct uva_stream *stream)
@@ -148,17 +172,20 @@ static void drive_begin(struct uva_stream *stream)
     static const struct uva__producer_hooks direct = {
         .releasing = drive_releasing,
         .released = drive_released,
+        .emptied = drive_emptied,
         .foreign = true,
     };
     static const struct uva__producer_hooks relayed = {
         .releasing = drive_releasing,
         .released = drive_released,
+        .emptied = drive_emptied,
         .relayed = true,
         .foreign = true,
     };
     struct drive *d = drive_at(stream);
     struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 
+    uva__wakeup_acquire(&stream->wakeup); /* keeps `d` */
     uva__producer_acquire(stream->tail);
     d->producer = stream->tail;
     if (d->proxy != NULL)
@@ -241,7 +268,7 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
 
     if (options == NULL)
         return uva__structs_check_handler(handler, error);
-    if (!uva__memory_is_clear(options->reserved, 4))
+    if (!uva__memory_is_clear(options->reserved, 3))
         return uva_error_set(error, EINVAL,
                              "uva_drive: reserved members must be NULL; clear "
                              "the struct before filling it in");

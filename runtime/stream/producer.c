@@ -922,8 +922,23 @@ static void producer_close(struct uva__detach_hook *hook)
         return;
     p->loop->closing = true;
     p->rt->loop.draining++;
-    (void)producer_take_back(p, uva__task_orphan);
+    p->loop->revoked = producer_take_back(p, uva__task_orphan);
+    if (p->loop->revoked > 0)
+        uva__rt_log(p->rt, UVA_LOG_WARN, uva__label_text(p->source->label),
+                    NULL,
+                    "%lld batches are lost: the runtime has closed before the "
+                    "handler extracted them",
+                    (long long)p->loop->revoked);
     uva__producer_wake(p);
+}
+
+/* The last call of its hooks, which may release the last other reference. */
+static void producer_emptied(struct uva__producer *p)
+{
+    const struct uva__producer_hooks *hooks = p->loop->hooks;
+
+    if (hooks->emptied != NULL)
+        hooks->emptied(p->loop->hooks_ctx, p->loop->revoked);
 }
 
 /* The close has waited long enough: the last extraction or discard that is
@@ -933,6 +948,7 @@ static void producer_detach(struct uva__detach_hook *hook)
     struct uva__producer *p = producer_at(hook);
 
     p->asleep = true;
+    producer_emptied(p);
     uva__producer_release(p);
 }
 
@@ -958,6 +974,8 @@ static void producer_linger(struct uva__producer *p)
     p->loop->lingering = p->loop->closing = false;
     p->asleep = true;
     producer_end(p);
+    uva__rt_drain_on(p->rt);
+    producer_emptied(p);
     uva__producer_release(p); /* the maker's reference */
 }
 

@@ -43,8 +43,12 @@ struct uva__producer_hooks {
     bool (*take)(void *ctx, struct uva__task *task);
     /* the handler is about to be released */
     void (*releasing)(void *ctx);
-    /* the handler was released; `ctx` is not used any more */
+    /* the handler was released; `ctx` is used for `emptied` alone then */
     void (*released)(void *ctx);
+    /* the handler was released and has no task any more, of which a close has
+     * taken back `revoked`: the last call. One that is being extracted then is
+     * not waited for if the close cannot */
+    void (*emptied)(void *ctx, int64_t revoked);
     bool foreign; /* the handler is the user's: texts of errors are to have the
                      stream's name */
     bool reuses_slots; /* the handler is ours and gives its tasks to no other
@@ -64,7 +68,7 @@ struct uva__producer_loop {
     };
     struct ArrowAsyncDeviceStreamHandler *handler; /* until released */
     const struct uva__producer_hooks *hooks;       /* static */
-    void *hooks_ctx;                   /* borrows, until then, too */
+    void *hooks_ctx;                   /* borrows, until `emptied` */
     struct uva__producer_state state;  /* the rules */
     struct uva__failure urgent;        /* reported before any batch */
     struct uva__metadata metadata;     /* owns: instead of the source's */
@@ -72,6 +76,7 @@ struct uva__producer_loop {
     struct uva__list aside;            /* outstanding for long */
     int64_t out_count;                 /* tasks in both lists */
     int64_t dropped_count;             /* of these, never offered */
+    int64_t revoked;                   /* taken back by a close */
     int32_t head_age;                  /* offers since the head's */
     int refusal;                       /* the code that the handler returned */
     struct uva__timer drain;           /* limits the wait at the end */
