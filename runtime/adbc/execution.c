@@ -101,7 +101,7 @@ static void execution_describe(struct uva__execution *e, int64_t rows)
     e->is_described = uva_metadata_encode(&pair, 1, e->described, &size) == 0;
 }
 
-static int statement_run(struct uva__execution *e, int64_t *rows)
+int uva__statement_run(struct uva__execution *e, int64_t *rows)
 {
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
@@ -134,8 +134,8 @@ static int execution_run(struct uva__execution *e)
 
     if (atomic_load(&e->is_cancelled))
         return uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled");
-    code =
-        e->ops->run != NULL ? e->ops->run(e, &rows) : statement_run(e, &rows);
+    code = e->ops->run != NULL ? e->ops->run(e, &rows)
+                               : uva__statement_run(e, &rows);
     if (code != 0) {
         e->result.release = NULL;
         return code;

@@ -51,6 +51,11 @@ UVA_MUST_CHECK struct uva_stream *
 uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,
                     const char *text);
 
+/* Executes the statement: what happens if there is no `run`. Thread: a worker.
+ */
+UVA_MUST_CHECK int uva__statement_run(struct uva__execution *execution,
+                                      int64_t *rows);
+
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adbc/bound.h"
 #include "adbc/fixed.h"
 #include "adbc/pairs.h"
 #include "adbc/pooled.h"
@@ -22,6 +23,8 @@ struct query {
     char **options;                     /* owns: of the statement */
     char *sql;                          /* owns; NULL: ingest */
     char *table;                        /* owns: of ingest, or NULL */
+    bool by_name;                       /* so are the parameters bound */
+    bool has_no_rows; /* there are parameters, but no row: it is not executed */
 };
 
 static AdbcStatusCode statement_set(void *object, const char *key,
@@ -116,6 +119,62 @@ static int query_prepare_parameters(struct query *q)
                                   status, &error, driver);
 }
 
+/* The driver's names of the parameters, if it gives any. */
+static void query_names(struct query *q, struct ArrowSchema *out)
+{
+    struct uva__execution *e = &q->pooled.execution;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+
+    out->release = NULL;
+    if (driver->StatementGetParameterSchema == NULL)
+        return;
+    if (driver->StatementGetParameterSchema(&e->statement, out, &error) !=
+        ADBC_STATUS_OK)
+        out->release = NULL;
+    uva__adbc_error_drop(&error);
+}
+
+static int query_by_name(struct query *q)
+{
+    char *pairs[] = {(char *)(uintptr_t) "adbc.statement.bind_by_name",
+                     (char *)(uintptr_t)ADBC_OPTION_VALUE_ENABLED, NULL};
+    struct uva__execution *e = &q->pooled.execution;
+    struct ArrowSchema names;
+    int code =
+        uva__pairs_set(pairs, statement_set, &e->statement,
+                       e->statement.private_driver, "statement", &e->failure);
+
+    if (code != 0)
+        return uva__adbc_failure_set(
+            &e->failure, ENOTSUP,
+            "by_name: the driver cannot bind parameters by their names, only "
+            "in the order of the query");
+    query_names(q, &names);
+    code = uva__bound_name(&q->parameters, &names, &e->failure);
+    if (names.release != NULL)
+        names.release(&names);
+    return code;
+}
+
+/* The rows of an ingest are the driver's: it may make a table of none. */
+static int query_rows(struct query *q)
+{
+    struct uva__execution *e = &q->pooled.execution;
+    bool has_rows = true;
+    int code;
+
+    if (q->sql == NULL)
+        return 0;
+    code = uva__bound_wrap(&q->parameters, &e->failure);
+    if (code == 0 && q->by_name)
+        code = query_by_name(q);
+    if (code == 0)
+        code = uva__bound_read(&q->parameters, &has_rows, &e->failure);
+    q->has_no_rows = !has_rows;
+    return code;
+}
+
 static int query_bind(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
@@ -126,7 +185,9 @@ static int query_bind(struct query *q)
     if (q->parameters.release == NULL)
         return 0;
     code = query_prepare_parameters(q);
-    if (code != 0)
+    if (code == 0)
+        code = query_rows(q);
+    if (code != 0 || q->has_no_rows)
         return code;
     return uva__adbc_failure_take(
         &e->failure, "the driver refuses the parameters",
@@ -148,6 +209,14 @@ static int query_prepare(struct uva__execution *e)
                    ? uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled")
                    : steps[i](q);
     return code;
+}
+
+static int query_run(struct uva__execution *e, int64_t *rows)
+{
+    if (!((struct query *)e)->has_no_rows)
+        return uva__statement_run(e, rows);
+    *rows = 0;
+    return 0;
 }
 
 /* ---- partitions --------------------------------------------------------- */
@@ -194,7 +263,11 @@ static int partitions_run(struct uva__execution *e, int64_t *rows)
     struct AdbcError error = uva__adbc_error(driver);
     struct AdbcPartitions partitions = {0};
     struct ArrowSchema schema = {0};
-    int code = uva__adbc_failure_take(
+    int code;
+
+    if (((struct query *)e)->has_no_rows)
+        return partitions_give(e, &partitions);
+    code = uva__adbc_failure_take(
         &e->failure, "the query cannot be partitioned",
         driver->StatementExecutePartitions != NULL
             ? driver->StatementExecutePartitions(&e->statement, &schema,
@@ -227,10 +300,29 @@ static void query_free(struct uva__execution *e)
     free(q);
 }
 
-static const struct uva__execution_ops query_ops = {.prepare = query_prepare,
-                                                    .free = query_free};
+static const struct uva__execution_ops query_ops = {
+    .prepare = query_prepare, .run = query_run, .free = query_free};
 static const struct uva__execution_ops partitions_ops = {
     .prepare = query_prepare, .run = partitions_run, .free = query_free};
+
+static const char *parameters_fault(const struct uva_adbc_query *query)
+{
+    const struct ArrowArrayStream *rows = query->parameters;
+
+    if (rows == NULL)
+        return query->ingest_table != NULL
+                   ? "ingest_table needs the rows as parameters"
+               : query->by_name ? "by_name needs parameters"
+                                : NULL;
+    if (rows->release == NULL)
+        return "parameters is released";
+    if (rows->get_schema == NULL || rows->get_next == NULL ||
+        rows->get_last_error == NULL)
+        return "parameters lacks functions";
+    return query->by_name && query->sql == NULL
+               ? "by_name is for sql, not for ingest_table"
+               : NULL;
+}
 
 static const char *query_fault(struct uva_adbc_pool *pool,
                                const struct uva_adbc_query *query)
@@ -243,13 +335,9 @@ static const char *query_fault(struct uva_adbc_pool *pool,
                    "filling it in";
     if ((query->sql == NULL) == (query->ingest_table == NULL))
         return "give either sql or ingest_table";
-    if (query->ingest_table != NULL && query->parameters == NULL)
-        return "ingest_table needs the rows as parameters";
-    if (query->parameters != NULL && query->parameters->release == NULL)
-        return "parameters is released";
     if (!uva__pairs_are_whole(query->options))
         return "options: a key has no value";
-    return NULL;
+    return parameters_fault(query);
 }
 
 /* NULL without memory. */
@@ -263,6 +351,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
         return NULL;
     uva__pooled_init(&q->pooled, pool, ops);
     q->pooled.execution.is_update = query->update;
+    q->by_name = query->by_name;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)
         q->sql = uva__pairs_text(query->sql, strlen(query->sql));

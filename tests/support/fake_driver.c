@@ -343,7 +343,9 @@ static AdbcStatusCode statement_set_option(struct AdbcStatement *statement,
 {
     struct fake_statement *s = statement->private_data;
 
-    if (strcmp(key, "refused") == 0)
+    if (strcmp(key, "refused") == 0 ||
+        (strcmp(key, "adbc.statement.bind_by_name") == 0 &&
+         fake_driver.binds_in_order))
         return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "unknown option");
     if (strcmp(key, ADBC_INGEST_OPTION_TARGET_TABLE) == 0) {
         (void)snprintf(s->sql, sizeof(s->sql), "ingest %s", value);
@@ -420,6 +422,21 @@ static AdbcStatusCode statement_prepare(struct AdbcStatement *statement,
     return strcmp(s->sql, "unprepared") == 0
                ? fault(error, ADBC_STATUS_INVALID_ARGUMENT, "cannot prepare")
                : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+static AdbcStatusCode
+statement_get_parameter_schema(struct AdbcStatement *statement,
+                               struct ArrowSchema *out, struct AdbcError *error)
+{
+    struct fake_result result = {.statement = statement->private_data};
+    struct ArrowArrayStream stream = {.private_data = &result};
+
+    if (fake_driver.parameter[0] == '\0')
+        return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "no parameters");
+    if (result_get_schema(&stream, out) != 0)
+        return fault(error, ADBC_STATUS_INTERNAL, "no memory");
+    out->children[0]->name = fake_driver.parameter;
+    return ADBC_STATUS_OK;
 }
 
 static AdbcStatusCode connection_cancel(struct AdbcConnection *connection,
@@ -755,6 +772,8 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->StatementSetOption = statement_set_option;
     driver->StatementPrepare = statement_prepare;
     driver->StatementBindStream = statement_bind;
+    if (fake_driver.parameter != NULL)
+        driver->StatementGetParameterSchema = statement_get_parameter_schema;
     driver->StatementExecuteQuery = statement_execute;
     driver->StatementRelease = statement_release;
     if (!fake_driver.is_simple) {

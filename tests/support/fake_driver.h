@@ -7,7 +7,7 @@
  *     execute X    X happens in execute
  *     schema X     X happens in get_schema
  *     batch N X    X happens behind N batches, in get_next
- *     parameters   the batches that were bound
+ *     parameters   the batches that were bound, with their schema
  *     partitions N N partitions; number i has "rows i"
  *
  * A partition, or the table of objects, is the text of a query too.
@@ -35,6 +35,9 @@ struct fake_driver {
                                  have; 0: none */
     bool is_bare;             /* sets neither options nor queries */
     bool binds_nothing;       /* prepares nothing either */
+    bool binds_in_order;      /* not by name */
+    const char *parameter;    /* of each query, its name; "": it fails to give
+                                 it; NULL: it lacks the function */
     bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
     bool no_database;         /* DatabaseNew fails */

@@ -4,6 +4,7 @@
  * the release of the pool, memory that runs out. */
 #include <check.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include "support/check_suite.h"
@@ -479,6 +480,222 @@ START_TEST(parameters_are_bound)
 }
 END_TEST
 
+static char column[20]; /* the name that the driver got */
+
+static void on_done_name(struct recording_consumer *c,
+                         const struct uva_outcome *outcome)
+{
+    const struct uva_stream_info *info = uva_stream_get_info(outcome->stream);
+
+    (void)c;
+    (void)snprintf(column, sizeof(column), "%s",
+                   info != NULL ? info->schema->children[0]->name : "none");
+}
+
+/* Its rows have the column n. */
+START_TEST(parameters_are_bound_by_name)
+{
+    static const struct {
+        const char *theirs, *bound;
+    } cases[] = {{":n", ":n"}, {"@n", "@n"}, {"$n", "$n"},
+                 {"?n", "?n"}, {"n", "n"},   {":x", "n"},
+                 {"xn", "n"},  {"", "n"},    {NULL, "n"}};
+    struct fake_query q;
+    struct ArrowArrayStream rows = rows_of_fake(&q);
+
+    fake_driver.parameter = cases[_i].theirs;
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){
+                  .sql = "parameters", .parameters = &rows, .by_name = true});
+    f.got.on_done = on_done_name;
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, 7);
+    ck_assert_str_eq(column, cases[_i].bound);
+    fake_driver_close(&q);
+}
+END_TEST
+
+START_TEST(a_driver_that_binds_in_order_alone_is_not_asked_by_name)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows = rows_of_fake(&q);
+
+    fake_driver.binds_in_order = true;
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){
+                  .sql = "parameters", .parameters = &rows, .by_name = true});
+    ck_assert_int_eq(fixture_run(&f), ENOTSUP);
+    text_contains(f.got.outcome.error.message, "by_name: the driver cannot");
+    ck_assert_int_eq(atomic_load(&fake_driver.executed),
+                     1); /* of rows_of_fake */
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* ---- parameters of other shapes ----------------------------------------- */
+
+/* Parameters with the columns `fields`, in batches of as many rows as `lengths`
+ * states, up to a negative one, which is the error. */
+static struct {
+    struct ArrowSchema *fields[2];
+    const int *lengths;
+    int schema_code;
+    const char *text;
+} made;
+
+static void on_made_schema_release(struct ArrowSchema *schema)
+{
+    schema->release = NULL;
+}
+
+static int on_made_schema(struct ArrowArrayStream *self,
+                          struct ArrowSchema *out)
+{
+    (void)self;
+    *out = (struct ArrowSchema){.format = "+s",
+                                .n_children = 2,
+                                .children = made.fields,
+                                .release = on_made_schema_release};
+    return made.schema_code;
+}
+
+static void on_made_array_release(struct ArrowArray *array)
+{
+    array->release = NULL;
+}
+
+static int on_made_next(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    const int length = *made.lengths++;
+
+    (void)self;
+    if (length == INT_MAX)
+        return 0;
+    *out =
+        (struct ArrowArray){.length = length, .release = on_made_array_release};
+    return length < 0 ? length == -1 ? ERANGE : length : 0;
+}
+
+static const char *on_made_error(struct ArrowArrayStream *self)
+{
+    (void)self;
+    return made.text;
+}
+
+static void on_made_release(struct ArrowArrayStream *self)
+{
+    self->release = NULL;
+}
+
+static struct ArrowArrayStream rows_of_made(void)
+{
+    return (struct ArrowArrayStream){.get_schema = on_made_schema,
+                                     .get_next = on_made_next,
+                                     .get_last_error = on_made_error,
+                                     .release = on_made_release};
+}
+
+static struct ArrowSchema made_field(const char *name)
+{
+    return (struct ArrowSchema){
+        .format = "l", .name = name, .release = on_made_schema_release};
+}
+
+/* Gives `rows` to a query; returns its code, with its text in f.got. */
+static int ask_made(const int *lengths, bool by_name, const char *sql)
+{
+    struct ArrowArrayStream rows = rows_of_made();
+
+    made.lengths = lengths;
+    recording_init(&f.got);
+    f.got.on_done = on_done;
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){
+                  .sql = sql, .parameters = &rows, .by_name = by_name});
+    return fixture_run(&f);
+}
+
+START_TEST(parameters_without_rows_execute_nothing)
+{
+    static const int none[] = {INT_MAX}, empty[] = {0, 0, INT_MAX};
+
+    make(&plain);
+    ck_assert_int_eq(ask_made(_i == 0 ? none : empty, false, "rows 1"), 0);
+    ck_assert_int_eq(f.got.schemas, 1);
+    ck_assert_int_eq(f.got.rows, 0);
+    ck_assert_str_eq(metadata, "adbc.rows_affected=0 ");
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), 0);
+    uva_stream_release(f.stream);
+    ck_assert_int_eq(ask_made(_i == 0 ? none : empty, false, "unprepared"),
+                     EINVAL);
+}
+END_TEST
+
+START_TEST(parameters_without_rows_have_no_partitions)
+{
+    static const int empty[] = {0, INT_MAX};
+    struct ArrowArrayStream rows = rows_of_made();
+
+    made.lengths = empty;
+    make(&plain);
+    f.stream = uva_stream_from_query_partitions(
+        pool,
+        &(struct uva_adbc_query){.sql = "partitions 3", .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, 0);
+}
+END_TEST
+
+/* The last one is of a code that is none. */
+START_TEST(parameters_that_fail_are_reported)
+{
+    static const int at_once[] = {-1}, later[] = {0, -1}, odd[] = {-7};
+    const char *texts[] = {"no more of them", NULL, NULL};
+    const int *const lengths[] = {at_once, later, odd};
+
+    made.text = texts[_i];
+    make(&plain);
+    ck_assert_int_eq(ask_made(lengths[_i], false, "rows 1"),
+                     _i == 2 ? EIO : ERANGE);
+    text_contains(f.got.outcome.error.message,
+                  _i == 0   ? "the parameters fail: no more of them"
+                  : _i == 1 ? "the parameters fail: Numerical result"
+                            : "the parameters fail: Input/output error");
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), 0);
+}
+END_TEST
+
+START_TEST(names_of_parameters_that_cannot_be_are_refused)
+{
+    static const int some[] = {1, INT_MAX};
+    struct ArrowSchema first = made_field("a"), second = made_field(":a"),
+                       nameless = made_field(NULL);
+
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    fake_driver.parameter = ":a";
+    make(&plain);
+    ck_assert_int_eq(ask_made(some, true, "rows 1"), EINVAL);
+    text_contains(f.got.outcome.error.message, "by_name: two of the parameters "
+                                               "are :a");
+    uva_stream_release(f.stream);
+    made.fields[0] = made.fields[1] = &nameless;
+    ck_assert_int_eq(ask_made(some, true, "rows 1"), EINVAL);
+    text_contains(f.got.outcome.error.message, "two of the parameters are");
+    uva_stream_release(f.stream);
+    made.fields[0] = NULL;
+    ck_assert_int_eq(ask_made(some, true, "rows 1"), EINVAL);
+    text_contains(f.got.outcome.error.message, "by_name: the parameters have "
+                                               "no schema");
+    uva_stream_release(f.stream);
+    made.schema_code = ENOBUFS;
+    ck_assert_int_eq(ask_made(some, true, "rows 1"), ENOBUFS);
+    text_contains(f.got.outcome.error.message, "the parameters fail");
+}
+END_TEST
+
 START_TEST(parameters_that_are_not_used_are_released)
 {
     static const char *const texts[] = {"refused", "rows 1", "unprepared"};
@@ -520,6 +737,8 @@ START_TEST(what_is_invalid_is_refused)
     struct uva_adbc_pool_options o = plain;
     struct fake_query q;
     struct ArrowArrayStream rows = rows_of_fake(&q), empty = {0};
+    struct ArrowArrayStream hollow = {.release = on_made_release};
+    struct ArrowArrayStream spare = rows_of_made();
 
     pool_refuses(NULL, "neither a driver");
     pool_refuses(&(struct uva_adbc_pool_options){.options = path},
@@ -551,6 +770,16 @@ START_TEST(what_is_invalid_is_refused)
                   "released");
     query_refuses(&(struct uva_adbc_query){.sql = "a", .options = odd},
                   "no value");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .by_name = true},
+                  "by_name needs");
+    query_refuses(&(struct uva_adbc_query){.ingest_table = "a",
+                                           .parameters = &spare,
+                                           .by_name = true},
+                  "by_name is for sql");
+    ck_assert(spare.release == NULL);
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .parameters = &hollow},
+                  "parameters lacks functions");
+    ck_assert(hollow.release == NULL);
     query_refuses(&(struct uva_adbc_query){.sql = "a", .reserved = {&f}},
                   "reserved");
     query_refuses(
@@ -701,7 +930,8 @@ END_TEST
 
 /* ---- without memory ----------------------------------------------------- */
 
-static const char *const swept[] = {"rows 2", "execute fails", NULL};
+static const char *const swept[] = {"rows 2", "execute fails", NULL,
+                                    "parameters"};
 
 START_TEST(every_allocation_may_fail)
 {
@@ -713,6 +943,8 @@ START_TEST(every_allocation_may_fail)
     for (long k = 1; failed; k++) {
         rows = rows_of_fake(&q);
         query.ingest_table = _i == 2 ? "table" : NULL;
+        query.by_name = _i == 3;
+        fake_driver.parameter = ":n";
         query.parameters = &rows;
         faulty_libc_fail(k);
         if (uva_adbc_pool_new(
@@ -768,11 +1000,17 @@ int main(void)
     tcase_add_test(tc, a_driver_may_give_no_result_at_all);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
                     a_connection_that_was_cancelled_at_the_end_is_closed,
-                    parameters_are_bound, NULL);
+                    parameters_are_bound,
+                    parameters_without_rows_execute_nothing, NULL);
+    tcase_add_loop_test(tc, parameters_are_bound_by_name, 0, 9);
+    tcase_add_test(tc, a_driver_that_binds_in_order_alone_is_not_asked_by_name);
+    tcase_add_test(tc, parameters_without_rows_have_no_partitions);
+    tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
     tcase_add_test(tc, a_driver_may_give_nothing);
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
     suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
                     parameters_that_are_not_used_are_released,
-                    every_allocation_may_fail, NULL);
+                    parameters_that_fail_are_reported, NULL);
     return suite_main("pool", set_up, tear_down, tc, NULL);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows that are bound to a query, as its driver gets them. */
+#ifndef UVA_ADBC_BOUND_H
+#define UVA_ADBC_BOUND_H
+
+#include <stdbool.h>
+
+#include "adbc/failure.h"
+
+/* Wraps `rows`, which it takes and gives, also on failure: batches without rows
+ * are left out. Returns 0, or ENOMEM with the failure. Thread: any. */
+UVA_MUST_CHECK int uva__bound_wrap(struct ArrowArrayStream *rows,
+                                   struct uva__adbc_failure *failure);
+
+/* Gives the columns of wrapped `rows` the driver's names of the parameters,
+ * which are those of the columns of `names`: "a" becomes ":a" if there is such
+ * a one. Other columns keep theirs. `names` is borrowed for the call, and may
+ * be released: the driver gives none. Returns 0; EINVAL for two columns of one
+ * name; ENOMEM; or the code of the rows, with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__bound_name(struct ArrowArrayStream *rows,
+                                   const struct ArrowSchema *names,
+                                   struct uva__adbc_failure *failure);
+
+/* Reads wrapped `rows` up to the first one, which they still give afterwards,
+ * and gives whether there is one. Returns 0, or the code of the rows, with the
+ * failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__bound_read(struct ArrowArrayStream *rows,
+                                   bool *has_rows,
+                                   struct uva__adbc_failure *failure);
+
+#endif
