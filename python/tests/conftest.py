@@ -12,7 +12,9 @@ import warnings
 import pytest
 
 import uvarrow
+from databases import database, postgresql # as fixtures of all tests
 
+__all__ = ["database", "postgresql"]
 LOOPS = ("asyncio", "uvloop", "trio")
 
 

@@ -11,6 +11,7 @@ GIL. A query that is cancelled is cancelled in the database.
 """
 import importlib.util
 import weakref
+from collections.abc import Mapping, Sequence
 
 from . import _core, _host
 from ._stream import _BYTES, _WINDOW, Stream, _half, _ms, _window
@@ -43,26 +44,40 @@ class Pool:
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
 
-    def query(self, sql, parameters=None, *, options=None, window=_WINDOW,
-              max_bytes=_BYTES):
+    def query(self, sql, parameters=None, *, options=None, update=False,
+              by_name=False, window=_WINDOW, max_bytes=_BYTES):
         """Returns a Stream of the rows of a query. It is executed when the
-        stream is first read. `parameters` are rows of Arrow data, for each of
-        which the query is executed; or a list, a tuple or a dict of values, for
-        which pyarrow is needed."""
-        return self._stream(sql, parameters, options, None, window, max_bytes)
+        stream is first read.
+
+        `parameters` are a list or a tuple of values, in the order of the query;
+        a dict of values by name, or a list of such dicts, for each of which the
+        query is executed; or rows of Arrow data, for each of which it is
+        executed, too, which are bound in order, or with `by_name` by the names
+        of their columns. Not every driver can bind by name: then the stream
+        fails with ENOTSUP. A list, tuple or dict without values is the same as
+        None; with Arrow data without rows nothing is executed. Values need
+        pyarrow. With `update` no rows are wanted but how many have changed,
+        which several drivers count then alone: it is in `metadata`."""
+        return self._stream(sql, parameters, options, None, update, by_name,
+                            window, max_bytes)
 
     def ingest(self, table, data, *, mode="append", options=None):
-        """Returns a Stream that writes the rows of `data` into a table when it
-        is read, and has no rows itself. `mode` is "create", "append",
-        "replace" or "create_append"."""
+        """Returns a Stream that writes the rows of `data`, which are Arrow data,
+        into a table when it is read, and has no rows itself. `mode` is
+        "create", "append", "replace" or "create_append"."""
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
                    **(options or {})}
-        return self._stream(None, data, options, table, _WINDOW, _BYTES)
+        return self._stream(None, data, options, table, False, False, _WINDOW,
+                            _BYTES)
 
-    async def execute(self, sql, parameters=None, *, options=None):
-        """Executes a statement, and returns the number of rows that it has
-        affected, or -1 if the driver reports none."""
-        async with self.query(sql, parameters, options=options) as rows:
+    async def execute(self, sql, parameters=None, *, options=None, update=True,
+                      by_name=False):
+        """Executes a statement, without its rows, and returns how many rows it
+        has changed, or -1 if the driver reports none. `update` is false for
+        drivers that execute what has a result only if that is wanted;
+        `parameters`, `options` and `by_name` are as for `query()`."""
+        async with self.query(sql, parameters, options=options, update=update,
+                              by_name=by_name) as rows:
             async for _ in rows:
                 pass
             return int(rows.metadata.get("adbc.rows_affected", -1))
@@ -79,17 +94,18 @@ class Pool:
     def __exit__(self, *exc_info):
         self.close()
 
-    def _stream(self, sql, parameters, options, table, window, max_bytes):
+    def _stream(self, sql, parameters, options, table, update, by_name,
+                window, max_bytes):
         if self._closed:
             raise RuntimeError("uvarrow: the pool is closed")
         host = _host.current()
         pool = self._pools.get(host)
         if pool is None:
             pool = self._pools[host] = _core.Pool(host, *self._how)
-        capsule = None if parameters is None else _rows(parameters)
+        capsule, has_names = _rows(parameters, by_name, table)
         result = Stream()
         result._query((host, pool, sql, capsule, _pairs(options or {}), table,
-                       _window(window), _half(max_bytes)),
+                       update, has_names, _window(window), _half(max_bytes)),
                       window, _half(max_bytes))
         return result
 
@@ -110,15 +126,53 @@ def _library(driver):
     return find() if find is not None else driver
 
 
-def _rows(parameters):
-    """Parameters as a capsule with a stream."""
+def _rows(parameters, by_name, table):
+    """Parameters as a capsule with a stream, or None, and whether they are
+    bound by name."""
     if hasattr(parameters, "__arrow_c_stream__"):
-        return parameters.__arrow_c_stream__()
+        return parameters.__arrow_c_stream__(), by_name
+    if hasattr(parameters, "__arrow_c_array__"):
+        return _capsule(parameters), by_name
+    if table is not None:
+        raise TypeError("data: no Arrow data, which has __arrow_c_stream__ or "
+                        f"__arrow_c_array__, but {type(parameters)!r}")
+    if parameters is None or (_holds_values(parameters) and not parameters):
+        return None, False
+    if isinstance(parameters, Mapping):
+        return _capsule(_columns([parameters])), True
+    if not _holds_values(parameters):
+        raise TypeError("parameters: neither a list, a tuple, a dict nor Arrow "
+                        f"data, but {type(parameters)!r}")
+    if all(isinstance(row, Mapping) for row in parameters):
+        return _capsule(_columns(parameters)), True
+    if by_name:
+        raise ValueError("by_name: the parameters are values without names")
+    return _capsule({str(i): [value]
+                     for i, value in enumerate(parameters)}), False
+
+
+def _holds_values(parameters):
+    return (isinstance(parameters, (Mapping, Sequence)) and
+            not isinstance(parameters, (str, bytes, bytearray, memoryview)))
+
+
+def _columns(rows):
+    """The values of dicts, which have the same names, by name."""
+    names = rows[0].keys()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError("parameters: a dict has texts as names, at least one")
+    for i, row in enumerate(rows):
+        if row.keys() != names:
+            raise ValueError(f"parameters: number {i} has other names than the "
+                             "first")
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _capsule(rows):
+    """Rows as a capsule with a stream: lists of values by name, or an object
+    with `__arrow_c_array__`."""
     import pyarrow
-    if not hasattr(parameters, "__arrow_c_array__"):
-        if not isinstance(parameters, dict):
-            parameters = {str(i): value for i, value in enumerate(parameters)}
-        parameters = pyarrow.RecordBatch.from_pydict(
-            {name: [value] for name, value in parameters.items()})
+    if isinstance(rows, dict):
+        rows = pyarrow.RecordBatch.from_pydict(rows)
     return pyarrow.Table.from_batches(
-        [pyarrow.record_batch(parameters)]).__arrow_c_stream__()
+        [pyarrow.record_batch(rows)]).__arrow_c_stream__()

@@ -25,6 +25,8 @@ class Pool:
         | Mapping[str, Any] | None = None,
         *,
         options: Mapping[str, object] | None = None,
+        update: bool = False,
+        by_name: bool = False,
         window: int = 64,
         max_bytes: int = 33554432,
     ) -> Stream: ...
@@ -43,6 +45,8 @@ class Pool:
         | Mapping[str, Any] | None = None,
         *,
         options: Mapping[str, object] | None = None,
+        update: bool = True,
+        by_name: bool = False,
     ) -> int: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
