@@ -2,7 +2,6 @@
 """Pools of real databases: SQLite, DuckDB, and a server of PostgreSQL in a
 folder of its own. What is not installed is skipped."""
 import getpass
-import importlib
 import os
 import shutil
 import subprocess
@@ -51,16 +50,7 @@ def database(request, tmp_path):
     if kind == "postgresql":
         pool = uvarrow.adbc.Pool(kind,
                                  uri=request.getfixturevalue("postgresql"))
-    elif kind == "duckdb":
-        pool = duckdb_pool(tmp_path / "rows.duckdb")
     else:
         pool = uvarrow.adbc.Pool(kind, uri=str(tmp_path / "rows.db"))
     with pool:
         yield kind, pool
-
-
-def duckdb_pool(path):
-    module = importlib.import_module("adbc_driver_duckdb")
-    return uvarrow.adbc.Pool(module.driver_path(),
-                             entrypoint="duckdb_adbc_init",
-                             options={"path": path})

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Databases: queries of a pool, parameters, ingests, errors, cancels."""
+import os
+import re
+
 import anyio
 import pyarrow as pa
 import pytest
@@ -142,6 +145,30 @@ def test_a_driver_that_is_not_there(run):
             uvarrow.adbc.Pool("sqlite", connections=-1).query("SELECT 1")
 
     run(main)
+
+
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+def test_a_driver_that_is_a_package_is_found_by_its_name(run, tmp_path, scheme):
+    pytest.importorskip(f"adbc_driver_{scheme}")
+
+    async def main(**names):
+        with uvarrow.adbc.Pool(**names) as pool:
+            await pool.execute("CREATE TABLE t AS SELECT 1 AS n")
+            return await table_of(pool.query("SELECT * FROM t"))
+
+    for i, names in enumerate([
+            {"driver": scheme, "uri": f"{tmp_path}/0"},
+            {"uri": f"{scheme}:{tmp_path}/1"},
+            {"options": {"uri": f"{scheme}:{tmp_path}/2"}}]):
+        assert run(lambda: main(**names)).to_pylist() == [{"n": 1}]
+        assert (tmp_path / str(i)).exists()
+
+
+def test_schemes_are_those_of_the_library():
+    path = os.path.join(os.path.dirname(__file__), "../../runtime/adbc/uri.c")
+    with open(path) as file:
+        pairs = re.findall(r'\{"([a-z+]+)", "([a-z]+)"\}', file.read())
+    assert dict(pairs) == uvarrow.adbc._SCHEMES
 
 
 def test_a_pool_with_stages(run, pool):

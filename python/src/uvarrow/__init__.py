@@ -19,12 +19,13 @@ from ._error import Error
 from ._host import EXIT_STUCK
 from ._stream import (DeviceReader, Reader, StageStats, Stream, ipc, merge,
                       stream, to_reader)
+from . import adbc
 
 Batch = _core.Batch
 Column = _core.Column
 Schema = _core.Schema
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
-           "Schema", "StageStats", "Stream", "from_dlpack", "ipc", "merge",
-           "stream", "to_reader"]
+           "Schema", "StageStats", "Stream", "adbc", "from_dlpack", "ipc",
+           "merge", "stream", "to_reader"]
 __version__ = _core.version

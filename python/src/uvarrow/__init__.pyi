@@ -7,8 +7,8 @@ import pyarrow as pa
 from . import adbc as adbc
 
 __all__ = ["Batch", "Column", "DeviceReader", "EXIT_STUCK", "Error", "Reader",
-           "Schema", "StageStats", "Stream", "from_dlpack", "ipc", "merge",
-           "stream", "to_reader"]
+           "Schema", "StageStats", "Stream", "adbc", "from_dlpack", "ipc",
+           "merge", "stream", "to_reader"]
 __version__: Final[str]
 EXIT_STUCK: Final[int]
 

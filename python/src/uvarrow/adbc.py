@@ -18,13 +18,19 @@ from ._stream import _BYTES, _WINDOW, Stream, _half, _ms, _window
 
 __all__ = ["Pool"]
 
+# drivers with another name than the scheme of a URI
+_SCHEMES = {"postgres": "postgresql", "grpc": "flightsql",
+            "grpc+tcp": "flightsql", "grpc+tls": "flightsql",
+            "grpc+unix": "flightsql"}
+
 
 class Pool:
     """Connections to a database, each of which serves one query at a time.
 
-    `driver` is a driver's name ("sqlite", "postgresql", "flightsql"), or the
-    path of its library; None: the scheme of the `uri`. A package
-    `adbc_driver_<name>` is found by itself. `options` and `connection_options`
+    `driver` is a driver's name ("sqlite", "postgresql", "duckdb", "flightsql"),
+    or the path of its library; None: the scheme of the `uri`. A package
+    `adbc_driver_<name>` is found by itself, such as that in the wheel of
+    DuckDB. `options` and `connection_options`
     are the driver's. At most `connections` are open; one that was idle for
     `idle` seconds is closed. A query waits for a connection, at most `wait`
     seconds.
@@ -38,7 +44,8 @@ class Pool:
         options = dict(options or {})
         if uri is not None:
             options["uri"] = uri
-        self._how = (_library(driver), entrypoint, _pairs(options),
+        driver, options = _driver(driver, options)
+        self._how = (driver, entrypoint, _pairs(options),
                      _pairs(connection_options or {}), connections, _ms(idle),
                      _ms(wait))
         self._pools = weakref.WeakKeyDictionary()
@@ -114,16 +121,30 @@ def _pairs(options):
     return [str(text) for pair in options.items() for text in pair]
 
 
-def _library(driver):
-    """The library of a driver that is a package of Python."""
-    name = f"adbc_driver_{driver}"
-    if driver is None or not name.isidentifier():
-        return driver
-    if importlib.util.find_spec(name) is None:
-        return driver
-    module = importlib.import_module(name)
-    find = getattr(module, "_driver_path", None)
-    return find() if find is not None else driver
+def _driver(driver, options):
+    """The library of a driver that is a package of Python, and its options.
+    Where there is no such package, C looks further, and finds the name in the
+    URI by the same rules."""
+    if driver is not None:
+        return _library(driver) or driver, options
+    scheme, _, rest = str(options.get("uri", "")).partition(":")
+    library = _library(_SCHEMES.get(scheme, scheme))
+    if library is not None and not rest.startswith("//"):
+        options = {**options, "uri": rest}
+    return library, options
+
+
+def _library(name):
+    """The library in the package of a driver, or None. Packages of ADBC have a
+    private function for that, DuckDB's has a public one."""
+    package = f"adbc_driver_{name}"
+    if not package.isidentifier() or importlib.util.find_spec(package) is None:
+        return None
+    module = importlib.import_module(package)
+    for find in ("_driver_path", "driver_path"):
+        if hasattr(module, find):
+            return getattr(module, find)()
+    return None
 
 
 def _rows(parameters, by_name, table):
