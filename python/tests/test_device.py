@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import in_thread
 
 CPU, CUDA, EXT = 1, 2, 12
 TYPE, EVENT = 88, 96 # where ArrowDeviceArray has them
@@ -191,6 +192,21 @@ def test_a_device_stream_is_read_by_a_thread(run):
     batches = run(main)
     assert [(b.device, len(b)) for b in batches] == [((CUDA, 0), 4)] * 3
     assert before_maps == [(CUDA, 0)] * 3
+
+
+def test_the_schema_of_a_device_reader_leaves_it_to_be_read(run):
+    async def main():
+        reader = uvarrow.stream(in_list(),
+                                device_type=CUDA).to_device_reader()
+        with pytest.raises(OSError): # it would wait for its own loop
+            reader.__arrow_c_schema__()
+        schemas = []
+        await in_thread(lambda: schemas.append(pa.schema(reader)))
+        async with uvarrow.stream(reader, device_type=CUDA) as again:
+            assert schemas == [(await again.schema()).to_pyarrow()]
+            return len([batch async for batch in again])
+
+    assert run(main) == 3
 
 
 def test_a_device_reader_that_nothing_reads_is_released(run):

@@ -36,20 +36,118 @@ def test_pyarrow_reads_an_asynchronous_iterable(run):
     assert run(main).column("n").to_pylist() == list(range(100))
 
 
-def test_duckdb_reads_an_asynchronous_iterable(run):
+def duckdb_scan(connection, reader):
+    return connection.execute("SELECT sum(n) FROM reader")
+
+
+def duckdb_register(connection, reader):
+    connection.register("given", reader)
+    return connection.execute("SELECT sum(n) FROM given")
+
+
+def duckdb_from_arrow(connection, reader):
+    return connection.from_arrow(reader).aggregate("sum(n)")
+
+
+@pytest.mark.parametrize("way", [duckdb_scan, duckdb_register,
+                                 duckdb_from_arrow])
+def test_duckdb_reads_each_kind_of_reader(run, way):
+    """It asks for the schema first, and then for the stream."""
     duckdb = pytest.importorskip("duckdb")
 
     def query(reader):
-        rows = pa.RecordBatchReader.from_stream(reader)
         with duckdb.connect() as connection:
-            connection.register("given", rows)
-            return connection.execute(
-                "SELECT sum(n) FROM given").fetchall()[0][0]
+            return way(connection, reader).fetchall()[0][0]
 
     async def main():
-        return await read(uvarrow.to_reader(numbers(100), SCHEMA), query)
+        async with uvarrow.stream([batch_of(1, 2), batch_of(3)]) as rows:
+            return (await read(uvarrow.to_reader(numbers(100), SCHEMA), query),
+                    await read(rows.to_reader(), query))
 
-    assert run(main) == 4950
+    assert run(main) == (4950, 6)
+
+
+def rows_of_nanoarrow(reader):
+    return pytest.importorskip("nanoarrow").ArrayStream(reader).read_all()
+
+
+def rows_of_pandas(reader):
+    return pytest.importorskip("pandas").DataFrame.from_arrow(reader)
+
+
+def rows_of_dataset(reader):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    return dataset.Scanner.from_batches(reader).to_table()
+
+
+@pytest.mark.parametrize("way", [
+    pa.table, pa.RecordBatchReader.from_stream, rows_of_nanoarrow,
+    rows_of_pandas, rows_of_dataset])
+def test_libraries_read_a_reader(run, way):
+    def count(reader):
+        rows = way(reader)
+        return len(rows.read_all() if isinstance(rows, pa.RecordBatchReader)
+                   else rows)
+
+    async def main():
+        async with uvarrow.stream([batch_of(1, 2), batch_of(3)]) as rows:
+            return await read(rows.to_reader(), count)
+
+    assert run(main) == 3
+
+
+def test_the_schema_of_a_reader_leaves_it_to_be_read(run):
+    def both(reader):
+        first, again = pa.schema(reader), pa.schema(reader)
+        table = pa.table(reader)
+        assert first == again == table.schema == pa.schema(reader) == SCHEMA
+        return table.num_rows
+
+    async def main():
+        async with uvarrow.stream([batch_of(1, 2)]) as rows:
+            return await read(rows.to_reader(), both)
+
+    assert run(main) == 2
+
+
+def test_a_reader_that_was_read_gives_no_schema(run):
+    def used(reader):
+        pa.table(reader)
+        with pytest.raises(ValueError, match="has been used"):
+            reader.__arrow_c_schema__()
+
+    async def main():
+        async with uvarrow.stream([batch_of(1, 2)]) as rows:
+            await read(rows.to_reader(), used)
+
+    run(main)
+
+
+def test_a_schema_that_does_not_come_is_reported(run):
+    def fails():
+        raise ValueError("no such file")
+
+    def ask(reader):
+        for _ in range(2):
+            with pytest.raises(uvarrow.Error, match="no such file"):
+                reader.__arrow_c_schema__()
+
+    async def main():
+        async with uvarrow.stream(fails) as rows:
+            await read(rows.to_reader(), ask)
+
+    run(main)
+
+
+def test_what_is_no_capsule_of_a_stream_has_no_schema():
+    capsule = SCHEMA.__arrow_c_schema__()
+    for wrong in (capsule, 3):
+        with pytest.raises(TypeError):
+            uvarrow.Reader(wrong).__arrow_c_schema__()
+    used = pa.table({"n": [1]}).__arrow_c_stream__()
+    pa.RecordBatchReader._import_from_c_capsule(used)
+    with pytest.raises(ValueError, match="has been used"):
+        uvarrow.Reader(used).__arrow_c_schema__()
 
 
 def test_polars_reads_without_a_deadlock(run):

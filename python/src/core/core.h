@@ -294,6 +294,10 @@ PyObject *device_stream_capsule(struct uva_stream *stream,
 /* Gives a capsule that owns `stream`, which is taken, also on failure. */
 PyObject *stream_capsule(struct ArrowArrayStream *stream);
 
+/* stream_schema(capsule): the Schema of the stream in a capsule, which keeps
+ * it. Waits for it, and lends the GIL meanwhile if the stream does. */
+PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule);
+
 /* Moves the stream out of a capsule. -1 with an exception. */
 int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out);
 

@@ -395,3 +395,62 @@ PyObject *stream_capsule(struct ArrowArrayStream *stream)
     }
     return capsule;
 }
+
+/* Whether a stream may be asked; otherwise with an exception. */
+static bool stream_is_live(bool is_live)
+{
+    if (!is_live)
+        PyErr_SetString(PyExc_ValueError,
+                        "uvarrow: the stream of the capsule has been used");
+    return is_live;
+}
+
+static PyObject *schema_of(int code, const char *text,
+                           struct ArrowSchema *schema)
+{
+    PyObject *result;
+
+    if (code != 0)
+        return core_raise(code, text, NULL);
+    result = schema_new(schema);
+    uva_schema_release(schema);
+    return result;
+}
+
+static PyObject *plain_schema(struct ArrowArrayStream *stream)
+{
+    struct ArrowSchema schema = {.release = NULL};
+    int code;
+
+    if (!stream_is_live(stream->release != NULL))
+        return NULL;
+    code = stream->get_schema(stream, &schema);
+    return schema_of(code, code != 0 ? stream->get_last_error(stream) : NULL,
+                     &schema);
+}
+
+static PyObject *device_schema(struct ArrowDeviceArrayStream *stream)
+{
+    struct ArrowSchema schema = {.release = NULL};
+    int code;
+
+    if (!stream_is_live(stream->release != NULL))
+        return NULL;
+    code = stream->get_schema(stream, &schema);
+    return schema_of(code, code != 0 ? stream->get_last_error(stream) : NULL,
+                     &schema);
+}
+
+PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule)
+{
+    static const char plain[] = "arrow_array_stream",
+                      device[] = "arrow_device_array_stream";
+
+    (void)module;
+    if (PyCapsule_IsValid(capsule, plain))
+        return plain_schema(PyCapsule_GetPointer(capsule, plain));
+    if (PyCapsule_IsValid(capsule, device))
+        return device_schema(PyCapsule_GetPointer(capsule, device));
+    PyErr_SetString(PyExc_TypeError, "uvarrow: no capsule of a stream");
+    return NULL;
+}

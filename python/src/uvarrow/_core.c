@@ -128,6 +128,7 @@ static PyMethodDef core_methods[] = {
     {"wait_out", exit_wait_out, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
+    {"stream_schema", stream_capsule_schema, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
 static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, (void *)core_exec},

@@ -301,35 +301,48 @@ def merge(first, *others):
 
 # ---- out --------------------------------------------------------------------
 
-class Reader:
+class _Once:
+    """A capsule with a stream of ours, for one reader."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+        self._schema = None
+
+    def _take(self):
+        capsule, self._capsule = self._capsule, None
+        if capsule is None:
+            raise ValueError("uvarrow: this reader has been used")
+        return capsule
+
+    def __arrow_c_schema__(self):
+        """The schema as a capsule, which leaves the stream to be read. Waits for
+        it, as the stream does."""
+        if self._schema is None:
+            capsule = self._take() # for nobody else meanwhile
+            try:
+                self._schema = _core.stream_schema(capsule)
+            finally:
+                self._capsule = capsule
+        return self._schema.__arrow_c_schema__()
+
+
+class Reader(_Once):
     """A stream for one thread that blocks: pass it to whatever takes an object
     with `__arrow_c_stream__` (DuckDB, polars, pyarrow, an ADBC ingest), on
     another thread than the event loop's. The GIL is not held while it waits."""
 
-    def __init__(self, capsule):
-        self._capsule = capsule
-
     def __arrow_c_stream__(self, requested_schema=None):
         """The stream as a capsule; once."""
-        capsule, self._capsule = self._capsule, None
-        if capsule is None:
-            raise ValueError("uvarrow: this reader has been used")
-        return capsule
+        return self._take()
 
 
-class DeviceReader:
+class DeviceReader(_Once):
     """A stream for one thread that blocks, as Reader, of data on a device: for
     what takes an object with `__arrow_c_device_stream__`."""
 
-    def __init__(self, capsule):
-        self._capsule = capsule
-
     def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
         """The stream as a capsule; once."""
-        capsule, self._capsule = self._capsule, None
-        if capsule is None:
-            raise ValueError("uvarrow: this reader has been used")
-        return capsule
+        return self._take()
 
 
 def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
