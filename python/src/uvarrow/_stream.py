@@ -318,7 +318,7 @@ class _Once:
         """The schema as a capsule, which leaves the stream to be read. Waits for
         it, as the stream does."""
         if self._schema is None:
-            capsule = self._take() # for nobody else meanwhile
+            capsule = self._take() # nothing else reads meanwhile
             try:
                 self._schema = _core.stream_schema(capsule)
             finally:
