@@ -3,6 +3,8 @@
  *
  * Happy path:  take -> (wait -> begin) -> end -> the next one begins.
  *
+ * Ahead:       take -> (wait -> need -> begin, or begin -> need) -> end.
+ *
  * What can fail: the wait takes too long: expire. All wait equally long, so the
  *              first in the list is the first to expire, and one timer serves
  *              for all. It runs while something waits.
@@ -73,49 +75,107 @@ static void turns_on_timer(struct uva__timer *timer)
 /* ---- turns ----------------------------------------------------------------
  */
 
-bool uva__turns_take(struct uva__turn *turn)
+/* Whether one more may be taken, ahead or not. */
+static bool turns_are_left(const struct uva__turns *turns, bool ahead)
+{
+    return turns->taken < turns->limit &&
+           (!ahead || turns->ahead + 1 < turns->limit);
+}
+
+static void turn_begin(struct uva__turn *turn)
+{
+    turn->of->taken++;
+    turn->of->ahead += turn->ahead;
+    turn->has = true;
+}
+
+/* Its time to wait is limited from when it is needed: so the first in the list
+ * is still the first to expire. */
+static void turn_wait(struct uva__turn *turn)
 {
     struct uva__turns *turns = turn->of;
     struct uva_turns *own = turn->own;
 
-    if (turns->taken < turns->limit) {
-        turns->taken++;
-        turn->has = true;
-        return true;
-    }
     turn->waits = true;
+    if (turn->ahead) {
+        uva__list_push(&turns->later, &turn->link);
+        return;
+    }
     if (own != NULL)
         turn->due_ns = uva__clock_ns() + (uint64_t)own->wait_ms * 1000000;
     uva__list_push(&turns->waiting, &turn->link);
     turns_arm(own);
-    return false;
+}
+
+bool uva__turns_take(struct uva__turn *turn)
+{
+    const bool begins = turns_are_left(turn->of, turn->ahead);
+
+    if (begins)
+        turn_begin(turn);
+    else
+        turn_wait(turn);
+    return begins;
+}
+
+static void turn_unwait(struct uva__turn *turn)
+{
+    struct uva__turns *turns = turn->of;
+
+    turn->waits = false;
+    uva__list_remove(turn->ahead ? &turns->later : &turns->waiting,
+                     &turn->link);
+    turns_arm(turn->own);
+}
+
+/* The one that is served next; NULL: none can be. */
+static struct uva__turn *turns_next(const struct uva__turns *turns)
+{
+    if (turns->waiting.head != NULL && turns_are_left(turns, false))
+        return turn_of(turns->waiting.head);
+    if (turns->later.head != NULL && turns_are_left(turns, true))
+        return turn_of(turns->later.head);
+    return NULL;
+}
+
+static void turns_serve(const struct uva__turns *turns)
+{
+    struct uva__turn *turn;
+
+    while ((turn = turns_next(turns)) != NULL) {
+        turn_unwait(turn);
+        turn_begin(turn);
+        turn->begin(turn->ctx);
+    }
+}
+
+void uva__turns_need(struct uva__turn *turn)
+{
+    const bool waits = turn->waits;
+
+    if (!turn->ahead)
+        return;
+    if (waits)
+        turn_unwait(turn);
+    turn->ahead = false;
+    turn->of->ahead -= turn->has;
+    if (waits)
+        turn_wait(turn);
+    turns_serve(turn->of);
 }
 
 void uva__turns_end(struct uva__turn *turn)
 {
-    struct uva__turns *turns = turn->of;
-    struct uva_turns *own = turn->own;
-    struct uva__link *next;
-
     if (turn->waits) {
-        turn->waits = false;
-        uva__list_remove(&turns->waiting, &turn->link);
-        turns_arm(own);
+        turn_unwait(turn);
         return;
     }
     if (!turn->has)
         return;
     turn->has = false;
-    next = uva__list_pop(&turns->waiting);
-    if (next == NULL) {
-        turns->taken--;
-        return;
-    }
-    turns_arm(own);
-    turn = turn_of(next);
-    turn->waits = false;
-    turn->has = true;
-    turn->begin(turn->ctx);
+    turn->of->taken--;
+    turn->of->ahead -= turn->ahead;
+    turns_serve(turn->of);
 }
 
 /* ---- the user's -----------------------------------------------------------

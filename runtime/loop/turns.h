@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Turns: sources that may not all be open at one time wait here, in order. Each
- * runtime has turns (`sources_open`), and uva_turns_new() makes more.
- * Everything happens on the loop thread. */
+/* Turns: sources that may not all be open at one time wait here. Each runtime
+ * has turns (`sources_open`), and uva_turns_new() makes more. Everything
+ * happens on the loop thread.
+ *
+ * A source that is opened ahead has batches that are only wanted after those of
+ * other sources, and is open until then. So it never gets the last turn, for
+ * which one of these may have to wait. A source that is needed gets its turn
+ * before it; and each of them in the order in which it began to be needed. */
 #ifndef UVA_LOOP_TURNS_H
 #define UVA_LOOP_TURNS_H
 
@@ -17,7 +22,9 @@ struct uva_turns;
 struct uva__turns {
     int32_t limit; /* 0: there is no limit */
     int32_t taken;
-    struct uva__list waiting; /* of struct uva__turn */
+    int32_t ahead;            /* of these, taken ahead */
+    struct uva__list waiting; /* of struct uva__turn: those that are needed */
+    struct uva__list later;   /* of struct uva__turn: those that wait ahead */
 };
 
 /* What takes turns. */
@@ -29,14 +36,19 @@ struct uva__turn {
     void (*expire)(void *ctx); /* it has waited too long, and does not wait any
                                   more; with `own` */
     void *ctx;                 /* borrows */
-    uint64_t due_ns;           /* when it has waited too long */
-    bool waits;                /* is in the list */
+    uint64_t due_ns;           /* when it has waited too long, once needed */
+    bool ahead;                /* it is not needed so far; set before it is
+                                  taken */
+    bool waits;                /* is in a list */
     bool has;                  /* it is its turn */
 };
 
 /* Takes a turn. False if it has to wait: then begin or expire is called later,
  * unless it is ended before. */
 bool uva__turns_take(struct uva__turn *turn);
+
+/* It is needed from now on. No effect on one that was so before. */
+void uva__turns_need(struct uva__turn *turn);
 
 /* Gives the turn back, or stops to wait for it. No effect on one that neither
  * waits nor has it. */

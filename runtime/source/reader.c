@@ -69,10 +69,20 @@ static void reader_start(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
 
     r->loop.started = true;
+    if (r->loop.turn != NULL)
+        r->loop.turn->ahead = source->producer->loop->ahead;
     if (r->loop.turn == NULL || uva__turns_take(r->loop.turn))
         reader_open(r);
     else
         uva__meter_block(source->meter, UVA_WAITING_TURN);
+}
+
+static void reader_need(struct uva__source *source)
+{
+    const struct uva__reader *r = reader_of(source);
+
+    if (r->loop.turn != NULL)
+        uva__turns_need(r->loop.turn);
 }
 
 static bool reader_waits(const struct uva__reader *r)
@@ -384,6 +394,7 @@ static const struct uva__source_ops reader_source_ops = {
     .take = reader_take,
     .stop = reader_stop,
     .leave = reader_leave,
+    .need = reader_need,
     .direct = true, /* woken by the worker, or by the budget */
 };
 

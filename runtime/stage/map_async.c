@@ -723,6 +723,7 @@ static const struct uva__stage_ops map_async_ops = {
                .take = map_async_take,
                .stop = map_async_stop,
                .leave = uva__stage_leave,
+               .need = uva__stage_need,
                .above = map_async_above},
     .task = map_async_task,
     .free = map_async_free,

@@ -9,7 +9,7 @@
  * opened -> the last one is over: the end. Inputs that hold batches wait for
  * their turn in a queue, and so do those that want to request more: a batch
  * costs as much whether there are two inputs or a thousand. concat opens inputs
- * early, but requests only of one at a time.
+ * ahead, but requests only of one at a time, and needs that one alone.
  *
  * What can fail: an input: the failure follows the batches that are queued, and
  *              the other inputs are cancelled; or, with keep_going, it follows
@@ -456,6 +456,14 @@ static bool input_is_cancelled(struct input *input)
     return why != NULL;
 }
 
+/* Whether the input may have to give batches before others can. */
+static bool input_is_needed(const struct input *input)
+{
+    const struct merge *m = input->merge;
+
+    return !m->ordered || input == &m->inputs[m->current];
+}
+
 static void input_open(struct input *input)
 {
     struct merge *m = input->merge;
@@ -469,10 +477,11 @@ static void input_open(struct input *input)
         uva__stream_attach(input->stream, &input->sink);
     }
     uva__atomic64_add(&m->refs, 1); /* of the handler */
-    uva__producer_begin_driving(input->above, &input->handler, NULL, NULL);
+    uva__producer_begin_above(input->above, &input->handler, m->source.producer,
+                              !input_is_needed(input));
 }
 
-/* concat opens inputs early only once the schema is known, which is therefore
+/* concat opens inputs ahead only once the schema is known, which is therefore
  * that of its first input. */
 static bool merge_may_open(const struct merge *m)
 {
@@ -491,6 +500,21 @@ static void merge_start(struct uva__source *source)
     (void)source; /* pull opens the inputs */
 }
 
+static void input_need(const struct input *input)
+{
+    if (!input->over)
+        uva__producer_need(input->above);
+}
+
+static void merge_need(struct uva__source *source)
+{
+    const struct merge *m = merge_at(source);
+
+    for (size_t i = 0; i < m->opened; i++)
+        if (input_is_needed(&m->inputs[i]))
+            input_need(&m->inputs[i]);
+}
+
 /* concat: goes on to the next input once all of one was passed on. A failure
  * counts when its input's turn has come. */
 static void merge_advance(struct merge *m)
@@ -505,6 +529,8 @@ static void merge_advance(struct merge *m)
         if (m->failure.code != 0 || input->held > 0)
             return;
         m->current++;
+        if (m->current < m->opened && !m->source.producer->loop->ahead)
+            input_need(&m->inputs[m->current]);
     }
 }
 
@@ -633,6 +659,7 @@ static const struct uva__source_ops merge_ops = {
     .take = merge_take,
     .stop = merge_stop,
     .leave = merge_leave,
+    .need = merge_need,
     .above = merge_above,
 };
 

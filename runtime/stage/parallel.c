@@ -419,6 +419,7 @@ static const struct uva__stage_ops parallel_ops = {
                .take = parallel_take,
                .stop = parallel_stop,
                .leave = uva__stage_leave,
+               .need = uva__stage_need,
                .above = uva__stage_above},
     .task = parallel_task,
     .free = parallel_free,

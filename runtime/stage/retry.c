@@ -435,6 +435,7 @@ static const struct uva__stage_ops retry_ops = {
                .take = retry_take,
                .stop = retry_stop,
                .leave = uva__stage_leave,
+               .need = uva__stage_need,
                .above = uva__stage_above},
     .task = retry_task,
     .free = retry_free,

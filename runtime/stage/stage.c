@@ -112,9 +112,9 @@ void uva__stage_start(struct uva__source *source)
     struct uva__stage *stage = uva__stage_of(source);
 
     stage->started = true;
-    stage->above->priority = source->producer->priority;
     uva__stage_acquire(stage); /* the handler's */
-    uva__producer_begin_driving(stage->above, &stage->handler, NULL, NULL);
+    uva__producer_begin_above(stage->above, &stage->handler, source->producer,
+                              false);
 }
 
 void uva__stage_request(struct uva__stage *stage, int64_t n)
@@ -166,6 +166,14 @@ const struct uva__source *uva__stage_above(const struct uva__source *source)
         uva__container_of(source, struct uva__stage, source);
 
     return stage->above != NULL ? stage->above->source : NULL;
+}
+
+void uva__stage_need(struct uva__source *source)
+{
+    const struct uva__stage *stage = uva__stage_of(source);
+
+    if (stage->above != NULL)
+        uva__producer_need(stage->above);
 }
 
 void uva__stage_leave(struct uva__source *source)

@@ -60,6 +60,9 @@ void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
 
+/* For uva__source_ops: passes it on to the producer above. */
+void uva__stage_need(struct uva__source *source);
+
 /* For uva__source_ops: gives the source of the producer above, until that has
  * released the handler. */
 const struct uva__source *uva__stage_above(const struct uva__source *source);

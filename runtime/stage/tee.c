@@ -526,7 +526,7 @@ static void tee_close(struct uva__detach_hook *hook)
 
 /* Starts the producer above, with the priority of the branch that starts first.
  */
-static void tee_start(struct tee *t, int32_t priority)
+static void tee_start(struct tee *t, const struct uva__producer *below)
 {
     uva__lock_take(&t->lock);
     t->started = true;
@@ -534,10 +534,18 @@ static void tee_start(struct tee *t, int32_t priority)
     t->close.close = tee_close;
     t->close.run = tee_close;
     uva__rt_add_detach_hook(t->rt, &t->close);
-    t->above->priority = priority;
     uva__wakeup_acquire(&t->wakeup); /* the handler's */
-    uva__producer_begin_driving(t->above, &t->handler, NULL, NULL);
+    uva__producer_begin_above(t->above, &t->handler, below, false);
     tee_end_unstarted(t, false);
+}
+
+/* The producer above is needed if one branch is. */
+static void branch_need(struct uva__source *source)
+{
+    const struct tee *t = branch_at(source)->tee;
+
+    if (t->above != NULL)
+        uva__producer_need(t->above);
 }
 
 static void branch_start(struct uva__source *source)
@@ -546,7 +554,9 @@ static void branch_start(struct uva__source *source)
 
     b->started = true;
     if (!b->tee->started)
-        tee_start(b->tee, source->producer->priority);
+        tee_start(b->tee, source->producer);
+    else if (!source->producer->loop->ahead)
+        branch_need(source);
 }
 
 /* Each branch passes on a copy. */
@@ -666,6 +676,7 @@ static const struct uva__source_ops branch_ops = {
     .take = branch_take,
     .stop = branch_stop,
     .leave = branch_leave,
+    .need = branch_need,
     .above = branch_above,
 };
 

@@ -272,6 +272,7 @@ static const struct uva__stage_ops throttle_ops = {
                .take = throttle_take,
                .stop = throttle_stop,
                .leave = uva__stage_leave,
+               .need = uva__stage_need,
                .above = uva__stage_above},
     .task = throttle_task,
     .free = throttle_free,

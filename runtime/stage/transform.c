@@ -1190,6 +1190,7 @@ static const struct uva__stage_ops transform_ops = {
                .take = transform_take,
                .stop = transform_stop,
                .leave = uva__stage_leave,
+               .need = uva__stage_need,
                .above = uva__stage_above},
     .task = transform_task,
     .free = transform_free,

@@ -347,6 +347,24 @@ void uva__producer_begin_driving(struct uva__producer *p,
         uva__producer_wake(p);
 }
 
+void uva__producer_begin_above(struct uva__producer *p,
+                               struct ArrowAsyncDeviceStreamHandler *handler,
+                               const struct uva__producer *below, bool ahead)
+{
+    p->priority = below->priority;
+    p->loop->ahead = ahead || below->loop->ahead;
+    uva__producer_begin_driving(p, handler, NULL, NULL);
+}
+
+void uva__producer_need(struct uva__producer *p)
+{
+    if (!p->loop->ahead || p->source->stopped)
+        return;
+    p->loop->ahead = false;
+    if (p->source->ops->need != NULL)
+        p->source->ops->need(p->source);
+}
+
 void uva__producer_wake(struct uva__producer *p)
 {
     uva__rt_wake(p->rt, &p->wakeup);

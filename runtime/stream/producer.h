@@ -88,6 +88,8 @@ struct uva__producer_loop {
     uint64_t call_ns;  /* a foreign handler is called since, or has returned in
                           this run; 0: not timed */
     int64_t ordinal;   /* of the batch offered last, if that is reported */
+    bool ahead;        /* it began before its batches are needed, as
+                          loop/turns.h has it */
     bool takes;        /* hooks->take is called */
     bool to_foreign;   /* hooks->foreign, and nothing of ours before it */
     bool reuses_slots; /* hooks->reuses_slots, and no checker stands before the
@@ -149,6 +151,16 @@ void uva__producer_begin_driving(struct uva__producer *producer,
                                  struct ArrowAsyncDeviceStreamHandler *handler,
                                  const struct uva__producer_hooks *hooks,
                                  void *ctx);
+
+/* Does that for the handler of a stage: with the priority of `below`, which
+ * drives that stage, and ahead if that has begun ahead, or with `ahead`.
+ * Thread: loop. */
+void uva__producer_begin_above(struct uva__producer *producer,
+                               struct ArrowAsyncDeviceStreamHandler *handler,
+                               const struct uva__producer *below, bool ahead);
+
+/* Its batches are needed from now on, if it has begun ahead. Thread: loop. */
+void uva__producer_need(struct uva__producer *producer);
 
 /* As a request of one batch through the interface, for a handler of ours that
  * requests nothing else, and knows that it calls this producer itself, with

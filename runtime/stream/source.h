@@ -14,7 +14,8 @@
 
 struct uva__source;
 
-/* What each kind of source does. All functions but `above` are mandatory. */
+/* What each kind of source does. All functions but `need` and `above` are
+ * mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
     bool sized;       /* it measures its batches */
@@ -34,6 +35,10 @@ struct uva__source_ops {
     /* The producer has ended and all its tasks are settled: releases the
      * producer's reference. Possibly without a start. Any thread. */
     void (*leave)(struct uva__source *source);
+    /* Its batches are needed from now on, after its producer began ahead: it
+     * has the producers above it know. Once, after its start, and not after its
+     * stop. NULL: it takes no turn, and nothing above it does. */
+    void (*need)(struct uva__source *source);
     /* Gives the source above a stage that has started, from which its next
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);

@@ -351,7 +351,7 @@ START_TEST(a_cancelled_source_is_closed_before_read_ahead)
 }
 END_TEST
 
-START_TEST(priorities_order_streams)
+static void order_by_priority(bool merged)
 {
     static const char names[] = "ahbgce";
 
@@ -359,6 +359,9 @@ START_TEST(priorities_order_streams)
     for (int i = 0; names[i] != '\0'; i++) {
         struct reader *reader = reader_make(names[i], false);
 
+        if (merged)
+            ck_assert_int_eq(uva_stream_merge(reader->stream, NULL, 0, NULL),
+                             0);
         ck_assert_int_eq(
             uva_stream_set_priority(reader->stream, names[i] > 'f'), 0);
         if (names[i] == 'a')
@@ -370,6 +373,17 @@ START_TEST(priorities_order_streams)
     loop_turns();
     gate_pass();
     order_begins("ho go bo co eo ao B4");
+}
+
+START_TEST(priorities_order_streams)
+{
+    order_by_priority(false);
+}
+END_TEST
+
+START_TEST(priorities_order_what_streams_are_merged_of)
+{
+    order_by_priority(true);
 }
 END_TEST
 
@@ -426,7 +440,8 @@ int main(void)
                     read_ahead_still_has_its_turn,
                     read_ahead_is_raised_when_its_consumer_has_nothing,
                     a_cancelled_source_is_closed_before_read_ahead,
-                    priorities_order_streams, NULL),
+                    priorities_order_streams,
+                    priorities_order_what_streams_are_merged_of, NULL),
         suite_tests("extraction", a_new_stream_is_extracted_before_read_ahead,
                     extraction_is_raised_when_its_consumer_has_nothing, NULL),
         NULL);
