@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "device/driver_gate.h"
+
 struct uva__copy_allocator {
     struct uva__atomic64 refs;
     struct uva_device_allocator given; /* owns its ctx */
@@ -35,12 +37,16 @@ uva__copy_allocator_acquire(struct uva__copy_allocator *allocator)
     return allocator;
 }
 
+/* Once the process exits no memory is given back, so that it is still in use.
+ */
 void uva__copy_allocator_release(struct uva__copy_allocator *allocator)
 {
     if (allocator == NULL || uva__atomic64_sub(&allocator->refs, 1) != 1)
         return;
-    if (allocator->given.free_ctx != NULL)
+    if (allocator->given.free_ctx != NULL && uva__driver_gate_enter()) {
         allocator->given.free_ctx(allocator->given.ctx);
+        uva__driver_gate_leave();
+    }
     free(allocator);
 }
 

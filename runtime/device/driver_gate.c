@@ -8,8 +8,10 @@
  *              exits nevertheless. */
 #include "device/driver_gate.h"
 
+#include <assert.h>
 #include <errno.h>
 
+#include "arrow/device_traits.h"
 #include "base/inflight.h"
 #include "base/platform.h"
 #include "base/time_limits.h"
@@ -69,9 +71,14 @@ static void gate_forked(void)
 void uva__driver_gate_watch(ArrowDeviceType device_type,
                             enum uva__driver_use use)
 {
-    const uint64_t bit = (uint64_t)1 << (2 * device_type + (int)use);
-    const uint64_t before = uva__atomic64_or(&watched, bit);
+    const uint64_t bit = (uint64_t)1
+                         << (UVA__DRIVER_USES * device_type + (int)use);
+    uint64_t before;
 
+    static_assert(UVA__DRIVER_USES * UVA__DEVICE_TYPES <= 64, "too few bits");
+    if ((uva__atomic64_load(&watched) & bit) != 0)
+        return;
+    before = uva__atomic64_or(&watched, bit);
     if (before == 0)
         uva__platform_on_fork(NULL, NULL, gate_forked);
     if ((before & bit) == 0)

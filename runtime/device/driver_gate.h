@@ -20,10 +20,16 @@ void uva__driver_gate_leave(void);
 int uva__driver_gate_refuse(struct uva_error *error);
 
 /* Closes the gate before exit handlers that exist now. To be called once a
- * driver is loaded, and again once it has given memory, as it may register its
- * own handler in either; only the first call for each `use` of a device type
- * has an effect. Thread: any. */
-enum uva__driver_use { UVA__DRIVER_LOADED, UVA__DRIVER_GAVE_MEMORY };
+ * driver is loaded, and again once there is an event of it, which needs a
+ * context, and once it has given memory, as it may register its own handler in
+ * each; only the first call for each `use` of a device type has an effect.
+ * Thread: any. */
+enum uva__driver_use {
+    UVA__DRIVER_LOADED,
+    UVA__DRIVER_HAS_EVENT,
+    UVA__DRIVER_GAVE_MEMORY,
+    UVA__DRIVER_USES
+};
 void uva__driver_gate_watch(ArrowDeviceType device_type,
                             enum uva__driver_use use);
 

@@ -285,8 +285,11 @@ static void event_wait_begin_run(struct uva__device_command *command)
         event_wait_leave(watch);
         return;
     }
-    if (code == 0)
+    if (code == 0) {
+        uva__driver_gate_watch(watch->backend->device_type,
+                               UVA__DRIVER_HAS_EVENT);
         code = event_wait_start(watch, &error);
+    }
     if (code == EAGAIN)
         code = uva__backend_query(watch->backend, &watch->event, &error);
     if (code_is_pending(code)) {

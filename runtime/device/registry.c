@@ -340,6 +340,21 @@ int uva__backend_query(const struct uva__backend *backend,
                                error);
 }
 
+int uva__backend_record(const struct uva__backend *backend,
+                        const struct uva_device_event *device,
+                        void *device_stream, void **event_out,
+                        struct uva_error *error)
+{
+    const int code = backend->ops->record(backend->state, device, device_stream,
+                                          event_out, error);
+
+    uva__driver_gate_watch(backend->device_type, UVA__DRIVER_HAS_EVENT);
+    return code == 0
+               ? 0
+               : uva__backend_failed(backend, code,
+                                     "an event could not be recorded", error);
+}
+
 void uva__backend_event_free(const struct uva__backend *backend, void *event)
 {
     if (event == NULL || backend->ops->event_free == NULL ||

@@ -183,6 +183,14 @@ int uva__backend_query(const struct uva__backend *backend,
                        const struct uva_device_event *event,
                        struct uva_error *error);
 
+/* Records an event behind the work on `device_stream`, by a table that is
+ * loaded and has record; the caller is inside the gate of drivers. 0, or why it
+ * has failed. Thread: any. */
+UVA_MUST_CHECK int uva__backend_record(const struct uva__backend *backend,
+                                       const struct uva_device_event *device,
+                                       void *device_stream, void **event_out,
+                                       struct uva_error *error);
+
 /* Frees an event of the table's; NULL: does nothing. Thread: any. */
 void uva__backend_event_free(const struct uva__backend *backend, void *event);
 

@@ -68,12 +68,8 @@ static int record_inside(struct record *record, struct ArrowDeviceArray *array,
                              "%s: events cannot be recorded; finish the work, "
                              "and leave sync_event NULL",
                              record->backend->ops->name);
-    code = record->backend->ops->record(record->backend->state, &device,
-                                        device_stream, &record->event, error);
-    return code == 0
-               ? 0
-               : uva__backend_failed(record->backend, code,
-                                     "an event could not be recorded", error);
+    return uva__backend_record(record->backend, &device, device_stream,
+                               &record->event, error);
 }
 
 static int record_make(struct record *record, struct ArrowDeviceArray *array,

@@ -191,14 +191,9 @@ static int queued_work_record(struct uva__queued_work *work,
 {
     const struct uva_device_event device = {work->watch->event.device_type,
                                             work->watch->event.device_id, NULL};
-    const struct uva__backend *backend = work->backend;
-    const int code = backend->ops->record(backend->state, &device,
-                                          device_stream, &work->event, error);
 
-    return code == 0
-               ? 0
-               : uva__backend_failed(backend, code,
-                                     "an event could not be recorded", error);
+    return uva__backend_record(work->backend, &device, device_stream,
+                               &work->event, error);
 }
 
 int uva__queued_work_begin(struct uva__queued_work *work, void *device_stream,

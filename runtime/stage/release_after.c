@@ -112,18 +112,13 @@ static int after_record(struct after *after, struct uva_error *error)
     const struct ArrowDeviceArray *array = &after->deferred.array;
     const struct uva_device_event device = {array->device_type,
                                             array->device_id, NULL};
-    struct uva__backend *backend = after->backend;
-    int code;
+    const struct uva__backend *backend = after->backend;
 
     if (backend->ops->record == NULL)
         return uva_error_set(error, ENOTSUP, "%s: events cannot be recorded",
                              backend->ops->name);
-    code = backend->ops->record(backend->state, &device, after->device_stream,
-                                &after->event, error);
-    return code == 0
-               ? 0
-               : uva__backend_failed(backend, code,
-                                     "an event could not be recorded", error);
+    return uva__backend_record(backend, &device, after->device_stream,
+                               &after->event, error);
 }
 
 /* Returns whether the stream is another one on the device thread. */

@@ -6,7 +6,9 @@
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device/driver_gate.h"
 #include "support/array_fixture.h"
@@ -301,6 +303,100 @@ START_TEST(queued_work_is_left_to_itself)
 }
 END_TEST
 
+/* ---- memory of the program's ----------------------------------------------
+ */
+
+static struct {
+    atomic_int taken, freed; /* calls: free, free_ctx */
+    struct ArrowDeviceArray kept;
+} own;
+
+static void *own_alloc(void *ctx, ArrowDeviceType device_type,
+                       int64_t device_id, size_t size_bytes,
+                       void *device_stream)
+{
+    (void)ctx;
+    (void)device_stream;
+    return soft_alloc(&s.f.device, device_type, device_id, size_bytes);
+}
+
+static void own_free(void *ctx, ArrowDeviceType device_type, int64_t device_id,
+                     void *memory, size_t size_bytes, void *device_stream)
+{
+    (void)ctx;
+    (void)size_bytes;
+    (void)device_stream;
+    soft_dealloc(&s.f.device, device_type, device_id, memory);
+    atomic_fetch_add(&own.taken, 1);
+}
+
+static void own_free_ctx(void *ctx)
+{
+    (void)ctx;
+    atomic_fetch_add(&own.freed, 1);
+}
+
+static void keep_first(struct recording_consumer *consumer,
+                       struct uva_batch *batch)
+{
+    (void)consumer;
+    if (own.kept.array.release == NULL)
+        uva_array_move(&batch->data, &own.kept);
+}
+
+/* Its free_ctx comes behind the last free, and some memory is not freed. */
+START_TEST(an_allocator_of_memory_that_is_held_is_left_to_itself)
+{
+    const struct uva_device_allocator allocator = {
+        .alloc = own_alloc, .free = own_free, .free_ctx = own_free_ctx};
+
+    open_loaded(SOFT_COPIES);
+    s.f.stream = fixture_tasks(&s.f);
+    ck_assert_int_eq(
+        uva_stream_transfer(
+            s.f.stream,
+            &(struct uva_transfer){.device_type = ARROW_DEVICE_EXT_DEV,
+                                   .allocator = &allocator}),
+        0);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    s.f.got.on_batch = keep_first;
+    fixture_start(&s.f);
+    ck_assert_int_eq(fixture_await(&s.f), 0);
+    fixture_release(&s.f);
+    uva__driver_gate_close();
+    uva_array_release(&own.kept);
+    loop_close_runtime(&s.f.loop, 0);
+    ck_assert_int_eq(atomic_load(&own.freed), 0);
+    ck_assert(own.kept.array.release == NULL);
+}
+END_TEST
+
+/* ---- the exit itself ------------------------------------------------------
+ */
+
+static void driver_exit(void)
+{
+    _exit(uva__driver_gate_enter() ? 4 : 5);
+}
+
+/* A driver registers its handler when the program makes a context, after the
+ * library has opened it: no call may come after that handler. */
+START_TEST(a_driver_that_is_set_up_after_its_load_is_left_before_it_exits)
+{
+    open_loaded(SOFT_COPIES);
+    (void)atexit(driver_exit);
+    if (_i == 0) {
+        ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
+        await_queries();
+    } else {
+        s.array.sync_event = NULL;
+        ck_assert_int_eq(
+            uva_array_record(s.f.loop.runtime, &s.array, NULL, NULL), 0);
+    }
+    exit(1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("exit");
@@ -310,6 +406,10 @@ int main(void)
     suite_add_loops(tc, 0, 3, an_array_to_be_released_behind_work_is_not, NULL);
     suite_add(tc, nothing_is_recorded, an_array_of_ours_that_was_held_is_let_go,
               no_stream_waits_for_a_tensor, a_copy_in_flight_fails,
-              queued_work_is_left_to_itself, NULL);
+              queued_work_is_left_to_itself,
+              an_allocator_of_memory_that_is_held_is_left_to_itself, NULL);
+    tcase_add_loop_exit_test(
+        tc, a_driver_that_is_set_up_after_its_load_is_left_before_it_exits, 5,
+        0, 2);
     return suite_main("device exit", NULL, NULL, tc, NULL);
 }
