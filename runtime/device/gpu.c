@@ -196,6 +196,15 @@ void uva__gpu_prepare(void *state, int64_t device_id)
 
 /* ---- the program's streams ---------------------------------------------- */
 
+/* Gives a stream of the program's as each version of a driver knows it: older
+ * ones of HIP have no handle 1 for the legacy default stream, and others have
+ * it elsewhere. NULL is that stream in all functions that we look up. */
+static uva__gpu_stream stream_of(void *device_stream)
+{
+    return (uintptr_t)device_stream == UVA__GPU_STREAM_LEGACY ? NULL
+                                                              : device_stream;
+}
+
 /* Makes an event of ours. The context is current. */
 static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
                      struct uva_error *error)
@@ -258,7 +267,7 @@ int uva__gpu_record(void *state, const struct uva_device_event *device,
 
     if (code != 0)
         return code;
-    code = stream_record(gpu, device_stream, event_out, error);
+    code = stream_record(gpu, stream_of(device_stream), event_out, error);
     context_leave(gpu, &context);
     return code;
 }
@@ -289,7 +298,8 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
         return code;
     code = uva__gpu_result(
         gpu, UVA__GPU_CALL(stream_wait),
-        gpu->calls.stream_wait(device_stream, event_of(event), 0), error);
+        gpu->calls.stream_wait(stream_of(device_stream), event_of(event), 0),
+        error);
     context_leave(gpu, &context);
     return code;
 }
@@ -420,8 +430,8 @@ int uva__gpu_copy_on(void *state, const struct uva_device_copy *copy,
 
     if (code != 0)
         return code;
-    code = copy_begin(gpu, device_stream, copy, &(struct ends){0}, event_out,
-                      error);
+    code = copy_begin(gpu, stream_of(device_stream), copy, &(struct ends){0},
+                      event_out, error);
     context_leave(gpu, &context);
     return code;
 }
@@ -455,7 +465,7 @@ int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
     struct uva__gpu *gpu = state;
     struct uva__gpu_streams *from, *to;
     struct uva__gpu_context own = {0};
-    uva__gpu_stream stream = device_stream;
+    uva__gpu_stream stream = stream_of(device_stream);
     int code = uva__gpu_streams_find(gpu, copy->after.device_id, &from, error);
 
     if (code == 0)
@@ -540,7 +550,7 @@ void *uva__gpu_alloc_on(void *state, ArrowDeviceType device_type,
                         int64_t device_id, void *device_stream,
                         size_t size_bytes)
 {
-    const uva__gpu_stream stream = device_stream;
+    const uva__gpu_stream stream = stream_of(device_stream);
 
     return memory_new(state, device_type, device_id, &stream, size_bytes);
 }

@@ -7,6 +7,8 @@
 #include "devices/fake_control.h"
 #include "devices/fake_gpu.h"
 
+const bool fake_has_legacy_handle = true;
+
 /* Makes the call only if the checks allow it. */
 #define IF_MAY(needs, what)                                                    \
     do {                                                                       \

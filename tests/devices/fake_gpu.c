@@ -18,7 +18,8 @@
 
 #include "devices/fake_control.h"
 
-enum { PAUSE_NS = 50000, UNCALLED = 4096, THREADS = 4096, PER_THREAD = 2 };
+enum { PAUSE_NS = 50000, UNCALLED = 4096, THREADS = 4096 };
+enum { LEGACY = 1, PER_THREAD = 2 }; /* handles */
 
 enum kind {
     RECORD,
@@ -327,8 +328,8 @@ static struct stream *of_thread_find_locked(void)
     return found->stream;
 }
 
-/* NULL and 1 are the legacy default stream of the current context, 2 is the
- * default stream of this thread in it. */
+/* NULL and LEGACY are the legacy default stream of the current context, 2 is
+ * the default stream of this thread in it. */
 static struct stream *stream_of_locked(void *handle)
 {
     struct fake_context *context = fake_current();
@@ -358,11 +359,19 @@ static void queue_room_locked(struct stream *stream, const struct op *op)
     fake_count(FAKE_ARMED, is_call(op));
 }
 
+static bool stream_is_unknown(void *handle)
+{
+    return (uintptr_t)handle == LEGACY && !fake_has_legacy_handle;
+}
+
 static int stream_queue(void *handle, const struct op *what)
 {
-    struct op *op = malloc(sizeof(*op));
     struct stream *stream;
+    struct op *op;
 
+    if (stream_is_unknown(handle))
+        return FAKE_INVALID_HANDLE;
+    op = malloc(sizeof(*op));
     assert(op != NULL);
     *op = *what;
     pthread_mutex_lock(&lock);
@@ -388,6 +397,8 @@ int fake_stream_synchronize(void *handle)
     struct stream *stream;
     uint64_t turn;
 
+    if (stream_is_unknown(handle))
+        return FAKE_INVALID_HANDLE;
     pthread_mutex_lock(&lock);
     stream = stream_of_locked(handle);
     turn = stream->queued;

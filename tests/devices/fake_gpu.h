@@ -63,6 +63,9 @@ bool fake_is(enum fake_mode mode);
 int fake_lock(void);
 void fake_unlock(const int *locked);
 
+/* Whether the handle 1 is the legacy default stream, as NULL is. */
+extern const bool fake_has_legacy_handle;
+
 /* What a call requires or does. */
 enum {
     FAKE_INSIDE = 1, /* needs a current context */

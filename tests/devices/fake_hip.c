@@ -6,6 +6,8 @@
 #include "device/hip_abi.h"
 #include "devices/fake_gpu.h"
 
+const bool fake_has_legacy_handle = false; /* as before ROCm 6 */
+
 static _Thread_local int last;
 
 /* Initialises the driver, as any call does, and makes the device current. */

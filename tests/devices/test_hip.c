@@ -76,15 +76,16 @@ static bool hip_second(bool on)
 
 static void stream_gate(void *stream, _Atomic uint32_t *word, uint32_t value)
 {
-    vendor_must(
-        lib.hipStreamWaitValue32(stream, (void *)word, value, 0, UINT32_MAX));
+    vendor_must(lib.hipStreamWaitValue32(vendor_stream_known(stream),
+                                         (void *)word, value, 0, UINT32_MAX));
 }
 
 static void stream_upload(void *stream, void *target, const void *source,
                           size_t size)
 {
     vendor_must(lib.hip.hipMemcpyAsync(target, source, size,
-                                       UVA__HIP_HOST_TO_DEVICE, stream));
+                                       UVA__HIP_HOST_TO_DEVICE,
+                                       vendor_stream_known(stream)));
 }
 
 static bool event_is_over(void *event)

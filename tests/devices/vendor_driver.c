@@ -74,6 +74,11 @@ void vendor_must(int code)
     ck_assert_int_eq(code, 0);
 }
 
+void *vendor_stream_known(void *stream)
+{
+    return (uintptr_t)stream == UVA__GPU_STREAM_LEGACY ? NULL : stream;
+}
+
 void *vendor_stream_new(void)
 {
     void *stream;
@@ -90,7 +95,7 @@ void vendor_stream_free(void *stream)
 
 void vendor_stream_drain(void *stream)
 {
-    vendor_must(vendor_calls.stream_synchronize(stream));
+    vendor_must(vendor_calls.stream_synchronize(vendor_stream_known(stream)));
 }
 
 void *vendor_event_new(void)
@@ -109,7 +114,7 @@ void vendor_event_free(void *event)
 
 void vendor_event_record(void *event, void *stream)
 {
-    vendor_must(vendor_calls.event_record(event, stream));
+    vendor_must(vendor_calls.event_record(event, vendor_stream_known(stream)));
 }
 
 void *vendor_host_alloc(size_t size)

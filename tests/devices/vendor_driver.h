@@ -66,6 +66,10 @@ void vendor_driver_resolve(void *library,
 extern struct uva__gpu_calls vendor_calls; /* found by vendor_driver.open */
 
 void vendor_must(int code);
+
+/* Gives a stream as every driver knows it: older ones of HIP have no handle 1
+ * for the legacy default stream. The functions below do so by themselves. */
+void *vendor_stream_known(void *stream);
 void *vendor_stream_new(void);
 void vendor_stream_free(void *stream);
 void vendor_stream_drain(void *stream);
