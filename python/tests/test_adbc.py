@@ -141,8 +141,8 @@ def test_a_driver_that_is_not_there(run):
         pool = uvarrow.adbc.Pool("no_such_driver", uri="x")
         with pytest.raises(uvarrow.Error, match="no_such_driver"):
             await pool.query("SELECT 1").read_all()
-        with pytest.raises(uvarrow.Error):
-            uvarrow.adbc.Pool("sqlite", connections=-1).query("SELECT 1")
+        with pytest.raises(ValueError, match="connections"):
+            uvarrow.adbc.Pool("sqlite", connections=-1)
 
     run(main)
 

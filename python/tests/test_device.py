@@ -302,11 +302,11 @@ def test_a_batch_on_another_device_is_refused(run, source, how, types):
 
 def test_an_object_without_either_method_is_refused(run):
     async def main(how):
-        async with uvarrow.stream([object()], **how) as rows:
+        async with uvarrow.stream(iter([object()]), **how) as rows:
             await anext(rows)
 
     for how in ({}, {"device_type": CUDA}):
-        with pytest.raises(AttributeError, match="__arrow_c"):
+        with pytest.raises(TypeError, match="__arrow_c"):
             run(main, how)
 
 

@@ -260,7 +260,7 @@ def test_an_older_producer_is_understood():
 @pytest.mark.parametrize("tensor,error", [
     (np.arange(6).reshape(3, 2).T, BufferError),
     (np.array([1j]), BufferError), (np.array(1), BufferError),
-    (Older(np.arange(3), (2, 0)), BufferError), (object(), AttributeError)])
+    (Older(np.arange(3), (2, 0)), BufferError), (object(), TypeError)])
 def test_what_is_no_column_is_refused(tensor, error):
     with pytest.raises(error):
         uvarrow.from_dlpack(tensor)
@@ -268,7 +268,7 @@ def test_what_is_no_column_is_refused(tensor, error):
 
 def test_what_is_no_tensor_is_no_batch():
     for wrong in (object(), np.arange(3).__dlpack_device__()):
-        with pytest.raises(ValueError, match="dltensor|Capsule"):
+        with pytest.raises(TypeError, match="dltensor"):
             uvarrow._core.from_dlpack(wrong, "n")
     capsule = np.arange(3).__dlpack__()
     uvarrow._core.from_dlpack(capsule, "n")

@@ -184,7 +184,7 @@ def test_options_are_checked(run):
                       lambda s: s.rebatch(), lambda s: s.rebatch(rows=-1),
                       lambda s: s.timeout(total=-1),
                       lambda s: s.parallel(-1)):
-            with pytest.raises((TypeError, AttributeError, uvarrow.Error)):
+            with pytest.raises((TypeError, ValueError, uvarrow.Error)):
                 build(uvarrow.stream(numbers()))
 
     run(main)

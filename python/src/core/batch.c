@@ -132,11 +132,12 @@ static PyObject *batch_c_array(PyObject *object, PyObject *args,
                                PyObject *kwargs)
 {
     Batch *self = (Batch *)object;
-    struct ArrowArray *out = calloc(1, sizeof(*out));
+    struct ArrowArray *out;
     PyObject *data;
 
-    (void)args;
-    (void)kwargs; /* a schema may be requested; it is not cast to */
+    if (!checked_requested(args, kwargs))
+        return NULL;
+    out = calloc(1, sizeof(*out));
     if (out == NULL)
         return PyErr_NoMemory();
     if (batch_share_cpu(self, out) != 0) {
@@ -153,11 +154,12 @@ static PyObject *batch_c_device_array(PyObject *object, PyObject *args,
                                       PyObject *kwargs)
 {
     Batch *self = (Batch *)object;
-    struct ArrowDeviceArray *out = calloc(1, sizeof(*out));
+    struct ArrowDeviceArray *out;
     PyObject *data;
 
-    (void)args;
-    (void)kwargs;
+    if (!checked_requested(args, kwargs))
+        return NULL;
+    out = calloc(1, sizeof(*out));
     if (out == NULL)
         return PyErr_NoMemory();
     if (batch_share(self, out) != 0) {
@@ -228,14 +230,12 @@ static PyObject *batch_column(PyObject *object, PyObject *which)
     long long i;
 
     if (PyUnicode_Check(which)) {
-        name = PyUnicode_AsUTF8AndSize(which, NULL);
+        name = checked_text(which, "which");
         if (name == NULL)
             return NULL;
         i = column_find(self, name);
-    } else {
-        i = PyLong_AsLongLong(which);
-        if (i == -1 && PyErr_Occurred())
-            return NULL;
+    } else if (!checked_integer(which, "which", &i)) {
+        return NULL;
     }
     if (i >= 0 && i < self->schema->schema.n_children)
         return column_new(self, i);
@@ -256,25 +256,24 @@ static PyObject *batch_close(PyObject *object, PyObject *unused)
 /* ---- in -------------------------------------------------------------------
  */
 
-/* Whether data of the schema `of` may be passed on; otherwise raises. */
-static bool schema_fits(const struct ArrowSchema *expected,
-                        const struct ArrowSchema *of)
+bool batch_schema_fits(const struct ArrowSchema *expected,
+                       const struct ArrowSchema *of, const char *name)
 {
     if (expected == NULL || schema_equals(expected, of))
         return true;
-    PyErr_SetString(PyExc_ValueError,
-                    "a batch has another schema than its stream");
+    PyErr_Format(PyExc_ValueError,
+                 "uvarrow: %s has another schema than its stream", name);
     return false;
 }
 
 /* A Batch needs no capsules. */
-static int own_export(Batch *batch, bool device,
+static int own_export(Batch *batch, bool device, const char *name,
                       const struct ArrowSchema *expected,
                       struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
     struct ArrowArray array;
 
-    if (!schema_fits(expected, &batch->schema->schema))
+    if (!batch_schema_fits(expected, &batch->schema->schema, name))
         return -1;
     if (device && batch_share(batch, out) != 0)
         return -1;
@@ -294,41 +293,41 @@ static int own_export(Batch *batch, bool device,
 static const struct protocol {
     const char *method, *capsule;
     bool device;
-} plain_protocol = {"__arrow_c_array__", "arrow_array", false},
-  device_protocol = {"__arrow_c_device_array__", "arrow_device_array", true};
+} protocols[] = {{"__arrow_c_array__", "arrow_array", false},
+                 {"__arrow_c_device_array__", "arrow_device_array", true}};
 
 /* Finds schema and array in what the method gave; the latter is an ArrowArray,
  * or an ArrowDeviceArray, which begins with one. -1 with an exception. */
 static int pair_read(PyObject *pair, const struct protocol *protocol,
-                     struct ArrowSchema **schema, struct ArrowArray **array)
+                     const char *name, struct ArrowSchema **schema,
+                     struct ArrowArray **array)
 {
-    *schema = NULL;
-    *array = NULL;
-    if (PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
-        *schema =
-            PyCapsule_GetPointer(PyTuple_GetItem(pair, 0), "arrow_schema");
-        if (*schema != NULL)
-            *array = PyCapsule_GetPointer(PyTuple_GetItem(pair, 1),
-                                          protocol->capsule);
+    char what[96];
+
+    PyOS_snprintf(what, sizeof(what), "what %s() of %s gives", protocol->method,
+                  name);
+    if (!checked_is_sync(pair, what))
+        return -1;
+    if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2) {
+        checked_refuse(pair, what, "a schema and an array, as capsules");
+        return -1;
     }
-    if (*array != NULL && uva_schema_is_live(*schema) &&
-        (*array)->release != NULL)
-        return 0;
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_TypeError, "%s gave no schema and array",
-                     protocol->method);
-    return -1;
+    *schema = checked_capsule(PyTuple_GetItem(pair, 0), "arrow_schema", what);
+    *array = *schema == NULL ? NULL
+                             : checked_capsule(PyTuple_GetItem(pair, 1),
+                                               protocol->capsule, what);
+    return *array == NULL ? -1 : 0;
 }
 
 static int pair_export(PyObject *pair, const struct protocol *protocol,
-                       const struct ArrowSchema *expected,
+                       const char *name, const struct ArrowSchema *expected,
                        struct ArrowSchema *schema, struct ArrowDeviceArray *out)
 {
     struct ArrowSchema *of;
     struct ArrowArray *array;
 
-    if (pair_read(pair, protocol, &of, &array) != 0 ||
-        !schema_fits(expected, of))
+    if (pair_read(pair, protocol, name, &of, &array) != 0 ||
+        !batch_schema_fits(expected, of, name))
         return -1;
     if (protocol->device)
         uva_array_move((struct ArrowDeviceArray *)array, out);
@@ -339,51 +338,50 @@ static int pair_export(PyObject *pair, const struct protocol *protocol,
     return 0;
 }
 
-static int method_export(PyObject *object, const struct protocol *protocol,
+/* Finds the method that fits, or the other one if the object lacks that. 1; 0:
+ * it has none; -1 with an exception. */
+static int method_find(PyObject *object, bool device, const char *name,
+                       const struct protocol **protocol, PyObject **method)
+{
+    int found = 0;
+
+    for (int i = 0; i < 2 && found == 0; i++) {
+        *protocol = &protocols[device ? 1 - i : i];
+        found = checked_method(object, (*protocol)->method, name, method);
+    }
+    return found;
+}
+
+int batch_can_export(PyObject *object, const char *name)
+{
+    const struct protocol *protocol;
+    PyObject *method = NULL;
+    const int found = method_find(object, false, name, &protocol, &method);
+
+    Py_XDECREF(method);
+    return found;
+}
+
+static int method_export(PyObject *object, bool device, const char *name,
                          const struct ArrowSchema *expected,
                          struct ArrowSchema *schema,
                          struct ArrowDeviceArray *out)
 {
-    PyObject *pair = PyObject_CallMethod(object, protocol->method, NULL);
+    const struct protocol *protocol;
+    PyObject *method = NULL, *pair = NULL;
+    const int found = method_find(object, device, name, &protocol, &method);
     int result = -1;
 
+    if (found == 0 && checked_is_sync(object, name))
+        checked_refuse(object, name,
+                       "a Batch, or an object with __arrow_c_array__");
+    if (found > 0)
+        pair = PyObject_CallFunctionObjArgs(method, NULL);
     if (pair != NULL)
-        result = pair_export(pair, protocol, expected, schema, out);
+        result = pair_export(pair, protocol, name, expected, schema, out);
     Py_XDECREF(pair);
+    Py_XDECREF(method);
     return result;
-}
-
-/* Whether an object lacks the method that was called, and has the other one. */
-static bool has_other(PyObject *object, const struct protocol *called,
-                      const struct protocol *other)
-{
-    PyObject *type, *value, *traceback;
-    bool has;
-
-    if (!PyErr_ExceptionMatches(PyExc_AttributeError))
-        return false;
-    PyErr_Fetch(&type, &value, &traceback);
-    has = !PyObject_HasAttrString(object, called->method) &&
-          PyObject_HasAttrString(object, other->method);
-    PyErr_Restore(type, value, traceback);
-    return has;
-}
-
-/* Calls the method that fits, or the other one if the object lacks that. */
-static int either_export(PyObject *object, bool device,
-                         const struct ArrowSchema *expected,
-                         struct ArrowSchema *schema,
-                         struct ArrowDeviceArray *out)
-{
-    const struct protocol *first = device ? &device_protocol : &plain_protocol;
-    const struct protocol *second = device ? &plain_protocol : &device_protocol;
-
-    if (method_export(object, first, expected, schema, out) == 0)
-        return 0;
-    if (!has_other(object, first, second))
-        return -1;
-    PyErr_Clear();
-    return method_export(object, second, expected, schema, out);
 }
 
 bool batch_is_on(struct ArrowDeviceArray *array, int device_type)
@@ -400,13 +398,13 @@ bool batch_is_on(struct ArrowDeviceArray *array, int device_type)
     return false;
 }
 
-int batch_export(PyObject *object, bool device,
+int batch_export(PyObject *object, bool device, const char *name,
                  const struct ArrowSchema *expected, struct ArrowSchema *schema,
                  struct ArrowDeviceArray *out)
 {
     if (Py_IS_TYPE(object, batch_type))
-        return own_export((Batch *)object, device, expected, schema, out);
-    if (either_export(object, device, expected, schema, out) != 0)
+        return own_export((Batch *)object, device, name, expected, schema, out);
+    if (method_export(object, device, name, expected, schema, out) != 0)
         return -1;
     if (out->device_type == ARROW_DEVICE_CPU)
         out->sync_event = NULL; /* it has no meaning there (EV-04) */

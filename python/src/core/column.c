@@ -185,33 +185,41 @@ static PyObject *column_dlpack_device(PyObject *object, PyObject *unused)
     return column_device((Column *)object);
 }
 
-/* Whether the tensor can be where it is requested, as it is never copied. */
-static bool column_stays(Column *self, PyObject *device, PyObject *copy)
+/* Finds two integers in a tuple. False with an exception. */
+static bool pair_of(PyObject *tuple, const char *name, long long pair[2])
 {
-    PyObject *own = NULL;
-    int is_same = 1;
+    if (PyTuple_Check(tuple) && PyTuple_Size(tuple) == 2)
+        return checked_integer(PyTuple_GetItem(tuple, 0), name, &pair[0]) &&
+               checked_integer(PyTuple_GetItem(tuple, 1), name, &pair[1]);
+    checked_refuse(tuple, name, "a tuple of two integers");
+    return false;
+}
 
-    if (device != Py_None) {
-        own = column_device(self);
-        is_same =
-            own == NULL ? -1 : PyObject_RichCompareBool(own, device, Py_EQ);
+/* Whether the tensor can be where it is requested, as it is never copied. */
+static bool column_stays(const Column *self, PyObject *device, PyObject *copy)
+{
+    const int64_t id = self->data.device_id > 0 ? self->data.device_id : 0;
+    long long wanted[2] = {self->data.device_type, id};
+
+    if (device != Py_None && !pair_of(device, "dl_device", wanted))
+        return false;
+    if (copy != Py_None && !PyBool_Check(copy)) {
+        checked_refuse(copy, "copy", "a bool");
+        return false;
     }
-    Py_XDECREF(own);
-    if (is_same > 0 && copy != Py_True)
+    if (wanted[0] == self->data.device_type && wanted[1] == id &&
+        copy != Py_True)
         return true;
-    if (is_same >= 0)
-        PyErr_SetString(PyExc_BufferError,
-                        "uvarrow: a column is not copied, and stays on its "
-                        "device");
+    PyErr_SetString(PyExc_BufferError,
+                    "uvarrow: a column is not copied, and stays on its device");
     return false;
 }
 
 /* Without a stream, the consumer uses the legacy default one. */
-static long long stream_of(const Column *self, PyObject *stream)
+static bool stream_of(const Column *self, PyObject *stream, long long *out)
 {
-    if (stream != Py_None)
-        return PyLong_AsLongLong(stream);
-    return self->data.device_type == ARROW_DEVICE_ROCM ? 0 : 1;
+    *out = self->data.device_type == ARROW_DEVICE_ROCM ? 0 : 1;
+    return stream == Py_None || checked_integer(stream, "stream", out);
 }
 
 static PyObject *column_dlpack(PyObject *object, PyObject *args,
@@ -219,27 +227,16 @@ static PyObject *column_dlpack(PyObject *object, PyObject *args,
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None;
-    PyObject *copy = Py_None, *major = NULL;
+    long long number, newest[2] = {0, 0};
+    PyObject *copy = Py_None;
     Column *self = (Column *)object;
-    int is_older = 1;
-    long long number;
 
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO", names, &stream,
                                      &version, &device, &copy) ||
-        !column_stays(self, device, copy))
+        (version != Py_None && !pair_of(version, "max_version", newest)) ||
+        !stream_of(self, stream, &number) || !column_stays(self, device, copy))
         return NULL;
-    if (version != Py_None) {
-        major = PySequence_GetItem(version, 0);
-        number = major == NULL ? -1 : PyLong_AsLongLong(major);
-        Py_XDECREF(major);
-        if (number == -1 && PyErr_Occurred())
-            return NULL;
-        is_older = number < 1;
-    }
-    number = stream_of(self, stream);
-    if (number == -1 && PyErr_Occurred())
-        return NULL;
-    return column_tensor(self, number, is_older);
+    return column_tensor(self, number, newest[0] < 1);
 }
 
 /* ---- in ------------------------------------------------------------------ */
@@ -257,6 +254,23 @@ static void newer_delete(DLManagedTensorVersioned *self)
     if (newer->tensor->deleter != NULL)
         newer->tensor->deleter(newer->tensor);
     free(newer);
+}
+
+/* Gives the tensor of a capsule, which lends it; NULL with an exception: the
+ * capsule is another one, or was renamed as its tensor was taken. */
+static DLManagedTensorVersioned *versioned_of(PyObject *capsule)
+{
+    const char *name = "what __dlpack__() of tensor gives";
+
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        return PyCapsule_GetPointer(capsule, "dltensor_versioned");
+    if (PyCapsule_IsValid(capsule, "used_dltensor") ||
+        PyCapsule_IsValid(capsule, "used_dltensor_versioned"))
+        PyErr_Format(PyExc_ValueError, "uvarrow: %s has been used before",
+                     name);
+    else if (checked_is_sync(capsule, name))
+        checked_refuse(capsule, name, "a capsule `dltensor`");
+    return NULL;
 }
 
 /* Takes the tensor of a capsule, and renames that. */
@@ -279,10 +293,10 @@ static int tensor_import(PyObject *capsule, struct ArrowSchema *schema,
         newer->abi.dl_tensor = newer->tensor->dl_tensor;
         tensor = &newer->abi;
     } else {
-        tensor = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        tensor = versioned_of(capsule);
+        if (tensor == NULL)
+            return -1;
     }
-    if (tensor == NULL)
-        return -1;
     if (uva_array_from_dlpack(NULL, tensor, UVA_DLPACK_NO_SYNC, schema, array,
                               &error) != 0) {
         free(newer);

@@ -105,6 +105,52 @@ PyObject *exit_leave(PyObject *module, PyObject *limit_ms);
 unsigned fork_number(void);
 int exit_init(void); /* -1 with an exception */
 
+/* ---- what users give (checked.c) ------------------------------------------
+ *
+ * `name` is what the caller knows it as, such as "source": each error begins
+ * with it. */
+
+/* Raises TypeError: `name` must be what is `expected`. The exception that is
+ * set, if one is, becomes its cause. */
+void checked_refuse(PyObject *object, const char *name, const char *expected);
+
+/* Looks a method up, and gives it to `out`. 1; 0: there is none; -1 with an
+ * exception: TypeError if the attribute raises anything. */
+int checked_method(PyObject *object, const char *method, const char *name,
+                   PyObject **out);
+
+/* Whether a result is none that would have to be awaited; otherwise closes it,
+ * if it is a coroutine, and raises TypeError. */
+bool checked_is_sync(PyObject *result, const char *name);
+
+/* Whether a result is true, if it is a bool, has a truth as numbers have it, or
+ * is a Batch, which is true if it has rows. -1 with an exception: TypeError for
+ * None, texts and containers. */
+int checked_truth(PyObject *result, const char *name);
+
+/* Gives what a capsule of Arrow's PyCapsule interface has, which it lends; NULL
+ * with an exception: TypeError if it is no such capsule, ValueError if its
+ * content was moved out. */
+void *checked_capsule(PyObject *object, const char *capsule, const char *name);
+PyObject *core_capsule(PyObject *module, PyObject *args); /* as a function */
+PyObject *core_sync(PyObject *module, PyObject *args); /* checked_is_sync() */
+
+/* Whether the arguments of an export are right: a schema that is requested, to
+ * which nothing is cast, and others that Arrow's document leaves to its later
+ * versions, which are refused if they are not None. */
+bool checked_requested(PyObject *args, PyObject *kwargs);
+
+/* Whether the schema is that of rows, a struct; otherwise raises TypeError. */
+bool checked_is_rows(const struct ArrowSchema *schema, const char *name);
+
+/* Gives the number that an integer is. False with an exception: TypeError if it
+ * is none, ValueError if it is out of range. */
+bool checked_integer(PyObject *object, const char *name, long long *out);
+
+/* Gives the text of a str, which lends it; NULL with an exception: TypeError if
+ * it is none, ValueError if it has a NUL character. */
+const char *checked_text(PyObject *object, const char *name);
+
 /* ---- the host: a runtime on an event loop of Python (host.c) --------------
  */
 
@@ -239,10 +285,20 @@ PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
  * with __arrow_c_device_array__, and the data may be anywhere. An object that
  * has one of the two alone is asked for that. `expected` may
  * be NULL; otherwise the object must have that schema. `schema` may be NULL;
- * otherwise it gets the object's. -1 with an exception. */
-int batch_export(PyObject *object, bool device,
+ * otherwise it gets the object's. -1 with an exception, which begins with
+ * `name`. */
+int batch_export(PyObject *object, bool device, const char *name,
                  const struct ArrowSchema *expected, struct ArrowSchema *schema,
                  struct ArrowDeviceArray *out);
+
+/* Whether data of the schema `of` may be passed on where another one is
+ * expected, which may be NULL; otherwise raises. */
+bool batch_schema_fits(const struct ArrowSchema *expected,
+                       const struct ArrowSchema *of, const char *name);
+
+/* Whether an object has one of the methods that batch_export() calls. -1 with
+ * an exception. */
+int batch_can_export(PyObject *object, const char *name);
 
 /* Whether the array is on such a device; otherwise releases it and raises. */
 bool batch_is_on(struct ArrowDeviceArray *array, int device_type);
@@ -253,6 +309,30 @@ PyObject *column_new(Batch *batch, int64_t i);
 
 /* from_dlpack(capsule, name) -> Batch: takes the tensor. */
 PyObject *column_from_dlpack(PyObject *module, PyObject *args);
+
+/* ---- a stream that an object has given (given.c) --------------------------
+ */
+
+struct given {
+    struct ArrowArrayStream plain;        /* owns */
+    struct ArrowDeviceArrayStream device; /* owns */
+    bool is_device;                       /* which of the two is used */
+    bool is_open;
+};
+
+/* Moves a stream out of a capsule. -1 with an exception. */
+int given_take(struct given *given, PyObject *capsule, bool device,
+               const char *name);
+
+/* As get_schema() and get_next(), without an exception. */
+int given_schema(struct given *given, struct ArrowSchema *out);
+int given_next(struct given *given, struct ArrowDeviceArray *out);
+
+/* Raises what the code means that one of them has returned. Returns -1. */
+int given_fail(struct given *given, int code);
+
+/* Releases the stream, if there is one; keeps the exception that is set. */
+void given_close(struct given *given);
 
 /* ---- sources (source.c, rows.c) -------------------------------------------
  */
@@ -297,9 +377,6 @@ PyObject *stream_capsule(struct ArrowArrayStream *stream);
 /* stream_schema(capsule): the Schema of the stream in a capsule, which keeps
  * it. Waits for it, and lends the GIL meanwhile if the stream does. */
 PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule);
-
-/* Moves the stream out of a capsule. -1 with an exception. */
-int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out);
 
 /* ---- stages (stage.c) -----------------------------------------------------
  */

@@ -182,7 +182,7 @@ static PyObject *encoder_batch(PyObject *object, PyObject *batch)
     struct uva_error error = {0};
     int code;
 
-    if (batch_export(batch, false, NULL, NULL, &data) != 0)
+    if (batch_export(batch, false, "batch", NULL, NULL, &data) != 0)
         return NULL;
     code =
         uva_encoder_batch(((Encoder *)object)->encoder, &data, &part, &error);

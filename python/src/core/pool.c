@@ -14,7 +14,7 @@ typedef struct {
 
 /* Fills in `out` with the texts of a list and a NULL. The texts are borrowed
  * from the list. Gives the memory, to be freed; NULL with an exception. */
-static const char **texts_of(PyObject *list)
+static const char **texts_of(PyObject *list, const char *name)
 {
     const Py_ssize_t n = PyList_Size(list);
     const char **texts = n < 0 ? NULL : calloc((size_t)n + 1, sizeof(*texts));
@@ -25,7 +25,7 @@ static const char **texts_of(PyObject *list)
         return NULL;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
+        texts[i] = checked_text(PyList_GetItem(list, i), name);
         if (texts[i] == NULL) {
             free(texts);
             return NULL;
@@ -51,8 +51,8 @@ static int pool_make(Pool *self, PyObject *args)
         return -1;
     self->forks = fork_number();
     options.wait_ms = wait_ms;
-    texts = texts_of(of_database);
-    more = texts == NULL ? NULL : texts_of(of_connection);
+    texts = texts_of(of_database, "options");
+    more = texts == NULL ? NULL : texts_of(of_connection, "connection_options");
     if (more != NULL) {
         options.options = texts;
         options.connection_options = more;
@@ -110,7 +110,7 @@ static void pool_dealloc(PyObject *object)
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};
-    struct ArrowArrayStream parameters;
+    struct given parameters = {0};
     struct uva_stream *stream = NULL;
     PyObject *owner, *pool, *capsule, *options;
     const char **texts;
@@ -130,7 +130,7 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     *host = (Host *)owner;
     if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)
         return NULL;
-    texts = texts_of(options);
+    texts = texts_of(options, "options");
     if (texts == NULL)
         return NULL;
     query.options = texts;
@@ -138,9 +138,9 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
         PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
     } else if (capsule == Py_None) {
         stream = uva_stream_from_query(self->pool, &query);
-    } else if (stream_from_capsule(capsule, &parameters) == 0 &&
-               guarded_wrap(&parameters) == 0) {
-        query.parameters = &parameters;
+    } else if (given_take(&parameters, capsule, false, "parameters") == 0 &&
+               guarded_wrap(&parameters.plain) == 0) {
+        query.parameters = &parameters.plain;
         stream = uva_stream_from_query(self->pool, &query);
     }
     free(texts);

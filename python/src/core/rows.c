@@ -12,33 +12,121 @@
  */
 
 struct rows {
-    PyObject *iterator;            /* owns */
-    struct tap *tap;               /* counts: where exceptions are kept */
+    PyObject *iterator; /* owns */
+    struct tap *tap;    /* counts: where exceptions are kept */
+    struct given item;  /* owns: a stream, of which the batches come now */
     struct ArrowSchema schema;     /* owns: that of the first batch */
     struct ArrowDeviceArray first; /* owns: it was read for the schema */
     struct uva_error error;        /* of the last call */
     int device_type;               /* of all batches; -1: plain arrays */
 };
 
-/* Reads the next batch; `out` is released at the end. -1 with an exception. */
-static int rows_step(struct rows *rows, struct ArrowSchema *schema,
-                     struct ArrowDeviceArray *out)
+static const char ITEM[] = "an item of source";
+
+static bool rows_on_device(const struct rows *rows)
 {
-    PyObject *item = PyIter_Next(rows->iterator);
-    const struct ArrowSchema *expected =
-        uva_schema_is_live(&rows->schema) ? &rows->schema : NULL;
-    int result;
+    return rows->device_type > ARROW_DEVICE_CPU;
+}
+
+/* Takes the schema of a batch or of a stream, which is the first one, or must
+ * be as that. -1 with an exception. */
+static int rows_take_schema(struct rows *rows, struct ArrowSchema *schema)
+{
+    const bool is_first = !uva_schema_is_live(&rows->schema);
+    int code = 0;
+
+    if (is_first && checked_is_rows(schema, ITEM))
+        uva_schema_move(schema, &rows->schema);
+    else if (is_first || !batch_schema_fits(&rows->schema, schema, ITEM))
+        code = -1;
+    uva_schema_release(schema);
+    return code;
+}
+
+/* Opens the stream of an item. 1; 0: it has none; -1 with an exception. */
+static int rows_open_item(struct rows *rows, PyObject *object)
+{
+    static const char *const methods[] = {"__arrow_c_stream__",
+                                          "__arrow_c_device_stream__"};
+    bool device = rows_on_device(rows);
+    PyObject *method = NULL, *capsule = NULL;
+    int found = checked_method(object, methods[device], ITEM, &method);
+
+    if (found == 0) {
+        device = !device;
+        found = checked_method(object, methods[device], ITEM, &method);
+    }
+    if (found > 0)
+        capsule = PyObject_CallFunctionObjArgs(method, NULL);
+    if (found > 0 && (capsule == NULL ||
+                      given_take(&rows->item, capsule, device, ITEM) != 0))
+        found = -1;
+    Py_XDECREF(capsule);
+    Py_XDECREF(method);
+    return found;
+}
+
+/* Takes a batch, or a stream: a table, a frame, a reader. */
+static int rows_take_item(struct rows *rows, PyObject *object,
+                          struct ArrowDeviceArray *out)
+{
+    int has = batch_can_export(object, ITEM);
+    struct ArrowSchema schema = {0};
+    int code;
+
+    if (has == 0) {
+        has = rows_open_item(rows, object);
+        if (has > 0) {
+            code = given_schema(&rows->item, &schema);
+            return code != 0 ? given_fail(&rows->item, code)
+                             : rows_take_schema(rows, &schema);
+        }
+    }
+    if (has < 0 || batch_export(object, rows_on_device(rows), ITEM, NULL,
+                                &schema, out) != 0)
+        return -1;
+    if (rows_take_schema(rows, &schema) == 0)
+        return 0;
+    uva_array_release(out);
+    return -1;
+}
+
+/* Reads the next batch of the stream that is an item, which is closed at its
+ * end. */
+static int rows_read_item(struct rows *rows, struct ArrowDeviceArray *out)
+{
+    int code = given_next(&rows->item, out);
+
+    if (code != 0)
+        code = given_fail(&rows->item, code);
+    if (code != 0 || !uva_array_is_live(out))
+        given_close(&rows->item);
+    return code;
+}
+
+/* Reads the next batch, of the stream that is read or of the next item; `out`
+ * is released at the end. -1 with an exception. */
+static int rows_step(struct rows *rows, struct ArrowDeviceArray *out)
+{
+    PyObject *object;
+    int code = 0;
 
     uva_array_clear(out);
-    if (item == NULL)
-        return PyErr_Occurred() ? -1 : 0;
-    result = batch_export(item, rows->device_type > ARROW_DEVICE_CPU, expected,
-                          schema, out);
-    Py_DECREF(item);
-    if (result == 0 && rows->device_type >= 0 &&
+    while (code == 0 && !uva_array_is_live(out)) {
+        if (rows->item.is_open) {
+            code = rows_read_item(rows, out);
+            continue;
+        }
+        object = PyIter_Next(rows->iterator);
+        if (object == NULL)
+            return PyErr_Occurred() ? -1 : 0;
+        code = rows_take_item(rows, object, out);
+        Py_DECREF(object);
+    }
+    if (code == 0 && rows->device_type >= 0 &&
         !batch_is_on(out, rows->device_type))
-        result = -1;
-    return result;
+        return -1;
+    return code;
 }
 
 /* Gives the next batch to `out`, which is released at the end. */
@@ -53,7 +141,7 @@ static int rows_next(struct rows *rows, struct ArrowDeviceArray *out)
     if (!gil_enter(&gil))
         return uva_error_set(&rows->error, ECANCELED,
                              "the interpreter is ending");
-    if (rows_step(rows, NULL, out) != 0)
+    if (rows_step(rows, out) != 0)
         code = tap_fail(rows->tap, &rows->error);
     gil_leave(&gil);
     return code;
@@ -71,6 +159,7 @@ static void rows_free(struct rows *rows)
     uva_array_release(&rows->first);
     uva_schema_release(&rows->schema);
     if (gil_enter(&gil)) {
+        given_close(&rows->item);
         Py_CLEAR(rows->iterator); /* a generator runs its `finally` */
         PyErr_Clear();
         gil_leave(&gil);
@@ -102,7 +191,7 @@ static struct rows *rows_new(PyObject *iterator, struct tap *tap,
     rows->iterator = Py_NewRef(iterator);
     rows->tap = tap_acquire(tap);
     rows->device_type = device_type;
-    if (rows_step(rows, &rows->schema, &rows->first) != 0) {
+    if (rows_step(rows, &rows->first) != 0) {
         PyObject *type, *value, *traceback;
 
         PyErr_Fetch(&type, &value, &traceback); /* freeing clears it */
@@ -396,15 +485,6 @@ PyObject *stream_capsule(struct ArrowArrayStream *stream)
     return capsule;
 }
 
-/* Whether a stream may be asked; otherwise with an exception. */
-static bool stream_is_live(bool is_live)
-{
-    if (!is_live)
-        PyErr_SetString(PyExc_ValueError,
-                        "uvarrow: the stream of the capsule has been used");
-    return is_live;
-}
-
 static PyObject *schema_of(int code, const char *text,
                            struct ArrowSchema *schema)
 {
@@ -420,11 +500,8 @@ static PyObject *schema_of(int code, const char *text,
 static PyObject *plain_schema(struct ArrowArrayStream *stream)
 {
     struct ArrowSchema schema = {.release = NULL};
-    int code;
+    const int code = stream->get_schema(stream, &schema);
 
-    if (!stream_is_live(stream->release != NULL))
-        return NULL;
-    code = stream->get_schema(stream, &schema);
     return schema_of(code, code != 0 ? stream->get_last_error(stream) : NULL,
                      &schema);
 }
@@ -432,11 +509,8 @@ static PyObject *plain_schema(struct ArrowArrayStream *stream)
 static PyObject *device_schema(struct ArrowDeviceArrayStream *stream)
 {
     struct ArrowSchema schema = {.release = NULL};
-    int code;
+    const int code = stream->get_schema(stream, &schema);
 
-    if (!stream_is_live(stream->release != NULL))
-        return NULL;
-    code = stream->get_schema(stream, &schema);
     return schema_of(code, code != 0 ? stream->get_last_error(stream) : NULL,
                      &schema);
 }
@@ -445,12 +519,12 @@ PyObject *stream_capsule_schema(PyObject *module, PyObject *capsule)
 {
     static const char plain[] = "arrow_array_stream",
                       device[] = "arrow_device_array_stream";
+    const bool is_device = PyCapsule_IsValid(capsule, device);
+    void *stream =
+        checked_capsule(capsule, is_device ? device : plain, "capsule");
 
     (void)module;
-    if (PyCapsule_IsValid(capsule, plain))
-        return plain_schema(PyCapsule_GetPointer(capsule, plain));
-    if (PyCapsule_IsValid(capsule, device))
-        return device_schema(PyCapsule_GetPointer(capsule, device));
-    PyErr_SetString(PyExc_TypeError, "uvarrow: no capsule of a stream");
-    return NULL;
+    if (stream == NULL)
+        return NULL;
+    return is_device ? device_schema(stream) : plain_schema(stream);
 }

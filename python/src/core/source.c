@@ -21,45 +21,13 @@ enum { OBJECT, OPENER, INTERRUPT };
 
 struct source {
     struct holder held;
-    int device_type; /* of the data; -1: plain arrays */
-    bool is_open;    /* it was opened, and counts as live */
+    int device_type;  /* of the data; -1: plain arrays */
+    bool is_open;     /* it was opened, and counts as live */
+    bool is_reported; /* that its interrupt would have to be awaited */
 };
 
 /* ---- on workers -----------------------------------------------------------
  */
-
-int stream_from_capsule(PyObject *capsule, struct ArrowArrayStream *out)
-{
-    struct ArrowArrayStream *stream =
-        PyCapsule_GetPointer(capsule, "arrow_array_stream");
-
-    if (stream == NULL)
-        return -1;
-    if (stream->release == NULL) {
-        PyErr_SetString(PyExc_ValueError, "the stream has been read before");
-        return -1;
-    }
-    *out = *stream;
-    stream->release = NULL;
-    return 0;
-}
-
-static int device_stream_from_capsule(PyObject *capsule,
-                                      struct ArrowDeviceArrayStream *out)
-{
-    struct ArrowDeviceArrayStream *stream =
-        PyCapsule_GetPointer(capsule, "arrow_device_array_stream");
-
-    if (stream == NULL)
-        return -1;
-    if (stream->release == NULL) {
-        PyErr_SetString(PyExc_ValueError, "the stream has been read before");
-        return -1;
-    }
-    *out = *stream;
-    stream->release = NULL;
-    return 0;
-}
 
 /* What the opener gives: a capsule or an iterator; NULL with an exception. */
 static PyObject *source_call(struct source *source, bool device)
@@ -76,26 +44,42 @@ static PyObject *source_call(struct source *source, bool device)
     return given;
 }
 
+/* Takes the stream of a capsule, and refuses one of other arrays than rows. A
+ * schema that cannot be had is for the library to report, which asks for it
+ * again. */
+static int source_take(PyObject *capsule, bool device, struct given *out)
+{
+    struct ArrowSchema schema = {0};
+
+    if (given_take(out, capsule, device, "source") != 0)
+        return -1;
+    if (given_schema(out, &schema) == 0 && !checked_is_rows(&schema, "source"))
+        given_close(out);
+    uva_schema_release(&schema);
+    return out->is_open ? 0 : -1;
+}
+
 static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
                            struct uva_error *error)
 {
     struct source *source = ctx;
+    struct given given = {0};
     struct gil gil;
-    PyObject *given;
-    int code = 0;
+    PyObject *opened;
+    int code = -1;
 
     if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
-    given = source_call(source, false);
-    if (given == NULL)
-        code = -1;
-    else if (PyCapsule_CheckExact(given))
-        code = stream_from_capsule(given, out);
-    else
-        code = rows_open(given, source->held.tap, out);
+    opened = source_call(source, false);
+    if (opened != NULL && PyCapsule_CheckExact(opened)) {
+        code = source_take(opened, false, &given);
+        *out = given.plain;
+    } else if (opened != NULL) {
+        code = rows_open(opened, source->held.tap, out);
+    }
     if (code != 0)
         code = tap_fail(source->held.tap, error);
-    Py_XDECREF(given);
+    Py_XDECREF(opened);
     gil_leave(&gil);
     return code;
 }
@@ -104,37 +88,47 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
                               struct uva_error *error)
 {
     struct source *source = ctx;
+    struct given given = {0};
     struct gil gil;
-    PyObject *given;
+    PyObject *opened;
     int code = -1;
 
     if (!gil_enter(&gil))
         return uva_error_set(error, ECANCELED, "the interpreter is ending");
-    given = source_call(source, true);
-    if (given != NULL)
-        code = PyCapsule_CheckExact(given)
-                   ? device_stream_from_capsule(given, out)
-                   : rows_open_device(given, source->held.tap,
-                                      source->device_type, out);
+    opened = source_call(source, true);
+    if (opened != NULL && PyCapsule_CheckExact(opened)) {
+        code = source_take(opened, true, &given);
+        *out = given.device;
+    } else if (opened != NULL) {
+        code = rows_open_device(opened, source->held.tap, source->device_type,
+                                out);
+    }
     if (code != 0)
         code = tap_fail(source->held.tap, error);
-    Py_XDECREF(given);
+    Py_XDECREF(opened);
     gil_leave(&gil);
     return code;
 }
 
-/* What the interrupt raises is of no use to the stream, which ends anyway. */
+/* What the interrupt raises is of no use to the stream, which ends anyway; but
+ * one that has done nothing, as it would have to be awaited, is reported. */
 static void source_interrupt(void *ctx)
 {
     struct source *source = ctx;
-    PyObject *interrupt;
+    PyObject *interrupt, *done;
     struct gil gil;
 
     if (!gil_enter(&gil))
         return;
     interrupt = Py_NewRef(source->held.objects[INTERRUPT]);
-    Py_XDECREF(PyObject_CallFunctionObjArgs(interrupt, NULL));
+    done = PyObject_CallFunctionObjArgs(interrupt, NULL);
+    if (done != NULL && !checked_is_sync(done, "what interrupt() returns") &&
+        !source->is_reported) {
+        source->is_reported = true;
+        PyErr_WriteUnraisable(interrupt);
+    }
     PyErr_Clear();
+    Py_XDECREF(done);
     Py_DECREF(interrupt);
     gil_leave(&gil);
 }

@@ -75,8 +75,9 @@ static int map_call(struct function *function, struct uva_batch *in,
     if (batch != NULL)
         result = function_call(function, batch);
     if (result != NULL)
-        code = batch_export(result, function->held.tap->device, expected, NULL,
-                            out);
+        code = batch_export(result, function->held.tap->device,
+                            "what the function of map() returns", expected,
+                            NULL, out);
     Py_XDECREF(result);
     Py_XDECREF(batch);
     return code;
@@ -107,17 +108,15 @@ static int map_schema(void *ctx, const struct ArrowSchema *in,
         uva_schema_is_live(&function->result) ? &function->result : in, out);
 }
 
-static int function_set_result(struct function *function, PyObject *schema)
+static int function_set_result(struct function *function, PyObject *capsule)
 {
-    PyObject *capsule = PyObject_CallMethod(schema, "__arrow_c_schema__", NULL);
-    struct ArrowSchema *result = NULL;
+    struct ArrowSchema *result =
+        checked_capsule(capsule, "arrow_schema", "schema");
 
-    if (capsule != NULL)
-        result = PyCapsule_GetPointer(capsule, "arrow_schema");
-    if (result != NULL)
-        uva_schema_move(result, &function->result);
-    Py_XDECREF(capsule);
-    return result != NULL ? 0 : -1;
+    if (result == NULL || !checked_is_rows(result, "schema"))
+        return -1;
+    uva_schema_move(result, &function->result);
+    return 0;
 }
 
 int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
@@ -161,7 +160,7 @@ static int filter_call(struct function *function, struct uva_batch *in,
     if (batch != NULL)
         wanted = function_call(function, batch);
     if (wanted != NULL)
-        keep = PyObject_IsTrue(wanted);
+        keep = checked_truth(wanted, "what the function of filter() returns");
     if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
         PyErr_NoMemory();
         keep = -1;
@@ -241,7 +240,8 @@ static void trace_event(void *ctx, const struct uva_event *event)
     done = PyObject_CallFunction(callable, "sLid", event_name(event->kind),
                                  (long long)event->count, event->code,
                                  (double)event->time_ns / 1e9);
-    if (done == NULL)
+    if (done == NULL ||
+        !checked_is_sync(done, "what the function of trace() returns"))
         PyErr_WriteUnraisable(callable);
     Py_XDECREF(done);
     Py_DECREF(callable);

@@ -41,11 +41,12 @@ static void writer_free_ctx(void *tap)
 
 static int writer_set_schema(Writer *self, PyObject *capsule)
 {
-    struct ArrowSchema *schema = PyCapsule_GetPointer(capsule, "arrow_schema");
+    const struct ArrowSchema *schema =
+        checked_capsule(capsule, "arrow_schema", "schema");
     struct ArrowSchema copy = {0};
     int code;
 
-    if (schema == NULL)
+    if (schema == NULL || !checked_is_rows(schema, "schema"))
         return -1;
     code = uva_schema_copy(schema, &self->schema);
     if (code == 0)
@@ -115,7 +116,8 @@ static PyObject *writer_push(PyObject *object, PyObject *batch)
 
     if (self->forks != fork_number() || self->pusher == NULL)
         return PyLong_FromLong(EPIPE);
-    if (batch_export(batch, false, &self->schema, NULL, &data) != 0)
+    if (batch_export(batch, false, "an item of iterable", &self->schema, NULL,
+                     &data) != 0)
         return NULL;
     code = uva_pusher_push(self->pusher, &data, NULL, 0);
     uva_array_release(&data); /* if it was not taken */

@@ -127,6 +127,8 @@ static PyMethodDef core_methods[] = {
     {"_set_clock", stream_set_clock, METH_O, NULL},
     {"wait_out", exit_wait_out, METH_O, NULL},
     {"leave", exit_leave, METH_O, NULL},
+    {"capsule", core_capsule, METH_VARARGS, NULL},
+    {"sync", core_sync, METH_VARARGS, NULL},
     {"from_dlpack", column_from_dlpack, METH_VARARGS, NULL},
     {"stream_schema", stream_capsule_schema, METH_O, NULL},
     {NULL, NULL, 0, NULL}};

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of other libraries as batches. Columns as tensors are in C."""
-from . import _core
+from . import _check, _core
 
 _CPU = 1
 
@@ -13,7 +13,11 @@ def from_dlpack(tensor, /, name=""):
     behind the other. Its first dimension are the rows; further ones are lists
     of a fixed size. BufferError if it cannot be shared.
     """
-    if tensor.__dlpack_device__()[0] != _CPU:
+    _check.text(name, "name")
+    where = _check.method(tensor, "__dlpack_device__", "tensor")
+    if where is None or _check.method(tensor, "__dlpack__", "tensor") is None:
+        raise _check.refuse(tensor, "tensor", "an object with __dlpack__")
+    if _check.pair(where(), "what __dlpack_device__() of tensor gives")[0] != _CPU:
         raise BufferError("uvarrow: the tensor is not on the CPU")
     try:
         capsule = tensor.__dlpack__(max_version=(1, 0))

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
 
-from . import _core, _host
+from . import _check, _core, _host
 from ._error import metadata_dict
 
 _WINDOW = 64
@@ -82,12 +82,13 @@ class Stream(_core.Stream):
     def cancel(self, reason=None):
         """Ends the stream: iteration raises Error with ECANCELED. Returns at
         once; a source that blocks is interrupted if it can be."""
-        self._cancel(0, reason)
+        self._cancel(0, _check.optional(_check.text, reason, "reason"))
 
     async def aclose(self, *, seconds=_CLOSE_SECONDS):
         """Ends the stream, and waits until its source is released: at most for
         `seconds`, None: without a limit. A source that blocks for longer stays
         on its thread, and is released when it returns."""
+        _check.optional(_check.seconds, seconds, "seconds")
         host = self._host
         while not self._close():
             if seconds is None:
@@ -116,13 +117,15 @@ class Stream(_core.Stream):
         it returns a Batch, or any object with `__arrow_c_array__`. `schema` is
         that of the results, if it changes: any object with
         `__arrow_c_schema__`. Returns the stream."""
-        self._map(_callable(function), schema)
+        self._map(_check.function(function, "function"),
+                  _check.optional(_check.schema, schema, "schema"))
         return self
 
     def filter(self, function):
-        """Keeps the batches for which `function` returns true; it is called in
-        order, on a worker thread. Returns the stream."""
-        self._filter(_callable(function))
+        """Keeps the batches for which `function` returns true: a bool, a number,
+        or a Batch, which is true if it has rows; anything else is a TypeError.
+        It is called in order, on a worker thread. Returns the stream."""
+        self._filter(_check.function(function, "function"))
         return self
 
     def limit(self, rows=None, *, batches=None):
@@ -130,14 +133,16 @@ class Stream(_core.Stream):
         stream."""
         if rows is None and batches is None:
             raise TypeError("limit() needs rows or batches")
-        self._limit(_count(rows, "rows"), _count(batches, "batches"))
+        self._limit(_limit(rows, "rows"), _limit(batches, "batches"))
         return self
 
     def rebatch(self, *, rows=0, bytes=0, wait=0.0):
         """Joins small batches and splits large ones: batches of `rows` rows, of
         at most `bytes` bytes. A row that has waited for `wait` seconds is
         passed on. Returns the stream."""
-        self._rebatch(rows, bytes, _ms(wait))
+        self._rebatch(_check.count(rows, "rows", bits=64),
+                      _check.count(bytes, "bytes", bits=64),
+                      _check.ms(wait, "wait"))
         return self
 
     def timeout(self, *, open=0.0, first=0.0, between=0.0, total=0.0):
@@ -145,7 +150,8 @@ class Stream(_core.Stream):
         opening and the first batch longer than `first` (with `open`, the batch
         alone), another batch than `between`, or all than `total`. Time of the
         consumer counts for `total` alone. Returns the stream."""
-        self._timeout(_ms(open), _ms(first), _ms(between), _ms(total))
+        self._timeout(_check.ms(open, "open"), _check.ms(first, "first"),
+                      _check.ms(between, "between"), _check.ms(total, "total"))
         return self
 
     def parallel(self, workers=0, *, unordered=False):
@@ -153,20 +159,21 @@ class Stream(_core.Stream):
         threads (0: one for each core). Python functions take the GIL one after
         the other, unless they give it away, as those of Arrow do. Returns the
         stream."""
-        self._parallel(workers, unordered)
+        self._parallel(_check.count(workers, "workers"),
+                       _check.flag(unordered, "unordered"))
         return self
 
     def trace(self, function):
         """Calls `function(kind, count, code, seconds)` for what passes this
         place of the stream: "schema", "request", "batch", "cancel", "end". It
         runs on the event loop. Returns the stream."""
-        self._trace(_callable(function))
+        self._trace(_check.function(function, "function"))
         return self
 
     def name(self, text):
         """Sets the name of the stream in error texts and traces. Returns the
         stream."""
-        self._set_name(text)
+        self._set_name(_check.text(text, "text"))
         return self
 
     def stats(self):
@@ -179,31 +186,22 @@ class Stream(_core.Stream):
         """Starts the stream for a thread that reads it: returns an object with
         `__arrow_c_stream__`, for one reader, which must not run on the event
         loop's thread."""
-        return Reader(self._reader(_window(window), max_bytes))
+        return Reader(self._reader(_check.count(window, "window"),
+                                   _bytes(max_bytes)))
 
     def to_device_reader(self, *, window=_WINDOW, max_bytes=_BYTES):
         """As to_reader(), for data on a device: returns an object with
         `__arrow_c_device_stream__`."""
-        return DeviceReader(self._device_reader(_window(window), max_bytes))
+        return DeviceReader(self._device_reader(
+            _check.count(window, "window"), _bytes(max_bytes)))
 
 
-def _callable(function):
-    if not callable(function):
-        raise TypeError(f"{function!r} cannot be called")
-    return function
+def _limit(value, name):
+    return -1 if value is None else _check.count(value, name, bits=64)
 
 
-def _count(value, name):
-    if value is None:
-        return -1
-    if value < 0:
-        raise ValueError(f"{name} is negative")
-    return value
-
-
-def _ms(seconds):
-    """Milliseconds, rounded up, so that a short time is not none."""
-    return -int(-seconds * 1000 // 1)
+def _bytes(max_bytes):
+    return _check.count(max_bytes, "max_bytes", bits=64)
 
 
 # ---- sources ----------------------------------------------------------------
@@ -213,9 +211,12 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     """Makes a stream of Arrow data.
 
     `source` is an object with `__arrow_c_stream__` or
-    `__arrow_c_device_stream__`, a capsule of such a stream, a function that
-    returns one of these, or an object with `__arrow_c_array__`, or an iterable
-    of such; with `device_type`, with `__arrow_c_device_array__`. All of it is opened and read by a worker thread, and may block.
+    `__arrow_c_device_stream__`, a capsule of such a stream, an object with
+    `__arrow_c_array__`, an iterable of objects with one of these methods, each
+    of which is read to its end, or a function that returns one of all these;
+    with `device_type`, with `__arrow_c_device_array__`. All of it is opened and
+    read by a worker thread, and may block. Its schema has columns: an array
+    that is none of rows is refused.
 
     Up to `window` batches are read ahead by the worker, and as many wait for
     the loop; all of these have at most `max_bytes` bytes, or one batch more.
@@ -227,73 +228,51 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
 
     Returns a Stream. It is opened when it is first read.
     """
-    if interrupt is not None:
-        _callable(interrupt)
-    device = -1 if device_type is None else device_type
-    if (device < 0 and hasattr(source, "__arrow_c_device_stream__")
-            and not hasattr(source, "__arrow_c_stream__")):
+    _check.optional(_check.function, interrupt, "interrupt")
+    device = -1
+    if device_type is not None:
+        device = _check.count(device_type, "device_type", least=1)
+    _check.source(source, device > 0)
+    if (device < 0 and _check.stream_method(source, "source")
+            == "__arrow_c_device_stream__"):
         device = 1
-    if not _can_open(source):
-        raise TypeError(f"uvarrow.stream() cannot read {type(source)!r}: it "
-                        "has no __arrow_c_stream__, and cannot be called or "
-                        "iterated")
     result = Stream()
-    result._open(_host.current(), (source, _open, interrupt, _window(window),
+    window = _check.count(window, "window")
+    result._open(_host.current(), (source, _open, interrupt, window,
                                    _half(max_bytes), device),
                  window, _half(max_bytes))
     return result
 
 
-def _window(batches):
-    if batches < 0:
-        raise ValueError("window is negative")
-    return batches
-
-
 def _half(max_bytes):
     """For each of two windows: what is read ahead, and what was delivered."""
-    if max_bytes < 0:
-        raise ValueError("max_bytes is negative")
-    return (max_bytes + 1) // 2
-
-
-def _is_capsule(source):
-    return type(source).__name__ == "PyCapsule"
-
-
-def _can_open(source):
-    return (hasattr(source, "__arrow_c_stream__")
-            or hasattr(source, "__arrow_c_device_stream__")
-            or _is_capsule(source) or callable(source)
-            or _has_array(source) or hasattr(source, "__iter__"))
-
-
-def _has_array(source):
-    return (hasattr(source, "__arrow_c_array__")
-            or hasattr(source, "__arrow_c_device_array__"))
+    return (_bytes(max_bytes) + 1) // 2
 
 
 def _open(source, device):
     """On a worker: gives a capsule, or an iterator over batches."""
-    if (callable(source) and not hasattr(source, "__arrow_c_stream__")
-            and not hasattr(source, "__arrow_c_device_stream__")):
-        source = source()
-    if _is_capsule(source):
-        return source
-    if device and hasattr(source, "__arrow_c_device_stream__"):
-        return source.__arrow_c_device_stream__()
-    if not device and hasattr(source, "__arrow_c_stream__"):
-        return source.__arrow_c_stream__()
-    if _has_array(source):
+    name = "source"
+    if _check.is_called(source, name):
+        source, name = source(), "what source() returns"
+    if _check.is_capsule(source):
+        return _check.capsule(source, device, name)
+    method = _check.stream_method(source, name, device)
+    if method is not None and ("device" in method) == device:
+        return _check.stream(source, method, name)
+    if _check.has_arrays(source, name):
         return iter((source,))
-    if hasattr(source, "__iter__"):
-        return iter(source)
-    raise TypeError(f"uvarrow.stream() cannot read {type(source)!r}")
+    if _check.is_iterable(source):
+        return _check.iterator(source, name)
+    raise _check.refuse_source(_core.sync(source, name), name)
 
 
 def merge(first, *others):
     """Merges streams of one schema: their batches come as they are ready.
     Returns `first`, of which the other streams are a part from then on."""
+    for one in (first, *others):
+        if not _check.is_a(one, Stream):
+            raise _check.refuse(one, "first" if one is first else "others",
+                                "a Stream")
     for other in others:
         first._merge(other)
     return first
@@ -304,8 +283,10 @@ def merge(first, *others):
 class _Once:
     """A capsule with a stream of ours, for one reader."""
 
+    _is_device = False
+
     def __init__(self, capsule):
-        self._capsule = capsule
+        self._capsule = _check.capsule(capsule, self._is_device, "capsule")
         self._schema = None
 
     def _take(self):
@@ -333,6 +314,7 @@ class Reader(_Once):
 
     def __arrow_c_stream__(self, requested_schema=None):
         """The stream as a capsule; once."""
+        _check.requested_schema(requested_schema)
         return self._take()
 
 
@@ -340,8 +322,12 @@ class DeviceReader(_Once):
     """A stream for one thread that blocks, as Reader, of data on a device: for
     what takes an object with `__arrow_c_device_stream__`."""
 
+    _is_device = True
+
     def __arrow_c_device_stream__(self, requested_schema=None, **kwargs):
         """The stream as a capsule; once."""
+        _check.requested_schema(requested_schema)
+        _check.no_others(kwargs)
         return self._take()
 
 
@@ -355,7 +341,9 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
     for the iterable ends, and it is closed. Returns a Reader.
     """
     host = _host.current()
-    writer = _core.Writer(host, schema.__arrow_c_schema__(), _window(window),
+    _check.async_iterable(iterable, "iterable")
+    window = _check.count(window, "window")
+    writer = _core.Writer(host, _check.schema(schema, "schema"), window,
                           _half(max_bytes))
     reader = Reader(writer.reader(window, _half(max_bytes)))
     host.spawn(lambda: _pump(host, writer, iterable))
@@ -364,7 +352,7 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
 
 async def _pump(host, writer, iterable):
     try:
-        await _push_all(host, writer, iterable.__aiter__())
+        await _push_all(host, writer, _check.Items(iterable, "iterable"))
     except Exception as exception: # the reader reports it
         writer.close(errno.EIO, f"{type(exception).__name__}: {exception}")
     except BaseException:
@@ -392,8 +380,7 @@ async def _push_all(host, writer, iterator):
                 raise OSError(code, os.strerror(code))
     finally:
         guard.end()
-        if hasattr(iterator, "aclose"):
-            await iterator.aclose()
+        await iterator.aclose()
 
 
 def ipc(source, *, compression=None):
@@ -406,8 +393,9 @@ def ipc(source, *, compression=None):
             media_type="application/vnd.apache.arrow.stream")
     """
     codecs = {None: 0, "lz4": 1, "zstd": 2}
-    if compression not in codecs:
-        raise ValueError(f"unknown compression: {compression!r}")
+    if not _check.is_a(source, Stream):
+        raise _check.refuse(source, "source", "a Stream")
+    _check.optional(_check.one_of, compression, "compression", ("lz4", "zstd"))
     return _Chunks(source, codecs[compression])
 
 

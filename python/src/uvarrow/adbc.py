@@ -13,10 +13,12 @@ import importlib.util
 import weakref
 from collections.abc import Mapping, Sequence
 
-from . import _core, _host
-from ._stream import _BYTES, _WINDOW, Stream, _half, _ms, _window
+from . import _check, _core, _host
+from ._stream import _BYTES, _WINDOW, Stream, _half
 
 __all__ = ["Pool"]
+
+_MODES = "create", "append", "replace", "create_append"
 
 # drivers with another name than the scheme of a URI
 _SCHEMES = {"postgres": "postgresql", "grpc": "flightsql",
@@ -41,13 +43,18 @@ class Pool:
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
                  connection_options=None, connections=8, idle=60.0, wait=30.0):
-        options = dict(options or {})
+        options = _check.options(options, "options")
         if uri is not None:
-            options["uri"] = uri
-        driver, options = _driver(driver, options)
-        self._how = (driver, entrypoint, _pairs(options),
-                     _pairs(connection_options or {}), connections, _ms(idle),
-                     _ms(wait))
+            options["uri"] = _check.text(uri, "uri")
+        driver, options = _driver(_check.optional(_check.text, driver,
+                                                  "driver"), options)
+        self._how = (driver,
+                     _check.optional(_check.text, entrypoint, "entrypoint"),
+                     _pairs(options),
+                     _pairs(_check.options(connection_options,
+                                           "connection_options")),
+                     _check.count(connections, "connections", least=1),
+                     _check.ms(idle, "idle", bits=32), _check.ms(wait, "wait"))
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
 
@@ -65,17 +72,19 @@ class Pool:
         None; with Arrow data without rows nothing is executed. Values need
         pyarrow. With `update` no rows are wanted but how many have changed,
         which several drivers count then alone: it is in `metadata`."""
-        return self._stream(sql, parameters, options, None, update, by_name,
-                            window, max_bytes)
+        return self._stream(_check.text(sql, "sql"), parameters, options, None,
+                            _check.flag(update, "update"),
+                            _check.flag(by_name, "by_name"), window, max_bytes)
 
     def ingest(self, table, data, *, mode="append", options=None):
         """Returns a Stream that writes the rows of `data`, which are Arrow data,
         into a table when it is read, and has no rows itself. `mode` is
         "create", "append", "replace" or "create_append"."""
+        mode = _check.one_of(mode, "mode", _MODES)
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
-                   **(options or {})}
-        return self._stream(None, data, options, table, False, False, _WINDOW,
-                            _BYTES)
+                   **_check.options(options, "options")}
+        return self._stream(None, data, options, _check.text(table, "table"),
+                            False, False, _WINDOW, _BYTES)
 
     async def execute(self, sql, parameters=None, *, options=None, update=True,
                       by_name=False):
@@ -109,16 +118,18 @@ class Pool:
         pool = self._pools.get(host)
         if pool is None:
             pool = self._pools[host] = _core.Pool(host, *self._how)
+        options = _pairs(_check.options(options, "options"))
+        window = _check.count(window, "window")
+        half = _half(max_bytes)
         capsule, has_names = _rows(parameters, by_name, table)
         result = Stream()
-        result._query((host, pool, sql, capsule, _pairs(options or {}), table,
-                       update, has_names, _window(window), _half(max_bytes)),
-                      window, _half(max_bytes))
+        result._query((host, pool, sql, capsule, options, table, update,
+                       has_names, window, half), window, half)
         return result
 
 
 def _pairs(options):
-    return [str(text) for pair in options.items() for text in pair]
+    return [text for pair in options.items() for text in pair]
 
 
 def _driver(driver, options):
@@ -150,21 +161,23 @@ def _library(name):
 def _rows(parameters, by_name, table):
     """Parameters as a capsule with a stream, or None, and whether they are
     bound by name."""
-    if hasattr(parameters, "__arrow_c_stream__"):
-        return parameters.__arrow_c_stream__(), by_name
-    if hasattr(parameters, "__arrow_c_array__"):
-        return _capsule(parameters), by_name
+    name = "data" if table is not None else "parameters"
+    method = _check.stream_method(parameters, name)
+    if method == "__arrow_c_stream__":
+        return _check.stream(parameters, method, name), by_name
+    if _check.method(parameters, "__arrow_c_array__", name) is not None:
+        return _capsule(_check.Array(parameters, name)), by_name
     if table is not None:
-        raise TypeError("data: no Arrow data, which has __arrow_c_stream__ or "
-                        f"__arrow_c_array__, but {type(parameters)!r}")
+        raise _check.refuse(parameters, name, "Arrow data, which has "
+                            "__arrow_c_stream__ or __arrow_c_array__")
     if parameters is None or (_holds_values(parameters) and not parameters):
         return None, False
-    if isinstance(parameters, Mapping):
+    if _check.is_a(parameters, Mapping):
         return _capsule(_columns([parameters])), True
     if not _holds_values(parameters):
-        raise TypeError("parameters: neither a list, a tuple, a dict nor Arrow "
-                        f"data, but {type(parameters)!r}")
-    if all(isinstance(row, Mapping) for row in parameters):
+        raise _check.refuse(parameters, name, "a list, a tuple, a dict or Arrow "
+                            "data, which has __arrow_c_stream__")
+    if all(_check.is_a(row, Mapping) for row in parameters):
         return _capsule(_columns(parameters)), True
     if by_name:
         raise ValueError("by_name: the parameters are values without names")
@@ -173,14 +186,14 @@ def _rows(parameters, by_name, table):
 
 
 def _holds_values(parameters):
-    return (isinstance(parameters, (Mapping, Sequence)) and
-            not isinstance(parameters, (str, bytes, bytearray, memoryview)))
+    return (_check.is_a(parameters, (Mapping, Sequence)) and
+            not _check.is_a(parameters, (str, bytes, bytearray, memoryview)))
 
 
 def _columns(rows):
     """The values of dicts, which have the same names, by name."""
     names = rows[0].keys()
-    if not names or not all(isinstance(name, str) for name in names):
+    if not names or not all(_check.is_a(name, str) for name in names):
         raise TypeError("parameters: a dict has texts as names, at least one")
     for i, row in enumerate(rows):
         if row.keys() != names:
@@ -194,6 +207,14 @@ def _capsule(rows):
     with `__arrow_c_array__`."""
     import pyarrow
     if isinstance(rows, dict):
-        rows = pyarrow.RecordBatch.from_pydict(rows)
+        rows = _batch(pyarrow, rows)
     return pyarrow.Table.from_batches(
         [pyarrow.record_batch(rows)]).__arrow_c_stream__()
+
+
+def _batch(pyarrow, values):
+    try:
+        return pyarrow.RecordBatch.from_pydict(values)
+    except (TypeError, pyarrow.ArrowException) as error:
+        raise TypeError("uvarrow: parameters that Arrow has no type for: "
+                        f"{error}") from error

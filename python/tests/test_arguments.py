@@ -1,0 +1,510 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What does not fit, as every argument of the package, and as what every method
+or function that is passed to it gives: an error that names the argument, in the
+call, or in the stream for what is called later. The stubs list these, so
+that a new argument needs a row here."""
+import ast
+import asyncio
+import datetime
+import functools
+import gc
+import os
+import re
+import sys
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import uvarrow
+import uvarrow.adbc
+from conftest import in_thread
+
+ONE = pa.record_batch({"n": [1]})
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+# ---- what does not fit ------------------------------------------------------
+
+class Raises:
+    """None of its attributes can be had, not even its class."""
+
+    def __getattribute__(self, name):
+        raise RuntimeError("an attribute that raises")
+
+
+class AsyncCall:
+    async def __call__(self, *args):
+        return True
+
+
+async def coroutine_function(*args):
+    return True
+
+
+async def generator_function(*args):
+    yield True
+
+
+def used_capsule():
+    capsule = pa.table(ONE).__arrow_c_stream__()
+    pa.RecordBatchReader._import_from_c_capsule(capsule)
+    return capsule
+
+
+def used_schema():
+    capsule = ONE.schema.__arrow_c_schema__()
+    pa.Schema._import_from_c_capsule(capsule)
+    return capsule
+
+
+BAD = {
+    "none": lambda: None,
+    "text": lambda: "text",
+    "bytes": lambda: b"text",
+    "number": lambda: 42,
+    "negative": lambda: -1,
+    "huge": lambda: 1 << 70,
+    "not a number": lambda: float("nan"),
+    "nul": lambda: "a\0b",
+    "list": lambda: [1],
+    "dict": lambda: {"a": 1},
+    "another capsule": lambda: datetime.datetime_CAPI,
+    "used capsule": used_capsule,
+    "used schema": used_schema,
+    "object": object,
+    "raises": Raises,
+    "coroutine function": lambda: coroutine_function,
+    "generator function": lambda: generator_function,
+    "partial": lambda: functools.partial(coroutine_function, 1),
+    "asynchronous call": AsyncCall,
+    "asynchronous generator": lambda: generator_function(),
+}
+# What a function that is called can give, besides these
+BAD_RESULTS = {**BAD, "coroutine": coroutine_function}
+
+NUMBERS = {"number", "negative", "huge"}
+FLOATS = NUMBERS | {"not a number"}
+TEXTS = {"text"}
+
+
+# ---- the arguments ----------------------------------------------------------
+
+def rows():
+    return uvarrow.stream([ONE, ONE])
+
+
+def batch():
+    return uvarrow.from_dlpack(np.arange(3), name="n")
+
+
+def pool():
+    return uvarrow.adbc.Pool("sqlite", uri=":memory:")
+
+
+async def items():
+    yield ONE
+
+
+class Row:
+    """A call with one argument; which of BAD fit it, and which of BAD_RESULTS
+    may be given by what is passed; the other methods of that are of `base`."""
+
+    def __init__(self, call, *, fits=(), gives=(), base=object):
+        self.call = call
+        self.fits = set(fits)
+        self.gives = set(gives)
+        self.base = base
+
+
+NONE = {"none"}
+COUNT = {"number"}
+SECONDS = {"number"}
+EVERY_RESULT = set(BAD_RESULTS)
+
+ROWS = {
+    "stream.source": Row(uvarrow.stream),
+    "stream.window": Row(lambda v: uvarrow.stream([ONE], window=v),
+                         fits=COUNT),
+    "stream.max_bytes": Row(lambda v: uvarrow.stream([ONE], max_bytes=v),
+                            fits=COUNT),
+    "stream.interrupt": Row(lambda v: uvarrow.stream([ONE], interrupt=v),
+                            fits=NONE, gives=EVERY_RESULT), # not called here
+    "stream.device_type": Row(lambda v: uvarrow.stream([ONE], device_type=v),
+                              fits=NONE | COUNT),
+    "merge.first": Row(uvarrow.merge),
+    "merge.others": Row(lambda v: uvarrow.merge(rows(), v)),
+    "to_reader.iterable": Row(
+        lambda v: uvarrow.to_reader(v, ONE.schema),
+        fits={"asynchronous generator"}),
+    "to_reader.schema": Row(lambda v: uvarrow.to_reader(items(), v)),
+    "to_reader.window": Row(
+        lambda v: uvarrow.to_reader(items(), ONE.schema, window=v),
+        fits=COUNT),
+    "to_reader.max_bytes": Row(
+        lambda v: uvarrow.to_reader(items(), ONE.schema, max_bytes=v),
+        fits=COUNT),
+    "ipc.source": Row(uvarrow.ipc),
+    "ipc.compression": Row(lambda v: uvarrow.ipc(rows(), compression=v),
+                           fits=NONE),
+    "from_dlpack.tensor": Row(uvarrow.from_dlpack,
+                              base=lambda: np.arange(3)),
+    "from_dlpack.name": Row(lambda v: uvarrow.from_dlpack(np.arange(3), v),
+                            fits=TEXTS),
+    "Batch.column.which": Row(lambda v: batch().column(v), fits={
+        "text", "number", "negative"}), # KeyError, IndexError
+    "Batch.__arrow_c_array__.requested_schema": Row(
+        lambda v: batch().__arrow_c_array__(v), fits=NONE),
+    "Batch.__arrow_c_device_array__.requested_schema": Row(
+        lambda v: batch().__arrow_c_device_array__(v), fits=NONE),
+    "Batch.__arrow_c_device_array__.kwargs": Row(
+        lambda v: batch().__arrow_c_device_array__(kwargs=v), fits=NONE),
+    "Column.__dlpack__.stream": Row(
+        lambda v: batch().column(0).__dlpack__(stream=v),
+        fits=NONE | {"number", "negative"}), # BufferError
+    "Column.__dlpack__.max_version": Row(
+        lambda v: batch().column(0).__dlpack__(max_version=v), fits=NONE),
+    "Column.__dlpack__.dl_device": Row(
+        lambda v: batch().column(0).__dlpack__(dl_device=v), fits=NONE),
+    "Column.__dlpack__.copy": Row(
+        lambda v: batch().column(0).__dlpack__(copy=v), fits=NONE),
+    "Stream.__aexit__.exc_info": Row( # not used
+        lambda v: rows().__aexit__(v), fits=set(BAD)),
+    "Stream.cancel.reason": Row(lambda v: rows().cancel(v),
+                                fits=NONE | TEXTS),
+    "Stream.aclose.seconds": Row(lambda v: rows().aclose(seconds=v),
+                                 fits=NONE | SECONDS),
+    "Stream.map.function": Row(lambda v: rows().map(v)),
+    "Stream.map.schema": Row(lambda v: rows().map(lambda b: b, v), fits=NONE),
+    "Stream.filter.function": Row(lambda v: rows().filter(v), gives=FLOATS),
+    "Stream.limit.rows": Row(lambda v: rows().limit(v, batches=1),
+                             fits=NONE | COUNT),
+    "Stream.limit.batches": Row(lambda v: rows().limit(1, batches=v),
+                                fits=NONE | COUNT),
+    "Stream.rebatch.rows": Row(lambda v: rows().rebatch(rows=v), fits=COUNT),
+    "Stream.rebatch.bytes": Row(lambda v: rows().rebatch(bytes=v),
+                                fits=COUNT),
+    "Stream.rebatch.wait": Row(lambda v: rows().rebatch(rows=1, wait=v),
+                               fits=SECONDS),
+    "Stream.timeout.open": Row(lambda v: rows().timeout(open=v),
+                               fits=SECONDS),
+    "Stream.timeout.first": Row(lambda v: rows().timeout(first=v),
+                                fits=SECONDS),
+    "Stream.timeout.between": Row(lambda v: rows().timeout(between=v),
+                                  fits=SECONDS),
+    "Stream.timeout.total": Row(lambda v: rows().timeout(total=v),
+                                fits=SECONDS),
+    "Stream.parallel.workers": Row(lambda v: rows().parallel(v), fits=COUNT),
+    "Stream.parallel.unordered": Row(
+        lambda v: rows().parallel(2, unordered=v)),
+    "Stream.trace.function": Row(lambda v: rows().trace(v),
+                                 gives=EVERY_RESULT), # reported: see below
+    "Stream.name.text": Row(lambda v: rows().name(v), fits=TEXTS),
+    "Stream.to_reader.window": Row(lambda v: rows().to_reader(window=v),
+                                   fits=COUNT),
+    "Stream.to_reader.max_bytes": Row(lambda v: rows().to_reader(max_bytes=v),
+                                      fits=COUNT),
+    "Stream.to_device_reader.window": Row(
+        lambda v: rows().to_device_reader(window=v), fits=COUNT),
+    "Stream.to_device_reader.max_bytes": Row(
+        lambda v: rows().to_device_reader(max_bytes=v), fits=COUNT),
+    "DeviceReader.__init__.capsule": Row(uvarrow.DeviceReader),
+    "DeviceReader.__arrow_c_device_stream__.requested_schema": Row(
+        lambda v: rows().to_device_reader().__arrow_c_device_stream__(v),
+        fits=NONE),
+    "DeviceReader.__arrow_c_device_stream__.kwargs": Row(
+        lambda v: rows().to_device_reader().__arrow_c_device_stream__(
+            kwargs=v), fits=NONE),
+    "Reader.__init__.capsule": Row(uvarrow.Reader),
+    "Reader.__arrow_c_stream__.requested_schema": Row(
+        lambda v: rows().to_reader().__arrow_c_stream__(v), fits=NONE),
+    "adbc.Pool.__init__.driver": Row(
+        lambda v: uvarrow.adbc.Pool(v, uri="x"), fits=NONE | TEXTS),
+    "adbc.Pool.__init__.uri": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", uri=v), fits=NONE | TEXTS),
+    "adbc.Pool.__init__.entrypoint": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", entrypoint=v),
+        fits=NONE | TEXTS),
+    "adbc.Pool.__init__.options": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", options=v),
+        fits=NONE | {"dict"}),
+    "adbc.Pool.__init__.connection_options": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", connection_options=v),
+        fits=NONE | {"dict"}),
+    "adbc.Pool.__init__.connections": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", connections=v), fits=COUNT),
+    "adbc.Pool.__init__.idle": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", idle=v), fits=SECONDS),
+    "adbc.Pool.__init__.wait": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", wait=v), fits=SECONDS),
+    "adbc.Pool.query.sql": Row(lambda v: pool().query(v), fits=TEXTS),
+    "adbc.Pool.query.parameters": Row(
+        lambda v: pool().query("SELECT ?", v),
+        fits=NONE | {"list", "dict"}),
+    "adbc.Pool.query.options": Row(
+        lambda v: pool().query("SELECT 1", options=v), fits=NONE | {"dict"}),
+    "adbc.Pool.query.update": Row(
+        lambda v: pool().query("SELECT 1", update=v)),
+    "adbc.Pool.query.by_name": Row(
+        lambda v: pool().query("SELECT 1", pa.table(ONE), by_name=v)),
+    "adbc.Pool.query.window": Row(
+        lambda v: pool().query("SELECT 1", window=v), fits=COUNT),
+    "adbc.Pool.query.max_bytes": Row(
+        lambda v: pool().query("SELECT 1", max_bytes=v), fits=COUNT),
+    "adbc.Pool.ingest.table": Row(lambda v: pool().ingest(v, pa.table(ONE)),
+                                  fits=TEXTS),
+    "adbc.Pool.ingest.data": Row(lambda v: pool().ingest("t", v)),
+    "adbc.Pool.ingest.mode": Row(
+        lambda v: pool().ingest("t", pa.table(ONE), mode=v)),
+    "adbc.Pool.ingest.options": Row(
+        lambda v: pool().ingest("t", pa.table(ONE), options=v),
+        fits=NONE | {"dict"}),
+    "adbc.Pool.execute.sql": Row(lambda v: pool().execute(v), fits=TEXTS),
+    "adbc.Pool.execute.parameters": Row(
+        lambda v: pool().execute("SELECT ?", v),
+        fits=NONE | {"list", "dict"}),
+    "adbc.Pool.execute.options": Row(
+        lambda v: pool().execute("SELECT 1", options=v),
+        fits=NONE | {"dict"}),
+    "adbc.Pool.execute.update": Row(
+        lambda v: pool().execute("SELECT 1", update=v)),
+    "adbc.Pool.execute.by_name": Row(
+        lambda v: pool().execute("SELECT 1", pa.table(ONE), by_name=v)),
+    "adbc.Pool.__exit__.exc_info": Row( # not used
+        lambda v: pool().__exit__(v), fits=set(BAD)),
+}
+# Arguments that are checked by their parts, too
+PARTS = {
+    "an item of source": Row(lambda v: uvarrow.stream([v])),
+    "options": Row(lambda v: uvarrow.adbc.Pool("x", options={"a": v}),
+                   fits=TEXTS | FLOATS),
+    "connection_options": Row(
+        lambda v: uvarrow.adbc.Pool("x", connection_options={"a": v}),
+        fits=TEXTS | FLOATS),
+    "a name of options": Row(
+        lambda v: pool().query("SELECT 1", options={v: "a"}),
+        fits=TEXTS | {"list", "dict"}), # which are no keys of a dict
+    "max_version": Row(
+        lambda v: batch().column(0).__dlpack__(max_version=(v, 0)),
+        fits={"number", "negative"}),
+    "dl_device": Row(lambda v: batch().column(0).__dlpack__(dl_device=(1, v)),
+                     fits={"number", "negative"}), # BufferError
+}
+
+
+# ---- the stubs --------------------------------------------------------------
+
+def stubs():
+    """(the prefix of names, tree) of each stub."""
+    for prefix, module in ("", "__init__.pyi"), ("adbc.", "adbc.pyi"):
+        path = os.path.join(os.path.dirname(HERE), "src", "uvarrow", module)
+        with open(path, encoding="utf-8") as file:
+            yield prefix, ast.parse(file.read())
+
+
+def is_protocol(node):
+    return isinstance(node, ast.ClassDef) and any(
+        isinstance(base, ast.Name) and base.id == "Protocol"
+        for base in node.bases)
+
+
+def functions(node):
+    return [one for one in getattr(node, "body", [])
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def declared():
+    """Name of an argument -> its annotation."""
+    found = {}
+    for prefix, tree in stubs():
+        owners = [("", tree)] + [
+            (node.name + ".", node) for node in tree.body
+            if isinstance(node, ast.ClassDef) and not is_protocol(node)]
+        for owner, node in owners:
+            for function in functions(node):
+                args = function.args
+                for arg in [*args.posonlyargs, *args.args, args.vararg,
+                            *args.kwonlyargs, args.kwarg]:
+                    if arg is not None and arg.arg != "self":
+                        found[f"{prefix}{owner}{function.name}.{arg.arg}"] = \
+                            arg.annotation
+    return found
+
+
+PROTOCOLS = {node.name: [one.name for one in functions(node)]
+             for _, tree in stubs() for node in tree.body if is_protocol(node)}
+ALIASES = {node.target.id: node.value for _, tree in stubs()
+           for node in tree.body
+           if isinstance(node, ast.AnnAssign) and node.value is not None}
+
+
+class Later(functools.partial):
+    """A value that is made when it is given: a coroutine that is not given is
+    no fault."""
+
+
+def now(value):
+    return value() if isinstance(value, Later) else value
+
+
+class Gives:
+    """Behaves as `base`, but one method of it gives something else."""
+
+    def __new__(cls, method, value, base=object):
+        def gives(self, *args, **kwargs):
+            return now(value)
+
+        names = {method: gives}
+        for name in "__dlpack__", "__dlpack_device__":
+            if name != method and hasattr(base, name):
+                names[name] = lambda self, *args, name=name, **kwargs: getattr(
+                    base, name)(*args, **kwargs)
+        if method == "__anext__":
+            names["__aiter__"] = lambda self: self
+        return type("Given", (), names)()
+
+
+def one_item(value):
+    yield now(value)
+
+
+async def one_item_later(value):
+    yield now(value)
+
+
+def inner(name, annotation, base, wrap):
+    """The places of a part, each of which is passed inside of something."""
+    return [(f"{name} {place}".strip(),
+             lambda value, make=make: wrap(make(value)))
+            for place, make in [("", lambda value: value),
+                                *places(annotation, base)]]
+
+
+def places(annotation, base=object):
+    """(place, function) for each that is called or read of an argument: the
+    function makes an argument with a value in that place."""
+    kind = getattr(annotation, "id", None)
+    if kind in ALIASES:
+        return places(ALIASES[kind], base)
+    if kind in PROTOCOLS:
+        return [(method, lambda value, method=method: Gives(method, value, base))
+                for method in PROTOCOLS[kind]]
+    if isinstance(annotation, ast.BinOp):
+        return places(annotation.left, base) + places(annotation.right, base)
+    if not isinstance(annotation, ast.Subscript):
+        return []
+    part = annotation.slice
+    match annotation.value.id:
+        case "Callable":
+            return inner("()", part.elts[1], base,
+                         lambda value: lambda *args: now(value))
+        case "Iterable":
+            return [("__iter__", lambda value: Gives("__iter__", value)),
+                    *inner("item", part, base, one_item)]
+        case "AsyncIterable":
+            return [("__aiter__", lambda value: Gives("__aiter__", value)),
+                    ("__anext__", lambda value: Gives("__anext__", value)),
+                    *inner("item", part, base, one_item_later)]
+    return []
+
+
+def results():
+    """(argument, place) for all that is called later."""
+    return [(name, place) for name, annotation in declared().items()
+            for place, _ in places(annotation) if place]
+
+
+def passed(name, place, value):
+    """An argument with the value in that place."""
+    return dict(places(declared()[name], ROWS[name].base()))[place](value)
+
+
+def test_every_argument_of_the_stubs_has_a_row():
+    assert set(declared()) == set(ROWS)
+    for known in [("stream.source", "__arrow_c_stream__"),
+                  ("stream.source", "() item __arrow_c_array__"),
+                  ("to_reader.iterable", "__anext__"),
+                  ("Stream.map.function", "() __arrow_c_array__"),
+                  ("from_dlpack.tensor", "__dlpack__")]:
+        assert known in results()
+
+
+# ---- what is passed ---------------------------------------------------------
+
+async def finish(made):
+    """Does what was made to its end."""
+    if asyncio.iscoroutine(made):
+        made = await made
+    if isinstance(made, uvarrow.Stream):
+        await made.read_all()
+    elif isinstance(made, uvarrow.Reader):
+        await in_thread(lambda: pa.table(made))
+    return made
+
+
+def is_refused(error, argument):
+    """Whether it is an error of the kind that is expected. One that a reader
+    has passed on is text."""
+    text = str(error)
+    kind = type(error)
+    if isinstance(error, OSError):
+        kind = TypeError if "TypeError:" in text else \
+            ValueError if "ValueError:" in text else kind
+    return (issubclass(kind, (TypeError, ValueError, NotImplementedError))
+            and re.search(rf"\b{argument}\b", text) is not None)
+
+
+def try_each(argument, values, fits, use):
+    """Uses each value; returns what was not refused as it should be."""
+    wrong = []
+
+    async def main():
+        for kind, make in values.items():
+            if kind in fits:
+                continue
+            try:
+                await use(make)
+            except Exception as error:
+                if not is_refused(error, argument):
+                    wrong.append((kind, repr(error)))
+            else:
+                wrong.append((kind, "was taken"))
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(main())
+        gc.collect()
+    return wrong + [str(one.message) for one in caught
+                    if "never awaited" in str(one.message)]
+
+
+async def call_only(row, make):
+    made = row.call(make())
+    if asyncio.iscoroutine(made):
+        await made
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_an_argument_that_does_not_fit_is_refused_in_the_call(name):
+    row = ROWS[name]
+    assert try_each(name.rpartition(".")[2], BAD, row.fits,
+                    lambda make: call_only(row, make)) == []
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_an_argument_that_does_not_fit_is_refused(name):
+    row = PARTS[name]
+    assert try_each(name, BAD, row.fits,
+                    lambda make: call_only(row, make)) == []
+
+
+@pytest.mark.parametrize("name,place", results())
+def test_a_result_that_does_not_fit_is_refused(name, place):
+    row = ROWS[name]
+
+    async def use(make):
+        await finish(row.call(passed(name, place, Later(make))))
+
+    assert try_each(name.rpartition(".")[2], BAD_RESULTS, row.gives,
+                    use) == []
