@@ -436,6 +436,16 @@ static int task_give(struct uva__task *task, struct ArrowDeviceArray *out)
     return 0;
 }
 
+/* Whether nothing is left that a discard could discard: the task was revoked,
+ * or its slot serves another one. Clauses: AT-04. */
+static bool task_is_gone(const struct uva__task *task, uint64_t generation,
+                         int code)
+{
+    return code == ECANCELED ||
+           uva__atomic64_load(&task->state) >> UVA__TASK_GENERATION_SHIFT !=
+               generation;
+}
+
 int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
 {
     struct uva__task *task;
@@ -446,14 +456,13 @@ int uva__task_extract(struct ArrowAsyncTask *self, struct ArrowDeviceArray *out)
         return EINVAL;
     task = token_read(self->private_data, &generation);
     code = task_claim(task, generation);
-    if (code == ECANCELED && out == NULL)
-        return 0; /* the data was discarded already. Clauses: AT-04. */
-    if (code != 0) {
-        if (code == ECANCELED)
-            out->array.release = NULL; /* not the array of a first extraction */
-        return code;
-    }
-    return task_give(task, out);
+    if (code == 0)
+        return task_give(task, out);
+    if (out == NULL)
+        return task_is_gone(task, generation, code) ? 0 : code;
+    if (code == ECANCELED)
+        out->array.release = NULL; /* not the array of a first extraction */
+    return code;
 }
 
 /* Whether this is the loop thread is not asked: that may settle a task, too, as

@@ -445,6 +445,7 @@ START_TEST(g16_a_task_kept_past_a_drop_fails_with_one_of_two_codes)
     fixture_release(&other);
     fixture_close(&other);
     ck_assert(!extract_is_released(&handler.held[1], EINVAL));
+    ck_assert_int_eq(handler.held[1].extract_data(&handler.held[1], NULL), 0);
     ck_assert_int_eq(uva_task_extract(&handler.held[1], &out), EINVAL);
     ck_assert(!uva_array_is_live(&out));
     recording_handler_fini(&handler);
