@@ -147,6 +147,12 @@ static void end_well(const struct expectation *expectation)
                  expectation->seen, due);
 }
 
+void expectation_end_held(struct expectation *expectation)
+{
+    expectation->partial = false;
+    end_well(expectation);
+}
+
 static void end_failed(const struct expectation *expectation, int code)
 {
     const unsigned others = EXCUSE_MEMORY | EXCUSE_MAP | EXCUSE_CANCEL |

@@ -91,6 +91,10 @@ void expectation_take(struct expectation *expectation,
 void expectation_end(struct expectation *expectation, enum uva_end end,
                      int code);
 
+/* The last of the batches that were held across a complete end has arrived:
+ * none may lack. */
+void expectation_end_held(struct expectation *expectation);
+
 /* The chain did not start. */
 void expectation_end_unstarted(struct expectation *expectation, int code);
 

@@ -2,7 +2,8 @@
 /* A foreign handler: requests one or many tasks, in callbacks and elsewhere;
  * extracts there, later or on other fibers; discards, refuses, cancels. It
  * checks its producer strictly: callbacks in the permitted order, one at a
- * time, none inside a call of its own, no more tasks than requested. */
+ * time, none inside a call of its own, no more tasks than requested. Tasks that
+ * it holds across the end, of any kind, are lost only to a close that may. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "sim/arena.h"
 #include "sim/batches.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
@@ -34,11 +36,18 @@ struct handler_peer {
     int inside;        /* callbacks in progress */
     int extractor;     /* the fiber that extracts the kept tasks; or -1 */
     int64_t taken;     /* batches extracted here */
+    int64_t missed;    /* tasks that gave no batch, as they were discarded, or
+                          taken back */
+    int extracting;    /* extractions in progress */
+    bool complete;     /* on_done has reported that */
+    bool emptied;      /* on_extracted has come */
+    bool whole;        /* and reported that nothing was lost */
     struct ArrowAsyncTask held[HELD];
     int held_from, held_to;    /* a ring */
     struct uva_stream *stream; /* a reference, until on_done or the drop */
     bool dropped;              /* so release is the last call */
-    int holds; /* references: the handler, the fiber, and on_done or the drop */
+    int holds; /* references: the handler, the fiber, on_done, and on_extracted;
+                  the drop in place of the last two */
 };
 
 static struct handler_peer *
@@ -49,8 +58,11 @@ peer_of(struct ArrowAsyncDeviceStreamHandler *handler)
 
 static void peer_drop(struct handler_peer *peer)
 {
-    if (--peer->holds == 0)
-        arena_free(peer);
+    if (--peer->holds != 0)
+        return;
+    if (peer->complete && peer->whole && !peer->failed && !peer->discards)
+        expectation_end_held(peer->expectation);
+    arena_free(peer);
 }
 
 /* No on_done and no drop will come any more. */
@@ -106,16 +118,23 @@ static bool code_is_known(const struct handler_peer *peer, int code)
 
 static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
 {
+    const bool late = peer->emptied;
     struct ArrowDeviceArray array;
     int code;
 
+    peer->extracting++;
     if (peer->discards && peers_chance(1, 2)) {
         uva_task_discard(task);
+        peer->extracting--;
+        peer->missed++;
         peer->expectation->partial = true;
         return;
     }
     code = uva_task_extract(task, &array);
+    peer->extracting--;
     if (code == 0) {
+        if (late)
+            sim_fail("a batch behind the last extraction");
         peer->taken++;
         expectation_take(peer->expectation, &array);
         uva_array_release(&array);
@@ -124,6 +143,7 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     if (!peer->expectation->foreign && !code_is_known(peer, code))
         sim_fail("a task gives %s", uva_error_name(code));
     peer->failed = true;
+    peer->missed++;
     peer->expectation->partial = true;
 }
 
@@ -139,6 +159,7 @@ static void peer_drop_stream(void *ctx)
     uva_stream_drop(peer->stream);
     if (released)
         peer_finish(peer, UVA_END_CANCELLED, ECANCELED);
+    peer_drop(peer);
 }
 
 static void peer_drop_posted(void *ctx)
@@ -315,7 +336,7 @@ static void on_release(struct ArrowAsyncDeviceStreamHandler *handler)
     peer_drop(peer);
 }
 
-/* ---- on_done, which is not a callback of the handler -------------------- */
+/* ---- on_done and on_extracted, which are no callbacks of the handler ----- */
 
 static void on_done(void *ctx, const struct uva_outcome *outcome)
 {
@@ -323,8 +344,39 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
 
     if (peer->dropped)
         sim_fail("on_done behind a drop");
+    peer->complete = outcome->end == UVA_END_COMPLETE;
     uva_stream_release(peer->stream);
     peer_finish(peer, outcome->end, outcome->error.code);
+}
+
+/* As many were lost as it holds, and perhaps some that gave no batch before,
+ * are being extracted, or are just being given. */
+static void peer_count_lost(const struct handler_peer *peer, int64_t lost)
+{
+    const int64_t held = peer->held_to - peer->held_from;
+    const int64_t others = peer->missed + peer->extracting + peer->inside;
+
+    expectation_note("handler: the last extraction, %lld lost",
+                     (long long)lost);
+    if (lost < held || lost > held + others)
+        sim_fail("%lld batches are lost, and %lld are held", (long long)lost,
+                 (long long)held);
+    if (lost > 0 && !hosts_may_revoke(peer->expectation->runtime))
+        sim_fail("batches are lost, and no close took them");
+}
+
+static void on_extracted(void *ctx, int64_t lost)
+{
+    struct handler_peer *peer = ctx;
+
+    if (peer->emptied || peer->dropped)
+        sim_fail("on_extracted twice, or behind a drop");
+    if (!peer->expectation->over)
+        sim_fail("on_extracted before on_done");
+    peer_count_lost(peer, lost);
+    peer->emptied = true;
+    peer->whole = lost == 0;
+    peer_drop(peer);
 }
 
 /* ---- starting ----------------------------------------------------------- */
@@ -354,8 +406,10 @@ int handler_peer_start(struct uva_stream *stream,
 {
     struct handler_peer *peer = arena_new(sizeof(*peer), "a handler");
     struct ArrowAsyncDeviceStreamHandler *checked;
-    const struct uva_drive options = {
-        .on_done = on_done, .ctx = peer, .on_worker = peers_chance(1, 3)};
+    const struct uva_drive options = {.on_done = on_done,
+                                      .on_extracted = on_extracted,
+                                      .ctx = peer,
+                                      .on_worker = peers_chance(1, 3)};
     int code;
 
     peer->handler =
@@ -365,7 +419,7 @@ int handler_peer_start(struct uva_stream *stream,
                                                .release = on_release};
     peer->expectation = expectation;
     peer->extractor = -1;
-    peer->holds = 2;
+    peer->holds = 3;
     peer->stream = uva_stream_acquire(stream);
     peer_draw(peer);
     expectation->partial = peer->keeps || peer->discards || peer->refuses;
@@ -396,6 +450,7 @@ int handler_peer_start(struct uva_stream *stream,
     uva_stream_release(peer->stream);
     peer->refused = true; /* refused by us: the release is our own call */
     checked->release(checked);
+    peer_drop(peer);
     peer_drop(peer);
     return code;
 }

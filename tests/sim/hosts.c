@@ -33,8 +33,10 @@ static struct host {
     bool may_close;    /* if alone: everything else is over */
     bool posted;       /* a turn was requested */
     bool closing;      /* a close was requested */
+    bool may_revoke;   /* with a grace that ends */
     bool closed;       /* the close callback was called */
     bool draining;     /* a drain was accepted */
+    bool has_deadline; /* the drain does not wait for ever */
     bool drained;      /* its callback was called */
     bool awaits_quiet; /* the last call of all was asked for */
     bool quiet;        /* it has come */
@@ -286,6 +288,8 @@ static void host_drained(void *ctx)
     uva_runtime_get_stats(host->runtime, &stats);
     if (stats.streams_open != 0)
         sim_fail("drained with a stream open");
+    if (stats.tasks_held != 0 && !host->has_deadline && !host->may_revoke)
+        sim_fail("drained with a task that a handler holds");
     host->drained = true;
 }
 
@@ -297,6 +301,7 @@ static void host_drain(struct host *host, int64_t deadline_ms)
     if (host->runtime == NULL || host->closing)
         return;
     host->draining = true;
+    host->has_deadline |= deadline_ms != UVA_FOREVER;
     code = uva_runtime_drain(host->runtime, deadline_ms, host_drained, host);
     if (code != (again ? EALREADY : 0))
         sim_fail("drain: %s", uva_error_name(code));
@@ -363,6 +368,7 @@ static void host_close(struct host *host, int64_t grace_ms)
     if (host->runtime == NULL || host->closing)
         return;
     host->closing = true;
+    host->may_revoke = grace_ms != UVA_FOREVER;
     host_await_quiet(host);
     code = uva_runtime_close(host->runtime, grace_ms, host_closed, host);
     if (code != 0)
@@ -379,12 +385,22 @@ bool hosts_on_loop(void)
 
 void hosts_force_close(void)
 {
-    for (int i = 0; i < hosts_used; i++)
+    for (int i = 0; i < hosts_used; i++) {
+        hosts[i].may_revoke = true;
         if (hosts[i].closing && !hosts[i].closed &&
             uva_runtime_close(hosts[i].runtime, 0, NULL, NULL) != EALREADY)
             sim_fail("a second close was a first one");
         else
             host_close(&hosts[i], 0);
+    }
+}
+
+bool hosts_may_revoke(const struct uva_runtime *runtime)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if (hosts[i].runtime == runtime)
+            return hosts[i].may_revoke;
+    return false;
 }
 
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms)

@@ -32,6 +32,10 @@ bool hosts_are_checked(void);
 /* Begins to close a runtime; calls after the first have no effect. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 
+/* Returns whether a close of the runtime may take tasks back, as its grace ends.
+ */
+bool hosts_may_revoke(const struct uva_runtime *runtime);
+
 /* Begins to drain a runtime, unless it is closing; may be called again. */
 void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);
 

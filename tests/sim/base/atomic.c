@@ -19,9 +19,12 @@ static bool sleep_is_over(void *arg)
 bool uva__futex_wait_ns(struct uva__futex *futex, uint32_t seen,
                         int64_t timeout_ns)
 {
-    const struct uva__futex **here = &asleep[sim_self()];
+    const struct uva__futex **here;
     bool in_time = true;
 
+    if (sim_self() < 0) /* a handler of the exit, behind a run that failed */
+        return false;
+    here = &asleep[sim_self()];
     if (uva__futex_now(futex) != seen)
         return true;
     sim_flush();
