@@ -47,6 +47,10 @@ if(PROJECT_IS_TOP_LEVEL) # laid out as here, so that links lead somewhere
         PATTERN "*.h" PATTERN "*.png")
 endif()
 set(config "${CMAKE_INSTALL_LIBDIR}/cmake/uvarrow")
+set(UVA_COMPONENTS)
+if(NOT WIN32)
+    set(UVA_COMPONENTS "io adbc tck")
+endif()
 install(EXPORT uvarrow NAMESPACE uvarrow:: DESTINATION "${config}"
     FILE uvarrow-targets.cmake COMPONENT development)
 configure_package_config_file(
