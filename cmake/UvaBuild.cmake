@@ -14,7 +14,8 @@ target_compile_options(uva_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C>:${UVA_C_WARNINGS}>
     $<$<COMPILE_LANGUAGE:CXX>:${UVA_CXX_WARNINGS}>
     $<$<BOOL:${UVA_WERROR}>:-Werror> -pthread)
-target_link_options(uva_flags INTERFACE -pthread)
+target_link_options(uva_flags INTERFACE -pthread
+    $<$<BOOL:${UVA_WERROR}>:-Werror>) # a whole optimisation warns when it links
 
 if(UVA_SANITIZE)
     set(sanitize -fsanitize=${UVA_SANITIZE} -fno-omit-frame-pointer)

@@ -167,16 +167,13 @@ static int part_push(struct branch *b, struct record *record,
     return 0;
 }
 
-/* Takes the oldest part off the queue. Its data and metadata are the caller's;
- * after that it is free. NULL: the queue is empty. */
+/* Takes the oldest part off the queue, which is not empty. Its data and
+ * metadata are the caller's; after that it is free. */
 static struct part *part_pop(struct branch *b)
 {
-    struct uva__link *link = uva__list_pop(&b->parts);
-    struct part *part;
+    struct part *part = uva__container_of(b->parts.head, struct part, link);
 
-    if (link == NULL)
-        return NULL;
-    part = uva__container_of(link, struct part, link);
+    uva__list_remove_first(&b->parts, &part->link);
     b->held--;
     b->bytes -= part->batch.info.bytes;
     return part;
@@ -196,10 +193,11 @@ static void part_put(struct tee *t, struct part *part)
 /* Drops the oldest batch of the queue; false: it is empty. */
 static bool part_drop(struct branch *b)
 {
-    struct part *part = part_pop(b);
+    struct part *part;
 
-    if (part == NULL)
+    if (uva__list_is_empty(&b->parts))
         return false;
+    part = part_pop(b);
     uva_array_release(&part->batch.array);
     part_put(b->tee, part);
     return true;
