@@ -55,11 +55,12 @@ static inline int64_t uva__fixed_width_take(const struct ArrowArray *column,
                                             int32_t width, int64_t from,
                                             int64_t rows)
 {
-    const int64_t at = column->offset + from;
+    const uint64_t at = (uint64_t)(column->offset + from);
+    const uint64_t bits_end = at + (uint64_t)rows;
 
     return rows * width + (column->buffers[0] == NULL
                                ? 0
-                               : (at + rows + 7) / 8 - (at + 7) / 8);
+                               : (int64_t)((bits_end + 7) / 8 - (at + 7) / 8));
 }
 
 /* Whether the batch is valid apart from its columns, and has no buffer of its

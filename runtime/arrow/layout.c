@@ -17,6 +17,7 @@
 #include "arrow/buffer.h"
 #include "arrow/fixed_width.h"
 #include "arrow/row_size.h"
+#include "arrow/share.h"
 #include "arrow/structs.h"
 #include "base/error.h"
 #include "uvarrow/arrow.h"
@@ -30,13 +31,23 @@ struct layout_at {
     int depth;                        /* 0 at the top */
 };
 
+enum { LAYOUT_SEEN_MAX = 128 };
+
+/* Buffers that were counted: further ones count each time. */
+struct layout_seen {
+    int count;
+    const void *buffers[LAYOUT_SEEN_MAX]; /* borrows */
+    int64_t sizes[LAYOUT_SEEN_MAX];       /* as counted */
+};
+
 /* The state of the whole walk. */
 struct layout_walk {
-    struct uva_error *error; /* borrows; may be NULL */
-    int64_t memory;          /* bytes of buffers added up so far */
-    int64_t nodes;           /* visited so far */
-    bool on_host;            /* offsets can be read */
-    bool unknown;            /* a format was: those buffers are not checked */
+    struct uva_error *error;  /* borrows; may be NULL */
+    int64_t memory;           /* bytes of buffers added up so far */
+    struct layout_seen *seen; /* borrows; NULL: each buffer counts each time */
+    int64_t nodes;            /* visited so far */
+    bool on_host;             /* offsets can be read */
+    bool unknown;             /* a format was: those buffers are not checked */
 };
 
 /* ---- errors ------------------------------------------------------------- */
@@ -212,6 +223,26 @@ static bool layout_is_absent(const struct uva__layout *layout,
            layout->buffers[0].kind == UVA__BUFFER_VALIDITY;
 }
 
+/* Returns what a buffer of `size` bytes adds to those that were seen. */
+static int64_t layout_see(struct layout_seen *seen, const void *buffer,
+                          int64_t size)
+{
+    int64_t more;
+    int i = 0;
+
+    while (i < seen->count && seen->buffers[i] != buffer)
+        i++;
+    if (i == LAYOUT_SEEN_MAX)
+        return size;
+    if (i == seen->count) {
+        seen->buffers[seen->count++] = buffer;
+        seen->sizes[i] = 0;
+    }
+    more = size > seen->sizes[i] ? size - seen->sizes[i] : 0;
+    seen->sizes[i] += more;
+    return more;
+}
+
 static int layout_add_buffer(struct layout_walk *walk,
                              const struct layout_at *at,
                              const struct uva__layout *layout, int64_t i)
@@ -227,6 +258,8 @@ static int layout_add_buffer(struct layout_walk *walk,
                            i);
     if (size > 0 && at->array->buffers[i] == NULL)
         return layout_fail(walk, at, EINVAL, "buffers[%" PRId64 "] is NULL", i);
+    if (walk->seen != NULL)
+        size = layout_see(walk->seen, at->array->buffers[i], size);
     if (size > INT64_MAX - walk->memory)
         return layout_fail(walk, at, EINVAL, "the sum of sizes cannot be");
     walk->memory += size;
@@ -262,8 +295,8 @@ static bool layout_add_plain(struct layout_walk *walk,
     const struct ArrowSchema *schema = at->schema;
     const int32_t width = uva__format_width(schema->format);
 
-    if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
-        at->depth > UVA__STRUCTS_MAX_DEPTH ||
+    if (walk->seen != NULL || width == 0 || schema->dictionary != NULL ||
+        schema->n_children != 0 || at->depth > UVA__STRUCTS_MAX_DEPTH ||
         walk->memory > INT64_MAX / 2 || /* plain columns are smaller */
         !uva__fixed_width_has(at->array))
         return false;
@@ -405,13 +438,38 @@ int uva_array_size(const struct ArrowSchema *schema,
     return uva__layout_measure(schema, array, size_bytes, NULL);
 }
 
-int uva_array_memory(const struct ArrowSchema *schema,
-                     const struct ArrowDeviceArray *array, int64_t *size_bytes)
+static int layout_add_up(const struct ArrowSchema *schema,
+                         const struct ArrowArray *array, bool on_host,
+                         int64_t *size_bytes)
 {
-    struct layout_walk walk = {.on_host = uva__buffer_on_host(array)};
-    const int code = layout_walk_all(&walk, schema, &array->array);
+    struct layout_seen seen = {.count = 0};
+    struct layout_walk walk = {.on_host = on_host, .seen = &seen};
+    const int code = layout_walk_all(&walk, schema, array);
 
     if (code == 0)
         *size_bytes = walk.memory;
     return code;
+}
+
+/* An owner may have changed its own structs, so that they differ from those of
+ * the whole. */
+int uva__layout_memory(const struct ArrowSchema *schema,
+                       const struct ArrowDeviceArray *array,
+                       int64_t *size_bytes, bool *whole)
+{
+    const struct ArrowArray *const shared = uva__share_whole(&array->array);
+    const bool on_host = uva__buffer_on_host(array);
+
+    *whole = shared != NULL &&
+             layout_add_up(schema, shared, on_host, size_bytes) == 0;
+    return *whole ? 0
+                  : layout_add_up(schema, &array->array, on_host, size_bytes);
+}
+
+int uva_array_memory(const struct ArrowSchema *schema,
+                     const struct ArrowDeviceArray *array, int64_t *size_bytes)
+{
+    bool whole;
+
+    return uva__layout_memory(schema, array, size_bytes, &whole);
 }

@@ -6,6 +6,8 @@
 #ifndef UVA_ARROW_LAYOUT_H
 #define UVA_ARROW_LAYOUT_H
 
+#include <stdbool.h>
+
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
@@ -24,6 +26,14 @@ UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,
                                        const struct ArrowDeviceArray *array,
                                        int64_t *size_bytes,
                                        struct uva_error *error);
+
+/* Checks as above, and measures the buffers: each from its first byte to the
+ * last item, and once, if the array has it several times. `whole` is set if the
+ * array is a part of one that this library has shared: then it is that one's
+ * memory. Thread: any. */
+UVA_MUST_CHECK int uva__layout_memory(const struct ArrowSchema *schema,
+                                      const struct ArrowDeviceArray *array,
+                                      int64_t *size_bytes, bool *whole);
 
 /* As uva__layout_measure(), for batches of a schema of which the shape was read
  * before: does not read it again. Thread: any. */

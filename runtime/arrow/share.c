@@ -316,6 +316,20 @@ int uva__share_array(const struct uva_allocator *allocator,
                            out);
 }
 
+/* A copy has the vectors of what it was made from, and no two nodes have one
+ * in common that has members. */
+const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
+{
+    const struct ArrowArray *whole;
+
+    if (array->release != share_release_node)
+        return NULL;
+    whole =
+        &((const struct share_block *)array->private_data)->origin->array.array;
+    return array->n_buffers > 0 && array->buffers == whole->buffers ? whole
+                                                                    : NULL;
+}
+
 int uva_array_share(struct ArrowDeviceArray *array,
                     struct ArrowDeviceArray *out)
 {

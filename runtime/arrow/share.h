@@ -19,6 +19,11 @@ UVA_MUST_CHECK int uva__share_array(const struct uva_allocator *allocator,
                                     struct ArrowDeviceArray *array,
                                     struct ArrowDeviceArray *out);
 
+/* Gives the array that `array` shares as a whole, whatever part of it `array`
+ * has: what releasing `array` may free. Borrowed, as long as `array` is not
+ * released. NULL if it is none of these, or a child of one. Thread: any. */
+const struct ArrowArray *uva__share_whole(const struct ArrowArray *array);
+
 /* Room for more copies of a shared array, which need no memory of their own.
  * All zeroes: none. */
 struct uva__share_room {

@@ -24,7 +24,7 @@ struct bench {
     int64_t memory; /* what its buffers are */
 };
 
-static char DATA[256]; /* buffer with arbitrary content */
+static char DATA[8][256]; /* buffers with arbitrary content */
 
 /* Makes a column of `format`, with `length` items and `n_buffers` buffers that
  * are filled, except the first. */
@@ -36,7 +36,7 @@ static struct bench *column(const char *format, int64_t length, int n_buffers)
     plain_schema(&bench.schema, format, "x", 0);
     plain_array(&bench.array.array, length, n_buffers, 0);
     for (int i = 1; i < n_buffers; i++)
-        bench.array.array.buffers[i] = DATA;
+        bench.array.array.buffers[i] = DATA[i];
     bench.array.device_type = ARROW_DEVICE_CPU;
     return &bench;
 }
@@ -50,11 +50,11 @@ static struct bench *nested(const char *format, int n_buffers, int n)
     plain_schema(&bench.schema, format, "x", n);
     plain_array(&bench.array.array, 2, n_buffers, n);
     for (int i = 1; i < n_buffers; i++)
-        bench.array.array.buffers[i] = DATA;
+        bench.array.array.buffers[i] = DATA[i];
     for (int i = 0; i < n; i++) {
         plain_schema(bench.schema.children[i], "i", "y", 0);
         plain_array(bench.array.array.children[i], 2, 2, 0);
-        bench.array.array.children[i]->buffers[1] = DATA;
+        bench.array.array.children[i]->buffers[1] = DATA[5 + i];
     }
     bench.array.device_type = ARROW_DEVICE_CPU;
     return &bench;
@@ -331,6 +331,48 @@ START_TEST(a_dictionary_is_added)
     words->buffers[1] = offsets;
     words->buffers[2] = DATA;
     ck_assert_int_eq(size_of(bench), 10 + 8 + 4);
+}
+END_TEST
+
+/* By its address; a longer part of it counts in its place. Beyond some number
+ * they count each time. */
+START_TEST(a_buffer_that_several_columns_have_counts_once_as_memory)
+{
+    struct bench *bench = nested("+s", 1, 3);
+    struct ArrowArray **children = bench->array.array.children;
+
+    children[1]->buffers[1] = children[2]->buffers[1] = DATA[5];
+    children[1]->length = 5;
+    ck_assert_int_eq(memory_of(bench), 20);
+    ck_assert_int_eq(bench->size, 24);
+}
+END_TEST
+
+START_TEST(a_batch_may_have_any_number_of_buffers)
+{
+    enum { COLUMNS = 300 };
+    static int32_t items[COLUMNS][2];
+    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU};
+    struct ArrowSchema schema;
+    int64_t memory;
+
+    plain_schema(&schema, "+s", "x", COLUMNS);
+    plain_array(&array.array, 2, 1, COLUMNS);
+    for (int i = 0; i < COLUMNS; i++) {
+        plain_schema(schema.children[i], "i", "y", 0);
+        plain_array(array.array.children[i], 2, 2, 0);
+        array.array.children[i]->buffers[1] = items[i];
+    }
+    ck_assert_int_eq(uva_array_memory(&schema, &array, &memory), 0);
+    ck_assert_int_eq(memory, COLUMNS * 8);
+    array.array.children[COLUMNS - 1]->buffers[1] = items[COLUMNS - 2];
+    ck_assert_int_eq(uva_array_memory(&schema, &array, &memory), 0);
+    ck_assert_int_eq(memory, COLUMNS * 8); /* it was not remembered */
+    array.array.children[COLUMNS - 1]->buffers[1] = items[0];
+    ck_assert_int_eq(uva_array_memory(&schema, &array, &memory), 0);
+    ck_assert_int_eq(memory, (COLUMNS - 1) * 8);
+    uva_array_release(&array);
+    uva_schema_release(&schema);
 }
 END_TEST
 
@@ -952,7 +994,8 @@ static void agree(struct bench *bench, struct ArrowSchema *below_schema,
     const struct ArrowSchema schema = {.format = "i",
                                        .dictionary = below_schema,
                                        .release = bench->schema.release};
-    const void *buffers[] = {NULL, DATA};
+    static const int32_t index;
+    const void *buffers[] = {NULL, &index};
     const struct ArrowDeviceArray array = {
         .array = {.length = 1,
                   .n_buffers = 2,
@@ -1014,6 +1057,9 @@ static TCase *sizes(void)
     tcase_add_loop_test(tcase, nested_types_add_their_children, 0,
                         COUNT(NESTED));
     tcase_add_test(tcase, a_dictionary_is_added);
+    tcase_add_test(tcase,
+                   a_buffer_that_several_columns_have_counts_once_as_memory);
+    tcase_add_test(tcase, a_batch_may_have_any_number_of_buffers);
     tcase_add_test(tcase, nothing_behind_the_offsets_is_read);
     tcase_add_test(tcase, one_buffer_can_be_measured);
     return tcase;

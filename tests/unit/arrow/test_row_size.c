@@ -105,6 +105,71 @@ START_TEST(slices_add_up_to_their_array)
 }
 END_TEST
 
+/* ---- memory ------------------------------------------------------------- */
+
+static int64_t memory_of(const struct ArrowSchema *schema,
+                         const struct ArrowDeviceArray *array)
+{
+    int64_t bytes;
+
+    ck_assert_int_eq(uva_array_memory(schema, array, &bytes), 0);
+    return bytes;
+}
+
+START_TEST(a_slice_keeps_the_memory_of_its_batch)
+{
+    struct ArrowDeviceArray array, slice, again;
+    struct ArrowSchema schema;
+    int64_t whole;
+
+    batch_of(_i, 100, 0, true, &schema, &array);
+    whole = memory_of(&schema, &array);
+    ck_assert_int_eq(
+        uva__slice_array(&allocator, &schema, &array, 50, 20, &slice), 0);
+    ck_assert_int_eq(
+        uva__slice_array(&allocator, &schema, &slice, 5, 2, &again), 0);
+    uva_array_release(&array);
+    ck_assert_int_eq(memory_of(&schema, &slice), whole);
+    ck_assert_int_eq(memory_of(&schema, &again), whole);
+    ck_assert_int_le(size_of(&schema, &again), whole);
+    uva_array_release(&slice);
+    uva_array_release(&again);
+    uva_schema_release(&schema);
+}
+END_TEST
+
+/* A column that was moved out, and a batch that was made smaller: what their
+ * structs have counts. */
+START_TEST(a_part_of_a_slice_has_its_own_memory)
+{
+    const struct every_variant variant = {100, 0, false};
+    struct ArrowDeviceArray array, slice, column = {0};
+    struct ArrowSchema schema;
+
+    plain_schema(&schema, "+s", "", 2);
+    memset(&array, 0, sizeof(array));
+    array.device_type = column.device_type = ARROW_DEVICE_CPU;
+    plain_array(&array.array, 100, 1, 2);
+    for (int i = 0; i < 2; i++) { /* bytes, and int32 */
+        every_type(i == 0 ? 2 : 5, &variant, schema.children[i], &slice);
+        *array.array.children[i] = slice.array;
+    }
+    ck_assert_int_eq(
+        uva__slice_array(&allocator, &schema, &array, 40, 10, &slice), 0);
+    ck_assert_int_eq(memory_of(&schema, &slice), 100 + 400);
+    column.array = *slice.array.children[1];
+    slice.array.children[1]->release = NULL;
+    ck_assert_int_eq(memory_of(schema.children[1], &column), 50 * 4);
+    schema.n_children = slice.array.n_children = 1;
+    ck_assert_int_eq(memory_of(&schema, &slice), 50);
+    schema.n_children = slice.array.n_children = 2;
+    uva_array_release(&column);
+    uva_array_release(&slice);
+    uva_array_release(&array);
+    uva_schema_release(&schema);
+}
+END_TEST
+
 /* ---- values ------------------------------------------------------------- */
 
 /* An array with up to two children of int32. */
@@ -444,6 +509,9 @@ int main(void)
 
     tcase_add_checked_fixture(sums, set_up, tear_down);
     tcase_add_loop_test(sums, slices_add_up_to_their_array, 0, EVERY_TYPES);
+    tcase_add_loop_test(sums, a_slice_keeps_the_memory_of_its_batch, 0,
+                        EVERY_TYPES);
+    tcase_add_test(sums, a_part_of_a_slice_has_its_own_memory);
     tcase_add_checked_fixture(values, set_up, tear_down);
     tcase_add_test(values, lists_take_their_items);
     tcase_add_test(values, lists_of_equal_size_take_their_items);
