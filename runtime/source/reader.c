@@ -136,6 +136,7 @@ static void reader_account(struct uva__reader *r)
 {
     const uint64_t tail = r->loop.taken + (uint64_t)r->source.ready;
     const int64_t asked = (int64_t)(r->loop.granted - tail);
+    const struct uva__task *oldest;
     int64_t bytes;
 
     if (r->source.share.account == NULL)
@@ -151,6 +152,10 @@ static void reader_account(struct uva__reader *r)
         bytes += asked * r->loop.largest;
     uva__share_hold(&r->source.share,
                     (int64_t)(r->loop.granted - r->loop.taken), bytes);
+    oldest = r->ring[r->loop.taken & r->ring_mask];
+    if (tail > r->loop.taken && !oldest->is_lazy)
+        uva__share_keep(&r->source.share, &r->worker.schema, &oldest->array,
+                        oldest->info.bytes);
 }
 
 /* Lets the worker read `count` more batches. */

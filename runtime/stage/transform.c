@@ -1017,6 +1017,20 @@ static void transform_set_timer(struct transform *t, int64_t demand,
                      age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
+/* States what its window holds, and the result that goes first. */
+static void transform_account(struct transform *t, const struct progress *now)
+{
+    struct uva__source *source = &t->stage.source;
+    const struct item *first;
+
+    uva__source_hold(source, now->used + now->ready, now->bytes);
+    if (uva__list_is_empty(&t->loop.results))
+        return;
+    first = uva__container_of(t->loop.results.head, struct item, link);
+    uva__share_keep(&source->share, &t->output.schema, &first->batch.array,
+                    first->batch.info.bytes);
+}
+
 static void transform_pull(struct uva__source *source, int64_t demand)
 {
     struct transform *t = transform_at(source);
@@ -1027,7 +1041,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         t->stage.failure.code == 0)
         return;
     transform_advance(t, &now);
-    uva__source_hold(source, now.used + now.ready, now.bytes);
+    transform_account(t, &now);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
     if (!now.over)

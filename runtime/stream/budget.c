@@ -4,7 +4,9 @@
 
 #include <errno.h>
 
+#include "arrow/layout.h"
 #include "base/memory.h"
+#include "stream/window.h"
 
 struct uva__account {
     struct uva__rt *rt;          /* counts */
@@ -13,6 +15,9 @@ struct uva__account {
     struct uva__wakeup *waiting; /* borrows: of the source, while it waits for
                                     room, or NULL; loop only */
     int64_t wanted;              /* bytes that it waits for; loop only */
+    int64_t front;               /* the largest of its windows; loop only */
+    const struct uva__share
+        *front_of; /* the window that has it; compared only */
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -72,11 +77,25 @@ static void budget_add(struct uva__rt *rt, int64_t bytes)
         uva__atomic64_store(excess, (uint64_t)-budget_free(rt));
 }
 
+/* What the stream may still use. */
+static int64_t account_free(const struct uva__account *account)
+{
+    return budget_free(account->rt) + account->front;
+}
+
 /* Whether the stream may take in a batch of `bytes` (0 or less: not known). */
 static bool account_admits(const struct uva__account *account, int64_t bytes)
 {
     return account->batches == 0 ||
-           (bytes > 0 && budget_free(account->rt) >= bytes);
+           (bytes > 0 && account_free(account) >= bytes);
+}
+
+static void account_set_front(struct uva__account *account,
+                              const struct uva__share *of, int64_t bytes)
+{
+    budget_add(account->rt, bytes - account->front);
+    account->front = bytes;
+    account->front_of = of;
 }
 
 void uva__share_set_held(struct uva__share *share, int64_t batches,
@@ -90,10 +109,31 @@ void uva__share_set_held(struct uva__share *share, int64_t batches,
     budget_add(rt, bytes - share->bytes);
     share->batches = batches;
     share->bytes = bytes;
+    if (account->batches == 0 && account->front > 0)
+        account_set_front(account, NULL, 0);
     if (waiting == NULL || !account_admits(account, account->wanted))
         return;
     account->waiting = NULL;
     uva__rt_wake(rt, waiting);
+}
+
+/* Where the parent is known as a whole, the rows that the window counts are
+ * taken for its own; otherwise what lies in front of the batch is. */
+void uva__share_set_front(struct uva__share *share,
+                          const struct ArrowSchema *schema,
+                          const struct ArrowDeviceArray *oldest, int64_t bytes)
+{
+    struct uva__account *account = share->account;
+    int64_t front = 0;
+    bool whole;
+
+    if (uva__layout_memory(schema, oldest, &front, &whole) != 0)
+        return; /* an unknown format */
+    front = uva__window_size(front) - (whole ? share->bytes : bytes);
+    if (front < 0)
+        front = 0;
+    if (account->front_of == share || front > account->front)
+        account_set_front(account, share, front);
 }
 
 /* A part of what is free, so that no stream takes all of it; at least one batch
@@ -105,7 +145,7 @@ int64_t uva__share_get_room(struct uva__share *share,
     struct uva__account *account = share->account;
     struct uva__rt *rt = account->rt;
     const int64_t streams = uva__inflight_count(&rt->streams);
-    const int64_t left = budget_free(rt);
+    const int64_t left = account_free(account);
     int64_t fits = largest == 0 ? room : 0;
 
     if (largest > 0)
@@ -119,7 +159,7 @@ int64_t uva__share_get_room(struct uva__share *share,
 
 bool uva__share_get_free(const struct uva__share *share)
 {
-    return budget_free(share->account->rt) > 0;
+    return account_free(share->account) > 0;
 }
 
 void uva__share_stop(struct uva__share *share)

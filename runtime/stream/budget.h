@@ -11,9 +11,17 @@
 #define UVA_STREAM_BUDGET_H
 
 #include "loop/rt.h"
+#include "uvarrow/arrow_abi.h"
 
 /* What the windows of one stream hold. */
 struct uva__account;
+
+/* Batches may keep more alive than their rows: slices of one parent, which
+ * lies in memory until the last of them is released. What the oldest batch of a
+ * window has beyond the rows that are counted is its *front*. An account counts
+ * the largest front of its windows, until none of them holds a batch: those of
+ * one stream mostly hold slices of the same parent. For the stream itself the
+ * front takes no room, as another slice of that parent adds its rows alone. */
 
 /* The part of one window. All zeroes: without an account. */
 struct uva__share {
@@ -33,9 +41,12 @@ void uva__share_join(struct uva__share *share, const struct uva__share *other);
 /* The last use; it may be later than the loop. Thread: any. */
 void uva__share_close(struct uva__share *share);
 
-/* For the three below, when there is an account. */
+/* For the functions below, when there is an account. */
 void uva__share_set_held(struct uva__share *share, int64_t batches,
                          int64_t bytes);
+void uva__share_set_front(struct uva__share *share,
+                          const struct ArrowSchema *schema,
+                          const struct ArrowDeviceArray *oldest, int64_t bytes);
 int64_t uva__share_get_room(struct uva__share *share,
                             struct uva__wakeup *wakeup, int64_t room,
                             int64_t largest);
@@ -47,6 +58,17 @@ static inline void uva__share_hold(struct uva__share *share, int64_t batches,
 {
     if (share->account != NULL)
         uva__share_set_held(share, batches, bytes);
+}
+
+/* States the oldest batch of the window, which fits `schema` and of which
+ * `bytes` are counted, after uva__share_hold(). */
+static inline void uva__share_keep(struct uva__share *share,
+                                   const struct ArrowSchema *schema,
+                                   const struct ArrowDeviceArray *oldest,
+                                   int64_t bytes)
+{
+    if (share->account != NULL)
+        uva__share_set_front(share, schema, oldest, bytes);
 }
 
 /* How many of `room` more batches the source may ask for, each of `largest`

@@ -177,6 +177,129 @@ START_TEST(a_window_counts_the_rows_that_it_holds)
 }
 END_TEST
 
+/* ---- the memory of a runtime -------------------------------------------- */
+
+enum { FRONT = 1 << 20, LIMIT = FRONT / 2 }; /* bytes */
+
+static void reopen(int64_t memory_bytes)
+{
+    loop_close(&loop);
+    loop_open_with(&loop,
+                   &(struct uva_runtime_options){.memory_bytes = memory_bytes});
+}
+
+static struct uva_runtime_stats stats_now(void)
+{
+    struct uva_runtime_stats stats;
+
+    uva_runtime_get_stats(loop.runtime, &stats);
+    return stats;
+}
+
+/* A source of slices of one array, of which this library does not know that
+ * they are that; behind FRONT rows that were passed on before. */
+static int sliced; /* slices that were given */
+
+static int slice_schema(struct ArrowArrayStream *stream,
+                        struct ArrowSchema *out)
+{
+    (void)stream;
+    batch_schema(out);
+    return 0;
+}
+
+static int slice_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
+{
+    static const char rows[FRONT + SLICES * ROWS];
+
+    (void)stream;
+    out->release = NULL;
+    if (sliced == SLICES)
+        return 0;
+    plain_array(out, ROWS, 2, 0);
+    out->buffers[1] = rows;
+    out->offset = FRONT + sliced++ * ROWS;
+    return 0;
+}
+
+static const char *no_text(struct ArrowArrayStream *stream)
+{
+    (void)stream;
+    return NULL;
+}
+
+static void slice_end(struct ArrowArrayStream *stream)
+{
+    stream->release = NULL;
+}
+
+static struct uva_stream *foreign_slices(void)
+{
+    struct ArrowArrayStream source = {slice_schema, slice_next, no_text,
+                                      slice_end, NULL};
+
+    sliced = 0;
+    return uva_stream_from_blocking_cpu(
+        loop.runtime, &source, &(struct uva_blocking_source){.on_loop = true});
+}
+
+/* Takes some slices. Returns how many were read ahead of them. */
+static int read_ahead(struct uva_stream *stream, int64_t count)
+{
+    consumer.appetite = count;
+    recording_start(&consumer, stream);
+    recording_await(&consumer, &loop, count);
+    loop_settle(&loop);
+    return sliced - (int)count;
+}
+
+static void take_rest(struct uva_stream *stream)
+{
+    recording_feed(&consumer, SLICES);
+    recording_await_done(&consumer, &loop);
+    ck_assert_int_eq(consumer.taken, SLICES);
+    ck_assert_int_eq(stats_now().memory_held, 0);
+    uva_stream_release(stream);
+    recording_init(&consumer);
+}
+
+/* The front counts once, and does not keep its own stream from reading ahead:
+ * further slices do not make it larger. */
+START_TEST(what_lies_in_front_of_slices_counts_once)
+{
+    struct uva_stream *stream = foreign_slices();
+    const int ahead = read_ahead(stream, 100);
+    int64_t held;
+
+    ck_assert_int_gt(ahead, 10);
+    take_rest(stream);
+    reopen(LIMIT);
+    stream = foreign_slices();
+    ck_assert_int_eq(read_ahead(stream, 100), ahead);
+    held = stats_now().memory_held;
+    ck_assert_int_ge(held, FRONT + sliced * ROWS - ROWS);
+    ck_assert_int_le(held, FRONT + (100 + 64 + 1) * ROWS);
+    ck_assert_int_ge(stats_now().memory_excess, held - LIMIT);
+    take_rest(stream);
+}
+END_TEST
+
+/* Of slices that this library has cut the parent is known: it counts whole, as
+ * long as one is held. Beside it, the windows below count their rows. */
+START_TEST(a_parent_counts_as_long_as_a_slice_of_it_is_held)
+{
+    const int64_t most = SLICES * ROWS;
+    struct uva_stream *stream;
+
+    reopen(1 << 30);
+    stream = slices();
+    (void)read_ahead(stream, SLICES - 10);
+    ck_assert_int_ge(stats_now().memory_held, most);
+    ck_assert_int_le(stats_now().memory_held, most + 64 * ROWS);
+    take_rest(stream);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slices");
@@ -187,6 +310,8 @@ int main(void)
     tcase_add_test(tcase, no_batch_has_more_bytes_than_rebatch_was_told);
     tcase_add_test(tcase, a_throttle_counts_the_rows_that_pass);
     tcase_add_test(tcase, a_window_counts_the_rows_that_it_holds);
+    tcase_add_test(tcase, what_lies_in_front_of_slices_counts_once);
+    tcase_add_test(tcase, a_parent_counts_as_long_as_a_slice_of_it_is_held);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
