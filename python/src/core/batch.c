@@ -423,18 +423,34 @@ static Py_ssize_t batch_length(PyObject *object)
     return (Py_ssize_t)((Batch *)object)->data.array.length;
 }
 
-static PyObject *batch_nbytes(PyObject *object, void *unused)
+/* One of the two measures. */
+typedef int batch_measure_fn(const struct ArrowSchema *schema,
+                             const struct ArrowDeviceArray *array,
+                             int64_t *size_bytes);
+
+static PyObject *batch_measured(PyObject *object, batch_measure_fn *measure)
 {
     Batch *self = (Batch *)object;
     int64_t bytes = 0;
     int code = EINVAL;
 
-    (void)unused;
     if (uva_array_is_live(&self->data))
-        code = uva_array_size(&self->schema->schema, &self->data, &bytes);
+        code = measure(&self->schema->schema, &self->data, &bytes);
     if (code != 0)
         return core_raise(code, "the size of this batch is not known", NULL);
     return PyLong_FromLongLong(bytes);
+}
+
+static PyObject *batch_nbytes(PyObject *object, void *unused)
+{
+    (void)unused;
+    return batch_measured(object, uva_array_size);
+}
+
+static PyObject *batch_get_total_buffer_size(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return batch_measured(object, uva_array_memory);
 }
 
 static PyObject *batch_schema(PyObject *object, void *unused)
@@ -480,6 +496,10 @@ static PyMethodDef batch_methods[] = {
                "is shared.")},
     {"__arrow_c_schema__", batch_c_schema, METH_NOARGS,
      PyDoc_STR("__arrow_c_schema__($self)\n--\n\nThe schema as a capsule.")},
+    {"get_total_buffer_size", batch_get_total_buffer_size, METH_NOARGS,
+     PyDoc_STR("get_total_buffer_size($self)\n--\n\nBytes of memory that the "
+               "batch keeps alive, of a slice also those of its parent, as far "
+               "as known. Error with ENOTSUP if unknown.")},
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
      PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
                "needs pyarrow.")},
@@ -493,7 +513,9 @@ static PyMethodDef batch_methods[] = {
 
 static PyGetSetDef batch_getset[] = {
     {"nbytes", batch_nbytes, NULL,
-     PyDoc_STR("Bytes of all buffers; Error with ENOTSUP if unknown."), NULL},
+     PyDoc_STR("Bytes that the rows take: slices of one batch add up to it. "
+               "Error with ENOTSUP if unknown."),
+     NULL},
     {"schema", batch_schema, NULL, PyDoc_STR("The Schema of the stream."),
      NULL},
     {"ordinal", batch_ordinal, NULL,
