@@ -70,12 +70,14 @@ static struct {
     struct query queries[QUERIES];
     struct rival rivals[RIVALS];
     int pools_used, queries_used, rivals_used;
+    struct expectation nothing; /* of queries without batches */
     int fibers; /* that release pools, or start or cancel rivals */
 } adbc;
 
 void adbc_begin(void)
 {
     memset(&adbc, 0, sizeof(adbc));
+    adbc.nothing.fails_at = INT64_MAX;
 }
 
 /* ---- rules -------------------------------------------------------------- */
@@ -663,19 +665,25 @@ static int pool_new(struct pool *pool)
     return uva_adbc_pool_new(pool->runtime, &options, &pool->pool, NULL);
 }
 
+static struct pool *pool_find(const struct uva_runtime *runtime)
+{
+    for (int i = 0; i < adbc.pools_used; i++)
+        if (adbc.pools[i].runtime == runtime)
+            return &adbc.pools[i];
+    return NULL;
+}
+
 /* Gives the pool of a runtime, which is made with rivals at first; NULL if that
  * failed. In a loop that ends by itself nothing may keep a query waiting. */
 static struct pool *pool_get(struct uva_runtime *runtime,
                              struct expectation *expectation)
 {
-    struct pool *pool = adbc.pools;
+    struct pool *pool = pool_find(runtime);
     int code;
 
-    for (; pool < &adbc.pools[adbc.pools_used]; pool++)
-        if (pool->runtime == runtime)
-            return pool;
-    if (adbc.pools_used == POOLS)
-        return NULL;
+    if (pool != NULL || adbc.pools_used == POOLS)
+        return pool;
+    pool = &adbc.pools[adbc.pools_used];
     pool_draw(pool, runtime);
     code = pool_new(pool);
     if (code != 0 && !arena_has_failed() && !fake_threads_have_failed())
@@ -698,6 +706,33 @@ struct uva_stream *adbc_peer_stream(struct uva_runtime *runtime,
     if (pool == NULL || adbc.queries_used == QUERIES)
         return NULL;
     return query_stream(pool, expectation);
+}
+
+bool adbc_has_pool(const struct uva_runtime *runtime)
+{
+    return pool_find(runtime) != NULL;
+}
+
+struct uva_stream *adbc_peer_nothing(struct uva_runtime *runtime,
+                                     struct expectation *expectation)
+{
+    const struct pool *pool = pool_find(runtime);
+    struct query *query;
+    char text[16];
+
+    if (pool == NULL || adbc.queries_used == QUERIES)
+        return NULL;
+    query = &adbc.queries[adbc.queries_used++];
+    query->expectation = &adbc.nothing;
+    query->stuck_at = NOWHERE;
+    expectation->excuses |=
+        EXCUSE_TIMEOUT | (pool->refuses ? EXCUSE_ODD_END : 0);
+    expectation->stalls = expectation->stalls || pool->sticks;
+    (void)snprintf(text, sizeof(text), "%d", (int)(query - adbc.queries));
+    expectation_note("chain %d: query %s, of nothing", expectation->number,
+                     text);
+    return uva_stream_from_query(pool->pool,
+                                 &(struct uva_adbc_query){.sql = text});
 }
 
 static void pool_releaser(void *arg)

@@ -19,6 +19,14 @@ void adbc_begin(void);
 struct uva_stream *adbc_peer_stream(struct uva_runtime *runtime,
                                     struct expectation *expectation);
 
+/* Returns whether the runtime has a pool. */
+bool adbc_has_pool(const struct uva_runtime *runtime);
+
+/* Makes a stream of a query without batches, for the chain, if the runtime has
+ * a pool. NULL otherwise. */
+struct uva_stream *adbc_peer_nothing(struct uva_runtime *runtime,
+                                     struct expectation *expectation);
+
 /* All chains are built: releases some pools after a while. */
 void adbc_release_pools(void);
 

@@ -8,6 +8,7 @@
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
+#include "sim/hosts.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
 
@@ -55,6 +56,8 @@ static bool peer_wants_more(struct awaiting_peer *peer)
     if (peer->batches < peer->leaves_at)
         return true;
     peer->expectation->over = true; /* no further callback will follow */
+    if (hosts_limit_sources(NULL))  /* others may wait for its source */
+        uva_stream_cancel(peer->stream, 0, NULL);
     return false;
 }
 

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "sim/adbc_peer.h"
 #include "sim/arena.h"
 #include "sim/async_stage.h"
 #include "sim/batches.h"
 #include "sim/device_stages.h"
 #include "sim/engine.h"
 #include "sim/hostile.h"
+#include "sim/hosts.h"
+#include "sim/limited_peer.h"
 #include "sim/monitor.h"
 #include "sim/peers.h"
 #include "uvarrow/arrow.h"
@@ -261,6 +264,17 @@ static void draw_priority(struct uva_stream *stream,
     (void)uva_stream_set_priority(stream, priority);
 }
 
+static struct uva_stream *other_stream(struct uva_runtime *runtime,
+                                       struct expectation *expectation)
+{
+    struct ArrowSchema schema;
+
+    if (hosts_limit_sources(runtime) || adbc_has_pool(runtime))
+        return limited_stream(runtime, expectation);
+    batches_schema(&schema);
+    return uva_stream_from_arrays(runtime, &schema, NULL, 0);
+}
+
 /* Merges the stream with empty ones, or puts it before these. */
 static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
                       struct expectation *expectation)
@@ -271,12 +285,9 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
     const size_t count = (size_t)sim_choose(3);
     const bool concat = peers_chance(1, 3);
     struct uva_stream *others[2];
-    struct ArrowSchema schema;
 
-    for (size_t i = 0; i < count; i++) {
-        batches_schema(&schema);
-        others[i] = uva_stream_from_arrays(runtime, &schema, NULL, 0);
-    }
+    for (size_t i = 0; i < count; i++)
+        others[i] = other_stream(runtime, expectation);
     expectation_note("chain %d: %s with %d empty streams, window %d",
                      expectation->number, concat ? "concat" : "merge",
                      (int)count, options.window.batches);
@@ -619,20 +630,37 @@ static void link_interrupt(void *ctx)
     uva_stream_cancel(link->above, 0, "interrupted");
 }
 
+/* Gives a turn for one source where the runtime limits its own: a source that
+ * reads from another stream must not wait behind it. */
+static struct uva_turns *link_turns(struct uva_runtime *runtime)
+{
+    struct uva_turns *turns = NULL;
+
+    if (hosts_limit_sources(runtime) &&
+        uva_turns_new(runtime, 1, 0, &turns, NULL) != 0)
+        expectation_note("no turns for a link");
+    return turns;
+}
+
 static struct uva_stream *link_blocking(struct uva_runtime *runtime,
                                         struct link *link)
 {
+    struct uva_turns *turns = link_turns(runtime);
     const struct uva_blocking_source options = {
         .open_device = link_open,
         .interrupt = peers_chance(1, 2) ? link_interrupt : NULL,
         .free_ctx = link_free,
         .ctx = link,
         .device_type = device_type(link->expectation),
-        .window = peers_window()};
+        .window = peers_window(),
+        .turns = turns};
+    struct uva_stream *stream;
 
     expectation_note("chain %d: a blocking stream on into another",
                      link->expectation->number);
-    return uva_stream_from_blocking(runtime, NULL, &options);
+    stream = uva_stream_from_blocking(runtime, NULL, &options);
+    uva_turns_release(turns);
+    return stream;
 }
 
 /* The link may be freed by now; the ctx of a start lives as long as its

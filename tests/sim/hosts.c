@@ -43,15 +43,15 @@ static struct host {
     bool gone;         /* the fiber has finished with it */
 } hosts[HOSTS];
 static int hosts_used;
-static bool may_check;
+static bool are_varied;
 static bool is_checked;         /* some runtime checks every hop */
 static bool is_check_requested; /* requested by the environment variable */
 static void (*report_closed)(void *ctx);
 static void *report_closed_ctx;
 
-void hosts_begin(bool checks)
+void hosts_begin(bool varied)
 {
-    may_check = checks;
+    are_varied = varied;
     memset(hosts, 0, sizeof(hosts));
     hosts_used = 0;
     report_closed = NULL;
@@ -180,6 +180,15 @@ static void turn_host(void *arg)
 
 /* ---- opening ------------------------------------------------------------ */
 
+bool hosts_limit_sources(const struct uva_runtime *runtime)
+{
+    for (int i = 0; i < hosts_used; i++)
+        if ((runtime == NULL || hosts[i].runtime == runtime) &&
+            hosts[i].options.sources_open > 0)
+            return true;
+    return false;
+}
+
 bool hosts_are_checked(void)
 {
     return is_checked;
@@ -224,7 +233,10 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         host->options.memory_bytes = 1 + (int64_t)sim_choose(3000);
     if (peers_chance(1, 2))
         host->options.log = monitor_log();
-    if (may_check && peers_chance(1, 8))
+    /* by what was drawn: other schedules stay as they were */
+    if (are_varied && host->options.turn_batches > 2)
+        host->options.sources_open = host->options.turn_batches - 2;
+    if (are_varied && peers_chance(1, 8))
         host_check(host);
     if (host->how == BY_POSTS) {
         host->options.post = host_posted;

@@ -10,8 +10,9 @@
 
 enum { HOSTS = 3 };
 
-/* Starts a new schedule. `checks`: some runtimes check every hop. */
-void hosts_begin(bool checks);
+/* Starts a new schedule. `varied`: some runtimes check every hop, or limit how
+ * many sources are open. */
+void hosts_begin(bool varied);
 
 /* Sets a function to call on the loop's fiber when a runtime has closed. */
 void hosts_on_closed(void (*fn)(void *ctx), void *ctx);
@@ -26,14 +27,18 @@ struct uva_runtime *hosts_open(struct uva_workers *workers);
 struct uva_runtime *hosts_open_alone(struct uva_workers *workers,
                                      void (*begin)(struct uva_runtime *rt));
 
+/* Returns whether the runtime limits how many of its sources are open; NULL:
+ * whether one does. */
+bool hosts_limit_sources(const struct uva_runtime *runtime);
+
 /* Returns whether some runtime checks every hop. */
 bool hosts_are_checked(void);
 
 /* Begins to close a runtime; calls after the first have no effect. */
 void hosts_close(struct uva_runtime *runtime, int64_t grace_ms);
 
-/* Returns whether a close of the runtime may take tasks back, as its grace ends.
- */
+/* Returns whether a close of the runtime may take tasks back when its grace
+ * ends. */
 bool hosts_may_revoke(const struct uva_runtime *runtime);
 
 /* Begins to drain a runtime, unless it is closing; may be called again. */
