@@ -131,6 +131,11 @@ static const struct scenario SCENARIOS[SCENARIO_COUNT] = {
     [NO_THIRD] = {STREAM_OF(10),
                   .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
                              .refuse_at = 3}},
+    [NO_LATER] = {STREAM_OF(10),
+                  .manner = {.first = UVA__RECORDING_CONSUMER_ALL,
+                             .refuse_at = 3,
+                             .take = UVA__TAKE_LATER,
+                             .keep_arrays = true}},
     [NO_TAKEN] = {STREAM_OF(10), .manner = {.first = 3,
                                             .each = 1,
                                             .refuse_at = 2,
@@ -210,6 +215,23 @@ static void run_check_tags(struct uva__producer_session *session)
                              "the error's metadata is not what it should be");
 }
 
+/* Checks tasks that were extracted after the end, whatever that was: those of
+ * the plan do not fail by themselves. */
+static void run_check_later(struct uva__producer_session *session)
+{
+    const struct uva__recording_consumer *consumer = session->consumer;
+
+    if (consumer->manner.take != UVA__TAKE_LATER || consumer->now.failed == 0 ||
+        session->plan == UVA_SUBJECT_TASK_FAILS)
+        return;
+    uva__case_run_breach(session->run, "AH-34",
+                         "%" PRId64 " tasks failed that were held at the end",
+                         consumer->now.failed);
+    uva__case_run_breach(session->run, "LC-16",
+                         "%" PRId64 " tasks failed that were held at the end",
+                         consumer->now.failed);
+}
+
 /* Checks what the plan promises, apart from the rules. */
 static void run_check_plan(struct uva__producer_session *session)
 {
@@ -230,6 +252,7 @@ static void run_check_plan(struct uva__producer_session *session)
         run_check_whole(session);
     }
     run_check_tags(session);
+    run_check_later(session);
 }
 
 static void run_play(struct uva__case_run *run, const struct scenario *scenario)

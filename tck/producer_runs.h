@@ -36,6 +36,7 @@ enum {
     NO_SCHEMA,    /* the consumer refuses the schema */
     NO_FIRST,
     NO_THIRD,
+    NO_LATER, /* a task is refused while others are held */
     NO_TAKEN, /* a task is extracted, then refused */
     FAILS,
     FAILS_AT_ONCE, /* fails before any batch */

@@ -383,6 +383,27 @@ static bool task_dies_late(void *peer, void *at)
     return true;
 }
 
+/* Makes a task invalid when its stream ends in one way. */
+enum { DIES_CANCELLED, DIES_FAILED, DIES_REFUSED };
+
+static bool task_dies_of(void *peer, void *at)
+{
+    struct reference_producer *p = peer;
+    bool cancelled;
+    int end;
+
+    pthread_mutex_lock(&p->lock);
+    cancelled = p->now.view.cancelled;
+    pthread_mutex_unlock(&p->lock);
+    if (p->how.fails)
+        end = DIES_FAILED;
+    else if (cancelled)
+        end = DIES_CANCELLED;
+    else
+        end = atomic_load(&p->offered) < p->how.batches ? DIES_REFUSED : -1;
+    return end == p->how.mutant->arg && task_dies_late(peer, at);
+}
+
 static bool extracts_in_order(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -472,6 +493,9 @@ static const struct reference_mutant PRODUCER_EXTRAS[] = {
     M("AH-27", "touches", RELEASED, touches_handler, 0),
     M("AH-30", "few", FILLED, misshapes, REFERENCE_CHILDREN_FEW),
     M("AH-34", "dies", EXTRACT, task_dies_late, 0),
+    M("AH-34", "cancelled", EXTRACT, task_dies_of, DIES_CANCELLED),
+    M("AH-34", "failed", EXTRACT, task_dies_of, DIES_FAILED),
+    M("AH-34", "refused", EXTRACT, task_dies_of, DIES_REFUSED),
     M("TH-04", "never", RELEASE, is_never_released, 0),
     M("TH-05", "never", RELEASE, is_never_released, 0),
     M("TH-06", "waits", EXTRACT, ordered_waits_for_callbacks, 0),
