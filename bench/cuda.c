@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA events, through the driver API, which is found as the library finds it:
  * the delay from an event to the loop, by hand and through uvarrow, also while
- * something else blocks, the cost of a wait of 100 ms, and the speed of copies
- * to the host. Without a driver or a
- * device, nothing is measured.
+ * something else blocks, or waits inside the driver, the cost of a wait of 100
+ * ms, and the speed of copies to the host. Without a driver or a device,
+ * nothing is measured.
  *
  * By hand means a host function queued behind the event, or a thread that polls
  * the event all the time. */
@@ -227,6 +227,48 @@ static const struct latency_device events_beside = {
     .unblock = blocked_end,
 };
 
+/* ---- events while a thread is in the driver ------------------------------ */
+
+/* A thread of the program's in cuStreamSynchronize(). */
+struct visited {
+    struct gpu gpu; /* first: functions of events have it as their ctx */
+    void *stream;   /* where it waits */
+    _Atomic uint32_t *word; /* what the stream waits for */
+    uint32_t value;         /* until it is this */
+};
+
+static void visited_stay(void *ctx)
+{
+    struct visited *visited = ctx;
+
+    MUST(cuCtxSetCurrent, visited->gpu.context);
+    MUST(cuStreamWaitValue32_v2, visited->stream, (uintptr_t)visited->word,
+         ++visited->value, WAIT_UNTIL);
+    MUST(cuStreamSynchronize, visited->stream);
+}
+
+static void visited_let(void *ctx)
+{
+    atomic_fetch_add(((struct visited *)ctx)->word, 1);
+}
+
+static void *visited_queue(void *ctx)
+{
+    return ((struct visited *)ctx)->gpu.other;
+}
+
+static const struct latency_device events_inside = {
+    .device_type = ARROW_DEVICE_CUDA,
+    .by_hand = {"hand-callback"},
+    .make = event_make,
+    .end = event_end,
+    .wait = event_wait,
+    .free = event_free,
+    .stay = visited_stay,
+    .let = visited_let,
+    .queue = visited_queue,
+};
+
 /* ---- copies ------------------------------------------------------------- */
 
 enum { ROWS = 8 << 20, COPY_BYTES = ROWS * 8, UNDER_WAY = 4 };
@@ -388,6 +430,21 @@ static double run_beside(const struct bench_case *self,
     return 0;
 }
 
+static double run_inside(const struct bench_case *self,
+                         const struct bench_how *how)
+{
+    struct visited visited = {.value = 0};
+
+    if (!gpu_open(&visited.gpu))
+        return 0;
+    MUST(cuStreamCreate, &visited.stream, UNORDERED);
+    MUST(cuMemHostAlloc, (void **)&visited.word, sizeof(*visited.word),
+         PINNED_FOR_ALL);
+    atomic_store(visited.word, 0);
+    latency_run(self->name, how, &events_inside, &visited);
+    return 0;
+}
+
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {
@@ -401,6 +458,7 @@ static double run_waiting(const struct bench_case *self,
 static const struct bench_case cases[] = {
     {"cuda/latency", 5000, run_latency, 0, 0, BENCH_PRINTS},
     {"cuda/beside", 1000, run_beside, 0, 0, BENCH_PRINTS},
+    {"cuda/inside", 1000, run_inside, 0, 0, BENCH_PRINTS},
     {"cuda/to-host/hand", 200, run_copies, 0, 0, BENCH_PRINTS},
     {"cuda/to-host/uvarrow", 200, run_copies, 1, 0, BENCH_PRINTS},
     {"cuda/waiting", 1, run_waiting, 0, 0, BENCH_PRINTS},

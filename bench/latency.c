@@ -9,6 +9,7 @@
 #include <time.h>
 
 enum { PAUSE_NS = 300000, LONG_PAUSE_NS = 100000000, WARM = 20 };
+enum { STAY_NS = 5000000 };
 
 /* The ways through uvarrow; those by hand come before them. */
 enum { THROUGH_ARRAY, THROUGH_READY, WAYS_OF_OURS };
@@ -125,6 +126,74 @@ static double sample_take(struct latency *latency, int way)
     return (double)(latency->seen_ns - latency->ended_ns) / 1e3;
 }
 
+/* ---- another thread in the driver --------------------------------------- */
+
+/* Two threads: one that waits, and one that lets it go on. */
+struct visit {
+    const struct latency_device *device; /* borrows */
+    void *ctx;                           /* borrows: argument for the device */
+    pthread_t visitor, porter;
+    atomic_bool quit, gone; /* the visitor is to go; it has */
+};
+
+static void *visitor_main(void *arg)
+{
+    struct visit *visit = arg;
+
+    while (!atomic_load(&visit->quit))
+        visit->device->stay(visit->ctx);
+    return NULL;
+}
+
+static void *porter_main(void *arg)
+{
+    const struct timespec pause = {.tv_nsec = STAY_NS};
+    struct visit *visit = arg;
+
+    while (!atomic_load(&visit->gone)) {
+        (void)nanosleep(&pause, NULL);
+        visit->device->let(visit->ctx);
+    }
+    return NULL;
+}
+
+static void visit_begin(struct visit *visit)
+{
+    bench_check(
+        pthread_create(&visit->visitor, NULL, visitor_main, visit) == 0 &&
+            pthread_create(&visit->porter, NULL, porter_main, visit) == 0,
+        "thread");
+}
+
+static void visit_end(struct visit *visit)
+{
+    atomic_store(&visit->quit, true);
+    (void)pthread_join(visit->visitor, NULL);
+    atomic_store(&visit->gone, true);
+    (void)pthread_join(visit->porter, NULL);
+}
+
+/* Returns the microseconds that one call takes. */
+static double record_take(struct latency *latency)
+{
+    struct ArrowDeviceArray array;
+    struct uva_error error;
+    uint64_t begun;
+    double taken;
+
+    batch_fill(&array, 0);
+    array.device_type = latency->device->device_type;
+    array.device_id = 0;
+    begun = uv_hrtime();
+    bench_check(uva_array_record(latency->host.runtime, &array,
+                                 latency->device->queue(latency->ctx),
+                                 &error) == 0,
+                error.message);
+    taken = (double)(uv_hrtime() - begun) / 1e3;
+    uva_array_release(&array);
+    return taken;
+}
+
 /* ---- all ---------------------------------------------------------------- */
 
 static void stream_open(struct latency *latency)
@@ -204,6 +273,23 @@ static void latency_print(const char *name, const char *way, double *taken,
     }
 }
 
+static void samples_take(struct latency *latency, int ways)
+{
+    struct visit visit = {.device = latency->device, .ctx = latency->ctx};
+    const bool visited = visit.device->stay != NULL;
+
+    if (visited)
+        visit_begin(&visit);
+    for (int64_t i = -WARM; i < latency->samples; i++) {
+        for (int way = 0; way < ways; way++)
+            latency->taken[way][i < 0 ? 0 : i] = sample_take(latency, way);
+        if (visited)
+            latency->taken[ways][i < 0 ? 0 : i] = record_take(latency);
+    }
+    if (visited)
+        visit_end(&visit);
+}
+
 void latency_run(const char *name, const struct bench_how *how,
                  const struct latency_device *device, void *ctx)
 {
@@ -214,25 +300,25 @@ void latency_run(const char *name, const struct bench_how *how,
     const int by_hand = ways_by_hand(&latency), ways = by_hand + WAYS_OF_OURS;
 
     latency_open(&latency, how);
-    for (int way = 0; way < ways; way++) {
+    for (int way = 0; way <= ways; way++) {
         latency.taken[way] =
             calloc((size_t)latency.samples, sizeof(*latency.taken[way]));
         bench_check(latency.taken[way] != NULL, "memory");
     }
     if (device->block != NULL)
         device->block(ctx, &latency.host);
-    for (int64_t i = -WARM; i < latency.samples; i++)
-        for (int way = 0; way < ways; way++)
-            latency.taken[way][i < 0 ? 0 : i] = sample_take(&latency, way);
+    samples_take(&latency, ways);
     if (device->block != NULL)
         device->unblock(ctx);
     latency_close(&latency);
-    for (int way = 0; way < ways; way++) {
+    for (int way = 0; way < ways; way++)
         latency_print(
             name, way < by_hand ? device->by_hand[way] : ours[way - by_hand],
             latency.taken[way], latency.samples);
+    if (device->stay != NULL)
+        latency_print(name, "record", latency.taken[ways], latency.samples);
+    for (int way = 0; way <= ways; way++)
         free(latency.taken[way]);
-    }
 }
 
 /* The first sample only warms up. */

@@ -32,6 +32,13 @@ struct latency_device {
      * runtime of `host`, and lets it end. NULL: nothing. */
     void (*block)(void *ctx, struct host *host);
     void (*unblock)(void *ctx);
+    /* What another thread of the program does meanwhile, again and again: waits
+     * in the driver until `let` is called, every few milliseconds. Then the
+     * time that uva_array_record() takes on the loop's thread is measured, too.
+     * NULL: nothing. */
+    void (*stay)(void *ctx);
+    void (*let)(void *ctx);
+    void *(*queue)(void *ctx); /* returns the queue to record on */
 };
 
 struct latency {
@@ -52,7 +59,7 @@ struct latency {
 };
 
 /* Measures `samples` for each way and prints p50 and p99 as NAME/WAY/p50 and so
- * on. */
+ * on. With `stay`, the way `record` is that of a call of uva_array_record(). */
 void latency_run(const char *name, const struct bench_how *how,
                  const struct latency_device *device, void *ctx);
 

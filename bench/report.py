@@ -301,6 +301,16 @@ def event_targets():
                  lambda get: get("events/waiting/polling"), 3, " %")
 
 
+def inside_targets(title, name, call):
+    """A driver with one lock for all its calls takes 5 ms for each."""
+    for way, what in (("array", "event to loop"),
+                      ("record", "`uva_array_record()`")):
+        yield Target(
+            f"{title}, {what}, while another thread is in `{call}()`: p99",
+            "two", lambda get, way=way: get(f"{name}/inside/{way}/p99"), 2000,
+            " us", needs=f"{name}/inside")
+
+
 def opencl_targets():
     for mode, where in (("one", "one core"), ("two", "two cores")):
         for way, title in (("ready", "`ready`"), ("array", "`uva_array_wait`")):
@@ -309,6 +319,7 @@ def opencl_targets():
                 "`clSetEventCallback` and `uv_async_send` by hand", mode,
                 ratio(f"opencl/latency/{way}/p50", "opencl/latency/hand/p50"),
                 1.3, " x", needs="opencl/")
+    yield from inside_targets("OpenCL", "opencl", "clFinish")
     yield Target("A wait of 100 ms, by OpenCL's callback: of a core", "one",
                  lambda get: get("opencl/waiting"), 3, " %", needs="opencl/")
 
@@ -327,6 +338,7 @@ def cuda_targets():
             "blocks: p99", "two",
             lambda get, way=way: get(f"cuda/beside/{way}/p99"), 5000, " us",
             needs="cuda/beside")
+    yield from inside_targets("CUDA", "cuda", "cuStreamSynchronize")
     yield Target("CUDA to the host, 64 MiB a batch: against a bare loop into "
                  "pinned memory", "two",
                  ratio("cuda/to-host/uvarrow", "cuda/to-host/hand"), 0.9, " x",

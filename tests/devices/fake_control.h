@@ -18,6 +18,7 @@ enum fake_what {
                          were destroyed */
     FAKE_PEER_COPIES, /* copies queued from a device to another one */
     FAKE_HELD,        /* calls that fakegpu_hold() makes wait now */
+    FAKE_DRAINING,    /* threads that wait for a stream */
     FAKE_REFUSED,     /* calls that fakegpu_refuse() has made fail */
     FAKE_WHATS
 };

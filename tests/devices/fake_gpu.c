@@ -402,8 +402,10 @@ int fake_stream_synchronize(void *handle)
     pthread_mutex_lock(&lock);
     stream = stream_of_locked(handle);
     turn = stream->queued;
+    fake_count(FAKE_DRAINING, 1);
     while (stream->done < turn)
         pthread_cond_wait(&changed, &lock);
+    fake_count(FAKE_DRAINING, -1);
     pthread_mutex_unlock(&lock);
     return fake_sticky();
 }

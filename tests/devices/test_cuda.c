@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/cuda_abi.h"
+#include "devices/gpu_beside.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
@@ -593,6 +594,7 @@ int main(void)
     gpu_cases_add(suite, &cuda, &control);
     gpu_faults_add(suite, &cuda, &control);
     gpu_kernels_add(suite, &cuda, &control);
+    gpu_beside_add(suite, &cuda, &control);
     tc = suite_case(suite, "contexts", set_up, NULL);
     tcase_set_timeout(tc, 60);
     tcase_add_loop_test(tc, a_default_stream_is_that_of_the_current_context, 0,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "device/hip_abi.h"
+#include "devices/gpu_beside.h"
 #include "devices/gpu_cases.h"
 #include "devices/gpu_faults.h"
 #include "devices/gpu_fixture.h"
@@ -214,6 +215,7 @@ int main(void)
     gpu_cases_add(suite, &hip, &control);
     gpu_faults_add(suite, &hip, &control);
     gpu_kernels_add(suite, &hip, &control);
+    gpu_beside_add(suite, &hip, &control);
     tcase_set_timeout(tc, 60);
     suite_add(tc, the_programs_thread_is_left_as_it_was,
               the_programs_device_is_current_again, NULL);

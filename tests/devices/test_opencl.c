@@ -4,6 +4,7 @@
  * without a platform. */
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -247,6 +248,37 @@ START_TEST(patience_with_one_array_ends)
 }
 END_TEST
 
+static void *finish_main(void *queue)
+{
+    ck_assert_int_eq(clFinish(queue), CL_SUCCESS);
+    return NULL;
+}
+
+/* The loop's thread asks the platform for the state of an event. */
+START_TEST(an_event_is_answered_while_another_thread_waits_in_the_platform)
+{
+    pthread_t thread;
+    cl_event marker;
+
+    set_up(1);
+    make_arrays(1, false);
+    cl.gates[1] = opencl_device_gate(&cl.device);
+    ck_assert_int_eq(
+        clEnqueueMarkerWithWaitList(cl.device.queue, 1, &cl.gates[1], &marker),
+        CL_SUCCESS);
+    ck_assert_int_eq(
+        pthread_create(&thread, NULL, finish_main, cl.device.queue), 0);
+    fixture_wait(&f, &cl.arrays[0], UVA_FOREVER);
+    loop_settle(&f.loop);
+    clSetUserEventStatus(cl.gates[0], CL_COMPLETE);
+    (void)fixture_await_answers(&f, 1);
+    ck_assert_int_eq(f.answer.code, 0);
+    clSetUserEventStatus(cl.gates[1], CL_COMPLETE);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    clReleaseEvent(marker);
+}
+END_TEST
+
 START_TEST(a_producer_records_an_event_behind_its_work)
 {
     struct ArrowDeviceArray array;
@@ -388,6 +420,7 @@ int main(void)
         tc, a_failed_event_is_found_out_and_let_go_of_without_a_callback, 0, 2);
     tcase_add_loop_test(tc, two_runtimes_wait_for_the_same_events, 0, 4);
     suite_add(tc, patience_with_one_array_ends,
+              an_event_is_answered_while_another_thread_waits_in_the_platform,
               a_producer_records_an_event_behind_its_work,
               there_is_no_queue_without_a_handle,
               an_array_is_released_behind_the_work_that_reads_it, NULL);

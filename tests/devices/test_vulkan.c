@@ -4,6 +4,7 @@
  * when the device is detached. Skipped without a driver. */
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -214,38 +215,86 @@ static void commands_fill(VkCommandBuffer commands, VkEvent gate,
     ck_assert_int_eq(vkEndCommandBuffer(commands), 0);
 }
 
-START_TEST(a_batch_comes_when_the_device_has_filled_it)
+/* A fill that the device has been given, behind a gate. */
+struct filling {
+    struct filled filled;
+    VkCommandPool pool;
+    VkEvent gate;
+    VkQueue queue;
+};
+
+static void filling_begin(struct filling *filling, VkEvent event)
 {
     VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                            .commandBufferCount = 1};
     VkCommandBuffer commands;
-    VkCommandPool pool;
-    struct filled filled;
-    VkEvent gate;
-    VkQueue queue;
+
+    filling->gate = vulkan_event_make(vk.device, 0);
+    filled_make(&filling->filled, vk.physical, vk.device);
+    commands = commands_begin(vk.device, &filling->pool);
+    commands_fill(commands, filling->gate, &filling->filled, event);
+    vkGetDeviceQueue(vk.device, 0, 0, &filling->queue);
+    submit.pCommandBuffers = &commands;
+    ck_assert_int_eq(vkQueueSubmit(filling->queue, 1, &submit, VK_NULL_HANDLE),
+                     0);
+}
+
+static void *filling_await(void *arg)
+{
+    const struct filling *filling = arg;
+
+    ck_assert_int_eq(vkQueueWaitIdle(filling->queue), 0);
+    return NULL;
+}
+
+static void filling_free(struct filling *filling)
+{
+    filled_free(&filling->filled, vk.device);
+    vkDestroyCommandPool(vk.device, filling->pool, NULL);
+    vkDestroyEvent(vk.device, filling->gate, NULL);
+}
+
+START_TEST(a_batch_comes_when_the_device_has_filled_it)
+{
+    struct filling filling;
 
     set_up(1);
     ck_assert_int_eq(attach(), 0);
     make_arrays(1, 0);
-    gate = vulkan_event_make(vk.device, 0);
-    filled_make(&filled, vk.physical, vk.device);
-    commands = commands_begin(vk.device, &pool);
-    commands_fill(commands, gate, &filled, vk.events[0]);
-    vkGetDeviceQueue(vk.device, 0, 0, &queue);
-    submit.pCommandBuffers = &commands;
-    ck_assert_int_eq(vkQueueSubmit(queue, 1, &submit, VK_NULL_HANDLE), 0);
+    filling_begin(&filling, vk.events[0]);
     start(1, NULL);
     loop_settle(&f.loop);
     ck_assert_int_eq(f.got.batches, 0);
-    vkSetEvent(vk.device, gate);
+    vkSetEvent(vk.device, filling.gate);
     finish();
     ck_assert_int_eq(f.got.batches, 1);
     for (int i = 0; i < FILL_WORDS; i++)
-        ck_assert_uint_eq(filled.words[i], FILL);
-    ck_assert_int_eq(vkQueueWaitIdle(queue), 0);
-    filled_free(&filled, vk.device);
-    vkDestroyCommandPool(vk.device, pool, NULL);
-    vkDestroyEvent(vk.device, gate, NULL);
+        ck_assert_uint_eq(filling.filled.words[i], FILL);
+    (void)filling_await(&filling);
+    filling_free(&filling);
+}
+END_TEST
+
+/* The loop's thread asks the driver for the state of an event. */
+START_TEST(a_batch_comes_while_another_thread_waits_for_the_device)
+{
+    struct filling filling;
+    pthread_t thread;
+
+    set_up(2);
+    ck_assert_int_eq(attach(), 0);
+    make_arrays(2, 0);
+    uva_array_release(&vk.arrays[1]);
+    filling_begin(&filling, vk.events[1]);
+    ck_assert_int_eq(pthread_create(&thread, NULL, filling_await, &filling), 0);
+    start(1, NULL);
+    loop_settle(&f.loop);
+    vkSetEvent(vk.device, vk.events[0]);
+    finish();
+    ck_assert_int_eq(f.got.batches, 1);
+    vkSetEvent(vk.device, filling.gate);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    filling_free(&filling);
 }
 END_TEST
 
@@ -385,6 +434,7 @@ int main(void)
     suite_add(tc, batches_come_when_the_host_has_set_their_events,
               a_device_is_attached_once_and_detached_once,
               a_batch_comes_when_the_device_has_filled_it,
+              a_batch_comes_while_another_thread_waits_for_the_device,
               an_event_for_the_device_alone_is_waited_for_until_the_timeout,
               NULL);
     tcase_add_loop_test(
