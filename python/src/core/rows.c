@@ -101,6 +101,8 @@ static int rows_read_item(struct rows *rows, struct ArrowDeviceArray *out)
         code = given_fail(&rows->item, code);
     if (code != 0 || !uva_array_is_live(out))
         given_close(&rows->item);
+    if (out->device_type == ARROW_DEVICE_CPU)
+        out->sync_event = NULL; /* it has no meaning there (EV-04) */
     return code;
 }
 
@@ -123,10 +125,11 @@ static int rows_step(struct rows *rows, struct ArrowDeviceArray *out)
         code = rows_take_item(rows, object, out);
         Py_DECREF(object);
     }
-    if (code == 0 && rows->device_type >= 0 &&
-        !batch_is_on(out, rows->device_type))
-        return -1;
-    return code;
+    if (code != 0 ||
+        batch_is_on(out, rows->device_type >= 0 ? rows->device_type
+                                                : ARROW_DEVICE_CPU))
+        return code;
+    return -1;
 }
 
 /* Gives the next batch to `out`, which is released at the end. */
