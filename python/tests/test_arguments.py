@@ -334,6 +334,7 @@ def declared():
 
 PROTOCOLS = {node.name: [one.name for one in functions(node)]
              for _, tree in stubs() for node in tree.body if is_protocol(node)}
+PROTOCOLS["Truth"] = [] # Python itself checks what __bool__() gives
 ALIASES = {node.target.id: node.value for _, tree in stubs()
            for node in tree.body
            if isinstance(node, ast.AnnAssign) and node.value is not None}

@@ -4,6 +4,7 @@ they have the names and parameters of the package itself."""
 import ast
 import inspect
 import os
+import re
 import subprocess
 import sys
 
@@ -16,11 +17,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BUILT = os.path.dirname(os.path.dirname(uvarrow.__file__))
 
 
+def checker(*command):
+    return subprocess.run([sys.executable, "-m", *command],
+                          cwd=os.path.dirname(HERE),
+                          env={**os.environ, "MYPYPATH": BUILT},
+                          capture_output=True, text=True, check=False)
+
+
 def check(*command):
-    result = subprocess.run([sys.executable, "-m", *command],
-                            cwd=os.path.dirname(HERE),
-                            env={**os.environ, "MYPYPATH": BUILT},
-                            capture_output=True, text=True, check=False)
+    result = checker(*command)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
@@ -30,6 +35,32 @@ def test_mypy_accepts_the_stubs(tmp_path):
 
 def test_basedpyright_accepts_the_stubs():
     check("basedpyright", "--pythonpath", sys.executable)
+
+
+def wrong_lines():
+    with open(os.path.join(HERE, "typed_wrong.py"), encoding="utf-8") as file:
+        return [number for number, line in enumerate(file, 1)
+                if line.endswith("# wrong\n")]
+
+
+def refused_lines(result):
+    """The lines of typed_wrong.py in which a checker has found an error."""
+    found = re.findall(r"typed_wrong\.py:(\d+)(?::\d+ -|:) error",
+                       result.stdout)
+    return sorted(set(map(int, found)))
+
+
+def test_mypy_refuses_what_is_wrong(tmp_path):
+    result = checker("mypy", "--cache-dir", str(tmp_path),
+                     "tests/typed_wrong.py")
+    assert len(wrong_lines()) > 40
+    assert refused_lines(result) == wrong_lines(), result.stdout
+
+
+def test_basedpyright_refuses_what_is_wrong():
+    result = checker("basedpyright", "--pythonpath", sys.executable,
+                     "tests/typed_wrong.py")
+    assert refused_lines(result) == wrong_lines(), result.stdout
 
 
 def declared(module):

@@ -3,6 +3,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final
 
 import pyarrow as pa
+from typing_extensions import CapsuleType
 
 from . import adbc as adbc
 
@@ -36,7 +37,13 @@ class ArrowDeviceStream(Protocol):
     ) -> object: ...
 
 _Array: TypeAlias = ArrowArray | ArrowDeviceArray
-_Source: TypeAlias = ArrowStream | ArrowDeviceStream | _Array | Iterable[_Array]
+_Stream: TypeAlias = ArrowStream | ArrowDeviceStream
+_Source: TypeAlias = (
+    _Stream | _Array | CapsuleType | Iterable[_Stream | _Array]
+)
+
+class Truth(Protocol):
+    def __bool__(self) -> bool: ...
 
 class Error(OSError):
     metadata: dict[str, str]
@@ -114,7 +121,7 @@ class Stream:
         function: Callable[[Batch], _Array],
         schema: ArrowSchema | None = None,
     ) -> Self: ...
-    def filter(self, function: Callable[[Batch], object]) -> Self: ...
+    def filter(self, function: Callable[[Batch], Truth | Batch]) -> Self: ...
     def limit(
         self, rows: int | None = None, *, batches: int | None = None
     ) -> Self: ...
@@ -145,21 +152,21 @@ class Stream:
     ) -> DeviceReader: ...
 
 class DeviceReader:
-    def __init__(self, capsule: object) -> None: ...
+    def __init__(self, capsule: CapsuleType) -> None: ...
     def __arrow_c_device_stream__(
         self, requested_schema: object | None = None, **kwargs: Any
     ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 class Reader:
-    def __init__(self, capsule: object) -> None: ...
+    def __init__(self, capsule: CapsuleType) -> None: ...
     def __arrow_c_stream__(
         self, requested_schema: object | None = None
     ) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
 
 def stream(
-    source: _Source | Callable[[], _Source] | object,
+    source: _Source | Callable[[], _Source],
     *,
     window: int = 64,
     max_bytes: int = 33554432,

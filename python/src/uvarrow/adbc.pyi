@@ -1,9 +1,12 @@
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from os import PathLike
+from typing import Any, Literal, Self, TypeAlias
 
 from . import ArrowArray, ArrowStream, Stream
 
 __all__ = ["Pool"]
+
+_Option: TypeAlias = str | int | float | PathLike[str]
 
 class Pool:
     def __init__(
@@ -12,8 +15,8 @@ class Pool:
         *,
         uri: str | None = None,
         entrypoint: str | None = None,
-        options: Mapping[str, object] | None = None,
-        connection_options: Mapping[str, object] | None = None,
+        options: Mapping[str, _Option] | None = None,
+        connection_options: Mapping[str, _Option] | None = None,
         connections: int = 8,
         idle: float = 60.0,
         wait: float = 30.0,
@@ -24,7 +27,7 @@ class Pool:
         parameters: ArrowStream | ArrowArray | Sequence[Any]
         | Mapping[str, Any] | None = None,
         *,
-        options: Mapping[str, object] | None = None,
+        options: Mapping[str, _Option] | None = None,
         update: bool = False,
         by_name: bool = False,
         window: int = 64,
@@ -36,7 +39,7 @@ class Pool:
         data: ArrowStream | ArrowArray,
         *,
         mode: Literal["create", "append", "replace", "create_append"] = "append",
-        options: Mapping[str, object] | None = None,
+        options: Mapping[str, _Option] | None = None,
     ) -> Stream: ...
     async def execute(
         self,
@@ -44,7 +47,7 @@ class Pool:
         parameters: ArrowStream | ArrowArray | Sequence[Any]
         | Mapping[str, Any] | None = None,
         *,
-        options: Mapping[str, object] | None = None,
+        options: Mapping[str, _Option] | None = None,
         update: bool = True,
         by_name: bool = False,
     ) -> int: ...

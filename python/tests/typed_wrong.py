@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the types do not allow: each line that ends in `wrong` is an error to a
+type checker, and no other line is. Checked by test_types.py, and never run."""
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+
+import uvarrow
+import uvarrow.adbc
+
+
+async def later(batch: uvarrow.Batch) -> bool:
+    return True
+
+
+async def later_batch(batch: uvarrow.Batch) -> uvarrow.Batch:
+    return batch
+
+
+async def later_items() -> AsyncIterator[uvarrow.Batch]:
+    async for batch in uvarrow.stream([]):
+        yield batch
+
+
+async def open_later() -> uvarrow.Reader:
+    return uvarrow.stream([]).to_reader()
+
+
+def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
+    uvarrow.stream(42) # wrong
+    uvarrow.stream(None) # wrong
+    uvarrow.stream("x.parquet") # wrong
+    uvarrow.stream(Path("x.parquet")) # wrong
+    uvarrow.stream(b"x") # wrong
+    uvarrow.stream(open("x", "rb")) # wrong
+    uvarrow.stream(open("x")) # wrong
+    uvarrow.stream([1, 2]) # wrong
+    uvarrow.stream(["x.parquet"]) # wrong
+    uvarrow.stream({"n": [1]}) # wrong
+    uvarrow.stream(object()) # wrong
+    uvarrow.stream(lambda: 42) # wrong
+    uvarrow.stream(open_later) # wrong
+    uvarrow.stream(later_items) # wrong
+    uvarrow.stream(later_items()) # wrong
+    uvarrow.stream([batch], window="x") # wrong
+    uvarrow.stream([batch], interrupt=5) # wrong
+    rows.map(5) # wrong
+    rows.map(later_batch) # wrong
+    rows.map(partial(later_batch)) # wrong
+    rows.map(lambda batch: 5) # wrong
+    rows.map(lambda batch: batch, 5) # wrong
+    rows.filter(5) # wrong
+    rows.filter(later) # wrong
+    rows.filter(lambda batch: later(batch)) # wrong
+    rows.filter(lambda batch: "text") # wrong
+    rows.filter(lambda batch: [batch]) # wrong
+    rows.limit("x") # wrong
+    rows.name(5) # wrong
+    rows.parallel(2, unordered="no") # wrong
+    rows.timeout(first="x") # wrong
+    uvarrow.merge(rows, [batch]) # wrong
+    uvarrow.ipc([batch]) # wrong
+    uvarrow.ipc(rows, compression="gzip") # wrong
+    uvarrow.to_reader([batch], batch) # wrong
+    uvarrow.to_reader(later_items, batch) # wrong
+    uvarrow.to_reader(later_items(), 5) # wrong
+    uvarrow.from_dlpack(5) # wrong
+    uvarrow.Reader(5) # wrong
+    uvarrow.adbc.Pool(5) # wrong
+    uvarrow.adbc.Pool("sqlite", options={"a": None}) # wrong
+    uvarrow.adbc.Pool("sqlite").ingest("t", [1]) # wrong
+
+    uvarrow.stream([uvarrow.stream(batch).to_reader(), batch])
+    uvarrow.stream(lambda: iter([uvarrow.stream(batch).to_reader()]))
+    uvarrow.stream(uvarrow.stream(batch).to_reader())
+    rows.filter(lambda batch: batch).filter(len).filter(lambda batch: True)
+    uvarrow.to_reader(later_items(), batch)
+    uvarrow.adbc.Pool("sqlite", options={"a": 1, "b": Path("x"), "c": True})
