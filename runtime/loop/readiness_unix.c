@@ -10,6 +10,13 @@ bool uva__readiness_has_fd(void)
     return true;
 }
 
+bool uva__readiness_is_due(const uv_loop_t *loop)
+{
+    struct pollfd watched = {.fd = uv_backend_fd(loop), .events = POLLIN};
+
+    return poll(&watched, 1, 0) != 0;
+}
+
 int uva__readiness_open(struct uva__readiness *readiness, uv_loop_t *loop)
 {
     const int code = uva__wake_fd_open(&readiness->leave_fd);

@@ -10,6 +10,12 @@ bool uva__readiness_has_fd(void)
     return false;
 }
 
+bool uva__readiness_is_due(const uv_loop_t *loop)
+{
+    (void)loop;
+    return false;
+}
+
 int uva__readiness_open(struct uva__readiness *readiness, uv_loop_t *loop)
 {
     readiness->loop = loop;

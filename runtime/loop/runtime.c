@@ -70,13 +70,18 @@ static int options_check_uv(const struct uva_runtime_options *o,
 
 /* ---- turned by the user ------------------------------------------------- */
 
-/* The next clock_set() that changes the time makes the descriptor unreadable
- * again, so nothing is read here. */
+/* No time of uva__timer_fd_set(): the descriptor has become readable. */
+enum { CLOCK_FIRED = -2 };
+
+/* Nothing is read here: clock_set() makes the descriptor unreadable again. It
+ * does so even for the same time, so that a host that notices only when the
+ * descriptor becomes readable notices it again. */
 static void clock_due(uv_poll_t *clock, int status, int events)
 {
-    (void)clock;
     (void)status;
     (void)events;
+    uva__container_of(clock, struct uva_runtime, clock)->clock_due_ms =
+        CLOCK_FIRED;
 }
 
 /* Makes the descriptor readable from `due_ms` on, a time of the loop's clock:
@@ -461,21 +466,32 @@ static void turned_run(struct uva_runtime *runtime)
     while (runtime->state == UVA__RUNTIME_DETACHED);
 }
 
-bool uva_runtime_turn(struct uva_runtime *runtime)
+/* The library's own handles are due only by the clock. Those of the host, such
+ * as a socket of which not all was read, may leave the descriptor readable. */
+static bool turned_is_due(const struct uva_runtime *runtime)
 {
+    return runtime->clock_due_ms == UVA__TIMER_FD_NOW ||
+           (runtime->is_loop_used && uva__readiness_is_due(runtime->loop));
+}
+
+enum uva_turn uva_runtime_turn(struct uva_runtime *runtime)
+{
+    bool is_due;
+
     if (runtime == NULL || !is_turned(runtime))
-        return false;
+        return UVA_TURN_CLOSED;
     if (!uva__rt_is_alive(runtime->rt) || uva__rt_in_turn(runtime->rt))
-        return true; /* in a forked child, or inside a callback */
+        return UVA_TURN_IDLE; /* in a forked child, or inside a callback */
     uva__atomic64_store(&runtime->rt->loop_thread, uva__thread_self());
     turned_run(runtime);
     if (runtime->state == UVA__RUNTIME_CLOSED) {
         turned_free(runtime);
-        return false;
+        return UVA_TURN_CLOSED;
     }
     clock_follow(runtime);
+    is_due = turned_is_due(runtime);
     watcher_notify(runtime);
-    return true;
+    return is_due ? UVA_TURN_DUE : UVA_TURN_IDLE;
 }
 
 /* ---- users --------------------------------------------------------------- */
@@ -516,8 +532,10 @@ struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)
 {
     if (runtime == NULL)
         return NULL;
-    if (is_turned(runtime) && uva__rt_on_loop(runtime->rt) &&
-        !uva__rt_in_turn(runtime->rt)) {
+    if (!is_turned(runtime) || !uva__rt_on_loop(runtime->rt))
+        return runtime->loop;
+    runtime->is_loop_used = true;
+    if (!uva__rt_in_turn(runtime->rt)) {
         uv_update_time(runtime->loop);
         clock_set(runtime, UVA__TIMER_FD_NOW);
     }

@@ -68,6 +68,7 @@ struct uva_runtime {
     void (*on_detached)(struct uva_runtime *runtime); /* last handle closed */
     int handles;          /* number of those above that are not closed */
     int64_t clock_due_ms; /* when clock_fd becomes readable: see clock_set() */
+    bool is_loop_used;    /* hosted by turns: the host may have handles on it */
 
     struct uva__timer *timers;        /* borrows: the earliest first */
     struct uva__timer *last_timer;    /* borrows: the latest */

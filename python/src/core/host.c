@@ -168,7 +168,7 @@ static void host_wake(Host *self)
 static void host_turn_once(Host *self)
 {
     self->in_turn = true;
-    self->open = uva_runtime_turn(self->runtime);
+    self->open = uva_runtime_turn(self->runtime) != UVA_TURN_CLOSED;
     self->in_turn = false;
 }
 
