@@ -150,11 +150,11 @@ def test_an_ingest_of_no_rows_has_a_table(run, database, mode, rows):
 # ---- what is no parameter ---------------------------------------------------
 
 @pytest.mark.parametrize("parameters, error, text", [
-    ("abc", TypeError, "parameters: neither"),
-    (b"abc", TypeError, "parameters: neither"),
-    (3, TypeError, "parameters: neither"),
-    ({1, 2}, TypeError, "parameters: neither"),
-    (iter([1]), TypeError, "parameters: neither"),
+    ("abc", TypeError, "parameters must be a list"),
+    (b"abc", TypeError, "parameters must be a list"),
+    (3, TypeError, "parameters must be a list"),
+    ({1, 2}, TypeError, "parameters must be a list"),
+    (iter([1]), TypeError, "parameters must be a list"),
     ({1: 2}, TypeError, "parameters: a dict has texts"),
     ([{}], TypeError, "parameters: a dict has texts"),
     ([{"a": 1}, {"b": 1}], ValueError, "number 1 has other names"),
@@ -174,7 +174,7 @@ def test_values_without_names_are_not_bound_by_name(run, tmp_path):
     async def main(pool):
         with pytest.raises(ValueError, match="by_name: the parameters"):
             pool.query("SELECT ?", [1], by_name=True)
-        with pytest.raises(TypeError, match="data: no Arrow data"):
+        with pytest.raises(TypeError, match="data must be Arrow data"):
             pool.ingest("t", {"a": [1]})
 
     with uvarrow.adbc.Pool("sqlite", uri=str(tmp_path / "a.db")) as pool:
