@@ -85,6 +85,7 @@ static void drive_report_extracted(struct drive *d)
 
     if (!d->done || !d->emptied)
         return;
+    uva__point_instant(&stream->label->consumer, "extracted", d->lost);
     if (d->options.on_extracted != NULL && !stream->loop.silent)
         d->options.on_extracted(d->options.ctx, d->lost);
     uva__wakeup_release(&stream->wakeup);

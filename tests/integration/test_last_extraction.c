@@ -29,7 +29,9 @@ static struct {
     int done;                       /* calls of on_done before on_extracted */
     int64_t lost;                   /* as on_extracted gave it */
     int64_t revoked;                /* tasks_revoked in the closed callback */
-    int warnings;                   /* in the log */
+    int traced;                     /* as on_extracted, in the trace */
+    int64_t traced_lost;
+    int warnings; /* in the log */
     char warning[256];
 } seen;
 
@@ -41,6 +43,15 @@ static void on_log(void *ctx, const struct uva_log_record *record)
     seen.warnings++;
     (void)snprintf(seen.warning, sizeof(seen.warning), "%s: %s", record->stream,
                    record->message);
+}
+
+static void on_trace(void *ctx, const struct uva_trace_event *event)
+{
+    (void)ctx;
+    if (strcmp(event->name, "extracted") != 0)
+        return;
+    seen.traced++;
+    seen.traced_lost = event->value;
 }
 
 static void on_extracted(void *ctx, int64_t revoked)
@@ -63,7 +74,8 @@ static struct uva_runtime_stats stats(void)
 static void set_up(void)
 {
     const struct uva_runtime_options runtime = {
-        .log = {.write = on_log, .level = UVA_LOG_WARN}};
+        .log = {.write = on_log, .level = UVA_LOG_WARN},
+        .trace = {.event = on_trace}};
 
     memset(&seen, 0, sizeof(seen));
     fixture_open_with(&f, TASKS, &runtime);
@@ -194,6 +206,8 @@ static void ck_closed(int64_t revoked)
     loop_until(&f.loop, is_closed, NULL);
     ck_assert_int_eq(seen.extracted, 1);
     ck_assert_int_eq(seen.lost, revoked);
+    ck_assert_int_eq(seen.traced, 1);
+    ck_assert_int_eq(seen.traced_lost, revoked);
     ck_assert_int_eq(seen.revoked, revoked);
     ck_assert_int_eq(seen.warnings, revoked > 0);
 }
@@ -288,6 +302,141 @@ START_TEST(what_was_extracted_at_once_is_not_waited_for)
     close_begin(UVA_FOREVER);
     ck_closed(0);
     ck_assert_int_eq(handler.tasks, TASKS);
+}
+END_TEST
+
+/* ---- behind stages ------------------------------------------------------ */
+
+static int map_through(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+static void add_map(struct uva_stream *stream)
+{
+    (void)uva_stream_map(stream, &(struct uva_map){.batch = map_through});
+}
+
+static void add_parallel(struct uva_stream *stream)
+{
+    add_map(stream);
+    (void)uva_stream_parallel(stream, NULL);
+}
+
+static int pass(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                void *emitter, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    (void)emit(emitter, in);
+    return 0;
+}
+
+static void add_transform(struct uva_stream *stream)
+{
+    (void)uva_stream_transform(stream, &(struct uva_transform){.batch = pass});
+}
+
+static void add_merge(struct uva_stream *stream)
+{
+    struct uva_stream *none = fixture_arrays(&f, NULL, 0);
+
+    (void)uva_stream_merge(stream, &none, 1, NULL);
+}
+
+static void add_concat(struct uva_stream *stream)
+{
+    struct uva_stream *none = fixture_arrays(&f, NULL, 0);
+
+    (void)uva_stream_concat(stream, &none, 1, 0);
+}
+
+static void add_tee(struct uva_stream *stream)
+{
+    uva_stream_release(uva_stream_tee(stream, NULL));
+}
+
+static struct uva_stream *no_other(void *ctx, const struct uva_outcome *failed,
+                                   int32_t attempt, int64_t passed,
+                                   int64_t rows)
+{
+    (void)ctx;
+    (void)failed;
+    (void)attempt;
+    (void)passed;
+    (void)rows;
+    return NULL;
+}
+
+static void add_retry(struct uva_stream *stream)
+{
+    (void)uva_stream_retry(stream, &(struct uva_retry){.again = no_other});
+}
+
+static void add_limit(struct uva_stream *stream)
+{
+    (void)uva_stream_limit(stream, TASKS);
+}
+
+static void add_ready(struct uva_stream *stream)
+{
+    (void)uva_stream_ready(stream, NULL);
+}
+
+static void add_throttle(struct uva_stream *stream)
+{
+    (void)uva_stream_throttle(stream,
+                              &(struct uva_throttle){.batches_per_s = 1000000});
+}
+
+static void (*const stages[])(struct uva_stream *stream) = {
+    add_map, add_parallel, add_transform, add_merge, add_concat,
+    add_tee, add_retry,    add_limit,     add_ready, add_throttle,
+};
+
+enum { STAGES = sizeof(stages) / sizeof(stages[0]) };
+
+/* Drives the handler through a stage until the stream has ended. */
+static void drive_through(int stage, bool lazy)
+{
+    struct uva_stream *stream = lazy ? fixture_tasks(&f) : fixture_blocking(&f);
+
+    stages[stage](stream);
+    drive(stream);
+    while (!recording_handler_saw(&handler, "end"))
+        turn();
+    uva_stream_cancel(f.stream, 0, "seen enough");
+    fixture_await(&f);
+    loop_settle(&f.loop);
+    ck_held(TASKS, 0);
+}
+
+START_TEST(a_close_waits_for_tasks_that_stages_have_passed_on)
+{
+    drive_through(_i / 2, _i & 1);
+    close_begin(UVA_FOREVER);
+    for (int64_t i = 0; i < TASKS; i++) {
+        ck_assert_int_eq(seen.closed, 0);
+        extract_elsewhere(i);
+        turns();
+    }
+    ck_closed(0);
+    ck_assert_int_eq(handler.rows, TASKS * f.fake.rows);
+}
+END_TEST
+
+START_TEST(a_task_that_stages_have_passed_on_is_lost_once)
+{
+    drive_through(_i / 2, _i & 1);
+    extract(1);
+    close_begin(0);
+    ck_closed(TASKS - 1);
+    extract_too_late(0);
+    extract_too_late(2);
 }
 END_TEST
 
@@ -486,7 +635,7 @@ END_TEST
 int main(void)
 {
     TCase *any = tcase_create("any end"), *one = tcase_create("one"),
-          *joined = tcase_create("join");
+          *stage = tcase_create("stage"), *joined = tcase_create("join");
 
     suite_add_loops(any, 0, ENDS, a_close_waits_for_the_last_extraction,
                     a_close_revokes_after_its_grace_and_reports_that,
@@ -498,6 +647,9 @@ int main(void)
                     a_close_with_grace_leaves_a_drain_its_time,
                     the_last_extraction_is_reported_once, NULL);
     suite_add_loops(any, 0, RELEASED, a_drop_ends_the_wait, NULL);
+    suite_add_loops(stage, 0, 2 * STAGES,
+                    a_close_waits_for_tasks_that_stages_have_passed_on,
+                    a_task_that_stages_have_passed_on_is_lost_once, NULL);
     suite_add_loops(one, 0, 2, the_deadline_of_a_drain_passes_by_itself, NULL);
     suite_add_loops(one, 0, FAILED, it_follows_on_done_if_nothing_is_held,
                     NULL);
@@ -505,6 +657,6 @@ int main(void)
               what_was_extracted_at_once_is_not_waited_for,
               it_waits_for_the_on_done_of_a_slow_handler, NULL);
     suite_add(joined, a_join_waits_for_the_last_extraction, NULL);
-    return suite_main("last_extraction", set_up, tear_down, any, one, joined,
-                      NULL);
+    return suite_main("last_extraction", set_up, tear_down, any, stage, one,
+                      joined, NULL);
 }
