@@ -31,7 +31,8 @@ struct uva__deadlines {
     struct uva__producer *producer; /* borrows: it owns us */
     int64_t limit_ms[LIMITS];       /* 0: none */
     struct uva__timer timer;        /* fires when the earliest may pass */
-    uint64_t begun_ns;              /* when the producer has begun */
+    uint64_t begun_ns;              /* when the producer has begun, and was
+                                       needed; 0: it is not so far */
     uint64_t opened_ns;             /* when the schema was there, or 0 */
     uint64_t since_ns;              /* when the present wait has begun; 0: it
                                        does not wait for a batch */
@@ -113,7 +114,8 @@ static enum limit limit_of_batch(const struct uva__deadlines *d)
  * execute a query in either. With a limit of its own it adds nothing. */
 static uint64_t opening_ns(const struct uva__deadlines *d)
 {
-    return d->offered == 0 && d->limit_ms[LIMIT_OPEN] == 0
+    return d->offered == 0 && d->limit_ms[LIMIT_OPEN] == 0 &&
+                   d->opened_ns > d->begun_ns /* it was not opened ahead */
                ? d->opened_ns - d->begun_ns
                : 0;
 }
@@ -241,6 +243,8 @@ bool uva__deadlines_check(struct uva__deadlines *d,
     }
     if (opens)
         d->opened_ns = uva__clock_ns();
+    if (d->begun_ns == 0)
+        return false;
     begins = wait_note(d, &now_ns);
     if (d->fired)
         return deadlines_look(d, failure);

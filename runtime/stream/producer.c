@@ -340,7 +340,7 @@ void uva__producer_begin_driving(struct uva__producer *p,
     uva__atomic64_store(&p->demand,
                         0); /* requests so far meant an older stream */
     handler->producer = &p->abi;
-    if (p->deadlines != NULL)
+    if (p->deadlines != NULL && !p->loop->ahead)
         uva__deadlines_begin(p->deadlines);
     p->source->ops->start(p->source);
     if (!producer_is_woken(p))
@@ -361,6 +361,8 @@ void uva__producer_need(struct uva__producer *p)
     if (!p->loop->ahead || p->source->stopped)
         return;
     p->loop->ahead = false;
+    if (p->deadlines != NULL)
+        uva__deadlines_begin(p->deadlines);
     if (p->source->ops->need != NULL)
         p->source->ops->need(p->source);
 }

@@ -449,6 +449,31 @@ START_TEST(the_time_of_a_wait_ahead_does_not_count)
 }
 END_TEST
 
+/* In the case 0 there is a place for it, so that it is open while it waits. */
+START_TEST(limits_of_time_count_once_the_stream_is_needed)
+{
+    const struct uva_timeout hours = {.open_ms = _i == 1 ? 3600000 : 0,
+                                      .first_ms = 3600000,
+                                      .total_ms = 7200000};
+    struct uva_stream *second;
+
+    open_limited(OF_RUNTIME, 2 - _i, 0);
+    sources[0].fake.gate_at = sources[1].fake.gate_at = 1;
+    second = source(1);
+    ck_assert_int_eq(uva_stream_timeout(second, &hours), 0);
+    start(then(source(0), second, 1));
+    await_gate(0);
+    loop_settle(&f.loop);
+    ck_assert(!loop_has_timer(&f.loop));
+    open_gate(0);
+    await_gate(1);
+    ck_assert(loop_has_timer(&f.loop));
+    open_gate(1);
+    ends(0, "aabb");
+    ck_assert(!loop_has_timer(&f.loop));
+}
+END_TEST
+
 START_TEST(the_time_counts_once_the_source_is_needed)
 {
     struct uva_pusher *pusher;
@@ -545,6 +570,8 @@ int main(void)
         a_wait_ahead_ends_with_the_failure_of_what_is_needed,
         a_wait_ahead_ends_with_the_close,
         one_of_those_that_wait_ahead_can_be_cancelled, NULL);
+    suite_add_loops(tc, 0, 2, limits_of_time_count_once_the_stream_is_needed,
+                    NULL);
     suite_add(tc, the_time_of_a_wait_ahead_does_not_count,
               the_time_counts_once_the_source_is_needed, NULL);
     return suite_main("opened ahead", NULL, tear_down, tc, NULL);
