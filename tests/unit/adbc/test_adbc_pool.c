@@ -304,6 +304,32 @@ START_TEST(a_query_does_not_wait_for_ever)
 }
 END_TEST
 
+/* One connection serves two queries before the one that is opened ahead behind
+ * them, for which no time counts until then. */
+START_TEST(a_query_that_is_opened_ahead_takes_no_connection_of_another)
+{
+    struct uva_stream *second, *third;
+
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .wait_ms = 1});
+    streams[0] = ask("batch 1 waits");
+    second = ask("rows 1");
+    third = ask("rows 1");
+    ck_assert_int_eq(uva_stream_concat(streams[0], &second, 1, 0), 0);
+    ck_assert_int_eq(uva_stream_concat(streams[0], &third, 1, 1), 0);
+    recording_init(&got[0]);
+    recording_start(&got[0], streams[0]);
+    await_blocked(1);
+    loop_settle(&f.loop);
+    ck_assert(!loop_has_timer(&f.loop));
+    fake_driver_go();
+    await_end(0);
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), 3);
+    ck_assert_int_eq(atomic_load(&fake_driver.most), 1);
+}
+END_TEST
+
 START_TEST(a_driver_that_does_not_connect_is_asked_again)
 {
     make(&plain);
@@ -984,6 +1010,8 @@ int main(void)
         tc, a_limit_of_the_first_batch_counts_while_a_query_waits_for_its_turn);
     tcase_add_test(tc, a_query_that_waits_for_its_turn_can_be_cancelled);
     tcase_add_test(tc, a_query_does_not_wait_for_ever);
+    tcase_add_test(tc,
+                   a_query_that_is_opened_ahead_takes_no_connection_of_another);
     tcase_add_test(tc, a_driver_that_does_not_connect_is_asked_again);
     tcase_add_test(tc, options_are_set);
     tcase_add_test(tc, an_old_driver_cannot_be_cancelled);
