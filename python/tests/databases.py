@@ -16,11 +16,15 @@ _BIN = "/usr/lib/postgresql/15/bin/"
 
 
 def _server(*command):
-    """Runs a program of the server, which refuses to be root."""
+    """Runs a program of the server, which refuses to be root. What is loaded
+    first into Python under a sanitizer is not for it."""
     if getpass.getuser() == "root":
         command = ("su", "postgres", "-s", "/bin/sh", "-c", " ".join(
             f"'{word}'" for word in command))
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    environment = {name: value for name, value in os.environ.items()
+                   if name != "LD_PRELOAD"}
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
+                   env=environment)
 
 
 @pytest.fixture(scope="session")
