@@ -2,12 +2,14 @@
 """Columns as tensors of numpy and JAX, and tensors as batches: that no data is
 copied, what lives as long as what, and what is refused."""
 import gc
+import random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import run_on
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
@@ -274,3 +276,60 @@ def test_what_is_no_tensor_is_no_batch():
     uvarrow._core.from_dlpack(capsule, "n")
     with pytest.raises(ValueError):
         uvarrow._core.from_dlpack(capsule, "n")
+
+
+# ---- every way that moves rows of a batch with a bitmap ---------------------
+
+WAYS = {
+    "none": lambda rows: rows, "map": lambda rows: rows.map(lambda b: b),
+    "filter": lambda rows: rows.filter(lambda b: True),
+    "one by one": lambda rows: rows.rebatch(rows=1),
+    "joined": lambda rows: rows.rebatch(rows=5),
+    "limit": lambda rows: rows.limit(1000),
+    "parallel": lambda rows: rows.map(lambda b: b).parallel(2),
+    "reader": lambda rows: uvarrow.stream(rows.to_reader()),
+}
+
+
+def random_rows(seed):
+    """Arrays of structs with offsets, some of which have a null row."""
+    chance = random.Random(seed)
+    size = 24
+    inner = pa.StructArray.from_arrays(
+        [pa.array(range(size))], names=["z"],
+        mask=pa.array([chance.random() < 0.3 for _ in range(size)]))
+    whole = pa.StructArray.from_arrays(
+        [pa.array(range(size)), pa.array([f"text {i}" for i in range(size)]),
+         inner], names=["n", "t", "s"],
+        mask=pa.array([chance.random() < 0.15 for _ in range(size)]))
+    parts = []
+    for _ in range(4):
+        at = chance.randrange(size)
+        parts.append(whole.slice(at, chance.randrange(6)))
+        if chance.random() < 0.5:
+            parts[-1].null_count # which is exported then, in place of -1
+    return pa.chunked_array(parts, whole.type)
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_null_rows_are_those_of_the_source_in_every_way(way):
+    async def main(rows):
+        async with way(uvarrow.stream(rows)) as stream:
+            return [batch async for batch in stream]
+
+    for seed in range(40):
+        rows = random_rows(seed)
+        expected = rows.to_pylist()
+        for batch in run_on("asyncio", main, rows):
+            given, expected = expected[:len(batch)], expected[len(batch):]
+            assert pa.array(batch).to_pylist() == given, seed
+            if None in given:
+                with pytest.raises(BufferError):
+                    np.from_dlpack(batch.column("n"))
+                with pytest.raises(pa.ArrowInvalid, match="null"):
+                    batch.to_pyarrow()
+            else:
+                assert np.from_dlpack(batch.column("n")).tolist() == [
+                    row["n"] for row in given]
+                assert batch.to_pyarrow().to_pylist() == given
+        assert expected == []

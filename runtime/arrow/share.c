@@ -316,8 +316,10 @@ int uva__share_array(const struct uva_allocator *allocator,
                            out);
 }
 
+const void *const uva__share_no_bitmap[1] = {NULL};
+
 /* A copy has the vectors of what it was made from, and no two nodes have one
- * in common that has members. */
+ * in common that has members; but of a root, the bitmap may be left out. */
 const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
 {
     const struct ArrowArray *whole;
@@ -326,6 +328,8 @@ const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
         return NULL;
     whole =
         &((const struct share_block *)array->private_data)->origin->array.array;
+    if (array->buffers == (const void **)uva__share_no_bitmap)
+        return whole;
     return array->n_buffers > 0 && array->buffers == whole->buffers ? whole
                                                                     : NULL;
 }

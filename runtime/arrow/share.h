@@ -19,6 +19,11 @@ UVA_MUST_CHECK int uva__share_array(const struct uva_allocator *allocator,
                                     struct ArrowDeviceArray *array,
                                     struct ArrowDeviceArray *out);
 
+/* The vector of buffers of a struct without its bitmap, which was left out, as
+ * none of its rows is null and they begin elsewhere: one NULL, which nothing
+ * writes to. */
+extern const void *const uva__share_no_bitmap[1];
+
 /* Gives the array that `array` shares as a whole, whatever part of it `array`
  * has: what releasing `array` may free. Borrowed, as long as `array` is not
  * released. NULL if it is none of these, or a child of one. Thread: any. */

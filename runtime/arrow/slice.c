@@ -26,9 +26,11 @@ static void slice_node(struct ArrowArray *array, int64_t from, int64_t count)
     array->length = count;
 }
 
-/* A record batch has no null rows, and its offset goes into its columns. Other
- * rows keep theirs, as their bits have it; what their columns have behind the
- * last row goes, since some consumers give all of a column. */
+/* A record batch has no null rows, and its offset goes into its columns; a
+ * bitmap is left out, as it begins elsewhere, and some consumers read it
+ * although no row is null. Other rows keep theirs, as their bits have it; what
+ * their columns have behind the last row goes, since some consumers give all of
+ * a column. */
 void uva__slice_reduce(const struct ArrowSchema *schema,
                        struct ArrowArray *array, int64_t from, int64_t count)
 {
@@ -42,8 +44,11 @@ void uva__slice_reduce(const struct ArrowSchema *schema,
             slice_node(array->children[i], 0, array->offset + count);
         else
             slice_node(array->children[i], at, count);
-    if (is_struct && !has_nulls)
-        array->offset = 0;
+    if (!is_struct || has_nulls)
+        return;
+    if (at != 0 && array->n_buffers > 0 && array->buffers[0] != NULL)
+        array->buffers = (const void **)uva__share_no_bitmap;
+    array->offset = 0;
 }
 
 int uva__slice_array(const struct uva_allocator *allocator,

@@ -34,14 +34,45 @@ static void batch_dealloc(PyObject *object)
 /* ---- out ------------------------------------------------------------------
  */
 
+/* Counts on the host what the batch does not state. */
+bool batch_has_null_rows(const struct ArrowDeviceArray *batch)
+{
+    const struct ArrowArray *rows = &batch->array;
+    const uint8_t *bits = rows->n_buffers > 0 ? rows->buffers[0] : NULL;
+
+    if (rows->null_count == 0 || bits == NULL)
+        return false;
+    if (rows->null_count > 0 || batch->device_type != ARROW_DEVICE_CPU)
+        return true;
+    for (int64_t i = rows->offset; i < rows->offset + rows->length; i++)
+        if ((bits[i / 8] >> i % 8 & 1) == 0)
+            return true;
+    return false;
+}
+
+/* Leaves out a bitmap by which no row is null: it would begin elsewhere, and
+ * some consumers read it nevertheless. */
+static void rows_drop_bitmap(struct ArrowArray *rows)
+{
+    static const void *const no_bitmap[1] = {NULL};
+
+    rows->null_count = 0;
+    if (rows->n_buffers > 0 && rows->buffers[0] != NULL)
+        rows->buffers = (const void **)no_bitmap;
+}
+
 /* Reduces the columns of a share, which has structs of its own, to the rows of
  * the batch: some consumers refuse a batch with an offset, or give all rows of
  * longer columns. Null rows need the offset where it is. */
-static void rows_flatten(struct ArrowArray *rows)
+static void rows_flatten(struct ArrowDeviceArray *batch)
 {
-    const int64_t from = batch_may_have_nulls(rows) ? 0 : rows->offset;
+    struct ArrowArray *rows = &batch->array;
+    const bool has_nulls = batch_has_null_rows(batch);
+    const int64_t from = has_nulls ? 0 : rows->offset;
     const int64_t count = rows->offset + rows->length - from;
 
+    if (!has_nulls)
+        rows_drop_bitmap(rows);
     for (int64_t i = 0; i < rows->n_children; i++) {
         struct ArrowArray *column = rows->children[i];
 
@@ -55,12 +86,6 @@ static void rows_flatten(struct ArrowArray *rows)
     rows->offset -= from;
 }
 
-bool batch_may_have_nulls(const struct ArrowArray *rows)
-{
-    return rows->null_count != 0 && rows->n_buffers > 0 &&
-           rows->buffers[0] != NULL;
-}
-
 int batch_share(Batch *self, struct ArrowDeviceArray *out)
 {
     if (!uva_array_is_live(&self->data)) {
@@ -71,7 +96,7 @@ int batch_share(Batch *self, struct ArrowDeviceArray *out)
         PyErr_NoMemory();
         return -1;
     }
-    rows_flatten(&out->array);
+    rows_flatten(out);
     return 0;
 }
 

@@ -25,23 +25,6 @@ static void column_dealloc(PyObject *object)
     core_free(object);
 }
 
-/* Counts on the host what the batch does not state. */
-static bool rows_have_nulls(const struct ArrowDeviceArray *batch)
-{
-    const struct ArrowArray *rows = &batch->array;
-    const uint8_t *bits;
-
-    if (!batch_may_have_nulls(rows))
-        return false;
-    if (rows->null_count > 0 || batch->device_type != ARROW_DEVICE_CPU)
-        return true;
-    bits = rows->buffers[0];
-    for (int64_t i = rows->offset; i < rows->offset + rows->length; i++)
-        if ((bits[i / 8] >> i % 8 & 1) == 0)
-            return true;
-    return false;
-}
-
 /* Moves child `i` out of a shared batch, which is released. */
 static void column_move(struct ArrowDeviceArray *batch, int64_t i,
                         struct ArrowDeviceArray *out)
@@ -72,7 +55,7 @@ PyObject *column_new(Batch *batch, int64_t i)
         0) {
         PyErr_NoMemory();
     } else if (batch_share(batch, &shared) == 0) {
-        self->has_null_rows = rows_have_nulls(&shared);
+        self->has_null_rows = batch_has_null_rows(&shared);
         column_move(&shared, i, &self->data);
         return (PyObject *)self;
     }

@@ -270,8 +270,9 @@ typedef struct {
     int64_t ordinal;
 } Batch;
 
-/* Whether rows of a batch may be null, besides the values in its columns. */
-bool batch_may_have_nulls(const struct ArrowArray *rows);
+/* Whether rows of a batch are null, besides the values in its columns, or that
+ * is not known. */
+bool batch_has_null_rows(const struct ArrowDeviceArray *batch);
 
 /* Shares the rows of a batch; its columns have these rows alone, unless some
  * may be null. -1 with an exception. */

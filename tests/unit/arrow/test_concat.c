@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arrow/layout.h"
+#include "arrow/share.h"
 #include "arrow/slice.h"
 #include "arrow/structs.h"
 #include "support/check_suite.h"
@@ -986,6 +987,32 @@ START_TEST(the_offset_of_a_slice_goes_into_the_columns)
 }
 END_TEST
 
+/* Its bits would be those of other rows; and what it is a part of is known. */
+START_TEST(a_bitmap_without_nulls_is_left_out_of_a_slice)
+{
+    static const unsigned char bits = 14; /* a row in front is null */
+    struct ArrowSchema schema = rows_schema();
+    struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU}, out;
+
+    rows_make(&array.array);
+    array.array.buffers[0] = &bits;
+    array.array.null_count = 0;
+    array.array.offset = 1;
+    array.array.length = 3;
+    ck_assert_int_eq(uva__slice_array(&allocator, &schema, &array, 0, 2, &out),
+                     0);
+    ck_assert_int_eq(out.array.offset, 0);
+    ck_assert_int_eq(out.array.children[0]->offset, 1);
+    ck_assert_ptr_null(out.array.buffers[0]);
+    ck_assert_ptr_nonnull(uva__share_whole(&out.array));
+    ck_assert_ptr_null(uva__share_whole(out.array.children[0]));
+    ck_assert_ptr_eq(array.array.buffers[0], &bits);
+    uva_array_release(&array);
+    uva_array_release(&out);
+    schema.release(&schema);
+}
+END_TEST
+
 /* Rows that may be null cannot give their bitmap to the columns. */
 START_TEST(nullable_rows_keep_their_offset)
 {
@@ -1032,6 +1059,7 @@ int main(void)
               values_without_bytes_are_joined, without_a_bitmap_nothing_is_null,
               rows_of_a_dense_union_may_refer_back,
               the_offset_of_a_slice_goes_into_the_columns,
+              a_bitmap_without_nulls_is_left_out_of_a_slice,
               nullable_rows_keep_their_offset, NULL);
     return suite_main(
         "concat", set_up, tear_down,
