@@ -155,6 +155,60 @@ def test_merge(run):
         list(range(1000)) * 3)
 
 
+def test_a_stream_is_merged_once(run):
+    async def main():
+        first, other = (uvarrow.stream(numbers()) for _ in range(2))
+        with pytest.raises(uvarrow.Error, match="with itself"):
+            uvarrow.merge(first, other, other)
+        async with uvarrow.merge(uvarrow.merge(first), other) as rows:
+            return len(await rows.read_all())
+
+    assert run(main) == 200
+
+
+@pytest.mark.parametrize("keep_going", [False, True])
+def test_merge_goes_on_behind_a_failure_if_it_shall(run, keep_going):
+    def fails():
+        raise ValueError("no such file")
+
+    async def main():
+        parts = [uvarrow.stream(fails), uvarrow.stream(numbers())]
+        rows = 0
+        async with uvarrow.merge(*parts, keep_going=keep_going,
+                                 open_at_once=1) as merged:
+            with pytest.raises((uvarrow.Error, ValueError),
+                               match="no such file"):
+                async for batch in merged:
+                    rows += len(batch)
+        return rows
+
+    assert run(main) == (1000 if keep_going else 0)
+
+
+def test_open_at_once_limits_the_sources(run):
+    opened = []
+
+    async def main():
+        def opens(i):
+            opened.append(i)
+            return numbers()
+
+        parts = [uvarrow.stream(lambda i=i: opens(i)) for i in range(3)]
+        async with uvarrow.merge(*parts, open_at_once=1, window=1) as rows:
+            await anext(rows)
+            first = len(opened)
+            return first, len(await rows.read_all())
+
+    assert run(main) == (1, 299)
+    assert sorted(opened) == [0, 1, 2]
+
+
+def test_a_window_limits_what_is_under_way(run):
+    table = collect(run, lambda: uvarrow.stream(numbers()).parallel(
+        2, window=1).rebatch(rows=30, window=1, max_bytes=1))
+    assert table.column("n").to_pylist() == list(range(1000))
+
+
 def test_stats_and_trace(run):
     events = []
 

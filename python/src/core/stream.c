@@ -15,6 +15,7 @@
  * On cancel:   the stream ends, and iteration with it. When the object is
  *              freed, its stream is cancelled. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -474,15 +475,19 @@ static PyObject *stream_limit(PyObject *object, PyObject *args)
 static PyObject *stream_rebatch(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
-    long long rows, bytes, wait_ms;
+    long long rows, bytes, wait_ms, window_bytes;
+    struct uva_window window = {0};
 
-    if (!PyArg_ParseTuple(args, "LLL", &rows, &bytes, &wait_ms) ||
+    if (!PyArg_ParseTuple(args, "LLLiL", &rows, &bytes, &wait_ms,
+                          &window.batches, &window_bytes) ||
         !stream_can_build(self))
         return NULL;
+    window.bytes = window_bytes;
     (void)uva_stream_rebatch(self->tap->stream,
                              &(struct uva_rebatch){.rows = rows,
                                                    .bytes = bytes,
-                                                   .wait_ms = wait_ms});
+                                                   .wait_ms = wait_ms,
+                                                   .window = window});
     return stream_built(self);
 }
 
@@ -506,45 +511,96 @@ static PyObject *stream_timeout(PyObject *object, PyObject *args)
 static PyObject *stream_parallel(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
+    struct uva_window window = {0};
     int workers, unordered;
+    long long bytes;
 
-    if (!PyArg_ParseTuple(args, "ip", &workers, &unordered) ||
+    if (!PyArg_ParseTuple(args, "ipiL", &workers, &unordered, &window.batches,
+                          &bytes) ||
         !stream_can_build(self))
         return NULL;
+    window.bytes = bytes;
     (void)uva_stream_parallel(
         self->tap->stream, &(struct uva_parallel){.workers = workers,
-                                                  .unordered = unordered != 0});
+                                                  .unordered = unordered != 0,
+                                                  .window = window});
     return stream_built(self);
 }
 
-/* _merge(other): merges one more stream into this one, which takes it. */
-static PyObject *stream_merge(PyObject *object, PyObject *argument)
+/* Whether stream `i` may become a part of `self`; otherwise with an exception.
+ */
+static bool merge_can_take(Stream *self, PyObject *others, Py_ssize_t i)
 {
-    Stream *self = (Stream *)object;
-    Stream *other = (Stream *)argument;
-    struct uva_stream *stream;
-    struct tap *last;
+    PyObject *other = PyTuple_GetItem(others, i);
+    bool is_twice = (PyObject *)self == other;
 
-    if (!PyObject_TypeCheck(argument, stream_type)) {
+    if (!PyObject_TypeCheck(other, stream_type)) {
         PyErr_SetString(PyExc_TypeError, "uvarrow: only streams are merged");
-        return NULL;
+        return false;
     }
-    if (!stream_can_build(self) || !stream_can_build(other))
-        return NULL;
-    if (self == other)
-        return core_raise(EINVAL, "a stream is not merged with itself", NULL);
-    if (self->host != other->host) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "uvarrow: streams of two event loops are not merged");
-        return NULL;
+    if (!stream_can_build((Stream *)other))
+        return false;
+    for (Py_ssize_t k = 0; k < i; k++)
+        is_twice |= PyTuple_GetItem(others, k) == other;
+    if (is_twice) {
+        (void)core_raise(EINVAL, "a stream is not merged with itself", NULL);
+        return false;
     }
-    stream = uva_stream_acquire(other->tap->stream);
-    (void)uva_stream_merge(self->tap->stream, &stream, 1, NULL);
+    if (self->host == ((Stream *)other)->host)
+        return true;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "uvarrow: streams of two event loops are not merged");
+    return false;
+}
+
+/* Makes `other` a part of `self`. */
+static void merge_take(Stream *self, Stream *other)
+{
+    struct tap *last = self->tap;
+
     other->exported = other->tap->is_part = true;
     self->tap->device |= other->tap->device;
-    for (last = self->tap; last->merged != NULL;)
+    while (last->merged != NULL)
         last = last->merged;
     last->merged = tap_acquire(other->tap); /* for what it raises */
+}
+
+/* _merge(streams, keep_going, open_at_once, batches, bytes): merges the streams
+ * of a tuple, each of them once, into this one, which takes them. */
+static PyObject *stream_merge(PyObject *object, PyObject *args)
+{
+    Stream *self = (Stream *)object;
+    struct uva_merge options = {0};
+    struct uva_stream **streams;
+    PyObject *others;
+    int keep_going;
+    long long bytes;
+    Py_ssize_t n;
+
+    if (!PyArg_ParseTuple(args, "O!piiL", &PyTuple_Type, &others, &keep_going,
+                          &options.open_at_once, &options.window.batches,
+                          &bytes) ||
+        !stream_can_build(self))
+        return NULL;
+    options.keep_going = keep_going != 0;
+    options.window.bytes = bytes;
+    n = PyTuple_Size(others);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!merge_can_take(self, others, i))
+            return NULL;
+    if (n == 0)
+        return stream_built(self);
+    streams = calloc((size_t)n, sizeof(struct uva_stream *));
+    if (streams == NULL)
+        return PyErr_NoMemory();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Stream *other = (Stream *)PyTuple_GetItem(others, i);
+
+        streams[i] = uva_stream_acquire(other->tap->stream);
+        merge_take(self, other);
+    }
+    (void)uva_stream_merge(self->tap->stream, streams, (size_t)n, &options);
+    free(streams);
     return stream_built(self);
 }
 
@@ -908,7 +964,7 @@ static PyMethodDef stream_methods[] = {
     {"_rebatch", stream_rebatch, METH_VARARGS, NULL},
     {"_timeout", stream_timeout, METH_VARARGS, NULL},
     {"_parallel", stream_parallel, METH_VARARGS, NULL},
-    {"_merge", stream_merge, METH_O, NULL},
+    {"_merge", stream_merge, METH_VARARGS, NULL},
     {"_set_name", stream_set_name, METH_VARARGS, NULL},
     {"_stats", stream_stats, METH_NOARGS, NULL},
     {"_metadata", stream_metadata, METH_NOARGS, NULL},

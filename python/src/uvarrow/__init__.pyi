@@ -126,7 +126,13 @@ class Stream:
         self, rows: int | None = None, *, batches: int | None = None
     ) -> Self: ...
     def rebatch(
-        self, *, rows: int = 0, bytes: int = 0, wait: float = 0.0
+        self,
+        *,
+        rows: int = 0,
+        bytes: int = 0,
+        wait: float = 0.0,
+        window: int = 0,
+        max_bytes: int = 0,
     ) -> Self: ...
     def timeout(
         self,
@@ -137,7 +143,12 @@ class Stream:
         total: float = 0.0,
     ) -> Self: ...
     def parallel(
-        self, workers: int = 0, *, unordered: bool = False
+        self,
+        workers: int = 0,
+        *,
+        unordered: bool = False,
+        window: int = 0,
+        max_bytes: int = 0,
     ) -> Self: ...
     def trace(
         self, function: Callable[[str, int, int, float], object]
@@ -173,7 +184,14 @@ def stream(
     interrupt: Callable[[], object] | None = None,
     device_type: int | None = None,
 ) -> Stream: ...
-def merge(first: Stream, *others: Stream) -> Stream: ...
+def merge(
+    first: Stream,
+    *others: Stream,
+    keep_going: bool = False,
+    open_at_once: int = 0,
+    window: int = 0,
+    max_bytes: int = 0,
+) -> Stream: ...
 def to_reader(
     iterable: AsyncIterable[ArrowArray],
     schema: ArrowSchema,

@@ -136,13 +136,15 @@ class Stream(_core.Stream):
         self._limit(_limit(rows, "rows"), _limit(batches, "batches"))
         return self
 
-    def rebatch(self, *, rows=0, bytes=0, wait=0.0):
+    def rebatch(self, *, rows=0, bytes=0, wait=0.0, window=0, max_bytes=0):
         """Joins small batches and splits large ones: batches of `rows` rows, of
         at most `bytes` bytes. A row that has waited for `wait` seconds is
-        passed on. Returns the stream."""
+        passed on. Up to `window` batches, of at most `max_bytes` bytes (0: 32
+        MiB), are read ahead. Returns the stream."""
         self._rebatch(_check.count(rows, "rows", bits=64),
                       _check.count(bytes, "bytes", bits=64),
-                      _check.ms(wait, "wait"))
+                      _check.ms(wait, "wait"),
+                      _check.count(window, "window"), _bytes(max_bytes))
         return self
 
     def timeout(self, *, open=0.0, first=0.0, between=0.0, total=0.0):
@@ -154,13 +156,15 @@ class Stream(_core.Stream):
                       _check.ms(between, "between"), _check.ms(total, "total"))
         return self
 
-    def parallel(self, workers=0, *, unordered=False):
+    def parallel(self, workers=0, *, unordered=False, window=0, max_bytes=0):
         """Decodes, and runs the functions added so far, on up to `workers`
         threads (0: one for each core). Python functions take the GIL one after
-        the other, unless they give it away, as those of Arrow do. Returns the
-        stream."""
+        the other, unless they give it away, as those of Arrow do. Up to
+        `window` batches (0: 64), of at most `max_bytes` bytes (0: 32 MiB), are
+        under way. Returns the stream."""
         self._parallel(_check.count(workers, "workers"),
-                       _check.flag(unordered, "unordered"))
+                       _check.flag(unordered, "unordered"),
+                       _check.count(window, "window"), _bytes(max_bytes))
         return self
 
     def trace(self, function):
@@ -266,15 +270,23 @@ def _open(source, device):
     raise _check.refuse_source(_core.sync(source, name), name)
 
 
-def merge(first, *others):
+def merge(first, *others, keep_going=False, open_at_once=0, window=0,
+          max_bytes=0):
     """Merges streams of one schema: their batches come as they are ready.
+
+    When one of them fails the other streams are cancelled, or, with `keep_going`,
+    finished first. `open_at_once` of them run at one time (0: all). Up to
+    `window` batches, of at most `max_bytes` bytes, are requested of each ahead
+    (0: 64 batches and 32 MiB, divided among them).
+
     Returns `first`, of which the other streams are a part from then on."""
     for one in (first, *others):
         if not _check.is_a(one, Stream):
             raise _check.refuse(one, "first" if one is first else "others",
                                 "a Stream")
-    for other in others:
-        first._merge(other)
+    first._merge(others, _check.flag(keep_going, "keep_going"),
+                 _check.count(open_at_once, "open_at_once"),
+                 _check.count(window, "window"), _bytes(max_bytes))
     return first
 
 

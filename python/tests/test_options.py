@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package passes every member of the structs of options of the C library, or
+states here why not. These and what the library fills in have a member
+`reserved`."""
+import glob
+import inspect
+import os
+import re
+
+import pytest
+
+import uvarrow
+import uvarrow.adbc
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+
+
+class No(str):
+    """Why a member has no keyword."""
+
+
+OURS = No("the package's own function or object")
+LOOP = No("a function of Python takes the GIL, so it does not run on the loop")
+STREAMS = No("that of the stream")
+RUNTIME = No("the package has one runtime for each event loop, without options")
+SOCKETS = No("the chunks of ipc() are written by the server of the user")
+TEXT = No("ipc() encodes Arrow IPC alone")
+
+# struct: members, with the function and its keyword
+MEMBERS = {
+    "adbc_pool_options": {
+        "driver": (uvarrow.adbc.Pool, "driver"),
+        "entrypoint": (uvarrow.adbc.Pool, "entrypoint"),
+        "options": (uvarrow.adbc.Pool, "options"),
+        "connection_options": (uvarrow.adbc.Pool, "connection_options"),
+        "connections": (uvarrow.adbc.Pool, "connections"),
+        "idle_ms": (uvarrow.adbc.Pool, "idle"),
+        "wait_ms": (uvarrow.adbc.Pool, "wait")},
+    "adbc_query": {
+        "sql": (uvarrow.adbc.Pool.query, "sql"),
+        "parameters": (uvarrow.adbc.Pool.query, "parameters"),
+        "options": (uvarrow.adbc.Pool.query, "options"),
+        "ingest_table": (uvarrow.adbc.Pool.ingest, "table"),
+        "window": (uvarrow.adbc.Pool.query, "window"),
+        "update": (uvarrow.adbc.Pool.query, "update"),
+        "by_name": (uvarrow.adbc.Pool.query, "by_name")},
+    "window": {
+        "batches": (uvarrow.stream, "window"),
+        "refill": No("half of the window"),
+        "bytes": (uvarrow.stream, "max_bytes")},
+    "blocking_source": {
+        "open": (uvarrow.stream, "source"),
+        "open_device": (uvarrow.stream, "source"),
+        "interrupt": (uvarrow.stream, "interrupt"),
+        "free_ctx": OURS, "ctx": OURS,
+        "device_type": (uvarrow.stream, "device_type"),
+        "window": (uvarrow.stream, "window"),
+        "on_loop": LOOP,
+        "metadata": No("an object with __arrow_c_stream__ has none"),
+        "turns": No("the pool's; a semaphore does that in Python")},
+    "push_source": {
+        "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
+        "device_type": No("batches of to_reader() are the CPU's"),
+        "window": (uvarrow.to_reader, "window")},
+    "map": {
+        "batch": (uvarrow.Stream.map, "function"),
+        "schema": (uvarrow.Stream.map, "schema"),
+        "free_ctx": OURS, "ctx": OURS, "on_loop": LOOP},
+    "transform": {
+        "batch": (uvarrow.Stream.filter, "function"),
+        "finish": No("a filter has nothing left"),
+        "schema": No("a filter changes none"),
+        "free_ctx": OURS, "ctx": OURS, "on_loop": LOOP,
+        "window": STREAMS},
+    "ready": {
+        "wait": No("a batch comes when its event is complete"),
+        "device_stream": No("as above"),
+        "timeout_ms": No("timeout() limits that, too"),
+        "window": STREAMS},
+    "inspect": {
+        "event": (uvarrow.Stream.trace, "function"),
+        "free_ctx": OURS, "ctx": OURS},
+    "rebatch": {
+        "rows": (uvarrow.Stream.rebatch, "rows"),
+        "bytes": (uvarrow.Stream.rebatch, "bytes"),
+        "wait_ms": (uvarrow.Stream.rebatch, "wait"),
+        "window": (uvarrow.Stream.rebatch, "window")},
+    "timeout": {
+        "open_ms": (uvarrow.Stream.timeout, "open"),
+        "first_ms": (uvarrow.Stream.timeout, "first"),
+        "between_ms": (uvarrow.Stream.timeout, "between"),
+        "total_ms": (uvarrow.Stream.timeout, "total")},
+    "parallel": {
+        "workers": (uvarrow.Stream.parallel, "workers"),
+        "unordered": (uvarrow.Stream.parallel, "unordered"),
+        "window": (uvarrow.Stream.parallel, "window")},
+    "merge": {
+        "keep_going": (uvarrow.merge, "keep_going"),
+        "open_at_once": (uvarrow.merge, "open_at_once"),
+        "window": (uvarrow.merge, "window")},
+    "write": {
+        "format": TEXT, "csv": TEXT,
+        "compression": (uvarrow.ipc, "compression"),
+        "http_chunked": SOCKETS, "high_bytes": SOCKETS, "low_bytes": SOCKETS,
+        "on_done": SOCKETS, "ctx": SOCKETS},
+    "runtime_options": dict.fromkeys(
+        ("name", "workers", "allocator", "log", "check", "no_thread",
+         "turn_batches", "turn_us", "uv_version", "post", "post_ctx",
+         "memory_bytes", "sources_open", "measure", "trace"), RUNTIME),
+    "workers_options": dict.fromkeys(
+        ("name", "compute_threads", "blocking_threads", "idle_ms",
+         "stuck_threads", "blocking_nice", "compute_nice", "spin_us",
+         "allocator", "executor", "thread_begin", "thread_end",
+         "ctx"), RUNTIME),
+}
+# what the library fills in
+GIVEN = {"batch", "stream_info", "stage_stats", "runtime_stats", "outcome",
+         "event"}
+# parameters beside the members
+OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
+          "uri", "mode"} # the last two are options of the driver
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+
+
+def structs():
+    """The members of each such struct, from the headers."""
+    found = {}
+    for path in glob.glob(os.path.join(ROOT, "include/uvarrow/*.h")):
+        with open(path) as file:
+            text = without_comments(file.read())
+        for name, body in re.findall(r"struct uva_(\w+) \{(.*?)\n\};", text,
+                                     re.DOTALL):
+            names = [re.search(r"\(\*(\w+)\)\(|(\w+)(?:\[\w+\])?$",
+                               " ".join(member.split())).group(1, 2)
+                     for member in body.split(";") if member.strip()]
+            names = [first or second for first, second in names]
+            if "reserved" in names:
+                found[name] = [name for name in names if name != "reserved"]
+    return found
+
+
+def module():
+    """The text of the C part of the package."""
+    text = ""
+    for path in sorted(glob.glob(os.path.join(ROOT, "python/src/core/*.c"))):
+        with open(path) as file:
+            text += without_comments(file.read())
+    return text
+
+
+def test_each_struct_that_the_package_fills_in_is_here():
+    used = set(re.findall(r"struct uva_(\w+)", module()))
+    assert used & structs().keys() == MEMBERS.keys() | GIVEN
+
+
+@pytest.mark.parametrize("struct", MEMBERS)
+def test_each_member_has_a_keyword_or_a_reason(struct):
+    members = MEMBERS[struct]
+    assert sorted(structs()[struct]) == sorted(members)
+    text = module()
+    for member, keyword in members.items():
+        if not isinstance(keyword, No):
+            function, name = keyword
+            assert name in inspect.signature(function).parameters, member
+            assert re.search(rf"\.{member}\b", text), member
+
+
+@pytest.mark.parametrize("function", [
+    uvarrow.adbc.Pool, uvarrow.adbc.Pool.query, uvarrow.adbc.Pool.ingest,
+    uvarrow.stream, uvarrow.to_reader, uvarrow.merge, uvarrow.ipc,
+    uvarrow.Stream.rebatch, uvarrow.Stream.timeout, uvarrow.Stream.parallel])
+def test_each_keyword_is_that_of_a_member(function):
+    known = {keyword[1] for members in MEMBERS.values()
+             for keyword in members.values() if not isinstance(keyword, No)}
+    assert set(inspect.signature(function).parameters) <= known | OTHERS
