@@ -108,6 +108,13 @@ int uva__buffer_needed(const struct uva__layout *layout,
     }
 }
 
+int64_t uva__buffer_data_begin(const struct uva__layout *layout,
+                               const struct ArrowArray *array, int64_t i)
+{
+    return buffer_read_offset(array->buffers[i - 1],
+                              layout->buffers[i - 1].width, array->offset);
+}
+
 int uva__buffer_size(const struct uva__layout *layout,
                      const struct ArrowArray *array, int64_t i, bool on_host,
                      int64_t *size)

@@ -33,6 +33,12 @@ UVA_MUST_CHECK int uva__buffer_needed(const struct uva__layout *layout,
                                       const struct ArrowArray *array, int64_t i,
                                       bool on_host, int64_t *size);
 
+/* Where the data of the first item begins in buffer `i`, which has data and is
+ * not empty. Relies on what uva__buffer_needed() relies on, and on a host that
+ * reads offsets. Thread: any. */
+int64_t uva__buffer_data_begin(const struct uva__layout *layout,
+                               const struct ArrowArray *array, int64_t i);
+
 /* As uva__buffer_needed(), but a buffer that is NULL has 0 bytes.
  * Thread: any. */
 UVA_MUST_CHECK int uva__buffer_size(const struct uva__layout *layout,

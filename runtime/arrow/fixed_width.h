@@ -63,6 +63,18 @@ static inline int64_t uva__fixed_width_take(const struct ArrowArray *column,
                                : (int64_t)((bits_end + 7) / 8 - (at + 7) / 8));
 }
 
+/* What the buffers of such a column are, up to its last item: less than 2 to
+ * the power of 40. Thread: any. */
+static inline int64_t uva__fixed_width_memory(const struct ArrowArray *column,
+                                              int32_t width)
+{
+    const int64_t items = column->offset + column->length;
+
+    return items * width + (column->buffers[0] == NULL
+                                ? 0
+                                : (int64_t)(((uint64_t)items + 7) / 8));
+}
+
 /* Whether the batch is valid apart from its columns, and has no buffer of its
  * own. */
 static inline bool uva__fixed_width_is_plain(const struct ArrowArray *batch,

@@ -31,6 +31,9 @@ struct layout_at {
     int depth;                        /* 0 at the top */
 };
 
+/* Plain columns are smaller than what is left. */
+#define LAYOUT_PLAIN_MOST (INT64_MAX / 2)
+
 enum { LAYOUT_SEEN_MAX = 128 };
 
 /* Buffers that were counted: further ones count each time. */
@@ -48,6 +51,8 @@ struct layout_walk {
     int64_t nodes;            /* visited so far */
     bool on_host;             /* offsets can be read */
     bool unknown;             /* a format was: those buffers are not checked */
+    uint64_t cut;       /* not 0: the rows may take less than the memory */
+    int64_t plain_most; /* of `memory`: beyond, no plain column is added */
 };
 
 /* ---- errors ------------------------------------------------------------- */
@@ -258,6 +263,9 @@ static int layout_add_buffer(struct layout_walk *walk,
                            i);
     if (size > 0 && at->array->buffers[i] == NULL)
         return layout_fail(walk, at, EINVAL, "buffers[%" PRId64 "] is NULL", i);
+    if (size > 0 && walk->on_host && i < layout->n_buffers &&
+        layout->buffers[i].kind == UVA__BUFFER_DATA)
+        walk->cut |= (uint64_t)uva__buffer_data_begin(layout, at->array, i);
     if (walk->seen != NULL)
         size = layout_see(walk->seen, at->array->buffers[i], size);
     if (size > INT64_MAX - walk->memory)
@@ -280,6 +288,8 @@ static int layout_check_self(struct layout_walk *walk,
         code = layout_check_below(walk, at, &layout);
     if (code != 0 || layout.n_buffers < 0)
         return code;
+    walk->cut |= (uint64_t)at->array->offset | layout.variadic |
+                 (at->array->dictionary != NULL && at->array->length == 0);
     for (int64_t i = 0; i < at->array->n_buffers && code == 0; i++)
         code = layout_add_buffer(walk, at, &layout, i);
     return code;
@@ -295,14 +305,11 @@ static bool layout_add_plain(struct layout_walk *walk,
     const struct ArrowSchema *schema = at->schema;
     const int32_t width = uva__format_width(schema->format);
 
-    if (walk->seen != NULL || width == 0 || schema->dictionary != NULL ||
-        schema->n_children != 0 || at->depth > UVA__STRUCTS_MAX_DEPTH ||
-        walk->memory > INT64_MAX / 2 || /* plain columns are smaller */
+    if (width == 0 || schema->dictionary != NULL || schema->n_children != 0 ||
+        at->depth > UVA__STRUCTS_MAX_DEPTH || walk->memory > walk->plain_most ||
         !uva__fixed_width_has(at->array))
         return false;
-    walk->memory +=
-        uva__fixed_width_take(at->array, width, -at->array->offset,
-                              at->array->offset + at->array->length);
+    walk->memory += uva__fixed_width_memory(at->array, width);
     return ++walk->nodes <= UVA__STRUCTS_MAX_NODES;
 }
 
@@ -349,6 +356,7 @@ static int layout_walk_child(struct layout_walk *walk,
         return layout_fail(walk, &at, EINVAL,
                            "length %" PRId64 ", but the parent needs %" PRId64,
                            at.array->length, rows);
+    walk->cut |= (uint64_t)((at.array->length ^ rows) | at.array->offset);
     if (layout_add_plain(walk, &at))
         return 0;
     return layout_walk_node(walk, &at);
@@ -402,12 +410,15 @@ static int layout_measure_in_full(const struct ArrowSchema *schema,
                                   int64_t *size_bytes, struct uva_error *error)
 {
     struct layout_walk walk = {.error = error,
-                               .on_host = uva__buffer_on_host(array)};
+                               .on_host = uva__buffer_on_host(array),
+                               .plain_most = LAYOUT_PLAIN_MOST};
     const int code = layout_walk_all(&walk, schema, &array->array);
 
     if (code == 0)
         *size_bytes =
-            uva__row_size_measure(schema, &array->array, walk.on_host);
+            walk.cut != 0
+                ? uva__row_size_measure(schema, &array->array, walk.on_host)
+                : walk.memory;
     return code;
 }
 
@@ -443,7 +454,8 @@ static int layout_add_up(const struct ArrowSchema *schema,
                          int64_t *size_bytes)
 {
     struct layout_seen seen = {.count = 0};
-    struct layout_walk walk = {.on_host = on_host, .seen = &seen};
+    struct layout_walk walk = {
+        .on_host = on_host, .seen = &seen, .plain_most = -1};
     const int code = layout_walk_all(&walk, schema, array);
 
     if (code == 0)

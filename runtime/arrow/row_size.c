@@ -359,18 +359,35 @@ static int64_t row_size_buffer(const struct row_size_walk *walk,
     }
 }
 
+/* Most columns. */
+static int64_t row_size_of_numbers(const struct row_size_part *part,
+                                   int32_t width)
+{
+    return part->count * width +
+           (part->array->buffers[0] == NULL
+                ? 0
+                : row_size_of_bits(part->at + part->count) -
+                      row_size_of_bits(part->at));
+}
+
 /* ---- the walk ----------------------------------------------------------- */
 
 static int64_t row_size_node(struct row_size_walk *walk,
                              const struct row_size_part *part)
 {
     const struct ArrowArray *array = part->array;
+    const int32_t width = uva__format_width(part->schema->format);
     struct uva__layout layout;
     int64_t sum = 0;
+    int code;
 
-    if (walk->left-- <= 0 ||
-        uva__format_read(part->schema->format, &layout) != 0)
+    if (walk->left-- <= 0)
         return 0;
+    if (width > 0 && array->dictionary == NULL)
+        return row_size_of_numbers(part, width);
+    code = uva__format_read(part->schema->format, &layout);
+    assert(code == 0);
+    (void)code;
     for (int32_t i = 0; i < layout.n_buffers; i++)
         sum = row_size_sum(sum, row_size_buffer(walk, part, &layout, i));
     if (layout.variadic)

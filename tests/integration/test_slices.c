@@ -198,13 +198,16 @@ static struct uva_runtime_stats stats_now(void)
 
 /* A source of slices of one array, of which this library does not know that
  * they are that; behind FRONT rows that were passed on before. */
-static int sliced; /* slices that were given */
+static int sliced;          /* slices that were given */
+static const char *unknown; /* their format in place of "c"; or NULL */
 
 static int slice_schema(struct ArrowArrayStream *stream,
                         struct ArrowSchema *out)
 {
     (void)stream;
     batch_schema(out);
+    if (unknown != NULL)
+        out->format = unknown;
     return 0;
 }
 
@@ -284,6 +287,20 @@ START_TEST(what_lies_in_front_of_slices_counts_once)
 }
 END_TEST
 
+START_TEST(slices_of_an_unknown_format_have_no_size)
+{
+    struct uva_stream *stream;
+
+    reopen(LIMIT);
+    unknown = "?";
+    stream = foreign_slices();
+    (void)read_ahead(stream, 100);
+    ck_assert_int_eq(stats_now().memory_held, 0);
+    take_rest(stream);
+    unknown = NULL;
+}
+END_TEST
+
 /* Of slices that this library has cut the parent is known: it counts whole, as
  * long as one is held. Beside it, the windows below count their rows. */
 START_TEST(a_parent_counts_as_long_as_a_slice_of_it_is_held)
@@ -311,6 +328,7 @@ int main(void)
     tcase_add_test(tcase, a_throttle_counts_the_rows_that_pass);
     tcase_add_test(tcase, a_window_counts_the_rows_that_it_holds);
     tcase_add_test(tcase, what_lies_in_front_of_slices_counts_once);
+    tcase_add_test(tcase, slices_of_an_unknown_format_have_no_size);
     tcase_add_test(tcase, a_parent_counts_as_long_as_a_slice_of_it_is_held);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

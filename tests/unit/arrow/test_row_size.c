@@ -409,6 +409,20 @@ START_TEST(views_take_their_texts)
 }
 END_TEST
 
+START_TEST(texts_of_a_device_take_their_offsets)
+{
+    const void *const buffers[] = {NULL, (void *)(uintptr_t)0x10,
+                                   (void *)(uintptr_t)0x20};
+    struct sample s;
+
+    sample_make(&s, "U", 5, 3, buffers);
+    s.array.device_type = ARROW_DEVICE_CUDA;
+    ck_assert_int_eq(rows_size(&s, 0, 2), 3 * 8);
+    ck_assert_int_eq(rows_size(&s, 2, 3), 3 * 8);
+    sample_free(&s);
+}
+END_TEST
+
 /* The first row has what all need. */
 START_TEST(a_dictionary_counts_once)
 {
@@ -457,6 +471,8 @@ enum { TOWER = 40, TOWER_ROWS = 100 };
 START_TEST(rows_that_share_their_items_do_not_take_for_ever)
 {
     static const int32_t offsets[TOWER_ROWS];
+    static const int32_t texts[TOWER_ROWS][4]; /* or numbers */
+    static const int64_t lengths[] = {8};
     static int32_t sizes[TOWER_ROWS];
     struct sample s = {.array = {.device_type = ARROW_DEVICE_CPU}};
     struct ArrowSchema *schema = &s.schema;
@@ -472,9 +488,11 @@ START_TEST(rows_that_share_their_items_do_not_take_for_ever)
         schema = schema->children[0];
         array = array->children[0];
     }
-    plain_schema(schema, "i", "x", 0);
-    plain_array(array, TOWER_ROWS, 2, 0);
-    array->buffers[1] = sizes;
+    plain_schema(schema, _i == 0 ? "i" : "vu", "x", 0);
+    plain_array(array, TOWER_ROWS, _i == 0 ? 2 : 4, 0);
+    array->buffers[1] = texts;
+    for (int64_t i = 2; i < array->n_buffers; i++)
+        array->buffers[i] = lengths;
     ck_assert_int_ge(size_of(&s.schema, &s.array), TOWER_ROWS * 8);
     sample_free(&s);
 }
@@ -523,9 +541,11 @@ int main(void)
     tcase_add_test(values, runs_take_their_values_where_they_begin);
     tcase_add_test(values, ends_of_runs_in_disorder_do_no_harm);
     tcase_add_test(values, views_take_their_texts);
+    tcase_add_test(values, texts_of_a_device_take_their_offsets);
     tcase_add_test(values, a_dictionary_counts_once);
     tcase_add_test(values, nothing_outside_the_rows_is_read);
-    tcase_add_test(values, rows_that_share_their_items_do_not_take_for_ever);
+    tcase_add_loop_test(values,
+                        rows_that_share_their_items_do_not_take_for_ever, 0, 2);
     tcase_add_test(values, sums_do_not_overflow);
     suite_add_tcase(suite, sums);
     suite_add_tcase(suite, values);
