@@ -18,6 +18,9 @@ set(sim_wrapped
 list(APPEND sim_wrapped uva__slab_take uva__slab_put)
 # Two more, which must not be called on a loop.
 list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
+# What the library keeps for the exit of the process would differ in the first
+# schedule that uses a device.
+list(APPEND sim_wrapped uva__driver_gate_watch)
 # Vendors' libraries are those of gpu_peer.c.
 list(APPEND sim_wrapped uva__shared_library_open uva__shared_library_resolve)
 

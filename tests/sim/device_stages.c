@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device/driver_gate.h"
 #include "device/registry.h"
 #include "sim/arena.h"
 #include "sim/batches.h"
@@ -187,6 +188,17 @@ void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread)
     if (hosts_on_loop())
         sim_fail("a loop waits for the device thread to end");
     __real_uva__device_thread_end(device_thread);
+}
+
+void __wrap_uva__driver_gate_watch(ArrowDeviceType device_type,
+                                   enum uva__driver_use use);
+
+/* No process exits in a schedule. */
+void __wrap_uva__driver_gate_watch(ArrowDeviceType device_type,
+                                   enum uva__driver_use use)
+{
+    (void)device_type;
+    (void)use;
 }
 
 /* ---- checks on arrival -------------------------------------------------- */
