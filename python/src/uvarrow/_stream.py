@@ -274,10 +274,10 @@ def merge(first, *others, keep_going=False, open_at_once=0, window=0,
           max_bytes=0):
     """Merges streams of one schema: their batches come as they are ready.
 
-    When one of them fails the other streams are cancelled, or, with `keep_going`,
-    finished first. `open_at_once` of them run at one time (0: all). Up to
-    `window` batches, of at most `max_bytes` bytes, are requested of each ahead
-    (0: 64 batches and 32 MiB, divided among them).
+    When one of them fails the other streams are cancelled, or, with
+    `keep_going`, finished first. `open_at_once` of them run at one time (0:
+    all). Up to `window` batches, of at most `max_bytes` bytes, are requested of
+    each ahead (0: 64 batches and 32 MiB, divided among them).
 
     Returns `first`, of which the other streams are a part from then on."""
     for one in (first, *others):
