@@ -158,6 +158,8 @@ def test_an_ingest_of_no_rows_has_a_table(run, database, mode, rows):
     ({1: 2}, TypeError, "parameters: a dict has texts"),
     ([{}], TypeError, "parameters: a dict has texts"),
     ([{"a": 1}, {"b": 1}], ValueError, "number 1 has other names"),
+    ({"a\0b": 1}, ValueError, "a name of parameters has a NUL"),
+    ([{"a": 1, "a\0": 1}], ValueError, "a name of parameters has a NUL"),
     ([{"a": 1}, {"a": 1, "b": 1}], ValueError, "number 1 has other names"),
 ])
 def test_what_is_no_parameter_is_refused(run, tmp_path, parameters, error,

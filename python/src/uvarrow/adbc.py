@@ -195,6 +195,8 @@ def _columns(rows):
     names = rows[0].keys()
     if not names or not all(_check.is_a(name, str) for name in names):
         raise TypeError("parameters: a dict has texts as names, at least one")
+    for name in names: # Arrow's end at a NUL
+        _check.text(name, "a name of parameters")
     for i, row in enumerate(rows):
         if row.keys() != names:
             raise ValueError(f"parameters: number {i} has other names than the "
