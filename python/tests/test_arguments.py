@@ -135,6 +135,14 @@ ROWS = {
                               fits=NONE | COUNT),
     "merge.first": Row(uvarrow.merge),
     "merge.others": Row(lambda v: uvarrow.merge(rows(), v)),
+    "merge.keep_going": Row(
+        lambda v: uvarrow.merge(rows(), rows(), keep_going=v)),
+    "merge.open_at_once": Row(
+        lambda v: uvarrow.merge(rows(), rows(), open_at_once=v), fits=COUNT),
+    "merge.window": Row(lambda v: uvarrow.merge(rows(), rows(), window=v),
+                        fits=COUNT),
+    "merge.max_bytes": Row(
+        lambda v: uvarrow.merge(rows(), rows(), max_bytes=v), fits=COUNT),
     "to_reader.iterable": Row(
         lambda v: uvarrow.to_reader(v, ONE.schema),
         fits={"asynchronous generator"}),
@@ -187,6 +195,10 @@ ROWS = {
                                 fits=COUNT),
     "Stream.rebatch.wait": Row(lambda v: rows().rebatch(rows=1, wait=v),
                                fits=SECONDS),
+    "Stream.rebatch.window": Row(
+        lambda v: rows().rebatch(rows=1, window=v), fits=COUNT),
+    "Stream.rebatch.max_bytes": Row(
+        lambda v: rows().rebatch(rows=1, max_bytes=v), fits=COUNT),
     "Stream.timeout.open": Row(lambda v: rows().timeout(open=v),
                                fits=SECONDS),
     "Stream.timeout.first": Row(lambda v: rows().timeout(first=v),
@@ -198,6 +210,10 @@ ROWS = {
     "Stream.parallel.workers": Row(lambda v: rows().parallel(v), fits=COUNT),
     "Stream.parallel.unordered": Row(
         lambda v: rows().parallel(2, unordered=v)),
+    "Stream.parallel.window": Row(lambda v: rows().parallel(2, window=v),
+                                  fits=COUNT),
+    "Stream.parallel.max_bytes": Row(
+        lambda v: rows().parallel(2, max_bytes=v), fits=COUNT),
     "Stream.trace.function": Row(lambda v: rows().trace(v),
                                  gives=EVERY_RESULT), # reported: see below
     "Stream.name.text": Row(lambda v: rows().name(v), fits=TEXTS),
