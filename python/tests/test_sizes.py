@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import uvarrow
+from conftest import run_on
 
 ROWS = 400
 
@@ -163,3 +164,22 @@ def test_slices_add_up_to_their_batch(run, name, offset):
             assert size <= memory
 
     run(main)
+
+
+@pytest.mark.parametrize("most", [100, 1000])
+@pytest.mark.parametrize("name", [*PLAIN, *SHARING])
+def test_a_batch_has_no_more_bytes_than_rebatch_was_told(name, most):
+    async def main():
+        rng = random.Random(f"{name} {most}")
+        array = (PLAIN | SHARING)[name](rng)
+        whole = pa.record_batch([array], ["x"])
+        parts = [whole, *cut(rng, whole), whole.slice(3)]
+        reader = pa.RecordBatchReader.from_batches(whole.schema, parts)
+        got = 0
+        async with uvarrow.stream(reader).rebatch(bytes=most) as rows:
+            async for batch in rows:
+                got += len(batch)
+                assert batch.nbytes <= most or len(batch) == 1
+        assert got == sum(len(part) for part in parts)
+
+    run_on("asyncio", main)

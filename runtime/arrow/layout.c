@@ -417,7 +417,8 @@ static int layout_measure_in_full(const struct ArrowSchema *schema,
     if (code == 0)
         *size_bytes =
             walk.cut != 0
-                ? uva__row_size_measure(schema, &array->array, walk.on_host)
+                ? uva__row_size_measure(schema, &array->array, 0,
+                                        array->array.length, walk.on_host)
                 : walk.memory;
     return code;
 }

@@ -406,13 +406,14 @@ static int64_t row_size_node(struct row_size_walk *walk,
 }
 
 int64_t uva__row_size_measure(const struct ArrowSchema *schema,
-                              const struct ArrowArray *array, bool on_host)
+                              const struct ArrowArray *array, int64_t from,
+                              int64_t count, bool on_host)
 {
     struct row_size_walk walk = {.on_host = on_host, .left = ROW_SIZE_WORK_MAX};
 
-    return array->length == 0
-               ? 0
-               : row_size_node(&walk, &(struct row_size_part){schema, array,
-                                                              array->offset,
-                                                              array->length});
+    assert(from >= 0 && count >= 0 && count <= array->length - from);
+    return count == 0 ? 0
+                      : row_size_node(&walk, &(struct row_size_part){
+                                                 schema, array,
+                                                 array->offset + from, count});
 }

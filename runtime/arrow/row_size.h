@@ -9,13 +9,14 @@
 
 #include "uvarrow/arrow_abi.h"
 
-/* Returns what the rows of `array` take, which was found to fit `schema`, in
- * all formats. So defined that arrays which share buffers, and have one row
- * after the other, add up to the array that has all these rows: what several
- * rows share counts for the first of them. With `on_host`, offsets, views,
- * lengths, type ids and ends of runs are read, and may have any values.
- * Thread: any. */
+/* Returns what `count` rows of `array` from row `from` on take. It was found to
+ * fit `schema`, in all formats, and has these rows. So defined that arrays
+ * which share buffers, and have one row after the other, add up to the array
+ * that has all these rows: what several rows share counts for the first of
+ * them. With `on_host`, offsets, views, lengths, type ids and ends of runs are
+ * read, and may have any values. Thread: any. */
 int64_t uva__row_size_measure(const struct ArrowSchema *schema,
-                              const struct ArrowArray *array, bool on_host);
+                              const struct ArrowArray *array, int64_t from,
+                              int64_t count, bool on_host);
 
 #endif

@@ -11,8 +11,10 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "arrow/buffer.h"
 #include "arrow/concat.h"
 #include "arrow/metadata.h"
+#include "arrow/row_size.h"
 #include "arrow/slice.h"
 #include "base/clock.h"
 #include "base/list.h"
@@ -168,6 +170,19 @@ static int rebatch_measure(struct rebatch *r, int64_t count)
     return code;
 }
 
+/* Whether the first `count` rows are small enough where they lie, if they are
+ * passed on so: their items may be scattered there, and each part of a bitmap
+ * takes a byte. */
+static bool rebatch_slice_fits(const struct rebatch *r, int64_t count)
+{
+    const struct piece *first = piece_first(r);
+
+    return count > first->part.rows ||
+           uva__row_size_measure(
+               r->schema, &first->array.array, first->part.from, count,
+               uva__buffer_on_host(&first->array)) <= r->bytes_max;
+}
+
 /* Whether the first `count` rows are small enough for one batch. In `code`: an
  * error other than that they are too many. */
 static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
@@ -181,7 +196,8 @@ static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
         *code = measured == EOVERFLOW ? 0 : measured;
         return false;
     }
-    return r->bytes_max == 0 || uva__concat_bytes(r->concat) <= r->bytes_max;
+    return r->bytes_max == 0 || (uva__concat_bytes(r->concat) <= r->bytes_max &&
+                                 rebatch_slice_fits(r, count));
 }
 
 /* Finds the largest number of rows from 1 to `most` that fit into one batch,
