@@ -439,15 +439,21 @@ END_TEST
 
 /* ---- parameters --------------------------------------------------------- */
 
-static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
+static struct ArrowArrayStream result_of_fake(struct fake_query *q,
+                                              const char *sql)
 {
     struct ArrowArrayStream rows;
     struct AdbcError error = ADBC_ERROR_INIT;
 
-    fake_driver_open(q, "rows 7");
+    fake_driver_open(q, sql);
     ck_assert_int_eq(
         q->driver.StatementExecuteQuery(&q->statement, &rows, NULL, &error), 0);
     return rows;
+}
+
+static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
+{
+    return result_of_fake(q, "rows 7");
 }
 
 START_TEST(a_driver_may_have_few_functions)
@@ -690,6 +696,22 @@ START_TEST(parameters_that_fail_are_reported)
                   : _i == 1 ? "the parameters fail: Numerical result"
                             : "the parameters fail: Input/output error");
     ck_assert_int_eq(atomic_load(&fake_driver.executed), 0);
+}
+END_TEST
+
+START_TEST(parameters_that_fail_behind_the_first_row_are_reported)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows = result_of_fake(&q, "batch 1 fails");
+
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool,
+        &(struct uva_adbc_query){.sql = "parameters", .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), EIO);
+    text_contains(f.got.outcome.error.message, "division by zero");
+    ck_assert_int_eq(f.got.rows, 1);
+    fake_driver_close(&q);
 }
 END_TEST
 
@@ -1033,6 +1055,7 @@ int main(void)
     tcase_add_loop_test(tc, parameters_are_bound_by_name, 0, 9);
     tcase_add_test(tc, a_driver_that_binds_in_order_alone_is_not_asked_by_name);
     tcase_add_test(tc, parameters_without_rows_have_no_partitions);
+    tcase_add_test(tc, parameters_that_fail_behind_the_first_row_are_reported);
     tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
     tcase_add_test(tc, a_driver_may_give_nothing);
