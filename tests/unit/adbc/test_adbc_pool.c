@@ -671,6 +671,7 @@ START_TEST(parameters_without_rows_have_no_partitions)
     struct ArrowArrayStream rows = rows_of_made();
 
     made.lengths = empty;
+    fake_driver.binds_nothing = true; /* it is not asked to */
     make(&plain);
     f.stream = uva_stream_from_query_partitions(
         pool,
