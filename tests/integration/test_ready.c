@@ -113,11 +113,21 @@ START_TEST(a_stuck_event_is_given_up_in_time)
 }
 END_TEST
 
+static void pass_and_end_first(void *timeout_ms)
+{
+    while (atomic_load(&f.device.arms) == 0)
+        sched_yield();
+    loop_pass(&f.loop, *(int64_t *)timeout_ms + 2);
+    soft_event_end(&f.device, 0, 0);
+    while (atomic_load(&f.device.settles) == 0)
+        sched_yield();
+}
+
 /* The time limits of both have passed when the loop turns, and the event of the
  * first one is complete. */
 START_TEST(an_event_that_is_complete_is_not_given_up)
 {
-    const struct uva_ready options = {.timeout_ms = 3};
+    struct uva_ready options = {.timeout_ms = 3};
     struct ArrowDeviceArray arrays[2];
 
     set_up(SOFT_CALLS_ON_LOOP, 2);
@@ -125,13 +135,7 @@ START_TEST(an_event_that_is_complete_is_not_given_up)
         soft_device_batch(&f.device, &f.fake, k, &arrays[k]);
     fixture_ready(&f, fixture_arrays(&f, arrays, 2), &options);
     fixture_start(&f);
-    loop_until_timer(&f.loop);
-    while (atomic_load(&f.device.arms) == 0)
-        sched_yield();
-    loop_pass(&f.loop, options.timeout_ms + 2);
-    soft_event_end(&f.device, 0, 0);
-    while (atomic_load(&f.device.settles) == 0)
-        sched_yield();
+    loop_at_timer(&f.loop, pass_and_end_first, &options.timeout_ms);
     fixture_await(&f);
     ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
     ck_assert_int_eq(f.got.taken, 1);

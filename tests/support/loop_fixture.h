@@ -49,7 +49,10 @@ void loop_nudge(struct loop_fixture *loop);
 /* Returns whether a timer of the runtime is running. */
 bool loop_has_timer(struct loop_fixture *loop);
 
-/* Turns the loop until a timer is running that has not fired. */
+/* Turns the loop until a timer is running. The first form calls `fn` before
+ * that can fire; in the second, one of a few milliseconds may have fired then.
+ */
+void loop_at_timer(struct loop_fixture *loop, void (*fn)(void *ctx), void *ctx);
 void loop_until_timer(struct loop_fixture *loop);
 
 /* Waits until the loop's clock has advanced by `ms`, without turning the loop.
