@@ -64,8 +64,18 @@ set(CPACK_COMPONENT_ADBC_DESCRIPTION
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libuvarrow-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "${runtime} (= ${PROJECT_VERSION}), ${io} (= ${PROJECT_VERSION}), ${adbc} (= ${PROJECT_VERSION}), libuv1-dev (>= ${UVA_LIBUV_MIN})")
+# Its file for CMake asks pkg-config for libuv and for what a static libuvarrow-io
+# is linked with.
+set(depends)
+foreach(name IN ITEMS ${runtime} ${io} ${adbc})
+    list(APPEND depends "${name} (= ${PROJECT_VERSION})")
+endforeach()
+list(APPEND depends "libuv1-dev (>= ${UVA_LIBUV_MIN})" "pkgconf | pkg-config")
+foreach(codec IN LISTS UVA_IO_CODECS)
+    string(TOLOWER "lib${codec}-dev" name)
+    list(APPEND depends ${name})
+endforeach()
+list(JOIN depends ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "To build programs: headers, static libraries, pkg-config and CMake files,
 and the documents and examples.")
