@@ -257,6 +257,7 @@ static void filling_free(struct filling *filling)
 START_TEST(a_batch_comes_when_the_device_has_filled_it)
 {
     struct filling filling;
+    int wrong = 0;
 
     set_up(1);
     ck_assert_int_eq(attach(), 0);
@@ -269,7 +270,8 @@ START_TEST(a_batch_comes_when_the_device_has_filled_it)
     finish();
     ck_assert_int_eq(f.got.batches, 1);
     for (int i = 0; i < FILL_WORDS; i++)
-        ck_assert_uint_eq(filling.filled.words[i], FILL);
+        wrong += filling.filled.words[i] != FILL;
+    ck_assert_int_eq(wrong, 0);
     (void)filling_await(&filling);
     filling_free(&filling);
 }
