@@ -46,6 +46,17 @@ bool opencl_device_find(cl_device_id *out)
     return false;
 }
 
+bool opencl_device_may(bool svm)
+{
+    cl_device_svm_capabilities has = 0;
+    cl_device_id device;
+
+    ck_assert(opencl_device_find(&device));
+    (void)clGetDeviceInfo(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(has), &has,
+                          NULL);
+    return !svm || has != 0;
+}
+
 void opencl_device_open(struct opencl_device *device)
 {
     cl_int code;

@@ -16,6 +16,10 @@ struct opencl_device {
 /* Returns whether there is a device. */
 bool opencl_device_find(cl_device_id *out);
 
+/* Returns whether a case can run that needs shared virtual memory, if `svm`: a
+ * platform may have none. */
+bool opencl_device_may(bool svm);
+
 void opencl_device_open(struct opencl_device *device);
 void opencl_device_close(struct opencl_device *device);
 

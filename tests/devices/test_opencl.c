@@ -67,6 +67,8 @@ static void make_arrays(int count, bool markers)
         else
             code = clRetainEvent(cl.events[k] = cl.gates[k]);
         ck_assert_int_eq(code, CL_SUCCESS);
+        /* rusticl takes what is flushed at once for one command */
+        ck_assert_int_eq(clFlush(cl.device.queue), CL_SUCCESS);
         fake_source_batch(&f.fake, k, &cl.arrays[k]);
         cl.arrays[k].device_type = ARROW_DEVICE_OPENCL;
         cl.arrays[k].sync_event = &cl.events[k];
@@ -376,6 +378,8 @@ START_TEST(batches_go_to_the_device_and_come_back)
     struct ArrowDeviceArrayStream source;
     struct uva_error error;
 
+    if (!opencl_device_may(native.svm))
+        return;
     set_up(40);
     native.context = cl.device.context;
     if (_i < 2)
