@@ -423,6 +423,20 @@ static int layout_measure_in_full(const struct ArrowSchema *schema,
     return code;
 }
 
+int uva__layout_copied(const struct ArrowSchema *schema,
+                       const struct ArrowDeviceArray *array,
+                       int64_t *size_bytes, struct uva_error *error)
+{
+    struct layout_walk walk = {.error = error,
+                               .on_host = uva__buffer_on_host(array),
+                               .plain_most = LAYOUT_PLAIN_MOST};
+    const int code = layout_walk_all(&walk, schema, &array->array);
+
+    if (code == 0)
+        *size_bytes = walk.memory;
+    return code;
+}
+
 int uva__layout_measure(const struct ArrowSchema *schema,
                         const struct ArrowDeviceArray *array,
                         int64_t *size_bytes, struct uva_error *error)

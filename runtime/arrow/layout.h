@@ -35,6 +35,13 @@ UVA_MUST_CHECK int uva__layout_memory(const struct ArrowSchema *schema,
                                       const struct ArrowDeviceArray *array,
                                       int64_t *size_bytes, bool *whole);
 
+/* Checks as above, and measures what copies of all buffers take: as there, but
+ * each time that the array has one, and of this array alone. Thread: any. */
+UVA_MUST_CHECK int uva__layout_copied(const struct ArrowSchema *schema,
+                                      const struct ArrowDeviceArray *array,
+                                      int64_t *size_bytes,
+                                      struct uva_error *error);
+
 /* As uva__layout_measure(), for batches of a schema of which the shape was read
  * before: does not read it again. Thread: any. */
 UVA_MUST_CHECK int

@@ -181,6 +181,18 @@ void uva__pending_batch_retype(struct uva__pending_batch *wait,
     wait->batch.array.sync_event = NULL;
 }
 
+void uva__pending_batch_grow(struct uva__ordered_waits *w,
+                             struct uva__pending_batch *wait, int64_t bytes)
+{
+    bytes = uva__window_size(bytes);
+    if (bytes <= wait->batch.info.bytes)
+        return;
+    w->loop.bytes += bytes - wait->batch.info.bytes;
+    wait->batch.info.bytes = bytes;
+    if (bytes > w->loop.largest)
+        w->loop.largest = bytes;
+}
+
 static void ordered_waits_account(struct uva__ordered_waits *w)
 {
     uva__source_hold(&w->stage.source, (int64_t)(w->loop.last - w->loop.first),

@@ -113,6 +113,11 @@ void uva__ordered_waits_end_work(void *waits, int64_t bytes); /* any thread */
 void uva__pending_batch_retype(struct uva__pending_batch *wait,
                                ArrowDeviceType device_type, int64_t device_id);
 
+/* Notes that the batch takes `bytes`, if that is more than was known.
+ * Thread: loop. */
+void uva__pending_batch_grow(struct uva__ordered_waits *waits,
+                             struct uva__pending_batch *wait, int64_t bytes);
+
 /* Notes that the batch is lost: the stream fails once the batches before it
  * have been passed on. `error` may be NULL. */
 void uva__pending_batch_fail(struct uva__ordered_waits *waits,

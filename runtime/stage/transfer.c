@@ -7,6 +7,7 @@
  * Clauses: EV-04. */
 #include <errno.h>
 
+#include "arrow/layout.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "device/copy.h"
@@ -30,7 +31,8 @@ static struct transfer *transfer_of(struct uva__ordered_waits *waits)
 
 /* ---- batches ------------------------------------------------------------ */
 
-/* Moves the array into a copy and begins it. If the copy goes on after its
+/* Moves the array into a copy and begins it. A copy has all of the buffers, of
+ * a slice also what lies in front of it, and counts so. If it goes on after its
  * batch was passed on, it is counted until then. */
 static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 {
@@ -38,13 +40,18 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     struct uva_device_event event;
     struct uva__copy *copy;
     struct uva_error error;
-    int code = uva__copy_new(waits->devices, &t->target, &t->schema,
-                             &wait->batch.array, &copy, &error);
+    int64_t bytes;
+    int code =
+        uva__layout_copied(&t->schema, &wait->batch.array, &bytes, &error);
 
+    if (code == 0)
+        code = uva__copy_new(waits->devices, &t->target, &t->schema,
+                             &wait->batch.array, &copy, &error);
     if (code != 0) {
         uva__pending_batch_fail(waits, wait, code, &error);
         return;
     }
+    uva__pending_batch_grow(waits, wait, bytes);
     if (uva__copy_may_be_in_flight(copy) &&
         uva__ordered_waits_begin_work(waits, wait))
         uva__copy_set_client(copy, &(struct uva__copy_tail_client){

@@ -194,6 +194,40 @@ START_TEST(no_more_than_the_window_is_under_way)
 }
 END_TEST
 
+/* Copies of slices have what lies in front of these, too: windows count that,
+ * as each copy has it. */
+START_TEST(a_window_counts_what_copies_of_slices_take)
+{
+    const struct uva_transfer options = {.device_type = ARROW_DEVICE_EXT_DEV,
+                                         .window.bytes = 10000};
+    struct recording_consumer consumer;
+    struct ArrowDeviceArray array;
+    struct ArrowSchema schema;
+    struct uva_stream *stream;
+
+    fixture_open_device(&f, SOFT_COPIES, 0);
+    recording_init(&consumer);
+    batch_schema(&schema);
+    batch_make(&array, 100); /* of one byte each */
+    array.array.offset = 1000;
+    stream = uva_stream_from_arrays(f.loop.runtime, &schema, &array, 1);
+    ck_assert_int_eq(
+        uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 1}), 0);
+    ck_assert_int_eq(uva_stream_transfer(stream, &options), 0);
+    ck_assert_int_eq(uva_stream_ready(stream, NULL), 0);
+    atomic_store(&f.device.held, true);
+    recording_consume(&consumer, stream);
+    while (atomic_load(&f.device.copies) < 5)
+        loop_settle(&f.loop);
+    for (int i = 0; i < 20; i++) /* time for copies that could begin */
+        loop_settle(&f.loop);
+    ck_assert_int_le(atomic_load(&f.device.copies), 10);
+    atomic_store(&f.device.held, false);
+    recording_await_done(&consumer, &f.loop);
+    ck_assert_int_eq(consumer.taken, 100);
+}
+END_TEST
+
 START_TEST(what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone)
 {
     long live;
@@ -570,6 +604,7 @@ static void add_tests(TCase *tc)
               pinned_memory_without_an_event_is_the_hosts_at_once,
               a_batch_that_does_not_fit_its_schema_ends_the_stream,
               where_there_is_no_way_the_stream_ends,
+              a_window_counts_what_copies_of_slices_take,
               a_stage_takes_its_memory_from_the_runtime,
               memory_on_the_device_is_the_callers_and_is_given_back,
               an_array_keeps_the_allocator_of_its_memory, NULL);
