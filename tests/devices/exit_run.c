@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "devices/fake_control.h"
 #include "support/reference_data.h"
 #include "uvarrow/uvarrow.h"
 
@@ -77,6 +78,20 @@ static void driver_open(void)
     } else {
         drive(NULL, "hipSetDevice", 0, 0, 0, 0, 0);
     }
+}
+
+/* Checks that the library has given back all that it had of the driver, so that
+ * its threads have nothing more to do there. */
+static void must_be_left(void)
+{
+    static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS};
+    void *address = dlsym(p.driver, "fakegpu_count");
+    long (*count)(int what);
+
+    must(address != NULL, "the driver is no double");
+    memcpy(&count, &address, sizeof(count));
+    for (size_t i = 0; i < sizeof(whats) / sizeof(*whats); i++)
+        must(count(whats[i]) == 0, "the driver is still in use");
 }
 
 /* Gives a stream that waits for ever. */
@@ -170,6 +185,8 @@ static void on_closed(void *ctx)
 {
     (void)ctx;
     p.rt = NULL;
+    if (!is("held") && !is("pending") && !is("shared"))
+        must_be_left();
     if (is("callback"))
         leave();
 }
@@ -202,8 +219,12 @@ static void release_pending(void)
 
 static void run_on_loop(void)
 {
+    struct uva_runtime_options options = {0};
+
+    if (is("shared"))
+        must(uva_workers_new(NULL, &options.workers, NULL) == 0, "no workers");
     must(uv_loop_init(&p.loop) == 0, "no loop");
-    must(uva_runtime_open(&p.loop, NULL, &p.rt, NULL) == 0, "no runtime");
+    must(uva_runtime_open(&p.loop, &options, &p.rt, NULL) == 0, "no runtime");
     copies_begin(!is("held"));
     while (!atomic_load(&p.done))
         (void)uv_run(&p.loop, UV_RUN_ONCE);
@@ -215,6 +236,9 @@ static void run_on_loop(void)
     while (p.rt != NULL)
         (void)uv_run(&p.loop, UV_RUN_ONCE);
     must(uv_loop_close(&p.loop) == 0, "the loop is in use");
+    uva_workers_free(options.workers);
+    if (is("shared"))
+        must_be_left();
     while (is("quiet") && !atomic_load(&p.quiet))
         (void)sched_yield();
 }
@@ -229,13 +253,14 @@ static void run_on_thread(void)
         return;
     (void)uva_runtime_close(p.rt, 0, NULL, NULL);
     must(uva_runtime_join(p.rt) == 0, "not joined");
+    must_be_left();
     p.rt = NULL;
 }
 
 int exit_run(const char *way)
 {
-    static const char *const on_loop[] = {"closed", "callback", "quiet",
-                                          "held",   "pending",  "other"};
+    static const char *const on_loop[] = {
+        "closed", "callback", "quiet", "held", "pending", "other", "shared"};
     static const char *const on_thread[] = {"joined", "busy", "open", "late"};
     bool known = false;
 
