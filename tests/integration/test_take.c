@@ -398,6 +398,21 @@ static void collect(int64_t max_bytes)
     loop_until(&f.loop, is_collected, NULL);
 }
 
+START_TEST(what_waits_at_a_close_can_still_be_taken)
+{
+    struct uva_outcome outcome;
+
+    f.stream = fixture_sources[_i].make(&f);
+    start(NULL);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(uva_stream_status(f.stream, NULL), 0);
+    loop_close_runtime(&f.loop, UVA_FOREVER);
+    ck_assert_int_eq(take_all(&outcome), ENOENT);
+    ck_assert_int_eq(did.taken, 10);
+    ck_assert_int_eq(outcome.end, UVA_END_COMPLETE);
+}
+END_TEST
+
 START_TEST(all_batches_are_collected)
 {
     fixture_close(&f);
@@ -500,7 +515,8 @@ int main(void)
 
     suite_add_loops(tests, 0, 4 * FIXTURE_SOURCES,
                     every_batch_is_taken_and_then_the_outcome, NULL);
-    suite_add_loops(tests, 0, FIXTURE_SOURCES, all_batches_are_collected, NULL);
+    suite_add_loops(tests, 0, FIXTURE_SOURCES, all_batches_are_collected,
+                    what_waits_at_a_close_can_still_be_taken, NULL);
     suite_add_loops(tests, 1, 5, a_window_of_bytes_counts_what_it_has_requested,
                     NULL);
     suite_add_loops(tests, 0, 4, the_last_release_cancels, NULL);
