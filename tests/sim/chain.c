@@ -769,13 +769,12 @@ static int chain_length(void)
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
 }
 
-/* A link that is cancelled may never start its stream. A branch of a tee in it
- * would then hold up the other one until it is released, which the link does.
- */
+/* A link that is cancelled may never start its stream, nor those behind which
+ * that stands. A branch of a tee in it would then hold up the other one, and a
+ * place of its runtime's, until it is released, which the link does. */
 static void chain_forget_last(struct chain *chain)
 {
     uva_stream_release(chain->streams[--chain->used]);
-    chain->expectation.teed = false;
 }
 
 void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,

@@ -46,7 +46,7 @@ struct expectation {
     bool partial;     /* the end may come before all batches are seen */
     bool stalls;      /* it may wait until the peers are unblocked */
     bool joined;      /* batches are made of several: none has an event */
-    bool teed;        /* the stream that is being built has a tee */
+    bool teed;        /* a stream that was built so far has a tee */
     bool delays;      /* a stage waits for the clock */
     int64_t rate;     /* the most batches a second; 0: no limit */
     uint64_t made_ns; /* when it was made */
