@@ -178,3 +178,75 @@ def test_a_pool_with_stages(run, pool):
         return await table_of(rows)
 
     assert run(main).num_rows == 250
+
+
+# ---- rows that drivers read in their columns alone --------------------------
+
+STRUCTS = pa.StructArray.from_arrays(
+    [pa.array([1, 2, 3, 4]), pa.array(["a", "b", "c", "d"])], names=["x", "t"],
+    mask=pa.array([False, True, False, False]))
+
+
+@pytest.fixture(params=["sqlite", "duckdb"])
+def database(request, tmp_path):
+    pytest.importorskip(request.param) if request.param == "duckdb" else None
+    options = {"uri": str(tmp_path / "a.db")} if request.param == "sqlite" \
+        else {"options": {"path": str(tmp_path / "a.duckdb")}}
+    with uvarrow.adbc.Pool(request.param, connections=1, **options) as one:
+        yield one
+
+
+@pytest.mark.parametrize("array", [
+    STRUCTS.slice(2, 2), STRUCTS.slice(2, 1), STRUCTS.slice(3),
+    STRUCTS.slice(0, 1)], ids=range(4))
+def test_rows_behind_an_offset_are_those_that_are_written(run, database, array):
+    async def main():
+        await database.ingest("t", pa.chunked_array([array]),
+                              mode="create").read_all()
+        written = await table_of(database.query("SELECT * FROM t"))
+        bound = await table_of(database.query(
+            "SELECT ? AS x, ? AS t", pa.chunked_array([array.slice(0, 1)])))
+        return written.to_pylist(), list(bound.to_pylist()[0].values())
+
+    written, bound = run(main)
+    assert written == array.to_pylist()
+    assert bound[-1] == array[0].as_py()["t"]
+
+
+def test_null_rows_are_not_written(run, database):
+    async def main():
+        rows = pa.chunked_array([STRUCTS.slice(0, 1), STRUCTS.slice(1, 2)])
+        with pytest.raises(uvarrow.Error, match="row 0 of a batch is null"):
+            await database.ingest("t", rows, mode="create").read_all()
+        with pytest.raises(uvarrow.Error, match="row 1 of a batch is null"):
+            await database.query("SELECT ?, ?",
+                                 pa.chunked_array([STRUCTS])).read_all()
+
+    run(main)
+
+
+def test_rows_that_fail_fail_the_ingest(run, database):
+    def rows():
+        yield pa.record_batch({"x": [1]})
+        raise KeyError("mine")
+
+    async def main():
+        reader = pa.RecordBatchReader.from_batches(
+            pa.schema({"x": pa.int64()}), rows())
+        with pytest.raises(uvarrow.Error, match="mine"):
+            await database.ingest("t", reader, mode="create").read_all()
+
+    run(main)
+
+
+def test_arrays_that_are_none_of_rows_are_no_parameters(run, database):
+    async def main():
+        for array in pa.array([1]), pa.chunked_array([[1]]):
+            with pytest.raises((TypeError, ValueError, uvarrow.Error),
+                               match="rows|struct"):
+                await database.query("SELECT ?", array).read_all()
+            with pytest.raises((TypeError, ValueError, uvarrow.Error),
+                               match="rows|struct"):
+                await database.ingest("t", array, mode="create").read_all()
+
+    run(main)

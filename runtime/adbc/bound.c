@@ -1,32 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream around the caller's. Drivers differ in what they make of a batch
- * without rows, so that none of them gets one. */
+ * without rows, so that none of them gets one for a query. They take the
+ * columns as they are, without the offset and the null rows of the batch: the
+ * offset goes into the columns, and null rows are refused. */
 #include "adbc/bound.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "uvarrow/arrow.h"
 
 struct bound {
-    struct ArrowArrayStream rows; /* owns: the caller's */
-    struct ArrowSchema names;     /* owns: the driver's, or released */
-    struct ArrowSchema schema;    /* owns, and borrows `names`; released: that
-                                     of `rows` */
-    struct ArrowArray first;      /* owns: read ahead, or released */
+    struct ArrowArrayStream rows;   /* owns: the caller's */
+    struct ArrowSchema names;       /* owns: the driver's, or released */
+    struct ArrowSchema schema;      /* owns, and borrows `names`; released: that
+                                       of `rows` */
+    struct ArrowArray first;        /* owns: read ahead, or released */
+    struct uva_error error;         /* of what is refused here */
+    struct uva__bound_fault *fault; /* borrows */
+    bool keeps_empty;               /* batches without rows, too */
 };
 
 /* ---- the stream --------------------------------------------------------- */
+
+static const char *bound_get_last_error(struct ArrowArrayStream *self)
+{
+    struct bound *b = self->private_data;
+
+    return b->error.code != 0 ? b->error.message
+                              : b->rows.get_last_error(&b->rows);
+}
+
+static const char *text_of(struct ArrowArrayStream *rows, int code)
+{
+    const char *text = rows->get_last_error(rows);
+
+    return text != NULL ? text : strerror(code);
+}
+
+/* Keeps the first failure for the query. Returns the code. */
+static int fault_note(struct ArrowArrayStream *rows, int code)
+{
+    struct uva__bound_fault *fault =
+        ((struct bound *)rows->private_data)->fault;
+    const int known = code > 0 ? code : EIO;
+
+    if (code == 0 || atomic_load(&fault->code) != 0)
+        return code;
+    (void)snprintf(fault->text, sizeof(fault->text), "%s",
+                   text_of(rows, known));
+    atomic_store(&fault->code, known);
+    return code;
+}
 
 static int bound_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
     struct bound *b = self->private_data;
+    int code;
 
     if (uva_schema_is_live(&b->schema))
         return uva_schema_copy(&b->schema, out);
-    return b->rows.get_schema(&b->rows, out);
+    code = fault_note(self, b->rows.get_schema(&b->rows, out));
+    if (code != 0 || out->format == NULL || strcmp(out->format, "+s") == 0)
+        return code;
+    code = uva_error_set(&b->error, EINVAL,
+                         "they are no rows of columns, but an array of the "
+                         "format '%.64s'",
+                         out->format);
+    uva_schema_release(out);
+    return fault_note(self, code);
+}
+
+/* Finds the first row that is null; -1: none is. */
+static int64_t null_row(const struct ArrowArray *rows)
+{
+    const uint8_t *bits =
+        rows->n_buffers > 0 && rows->null_count != 0 ? rows->buffers[0] : NULL;
+    int64_t i = 0;
+
+    while (bits != NULL && i < rows->length &&
+           bits[(rows->offset + i) / 8] >> (rows->offset + i) % 8 & 1)
+        i++;
+    return bits != NULL && i < rows->length ? i : -1;
+}
+
+/* Moves the offset into the columns of an array with structs of its own. */
+static void columns_move(struct ArrowArray *rows)
+{
+    static const void *const no_bitmap[1] = {NULL};
+
+    for (int64_t i = 0; i < rows->n_children; i++) {
+        struct ArrowArray *column = rows->children[i];
+
+        column->offset += rows->offset;
+        column->length = rows->length;
+        if (column->null_count != 0)
+            column->null_count = -1;
+    }
+    rows->offset = 0;
+    rows->null_count = 0;
+    if (rows->n_buffers > 0)
+        rows->buffers = (const void **)no_bitmap; /* its bits lie elsewhere */
+}
+
+/* Makes a batch one that drivers read right; otherwise releases it. */
+static int bound_settle(struct bound *b, struct ArrowArray *rows)
+{
+    const int64_t null = null_row(rows);
+    struct ArrowDeviceArray whole, share;
+    int code = 0;
+
+    if (null < 0 && rows->offset == 0)
+        return 0;
+    uva_array_from_cpu(rows, &whole);
+    if (null >= 0)
+        code = uva_error_set(&b->error, ENOTSUP,
+                             "row %lld of a batch is null, which no driver "
+                             "takes",
+                             (long long)null);
+    else
+        code = uva_array_share(&whole, &share);
+    uva_array_release(&whole);
+    if (code != 0)
+        return code;
+    columns_move(&share.array);
+    *rows = share.array;
+    return 0;
 }
 
 /* Gives the next batch that has rows. */
@@ -37,8 +139,10 @@ static int bound_next(struct bound *b, struct ArrowArray *out)
 
         out->release = NULL;
         code = b->rows.get_next(&b->rows, out);
-        if (code != 0 || out->release == NULL || out->length != 0)
+        if (code != 0 || out->release == NULL)
             return code;
+        if (out->length != 0 || b->keeps_empty)
+            return bound_settle(b, out);
         out->release(out);
     }
 }
@@ -48,17 +152,10 @@ static int bound_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
     struct bound *b = self->private_data;
 
     if (b->first.release == NULL)
-        return bound_next(b, out);
+        return fault_note(self, bound_next(b, out));
     *out = b->first;
     b->first.release = NULL;
     return 0;
-}
-
-static const char *bound_get_last_error(struct ArrowArrayStream *self)
-{
-    struct bound *b = self->private_data;
-
-    return b->rows.get_last_error(&b->rows);
 }
 
 static void bound_release(struct ArrowArrayStream *self)
@@ -74,7 +171,8 @@ static void bound_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
-int uva__bound_wrap(struct ArrowArrayStream *rows,
+int uva__bound_wrap(struct ArrowArrayStream *rows, bool keeps_empty,
+                    struct uva__bound_fault *fault,
                     struct uva__adbc_failure *failure)
 {
     struct bound *b = calloc(1, sizeof(*b));
@@ -83,6 +181,8 @@ int uva__bound_wrap(struct ArrowArrayStream *rows,
         return uva__adbc_failure_set(failure, ENOMEM,
                                      "no memory for the parameters");
     b->rows = *rows;
+    b->keeps_empty = keeps_empty;
+    b->fault = fault;
     *rows = (struct ArrowArrayStream){.get_schema = bound_get_schema,
                                       .get_next = bound_get_next,
                                       .get_last_error = bound_get_last_error,
@@ -91,14 +191,13 @@ int uva__bound_wrap(struct ArrowArrayStream *rows,
     return 0;
 }
 
-static int bound_fail(struct bound *b, int code,
+static int bound_fail(struct ArrowArrayStream *rows, int code,
                       struct uva__adbc_failure *failure)
 {
-    const char *text = b->rows.get_last_error(&b->rows);
     const int known = code > 0 ? code : EIO;
 
     return uva__adbc_failure_set(failure, known, "the parameters fail: %s",
-                                 text != NULL ? text : strerror(known));
+                                 text_of(rows, known));
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -148,10 +247,10 @@ int uva__bound_name(struct ArrowArrayStream *rows,
 {
     struct bound *b = rows->private_data;
     struct ArrowSchema schema = {.release = NULL};
-    int code = b->rows.get_schema(&b->rows, &schema);
+    int code = rows->get_schema(rows, &schema);
 
     if (code != 0)
-        return bound_fail(b, code, failure);
+        return bound_fail(rows, code, failure);
     code = uva_schema_copy(&schema, &b->schema);
     if (code == 0 && uva_schema_is_live(names))
         code = uva_schema_copy(names, &b->names);
@@ -169,11 +268,16 @@ int uva__bound_read(struct ArrowArrayStream *rows, bool *has_rows,
                     struct uva__adbc_failure *failure)
 {
     struct bound *b = rows->private_data;
-    const int code = bound_next(b, &b->first);
+    struct ArrowSchema schema = {.release = NULL};
+    int code = rows->get_schema(rows, &schema);
 
+    if (code != 0)
+        return bound_fail(rows, code, failure);
+    uva_schema_release(&schema);
+    code = bound_next(b, &b->first);
     if (code != 0) {
         b->first.release = NULL;
-        return bound_fail(b, code, failure);
+        return bound_fail(rows, code, failure);
     }
     *has_rows = b->first.release != NULL;
     return 0;

@@ -3,13 +3,26 @@
 #ifndef UVA_ADBC_BOUND_H
 #define UVA_ADBC_BOUND_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "adbc/failure.h"
 
+/* The first failure of rows that a driver has read: some take that for their
+ * end, and report success. All zeroes: none. */
+struct uva__bound_fault {
+    atomic_int code; /* is set when `text` is */
+    char text[256];
+};
+
 /* Wraps `rows`, which it takes and gives, also on failure: batches without rows
- * are left out. Returns 0, or ENOMEM with the failure. Thread: any. */
+ * are left out, unless it `keeps_empty`; batches with an offset are given with
+ * that of their columns; null rows and what is no struct are refused. `fault`
+ * is borrowed until the rows are released. Returns 0, or ENOMEM with the
+ * failure. Thread: any. */
 UVA_MUST_CHECK int uva__bound_wrap(struct ArrowArrayStream *rows,
+                                   bool keeps_empty,
+                                   struct uva__bound_fault *fault,
                                    struct uva__adbc_failure *failure);
 
 /* Gives the columns of wrapped `rows` the driver's names of the parameters,

@@ -23,6 +23,7 @@ struct query {
     char **options;                     /* owns: of the statement */
     char *sql;                          /* owns; NULL: ingest */
     char *table;                        /* owns: of ingest, or NULL */
+    struct uva__bound_fault fault;      /* of the parameters */
     bool by_name;                       /* so are the parameters bound */
     bool has_no_rows; /* there are parameters, but no row: it is not executed */
 };
@@ -164,9 +165,10 @@ static int query_rows(struct query *q)
     bool has_rows = true;
     int code;
 
+    code =
+        uva__bound_wrap(&q->parameters, q->sql == NULL, &q->fault, &e->failure);
     if (q->sql == NULL)
-        return 0;
-    code = uva__bound_wrap(&q->parameters, &e->failure);
+        return code;
     if (code == 0 && q->by_name)
         code = query_by_name(q);
     if (code == 0)
@@ -211,12 +213,29 @@ static int query_prepare(struct uva__execution *e)
     return code;
 }
 
+/* What a driver states does not count if the parameters have failed. */
+static int query_check_fault(struct query *q, int code)
+{
+    struct uva__execution *e = &q->pooled.execution;
+    const int known = atomic_load(&q->fault.code);
+
+    if (known == 0)
+        return code;
+    if (code == 0 && e->result.release != NULL)
+        e->result.release(&e->result);
+    return uva__adbc_failure_set(&e->failure, known, "the parameters fail: %s",
+                                 q->fault.text);
+}
+
 static int query_run(struct uva__execution *e, int64_t *rows)
 {
-    if (!((struct query *)e)->has_no_rows)
-        return uva__statement_run(e, rows);
-    *rows = 0;
-    return 0;
+    struct query *q = (struct query *)e;
+
+    if (q->has_no_rows) {
+        *rows = 0;
+        return 0;
+    }
+    return query_check_fault(q, uva__statement_run(e, rows));
 }
 
 /* ---- partitions --------------------------------------------------------- */

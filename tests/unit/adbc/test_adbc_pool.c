@@ -575,6 +575,8 @@ static struct {
     const int *lengths;
     int schema_code;
     const char *text;
+    const char *format;       /* NULL: "+s" */
+    struct ArrowArray *batch; /* given for a length above 1, once */
 } made;
 
 static void on_made_schema_release(struct ArrowSchema *schema)
@@ -586,10 +588,11 @@ static int on_made_schema(struct ArrowArrayStream *self,
                           struct ArrowSchema *out)
 {
     (void)self;
-    *out = (struct ArrowSchema){.format = "+s",
-                                .n_children = 2,
-                                .children = made.fields,
-                                .release = on_made_schema_release};
+    *out =
+        (struct ArrowSchema){.format = made.format != NULL ? made.format : "+s",
+                             .n_children = 2,
+                             .children = made.fields,
+                             .release = on_made_schema_release};
     return made.schema_code;
 }
 
@@ -607,6 +610,8 @@ static int on_made_next(struct ArrowArrayStream *self, struct ArrowArray *out)
         return 0;
     *out =
         (struct ArrowArray){.length = length, .release = on_made_array_release};
+    if (length > 1)
+        *out = *made.batch;
     return length < 0 ? length == -1 ? ERANGE : length : 0;
 }
 
@@ -713,6 +718,123 @@ START_TEST(parameters_that_fail_behind_the_first_row_are_reported)
     text_contains(f.got.outcome.error.message, "division by zero");
     ck_assert_int_eq(f.got.rows, 1);
     fake_driver_close(&q);
+}
+END_TEST
+
+/* ---- the offset and the null rows of batches ---------------------------- */
+
+static const uint8_t row_bits[] = {0xFB}; /* row 2 is null */
+static const int64_t row_values[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static const void *row_buffers[] = {row_bits}, *no_bits[] = {NULL},
+                  *value_buffers[] = {row_bits, row_values};
+
+/* A batch of `length` rows from `offset` on, of eight; the structs are static,
+ * so that they outlive it. */
+static struct ArrowArray *made_batch(int64_t offset, int64_t length,
+                                     const void **buffers)
+{
+    static struct ArrowArray first, second, batch, *children[2];
+
+    first = second = (struct ArrowArray){.length = 8,
+                                         .n_buffers = 2,
+                                         .buffers = value_buffers,
+                                         .release = on_made_array_release};
+    second.null_count = 1; /* somewhere */
+    children[0] = &first;
+    children[1] = &second;
+    batch = (struct ArrowArray){.length = length,
+                                .offset = offset,
+                                .null_count = buffers[0] != NULL ? -1 : 0,
+                                .n_buffers = 1,
+                                .buffers = buffers,
+                                .n_children = 2,
+                                .children = children,
+                                .release = on_made_array_release};
+    return &batch;
+}
+
+static struct ArrowArray bound_batch, bound_column; /* copies of structs */
+
+static void on_bound(struct recording_consumer *c, struct uva_batch *batch)
+{
+    (void)c;
+    bound_batch = batch->data.array;
+    bound_column = *batch->data.array.children[1];
+    ck_assert(bound_batch.buffers[0] == NULL ||
+              bound_batch.buffers[0] == row_bits);
+}
+
+/* Drivers read the columns alone. Without an offset nothing is changed. */
+START_TEST(rows_are_bound_as_those_of_their_columns)
+{
+    static const struct {
+        int64_t offset, length;
+        const void **buffers;
+    } cases[] = {{0, 8, no_bits},
+                 {0, 2, row_buffers},
+                 {3, 4, no_bits},
+                 {3, 4, row_buffers}};
+    static const int one[] = {2, INT_MAX};
+    struct ArrowSchema first = made_field("a"), second = made_field("b");
+    struct ArrowArrayStream rows = rows_of_made();
+
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    made.lengths = one;
+    made.batch =
+        made_batch(cases[_i].offset, cases[_i].length, cases[_i].buffers);
+    make(&plain);
+    f.got.on_batch = on_bound;
+    f.stream = uva_stream_from_query(
+        pool,
+        &(struct uva_adbc_query){.sql = "parameters", .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, cases[_i].length);
+    ck_assert_int_eq(bound_batch.offset, 0);
+    ck_assert_int_eq(bound_column.offset, cases[_i].offset);
+    if (cases[_i].offset > 0) {
+        ck_assert_int_eq(bound_column.length, cases[_i].length);
+        ck_assert_int_eq(bound_column.null_count, -1);
+    }
+}
+END_TEST
+
+/* Of a query, and of a table that is written, by a driver that takes a failure
+ * of its rows for their end. */
+START_TEST(null_rows_are_not_bound)
+{
+    static const int one[] = {2, INT_MAX};
+    struct ArrowSchema field = made_field("a"), other = made_field("b");
+    struct ArrowArrayStream rows = rows_of_made();
+
+    made.fields[0] = &field;
+    made.fields[1] = &other;
+    made.lengths = one;
+    made.batch = made_batch(1, 4, row_buffers);
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = _i == 0 ? "parameters" : NULL,
+                                       .ingest_table = _i == 1 ? "t" : NULL,
+                                       .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), ENOTSUP);
+    text_contains(f.got.outcome.error.message,
+                  "the parameters fail: row 1 of a batch is null");
+    ck_assert_int_eq(f.got.rows, 0);
+}
+END_TEST
+
+START_TEST(an_array_that_is_none_of_rows_is_not_bound)
+{
+    static const int one[] = {1, INT_MAX};
+    struct ArrowSchema first = made_field("a"), second = made_field("b");
+
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    made.format = "l";
+    make(&plain);
+    ck_assert_int_eq(ask_made(one, _i == 1, "parameters"), EINVAL);
+    text_contains(f.got.outcome.error.message,
+                  "no rows of columns, but an array of the format 'l'");
 }
 END_TEST
 
@@ -1051,7 +1173,8 @@ int main(void)
     tcase_add_test(tc, a_driver_may_give_no_result_at_all);
     suite_add_loops(tc, 0, 2, a_cancelled_query_ends_at_once,
                     a_connection_that_was_cancelled_at_the_end_is_closed,
-                    parameters_are_bound,
+                    an_array_that_is_none_of_rows_is_not_bound,
+                    null_rows_are_not_bound, parameters_are_bound,
                     parameters_without_rows_execute_nothing, NULL);
     tcase_add_loop_test(tc, parameters_are_bound_by_name, 0, 9);
     tcase_add_test(tc, a_driver_that_binds_in_order_alone_is_not_asked_by_name);
@@ -1059,6 +1182,7 @@ int main(void)
     tcase_add_test(tc, parameters_that_fail_behind_the_first_row_are_reported);
     tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
+    tcase_add_loop_test(tc, rows_are_bound_as_those_of_their_columns, 0, 4);
     tcase_add_test(tc, a_driver_may_give_nothing);
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
     suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
