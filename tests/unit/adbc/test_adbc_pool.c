@@ -1101,18 +1101,29 @@ END_TEST
 
 /* ---- without memory ----------------------------------------------------- */
 
+/* The last one has rows with an offset, which go into structs of our own. */
 static const char *const swept[] = {"rows 2", "execute fails", NULL,
-                                    "parameters"};
+                                    "parameters", "parameters"};
 
 START_TEST(every_allocation_may_fail)
 {
+    static const int one[] = {2, INT_MAX};
     struct uva_adbc_query query = {.sql = swept[_i], .options = good};
+    struct ArrowSchema first = made_field("a"), second = made_field("b");
     struct fake_query q;
     struct ArrowArrayStream rows;
     bool failed = true;
 
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    made.batch = made_batch(3, 4, no_bits);
     for (long k = 1; failed; k++) {
         rows = rows_of_fake(&q);
+        made.lengths = one;
+        if (_i == 4) {
+            rows.release(&rows);
+            rows = rows_of_made();
+        }
         query.ingest_table = _i == 2 ? "table" : NULL;
         query.by_name = _i == 3;
         fake_driver.parameter = ":n";
@@ -1181,7 +1192,7 @@ int main(void)
     tcase_add_test(tc, parameters_without_rows_have_no_partitions);
     tcase_add_test(tc, parameters_that_fail_behind_the_first_row_are_reported);
     tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
-    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 4);
+    tcase_add_loop_test(tc, every_allocation_may_fail, 0, 5);
     tcase_add_loop_test(tc, rows_are_bound_as_those_of_their_columns, 0, 4);
     tcase_add_test(tc, a_driver_may_give_nothing);
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
