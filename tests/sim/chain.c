@@ -297,6 +297,22 @@ static void add_merge(struct uva_runtime *runtime, struct uva_stream *stream,
         (void)uva_stream_merge(stream, others, count, &options);
 }
 
+/* Beside a pool, goes on with two streams of which the second is opened ahead,
+ * so that it meets the first one there. */
+static void add_queries(struct uva_runtime *runtime, struct uva_stream *stream,
+                        struct expectation *expectation)
+{
+    struct uva_stream *others[2];
+
+    if (!adbc_has_pool(runtime) || expectation->foreign ||
+        expectation->device || !peers_chance(1, 2))
+        return;
+    for (size_t i = 0; i < 2; i++)
+        others[i] = limited_stream(runtime, expectation);
+    expectation_note("chain %d: concat with queries", expectation->number);
+    (void)uva_stream_concat(stream, others, 2, 1);
+}
+
 /* Splits each batch into rows, and joins these to batches again: rows are kept
  * for longer than any schedule takes, or for ever. */
 static void add_split_and_join(struct uva_stream *stream,
@@ -793,6 +809,7 @@ void chain_build(struct chain *chain, struct uva_runtime *const *runtimes,
         stream = retried_stream(at, stream, expectation);
     chain_add(chain, stream);
     draw_priority(stream, expectation);
+    add_queries(at, stream, expectation);
     if (!bare)
         add_stages(at, stream, expectation, devices);
     for (int more = bare ? 0 : chain_length() - 1; more > 0; more--) {

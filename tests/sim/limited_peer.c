@@ -70,7 +70,7 @@ static struct uva_stream *source_stream(struct uva_runtime *runtime,
                                         struct expectation *expectation)
 {
     struct uva_stream *stream =
-        peers_chance(1, 3) ? adbc_peer_nothing(runtime, expectation) : NULL;
+        peers_chance(2, 3) ? adbc_peer_nothing(runtime, expectation) : NULL;
 
     return stream != NULL ? stream : blocking_stream(runtime, false);
 }
