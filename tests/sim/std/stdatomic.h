@@ -10,6 +10,7 @@
 #include "sim/engine.h"
 
 typedef bool atomic_bool;
+typedef int atomic_int;
 typedef long atomic_long;
 
 /* The type of a value that was read. */
