@@ -262,8 +262,9 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q,
 
 void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
 {
-    struct uva__pushed *pushed = pushed_of(uva__list_pop(&q->loop.ready));
+    struct uva__pushed *pushed = pushed_of(q->loop.ready.head);
 
+    uva__list_remove_first(&q->loop.ready, &pushed->link);
     uva__task_fill_entry(task, &pushed->entry, pushed->room);
     q->loop.taken_count++;
     q->loop.taken_bytes += pushed->entry.info.bytes;

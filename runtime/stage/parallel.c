@@ -331,7 +331,8 @@ static struct uva__task *parallel_take(struct uva__source *source)
 
     if (task == NULL)
         return NULL;
-    entry = entry_of(uva__list_pop(&p->loop.ready));
+    entry = entry_of(p->loop.ready.head);
+    uva__list_remove_first(&p->loop.ready, &entry->link);
     p->loop.taken++;
     assert(entry->batch.code == 0);
     source->ready--;
