@@ -4,9 +4,6 @@
 set(UVA_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes)
 set(UVA_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU) # of designated initialisers, in C++ alone
-    list(APPEND UVA_CXX_WARNINGS -Wno-missing-field-initializers)
-endif()
 
 add_library(uva_flags INTERFACE)
 target_compile_features(uva_flags INTERFACE c_std_11 cxx_std_17)

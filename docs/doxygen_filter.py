@@ -30,7 +30,7 @@ def marked(text):
                   lambda found: sections(found.group()), text)
     depth = 0
     for line in text.splitlines():
-        if re.search(r"^\s*\S*.*\breserved\[\d+\];", line):
+        if re.search(r"\breserved\[\d+\]( UVA_0)?;", line):
             line = ""
         line = OPAQUE.sub(r"/** \2 */\nstruct \1;", line)
         line = re.sub(r"(\S[ \t]*)/\*(?!\*)(?! ----)", r"\1/**<", line)

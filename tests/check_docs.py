@@ -23,7 +23,7 @@ BLOCK = re.compile(r"(?:<!-- with: (.*?) -->\n)?^```(c|cpp)\n(.*?)^```$",
 PLAIN = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 C = ("cc", "-std=gnu11")
-CPP = ("c++", "-x", "c++", "-std=gnu++20", "-Wno-missing-field-initializers",
+CPP = ("c++", "-x", "c++", "-std=gnu++20",
        "-Wno-subobject-linkage") # the file is not the one that #line names
 FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused", "-Wno-unused-parameter", "-Wno-uninitialized")

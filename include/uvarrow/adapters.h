@@ -20,36 +20,38 @@ struct uva_blocking_source {
      * uva_stream_from_blocking_cpu() with `source` NULL. Returns 0, or an errno
      * that `error` may describe. */
     int (*open)(void *ctx, struct ArrowArrayStream *out,
-                struct uva_error *error);
+                struct uva_error *error) UVA_0;
     /* gives the stream in the same way, for uva_stream_from_blocking() */
     int (*open_device)(void *ctx, struct ArrowDeviceArrayStream *out,
-                       struct uva_error *error);
+                       struct uva_error *error) UVA_0;
     /* makes a blocked open or get_next return soon, because the stream was
      * cancelled: the cancel function of a driver. NULL: the call returns when
      * it is ready, on its worker. Called on another worker while that call
      * runs, or just before or after it, and again until that call returns, so
      * data that both use needs synchronisation. Nothing else is called before
      * both have returned. */
-    void (*interrupt)(void *ctx);
+    void (*interrupt)(void *ctx) UVA_0;
     /* the last call, after the stream was released. NULL: none. Frees what must
      * outlive the stream: a statement, a connection. */
-    void (*free_ctx)(void *ctx);
-    void *ctx;                   /* owns, through free_ctx */
-    ArrowDeviceType device_type; /* device type of the stream that open_device
-                                    gives; 0: CPU */
-    struct uva_window window; /* read ahead of demand; batches = 1 for a source
-                                 that must not start a batch early */
-    bool on_loop; /* no function here blocks: all may run on the loop thread */
+    void (*free_ctx)(void *ctx) UVA_0;
+    void *ctx UVA_0;                   /* owns, through free_ctx */
+    ArrowDeviceType device_type UVA_0; /* device type of the stream that
+                                          open_device gives; 0: CPU */
+    struct uva_window
+        window UVA_0;   /* read ahead of demand; batches = 1 for a source that
+                           must not start a batch early */
+    bool on_loop UVA_0; /* no function here blocks: all may run on the loop
+                           thread */
     /* gives the metadata of the stream, once, after get_schema (`code` 0), and
      * that of a failure, with its code, after the call that failed: NULL, or a
      * block that stays valid until the next call. NULL: there is none. Called
      * on the thread of those calls; may not block. */
-    const char *(*metadata)(void *ctx, int code);
+    const char *(*metadata)(void *ctx, int code)UVA_0;
     /* open only in its turn, which lasts until free_ctx has returned, also
      * after a cancel; instead of the runtime's `sources_open`. Counts. NULL:
      * none */
-    struct uva_turns *turns;
-    void *reserved[2];
+    struct uva_turns *turns UVA_0;
+    void *reserved[2] UVA_0;
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as
@@ -110,15 +112,16 @@ struct uva_pusher; /* the writing end, for any number of threads */
  * called; if another thread closes it, one may still be running. */
 struct uva_push_source {
     /* there is room again after a push returned EAGAIN; NULL: no callback */
-    void (*on_writable)(void *ctx, struct uva_pusher *pusher);
+    void (*on_writable)(void *ctx, struct uva_pusher *pusher) UVA_0;
     /* the stream has ended or was cancelled: pushes return EPIPE; NULL: no
      * callback */
-    void (*on_closed)(void *ctx, struct uva_pusher *pusher);
-    void (*free_ctx)(void *ctx); /* the last call; any thread; NULL: none */
-    void *ctx;                   /* owns, through free_ctx */
-    ArrowDeviceType device_type; /* 0: CPU */
-    struct uva_window window;    /* batches waiting for the consumer */
-    void *reserved[4];
+    void (*on_closed)(void *ctx, struct uva_pusher *pusher) UVA_0;
+    void (*free_ctx)(void *ctx)
+        UVA_0;       /* the last call; any thread; NULL: none */
+    void *ctx UVA_0; /* owns, through free_ctx */
+    ArrowDeviceType device_type UVA_0; /* 0: CPU */
+    struct uva_window window UVA_0;    /* batches waiting for the consumer */
+    void *reserved[4] UVA_0;
 };
 
 /** Creates a stream of the batches that will be pushed, and gives `pusher`, its
