@@ -53,8 +53,8 @@ uva_limit(scripts/test_query_server 180
 
 uva_limit(python/test_life 180
     "makes 10,000 streams, 600 event loops, and some processes of Python")
-uva_limit(python/test_exit 180
-    "starts two dozen processes of Python, one after the other")
+uva_limit(python/test_exit 300
+    "starts 80 processes of Python, most of them five at a time")
 uva_limit(python/test_sources 180
     "reads each kind of source whole, and leaves it early, on three loops")
 uva_limit(python/test_adbc 180

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exit of a process: what it waits for, and what is not lost by it."""
+import itertools
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -313,3 +315,31 @@ def test_a_stuck_handler_behind_a_stuck_source_is_cut_off(tmp_path):
         "import threading\n"
         "atexit.register(threading.Event().wait)\n"))
     assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
+
+
+# ---- what returns late ------------------------------------------------------
+
+LATE = [
+    "stuck()",
+    "stuck",
+    "pa.RecordBatchReader.from_batches(ONE.schema, stuck())",
+]
+
+
+# The close of the loop has left the call behind, as it did not return within its
+# limit: then it returns while the interpreter ends.
+def test_fifty_exits_while_a_call_returns():
+    scripts = [f"""
+        async def main():
+            rows = uvarrow.stream({source})
+            await anext(rows)
+            entered.wait()
+        {run}
+        opened.set()
+    """
+               for source, run in itertools.product(LATE, RUNS.values())]
+    with ThreadPoolExecutor(5) as threads:
+        ends = list(threads.map(
+            lambda i: run_script(scripts[i % len(scripts)], seconds="1000"),
+            range(50)))
+    assert {(end.returncode, end.stderr) for end in ends} == {(0, "")}
