@@ -85,8 +85,11 @@ PROFILED = ("drive/64/uvarrow", "drive/64/uvarrow-4-maps", "lane/64/uvarrow",
             "outlet/64/uvarrow")
 
 
+PATIENCE = 3000  # seconds, for a program that hangs; on a slow machine they take long
+
+
 def run(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {done.returncode}\n{done.stderr}")
     return done
