@@ -22,8 +22,9 @@ BLOCK = re.compile(r"(?:<!-- with: (.*?) -->\n)?^```(c|cpp)\n(.*?)^```$",
                    re.M | re.S)
 PLAIN = re.compile(r"^```\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-C = ("cc", "-std=gnu11")
-CPP = ("c++", "-x", "c++", "-std=gnu++20",
+C = ("-std=gnu11",)
+COMPILERS = {False: ("cc",), True: ("g++", "clang++")}
+CPP = ("-x", "c++", "-std=gnu++20", "-Wpedantic", "-Wno-unknown-warning-option",
        "-Wno-subobject-linkage") # the file is not the one that #line names
 FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused", "-Wno-unused-parameter", "-Wno-uninitialized")
@@ -97,12 +98,14 @@ def faults_of_code(root, path, text, source):
         with open(source, "w", encoding="utf-8") as file:
             file.write(write(path, line, block.group(1) or "",
                              block.group(3)))
-        result = subprocess.run(
-            [*(CPP if in_cpp else C), *FLAGS, *flags, "-I",
-             os.path.join(root, "include"), source],
-            capture_output=True, text=True)
-        if result.returncode != 0:
-            yield f"{path}:{line}: does not compile\n{result.stderr}"
+        for compiler in COMPILERS[in_cpp]:
+            result = subprocess.run(
+                [compiler, *(CPP if in_cpp else C), *FLAGS, *flags, "-I",
+                 os.path.join(root, "include"), source],
+                capture_output=True, text=True)
+            if result.returncode != 0:
+                yield (f"{path}:{line}: {compiler} does not compile it\n"
+                       f"{result.stderr}")
 
 
 def main(root):
