@@ -324,17 +324,18 @@ static int64_t row_size_of_views(struct row_size_walk *walk,
     return sum;
 }
 
+/* Offsets of the items within a list were not checked. */
 static int64_t row_size_of_data(const struct row_size_walk *walk,
                                 const struct row_size_part *part,
                                 const void *offsets, int32_t width)
 {
-    int64_t size;
+    int64_t from, to;
 
     if (!walk->on_host)
         return 0;
-    size = row_size_integer(offsets, width, part->at + part->count) -
-           row_size_integer(offsets, width, part->at);
-    return size > 0 ? size : 0;
+    from = row_size_integer(offsets, width, part->at);
+    to = row_size_integer(offsets, width, part->at + part->count);
+    return from >= 0 && to > from ? to - from : 0;
 }
 
 static int64_t row_size_buffer(const struct row_size_walk *walk,

@@ -305,6 +305,29 @@ START_TEST(offsets_of_lists_in_disorder_take_what_is_there)
 }
 END_TEST
 
+/* Items between the first and the last: nothing else looks at their offsets. */
+START_TEST(texts_within_a_list_may_have_any_offsets)
+{
+    static const int64_t texts[] = {0, INT64_MIN, INT64_MAX, -1, 5};
+    static const int32_t lists[] = {0, 1, 2, 3, 4};
+    struct sample s = {.array = {.device_type = ARROW_DEVICE_CPU}};
+    struct ArrowArray *array = &s.array.array;
+
+    plain_schema(&s.schema, "+l", "x", 1);
+    plain_array(array, 4, 2, 1);
+    array->buffers[1] = lists;
+    plain_schema(s.schema.children[0], "U", "y", 0);
+    plain_array(array->children[0], 4, 3, 0);
+    array->children[0]->buffers[1] = texts;
+    array->children[0]->buffers[2] = "words";
+    ck_assert_int_eq(rows_size(&s, 0, 4), 5 * 4 + 5 * 8 + 5);
+    ck_assert_int_eq(rows_size(&s, 0, 1), 2 * 4 + 2 * 8);
+    for (int64_t from = 1; from < 4; from++)
+        ck_assert_int_eq(rows_size(&s, from, 1), 4 + 8);
+    sample_free(&s);
+}
+END_TEST
+
 START_TEST(members_of_a_dense_union_take_the_items_of_rows)
 {
     static const int8_t ids[] = {5, 3, 5, 5, 7, 3, 3};
@@ -536,6 +559,7 @@ int main(void)
     tcase_add_test(values, views_of_lists_take_their_items);
     tcase_add_test(values, views_that_point_to_nothing_take_nothing);
     tcase_add_test(values, offsets_of_lists_in_disorder_take_what_is_there);
+    tcase_add_test(values, texts_within_a_list_may_have_any_offsets);
     tcase_add_test(values, members_of_a_dense_union_take_the_items_of_rows);
     tcase_add_test(values, members_of_a_sparse_union_take_their_rows);
     tcase_add_test(values, runs_take_their_values_where_they_begin);
