@@ -183,3 +183,19 @@ def test_a_batch_has_no_more_bytes_than_rebatch_was_told(name, most):
         assert got == sum(len(part) for part in parts)
 
     run_on("asyncio", main)
+
+
+@pytest.mark.parametrize("most", [50, 500])
+@pytest.mark.parametrize("name", [*PLAIN, *SHARING])
+def test_rebatch_cuts_a_batch_as_seldom_as_it_can(run, name, most):
+    """Also where a dictionary, which only the first row has, is larger than a
+    batch may be."""
+    async def main():
+        array = (PLAIN | SHARING)[name](random.Random(name))
+        reader = pa.RecordBatchReader.from_batches(
+            pa.schema([("x", array.type)]), [pa.record_batch([array], ["x"])])
+        async with uvarrow.stream(reader).rebatch(bytes=most) as rows:
+            sizes = [batch.nbytes async for batch in rows]
+        assert all(a + b > most for a, b in zip(sizes, sizes[1:]))
+
+    run(main)

@@ -170,15 +170,16 @@ static int rebatch_measure(struct rebatch *r, int64_t count)
     return code;
 }
 
-/* Whether the first `count` rows are small enough where they lie, if they are
- * passed on so: their items may be scattered there, and each part of a bitmap
- * takes a byte. */
-static bool rebatch_slice_fits(const struct rebatch *r, int64_t count)
+/* Whether the first `count` rows are small enough as they would be passed on:
+ * where they lie, if in one batch, and otherwise joined, with a dictionary of
+ * their own, and all items of their lists. */
+static bool rebatch_is_small(const struct rebatch *r, int64_t count)
 {
     const struct piece *first = piece_first(r);
 
-    return count > first->part.rows ||
-           uva__row_size_measure(
+    if (count > first->part.rows)
+        return uva__concat_bytes(r->concat) <= r->bytes_max;
+    return uva__row_size_measure(
                r->schema, &first->array.array, first->part.from, count,
                uva__buffer_on_host(&first->array)) <= r->bytes_max;
 }
@@ -196,8 +197,7 @@ static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
         *code = measured == EOVERFLOW ? 0 : measured;
         return false;
     }
-    return r->bytes_max == 0 || (uva__concat_bytes(r->concat) <= r->bytes_max &&
-                                 rebatch_slice_fits(r, count));
+    return r->bytes_max == 0 || rebatch_is_small(r, count);
 }
 
 /* Finds the largest number of rows from 1 to `most` that fit into one batch,
