@@ -199,3 +199,16 @@ def test_rebatch_cuts_a_batch_as_seldom_as_it_can(run, name, most):
         assert all(a + b > most for a, b in zip(sizes, sizes[1:]))
 
     run(main)
+
+
+def test_a_bitmap_without_nulls_takes_what_it_takes(run):
+    async def main():
+        array = pa.array([None, *range(47)]).slice(8)
+        whole = pa.record_batch([array], ["x"])
+        reader = pa.RecordBatchReader.from_batches(whole.schema, [whole])
+        async with uvarrow.stream(reader).rebatch(bytes=40) as rows:
+            sizes = [(len(batch), batch.nbytes) async for batch in rows]
+        assert sum(count for count, _ in sizes) == len(array)
+        assert max(size for _, size in sizes) <= 40
+
+    run(main)

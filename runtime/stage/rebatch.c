@@ -170,34 +170,42 @@ static int rebatch_measure(struct rebatch *r, int64_t count)
     return code;
 }
 
-/* Whether the first `count` rows are small enough as they would be passed on:
- * where they lie, if in one batch, and otherwise joined, with a dictionary of
- * their own, and all items of their lists. */
-static bool rebatch_is_small(const struct rebatch *r, int64_t count)
+/* Whether the first `count` rows would be joined. */
+static bool rebatch_joins(const struct rebatch *r, int64_t count)
+{
+    return count > piece_first(r)->part.rows;
+}
+
+/* Whether the first `count` rows, of one batch, are small enough where they
+ * lie: joined, they would have a dictionary of their own, and all items between
+ * those of list views, but no bitmap without a null. */
+static bool rebatch_slice_fits(const struct rebatch *r, int64_t count)
 {
     const struct piece *first = piece_first(r);
 
-    if (count > first->part.rows)
-        return uva__concat_bytes(r->concat) <= r->bytes_max;
     return uva__row_size_measure(
                r->schema, &first->array.array, first->part.from, count,
                uva__buffer_on_host(&first->array)) <= r->bytes_max;
 }
 
-/* Whether the first `count` rows are small enough for one batch. In `code`: an
- * error other than that they are too many. */
+/* Whether the first `count` rows are small enough for one batch, as they would
+ * be passed on. In `code`: an error other than that they are too many. */
 static bool rebatch_fits(struct rebatch *r, int64_t count, int *code)
 {
+    const bool sliced = r->bytes_max > 0 && !rebatch_joins(r, count);
     int measured;
 
     if (r->others == 0)
-        return uva__concat_holds(r->concat, count, r->bytes_max);
+        return uva__concat_holds(r->concat, count, r->bytes_max) &&
+               (!sliced || rebatch_slice_fits(r, count));
     measured = rebatch_measure(r, count);
     if (measured != 0) {
         *code = measured == EOVERFLOW ? 0 : measured;
         return false;
     }
-    return r->bytes_max == 0 || rebatch_is_small(r, count);
+    return sliced ? rebatch_slice_fits(r, count)
+                  : r->bytes_max == 0 ||
+                        uva__concat_bytes(r->concat) <= r->bytes_max;
 }
 
 /* Finds the largest number of rows from 1 to `most` that fit into one batch,
@@ -223,7 +231,7 @@ static int rebatch_find(struct rebatch *r, int64_t most, int64_t *count)
 /* Whether rows of several batches, or their bytes, have to be looked at. */
 static bool rebatch_must_measure(const struct rebatch *r, int64_t count)
 {
-    return r->bytes_max > 0 || count > piece_first(r)->part.rows;
+    return r->bytes_max > 0 || rebatch_joins(r, count);
 }
 
 /* Whether there are too few rows to look any further. */
@@ -307,7 +315,7 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
 {
     struct piece *first = piece_first(r);
 
-    if (count > first->part.rows)
+    if (rebatch_joins(r, count))
         return rebatch_join(r, count, out, error);
     if (count < first->array.array.length)
         return uva__slice_array(&r->rt->allocator, r->schema, &first->array,
