@@ -242,6 +242,26 @@ def test_dropping_what_was_not_read_is_silent(run):
     run(main)
 
 
+def test_read_all_of_a_closed_stream_fails(run):
+    """None of its batches are all of them."""
+    async def main():
+        rows = uvarrow.stream(BATCHES)
+        await anext(rows)
+        await rows.aclose()
+        with pytest.raises(uvarrow.Error, match="before its end"):
+            await rows.read_all()
+        rows = uvarrow.stream(BATCHES)
+        await rows.aclose()
+        with pytest.raises(uvarrow.Error, match="before its end"):
+            await rows.read_all()
+        async with uvarrow.stream(BATCHES) as rows:
+            assert len(await rows.read_all()) == len(BATCHES)
+            assert await rows.read_all() == [] # that was all
+        assert await rows.read_all() == []
+
+    run(main)
+
+
 def test_break_inside_async_with(run):
     released = []
 

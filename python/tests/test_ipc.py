@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow IPC: what other libraries read of it, and that nothing is copied."""
+import errno
 import gc
 
 import anyio
@@ -103,6 +104,77 @@ def test_two_tasks_do_not_share_the_chunks(run, gate):
             source.opened.set()
         with pytest.raises(KeyError):
             await chunks.athrow(KeyError("mine"))
+
+    run(main)
+
+
+def test_chunks_are_not_closed_while_a_task_waits(run, gate):
+    """As those of a generator: the task would see a whole end."""
+    table = pa.table({"n": range(100)})
+    source = gate(table.to_batches(max_chunksize=10), before=5)
+    got = []
+
+    async def read(chunks):
+        async for chunk in chunks:
+            got.append(bytes(chunk))
+
+    async def main():
+        chunks = uvarrow.ipc(uvarrow.stream(source))
+        async with anyio.create_task_group() as group:
+            group.start_soon(read, chunks)
+            await source.wait_entered()
+            with pytest.raises(RuntimeError, match="another task"):
+                await chunks.aclose()
+            with pytest.raises(RuntimeError, match="another task"):
+                await chunks.athrow(KeyError("mine"))
+            source.opened.set()
+
+    run(main)
+    assert pa.ipc.open_stream(b"".join(got)).read_all() == table
+
+
+async def closed(rows):
+    await rows.aclose()
+
+
+async def failed(rows):
+    """The first step behind it raises the reason, which is caught here."""
+    rows.cancel()
+    with pytest.raises(uvarrow.Error):
+        await rows.read_all()
+
+
+@pytest.mark.parametrize("end", [closed, failed])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_closed_stream_has_no_whole_end(run, end, steps):
+    async def main():
+        rows_left = uvarrow.stream(rows(1000).to_batches(max_chunksize=1))
+        chunks = uvarrow.ipc(rows_left)
+        for _ in range(steps):
+            await anext(chunks)
+        await end(rows_left)
+        with pytest.raises(uvarrow.Error) as caught:
+            async for _ in chunks:
+                pass
+        return caught.value.errno
+
+    assert run(main) == errno.ECANCELED
+
+
+def test_closing_the_stream_ends_a_waiting_step(run, gate):
+    source = gate(rows(10).to_batches(max_chunksize=1), before=5)
+
+    async def main():
+        rows_left = uvarrow.stream(source, interrupt=source.interrupt)
+        async with anyio.create_task_group() as group:
+            async def close():
+                await source.wait_entered()
+                await rows_left.aclose()
+
+            group.start_soon(close)
+            with pytest.raises(uvarrow.Error, match="before its end"):
+                async for _ in uvarrow.ipc(rows_left):
+                    pass
 
     run(main)
 

@@ -96,6 +96,29 @@ def test_libraries_read_a_reader(run, way):
     assert run(main) == 3
 
 
+def test_a_closed_stream_is_no_end_for_a_reader(run):
+    """Not if it is the iterable, and not if it is read itself."""
+    def refused(reader):
+        with pytest.raises(OSError) as caught:
+            pa.table(reader)
+        return str(caught.value)
+
+    async def main():
+        rows = uvarrow.stream([batch_of(1), batch_of(2)])
+        await anext(rows)
+        await rows.aclose()
+        with pytest.raises(uvarrow.Error, match="closed"):
+            rows.to_reader()
+        given = await read(uvarrow.to_reader(rows, SCHEMA), refused)
+        async with uvarrow.stream([batch_of(1), batch_of(2)]) as rows:
+            reader = rows.to_reader()
+        return given, await read(reader, refused)
+
+    given, itself = run(main)
+    assert "before its end" in given
+    assert "closed" in itself
+
+
 def test_the_schema_of_a_reader_leaves_it_to_be_read(run):
     def both(reader):
         first, again = pa.schema(reader), pa.schema(reader)

@@ -401,6 +401,7 @@ typedef struct {
     struct uva_window window; /* of what waits for the consumer */
     bool started;             /* it is read here */
     bool ended;               /* iteration has ended */
+    bool complete;            /* it has, behind the last batch of the source */
     bool over;                /* the stream has, or it is closed */
     bool exported;            /* it is read elsewhere, or closed */
 } Stream;

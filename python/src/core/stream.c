@@ -168,10 +168,25 @@ static PyObject *stream_end(Stream *self, const struct uva_outcome *outcome)
     const bool first = !self->ended;
 
     self->ended = self->over = true;
-    if (first && outcome->end != UVA_END_COMPLETE)
+    if (first)
+        self->complete = outcome->end == UVA_END_COMPLETE;
+    if (first && !self->complete)
         return tap_raise(self->tap, outcome);
     PyErr_SetNone(PyExc_StopAsyncIteration);
     return NULL;
+}
+
+static PyObject *raise_closed(void)
+{
+    return core_raise(ECANCELED, "the stream was closed before its end", NULL);
+}
+
+/* Behind the end of an iteration: raises if the stream was closed, or has
+ * failed, before all of it was read. */
+static PyObject *stream_check_end(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return ((Stream *)object)->complete ? Py_NewRef(Py_None) : raise_closed();
 }
 
 /* Gives a Batch; None if there is none now; raises at the end. */
@@ -221,6 +236,8 @@ static PyObject *stream_peek(PyObject *object, PyObject *unused)
     (void)unused;
     if (self->schema != NULL)
         return Py_NewRef((PyObject *)self->schema);
+    if (self->ended && !self->started) /* closed before it was read */
+        return raise_closed();
     if (!stream_is_started(self) && stream_start(self) != 0)
         return NULL;
     code = uva_stream_take(self->tap->stream, NULL, &outcome);
@@ -949,6 +966,7 @@ static PyMethodDef stream_methods[] = {
     {"_open", stream_open, METH_VARARGS, NULL},
     {"_query", stream_query, METH_VARARGS, NULL},
     {"_take", stream_take, METH_NOARGS, NULL},
+    {"_check_end", stream_check_end, METH_NOARGS, NULL},
     {"_peek", stream_peek, METH_NOARGS, NULL},
     {"_due", stream_due, METH_NOARGS, NULL},
     {"_fresh", stream_fresh, METH_NOARGS, NULL},

@@ -73,9 +73,12 @@ class Stream(_core.Stream):
         return metadata_dict(self._metadata())
 
     async def read_all(self):
-        """Returns all batches as a list. A cancel closes the stream."""
+        """Returns all batches as a list. A cancel closes the stream. Raises
+        Error with ECANCELED if the stream was closed before its end."""
         async with self:
-            return [batch async for batch in self]
+            batches = [batch async for batch in self]
+            self._check_end()
+            return batches
 
     # ---- the end ------------------------------------------------------------
 
@@ -364,7 +367,7 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
 
 async def _pump(host, writer, iterable):
     try:
-        await _push_all(host, writer, _check.Items(iterable, "iterable"))
+        await _push_all(host, writer, iterable)
     except Exception as exception: # the reader reports it
         writer.close(errno.EIO, f"{type(exception).__name__}: {exception}")
     except BaseException:
@@ -374,13 +377,16 @@ async def _pump(host, writer, iterable):
         writer.close(0, None)
 
 
-async def _push_all(host, writer, iterator):
+async def _push_all(host, writer, iterable):
+    iterator = _check.Items(iterable, "iterable")
     guard = host.guard(writer)
     try:
         while True:
             try:
                 batch = await guard.next(iterator)
             except StopAsyncIteration:
+                if _check.is_a(iterable, Stream): # it may have been closed
+                    iterable._check_end()
                 break
             code = writer.push(batch)
             while code == errno.EAGAIN:
@@ -398,7 +404,8 @@ async def _push_all(host, writer, iterator):
 def ipc(source, *, compression=None):
     """Yields the chunks of an Arrow IPC stream, as memoryviews: columns are not
     copied. `source` is a Stream, which is closed at the end; `compression` is
-    None, "lz4" or "zstd". A step that is cancelled loses no chunk.
+    None, "lz4" or "zstd". A step that is cancelled loses no chunk. If `source`
+    is closed before its end, the next step raises Error with ECANCELED.
 
         return StreamingResponse(
             uvarrow.ipc(stream),
@@ -424,20 +431,19 @@ class _Chunks(AsyncGenerator):
 
     async def asend(self, value):
         """The next chunk; `value` is not used."""
-        if self._is_running:
-            raise RuntimeError("uvarrow: another task waits for the next chunk")
+        self._refuse_another()
         self._is_running = True
         try:
             while not self._ready and not self._is_over:
                 await self._encode()
         except Exception:
-            await self.aclose()
+            await self._close()
             raise
         finally:
             self._is_running = False
         if self._ready:
             return self._ready.popleft()
-        await self.aclose()
+        await self._close()
         raise StopAsyncIteration
 
     async def _encode(self):
@@ -449,6 +455,7 @@ class _Chunks(AsyncGenerator):
         try:
             batch = await self._source.__anext__()
         except StopAsyncIteration:
+            self._source._check_end()
             self._ready.extend(self._encoder.end())
             self._is_over = True
         else:
@@ -460,7 +467,15 @@ class _Chunks(AsyncGenerator):
         raise kind if value is None else value
 
     async def aclose(self):
-        """Closes the stream."""
+        """Closes the stream; a RuntimeError while a task waits for a chunk."""
+        self._refuse_another()
+        await self._close()
+
+    def _refuse_another(self):
+        if self._is_running:
+            raise RuntimeError("uvarrow: another task waits for the next chunk")
+
+    async def _close(self):
         self._ready.clear()
         self._is_over = True
         await self._source.aclose()
