@@ -123,7 +123,8 @@ OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
 
 
 def without_comments(text):
-    return re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
+    """Nor the mark of a member that is 0 by default in C++"""
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\bUVA_0\b", " ", text, flags=re.DOTALL)
 
 
 def structs():
