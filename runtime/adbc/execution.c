@@ -49,25 +49,36 @@ static int result_explain(struct uva__execution *e, int code)
     return code;
 }
 
+/* What a driver states does not count if what it was given has failed. */
+static int execution_check(struct uva__execution *e, int code)
+{
+    const int fault = e->ops->check != NULL ? e->ops->check(e) : 0;
+
+    return fault != 0 ? fault : code;
+}
+
 static int result_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
     struct uva__execution *e = self->private_data;
     const int code = e->result.get_schema(&e->result, out);
 
-    return code == 0 ? 0 : result_explain(e, code);
+    return code == 0 ? 0 : execution_check(e, result_explain(e, code));
 }
 
 static int result_get_next(struct ArrowArrayStream *self,
                            struct ArrowArray *out)
 {
     struct uva__execution *e = self->private_data;
-    const int code = e->result.get_next(&e->result, out);
+    int code = e->result.get_next(&e->result, out);
 
     if (code != 0)
-        return result_explain(e, code);
-    e->is_complete = out->release == NULL;
-    return 0;
+        return execution_check(e, result_explain(e, code));
+    if (out->release != NULL)
+        return 0;
+    code = execution_check(e, 0);
+    e->is_complete = code == 0;
+    return code;
 }
 
 static const char *result_get_last_error(struct ArrowArrayStream *self)
@@ -112,19 +123,24 @@ int uva__statement_run(struct uva__execution *e, int64_t *rows)
                                   &error, driver);
 }
 
-/* A result that cannot be read is released at once. */
+/* A result that cannot be read, or does not count, is released at once. */
 static int result_check(struct uva__execution *e)
 {
+    int code = 0;
+
     if (e->result.release == NULL)
         uva__fixed_nothing(&e->result);
-    if (e->result.get_schema != NULL && e->result.get_next != NULL &&
-        e->result.get_last_error != NULL)
+    if (e->result.get_schema == NULL || e->result.get_next == NULL ||
+        e->result.get_last_error == NULL)
+        code = uva__adbc_failure_set(&e->failure, EPROTO,
+                                     "the driver gives a result that lacks "
+                                     "functions");
+    code = execution_check(e, code);
+    if (code == 0)
         return 0;
     e->result.release(&e->result);
     e->result.release = NULL;
-    return uva__adbc_failure_set(&e->failure, EPROTO,
-                                 "the driver gives a result that lacks "
-                                 "functions");
+    return code;
 }
 
 static int execution_run(struct uva__execution *e)
@@ -138,7 +154,7 @@ static int execution_run(struct uva__execution *e)
                                : uva__statement_run(e, &rows);
     if (code != 0) {
         e->result.release = NULL;
-        return code;
+        return execution_check(e, code);
     }
     code = result_check(e);
     if (code != 0)

@@ -19,6 +19,9 @@ struct uva__execution_ops {
     /* executes, and gives `result` and, if it is known, how many rows were
      * affected. 0 or an errno, with the failure. NULL: executes `statement` */
     int (*run)(struct uva__execution *execution, int64_t *rows);
+    /* looks, behind what a driver states, whether what it was given has failed:
+     * 0 or an errno, with the failure. NULL: it was given nothing */
+    int (*check)(struct uva__execution *execution);
     /* the statement was released: frees the execution. Any thread */
     void (*free)(struct uva__execution *execution);
 };

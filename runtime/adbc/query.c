@@ -213,29 +213,24 @@ static int query_prepare(struct uva__execution *e)
     return code;
 }
 
-/* What a driver states does not count if the parameters have failed. */
-static int query_check_fault(struct query *q, int code)
-{
-    struct uva__execution *e = &q->pooled.execution;
-    const int known = atomic_load(&q->fault.code);
-
-    if (known == 0)
-        return code;
-    if (code == 0 && e->result.release != NULL)
-        e->result.release(&e->result);
-    return uva__adbc_failure_set(&e->failure, known, "the parameters fail: %s",
-                                 q->fault.text);
-}
-
 static int query_run(struct uva__execution *e, int64_t *rows)
 {
-    struct query *q = (struct query *)e;
-
-    if (q->has_no_rows) {
+    if (((struct query *)e)->has_no_rows) {
         *rows = 0;
         return 0;
     }
-    return query_check_fault(q, uva__statement_run(e, rows));
+    return uva__statement_run(e, rows);
+}
+
+static int query_check(struct uva__execution *e)
+{
+    const struct query *q = (const struct query *)e;
+    const int known = atomic_load(&q->fault.code);
+
+    return known == 0 ? 0
+                      : uva__adbc_failure_set(&e->failure, known,
+                                              "the parameters fail: %s",
+                                              q->fault.text);
 }
 
 /* ---- partitions --------------------------------------------------------- */
@@ -320,9 +315,17 @@ static void query_free(struct uva__execution *e)
 }
 
 static const struct uva__execution_ops query_ops = {
-    .prepare = query_prepare, .run = query_run, .free = query_free};
+    .prepare = query_prepare,
+    .run = query_run,
+    .check = query_check,
+    .free = query_free,
+};
 static const struct uva__execution_ops partitions_ops = {
-    .prepare = query_prepare, .run = partitions_run, .free = query_free};
+    .prepare = query_prepare,
+    .run = partitions_run,
+    .check = query_check,
+    .free = query_free,
+};
 
 static const char *parameters_fault(const struct uva_adbc_query *query)
 {

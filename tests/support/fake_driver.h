@@ -8,7 +8,9 @@
  *     schema X     X happens in get_schema
  *     batch N X    X happens behind N batches, in get_next
  *     parameters   the batches that were bound, with their schema
- *     partitions N N partitions; number i has "rows i"
+ *     lenient parameters  so, too, but a failure of them is taken for their end
+ *     partitions N N partitions; number i has "rows i"; bound rows are read as
+ *                  leniently, as they are for a table that is written
  *
  * A partition, or the table of objects, is the text of a query too.
  *

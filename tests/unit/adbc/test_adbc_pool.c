@@ -715,8 +715,32 @@ START_TEST(parameters_that_fail_behind_the_first_row_are_reported)
         pool,
         &(struct uva_adbc_query){.sql = "parameters", .parameters = &rows});
     ck_assert_int_eq(fixture_run(&f), EIO);
-    text_contains(f.got.outcome.error.message, "division by zero");
+    text_contains(f.got.outcome.error.message,
+                  "the parameters fail: division by zero");
     ck_assert_int_eq(f.got.rows, 1);
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* Of a result and of partitions: the driver takes a failure for their end. */
+START_TEST(parameters_that_fail_do_not_just_end)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows = result_of_fake(&q, "batch 1 fails");
+
+    make(&plain);
+    f.stream = _i == 0
+                   ? uva_stream_from_query(
+                         pool, &(struct uva_adbc_query){.sql = "lenient "
+                                                               "parameters",
+                                                        .parameters = &rows})
+                   : uva_stream_from_query_partitions(
+                         pool, &(struct uva_adbc_query){.sql = "partitions 3",
+                                                        .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), EIO);
+    text_contains(f.got.outcome.error.message,
+                  "the parameters fail: division by zero");
+    ck_assert_int_eq(f.got.rows, _i == 0 ? 1 : 0);
     fake_driver_close(&q);
 }
 END_TEST
@@ -1186,6 +1210,7 @@ int main(void)
                     a_connection_that_was_cancelled_at_the_end_is_closed,
                     an_array_that_is_none_of_rows_is_not_bound,
                     null_rows_are_not_bound, parameters_are_bound,
+                    parameters_that_fail_do_not_just_end,
                     parameters_without_rows_execute_nothing, NULL);
     tcase_add_loop_test(tc, parameters_are_bound_by_name, 0, 9);
     tcase_add_test(tc, a_driver_that_binds_in_order_alone_is_not_asked_by_name);
