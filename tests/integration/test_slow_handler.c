@@ -88,13 +88,19 @@ static void drive(struct uva_stream *stream)
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
 }
 
-/* As that, and the end is queued behind the tasks. */
+/* Lets the queue take what it has room for. */
+static void settle(void)
+{
+    for (int i = 0; i < BATCHES; i++)
+        loop_settle(&f.loop);
+}
+
+/* As drive(), and the end is queued behind the tasks. */
 static void drive_to_the_end(void)
 {
     f.fake.batches = FEW;
     drive(fixture_tasks(&f));
-    for (int i = 0; i < BATCHES; i++)
-        loop_settle(&f.loop);
+    settle();
 }
 
 static void set_up(void)
@@ -128,8 +134,7 @@ START_TEST(what_comes_meanwhile_waits_up_to_a_bound)
     struct uva_runtime_stats stats;
 
     drive(fixture_tasks(&f));
-    for (int i = 0; i < BATCHES; i++)
-        loop_settle(&f.loop);
+    settle();
     uva_runtime_get_stats(f.loop.runtime, &stats);
     ck_assert_int_lt(stats.tasks_held, BATCHES);
     sem_post(&leave);
@@ -167,11 +172,11 @@ START_TEST(a_close_before_a_queued_end_is_no_complete_end)
 END_TEST
 
 /* The handler is in its first task, which the drop revokes, so that its
- * extraction fails; others are queued. */
+ * extraction fails; behind it the queue is full when the producer ends. */
 START_TEST(AT08_no_task_comes_behind_one_that_a_drop_has_revoked)
 {
     drive(fixture_tasks(&f));
-    loop_settle(&f.loop);
+    settle();
     fixture_drop(&f);
     loop_settle(&f.loop);
     leave_it();
