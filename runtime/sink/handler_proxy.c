@@ -55,7 +55,8 @@ struct uva__handler_proxy {
     struct uva__driven_handler driven;  /* among the handlers in use */
     struct uva__wakeup *wakeup;         /* guarded by the lock */
     struct ArrowSchema schema;          /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure;        /* owns; written before NEXT_ERROR */
+    struct uva__failure failure;        /* owns; guarded by the lock until
+                                           NEXT_ERROR is taken */
     struct uva_job job;                 /* the extra thread's */
     bool refusal_reported; /* the refusal was passed on; loop only */
 
@@ -348,16 +349,27 @@ static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     return 0;
 }
 
+/* An extraction may fail behind the end. If that was replaced, the handler gets
+ * the error in its place, or has got it, and no other one. */
 static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
                            int code, const char *message, const char *metadata)
 {
     struct uva__handler_proxy *proxy = proxy_of(handler);
+    struct uva__failure failure = {0};
     struct uva_error error;
+    bool replaced;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_set(&proxy->failure, &proxy->rt->allocator, code, &error,
-                     metadata);
-    proxy_put(proxy, NEXT_ERROR);
+    uva__failure_set(&failure, &proxy->rt->allocator, code, &error, metadata);
+    uva__lock_take(&proxy->lock);
+    replaced = proxy->locked.replaced != 0;
+    if (!replaced)
+        proxy->failure = failure;
+    uva__lock_drop(&proxy->lock);
+    if (replaced)
+        uva__failure_fini(&failure, &proxy->rt->allocator);
+    else
+        proxy_put(proxy, NEXT_ERROR);
 }
 
 /* After a release without end or error, queued tasks are not wanted. */

@@ -4,6 +4,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -16,6 +17,8 @@ enum { BATCHES = 200, FEW = 3 };
 static struct fixture f;
 static struct ArrowAsyncDeviceStreamHandler handler;
 static sem_t entered, leave; /* posted and awaited in the first task */
+static struct ArrowAsyncTask first;
+static bool elsewhere;       /* the test extracts `first`, not the handler */
 static atomic_int tasks;     /* tasks that arrived */
 static atomic_int extracted; /* the code of the last extraction */
 static atomic_int ends;      /* how often the end came */
@@ -44,9 +47,12 @@ static int on_task(struct ArrowAsyncDeviceStreamHandler *self,
         return 0;
     }
     if (atomic_fetch_add(&tasks, 1) == 0) {
+        first = *task;
         sem_post(&entered);
         while (sem_wait(&leave) != 0)
             ;
+        if (elsewhere)
+            return 0;
     }
     atomic_store(&extracted, uva_task_extract(task, &array));
     if (atomic_load(&extracted) == 0)
@@ -106,6 +112,7 @@ static void drive_to_the_end(void)
 static void set_up(void)
 {
     tasks = extracted = ends = error = released = 0;
+    elsewhere = false;
     fixture_open(&f, BATCHES);
     sem_init(&entered, 0, 0);
     sem_init(&leave, 0, 0);
@@ -233,6 +240,37 @@ START_TEST(AT08_a_failed_extraction_makes_an_error_of_a_queued_end)
 }
 END_TEST
 
+/* On the loop, between the drop and the failure. */
+static void let_the_error_come(void *ctx)
+{
+    (void)ctx;
+    sem_post(&leave);
+    while (atomic_load(&error) == 0)
+        (void)sched_yield();
+}
+
+/* The drop makes an error of the end, and the handler has got it when the
+ * producer learns of the extraction. */
+START_TEST(AT08_an_extraction_that_fails_during_a_drop_is_no_second_error)
+{
+    struct ArrowDeviceArray array;
+
+    f.fake.extract_at = 0;
+    f.fake.fail_code = EDOM;
+    elsewhere = true;
+    drive_to_the_end();
+    fixture_drop(&f);
+    ck_assert_int_eq(uva_runtime_post(f.loop.runtime, let_the_error_come, NULL),
+                     0);
+    ck_assert_int_eq(uva_task_extract(&first, &array), EDOM);
+    while (atomic_load(&released) == 0)
+        (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
+    ck_assert_int_eq(atomic_load(&tasks), 1);
+    ck_assert_int_eq(atomic_load(&ends), 0);
+    ck_assert_int_eq(atomic_load(&error), ECANCELED);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = suite_tests(
@@ -242,6 +280,7 @@ int main(void)
         AT08_no_task_comes_behind_one_that_a_drop_has_revoked,
         AT08_a_drop_makes_an_error_of_a_queued_end,
         AP16_a_handler_that_has_cancelled_gets_only_its_release,
-        AT08_a_failed_extraction_makes_an_error_of_a_queued_end, NULL);
+        AT08_a_failed_extraction_makes_an_error_of_a_queued_end,
+        AT08_an_extraction_that_fails_during_a_drop_is_no_second_error, NULL);
     return suite_main("slow_handler", set_up, tear_down, tc, NULL);
 }
