@@ -2,7 +2,8 @@
 /* A stream around the caller's. Drivers differ in what they make of a batch
  * without rows, so that none of them gets one for a query. They take the
  * columns as they are, without the offset and the null rows of the batch: the
- * offset goes into the columns, and null rows are refused. */
+ * offset goes into the columns, and null rows are refused. Batches come
+ * from anywhere: each is checked first, so that only memory of it is read. */
 #include "adbc/bound.h"
 
 #include <errno.h>
@@ -15,8 +16,7 @@
 struct bound {
     struct ArrowArrayStream rows;   /* owns: the caller's */
     struct ArrowSchema names;       /* owns: the driver's, or released */
-    struct ArrowSchema schema;      /* owns, and borrows `names`; released: that
-                                       of `rows` */
+    struct ArrowSchema schema;      /* owns, and borrows `names` */
     struct ArrowArray first;        /* owns: read ahead, or released */
     struct uva_error error;         /* of what is refused here */
     struct uva__bound_fault *fault; /* borrows */
@@ -59,19 +59,8 @@ static int bound_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
     struct bound *b = self->private_data;
-    int code;
 
-    if (uva_schema_is_live(&b->schema))
-        return uva_schema_copy(&b->schema, out);
-    code = fault_note(self, b->rows.get_schema(&b->rows, out));
-    if (code != 0 || out->format == NULL || strcmp(out->format, "+s") == 0)
-        return code;
-    code = uva_error_set(&b->error, EINVAL,
-                         "they are no rows of columns, but an array of the "
-                         "format '%.64s'",
-                         out->format);
-    uva_schema_release(out);
-    return fault_note(self, code);
+    return fault_note(self, uva_schema_copy(&b->schema, out));
 }
 
 /* Finds the first row that is null; -1: none is. */
@@ -106,22 +95,36 @@ static void columns_move(struct ArrowArray *rows)
         rows->buffers = (const void **)no_bitmap; /* its bits lie elsewhere */
 }
 
+/* Refuses what is not as the schema states, and null rows. Buffers of unknown
+ * formats are left to the driver. */
+static int rows_check(struct bound *b, const struct ArrowDeviceArray *rows)
+{
+    int64_t size, null;
+
+    if (uva_array_size(&b->schema, rows, &size) == EINVAL)
+        return uva_error_set(&b->error, EINVAL,
+                             "a batch does not fit its schema");
+    null = null_row(&rows->array);
+    return null < 0 ? 0
+                    : uva_error_set(&b->error, ENOTSUP,
+                                    "row %lld of a batch is null, which no "
+                                    "driver takes",
+                                    (long long)null);
+}
+
 /* Makes a batch one that drivers read right; otherwise releases it. */
 static int bound_settle(struct bound *b, struct ArrowArray *rows)
 {
-    const int64_t null = null_row(rows);
     struct ArrowDeviceArray whole, share;
-    int code = 0;
+    int code;
 
-    if (null < 0 && rows->offset == 0)
-        return 0;
     uva_array_from_cpu(rows, &whole);
-    if (null >= 0)
-        code = uva_error_set(&b->error, ENOTSUP,
-                             "row %lld of a batch is null, which no driver "
-                             "takes",
-                             (long long)null);
-    else
+    code = rows_check(b, &whole);
+    if (code == 0 && whole.array.offset == 0) {
+        *rows = whole.array;
+        return 0;
+    }
+    if (code == 0)
         code = uva_array_share(&whole, &share);
     uva_array_release(&whole);
     if (code != 0)
@@ -171,6 +174,36 @@ static void bound_release(struct ArrowArrayStream *self)
     self->release = NULL;
 }
 
+static int bound_fail(struct ArrowArrayStream *rows, int code,
+                      struct uva__adbc_failure *failure)
+{
+    const int known = code > 0 ? code : EIO;
+
+    return uva__adbc_failure_set(failure, known, "the parameters fail: %s",
+                                 text_of(rows, known));
+}
+
+/* Copies the schema of the caller's rows, to check batches by. */
+static int bound_take_schema(struct bound *b, struct uva__adbc_failure *failure)
+{
+    struct ArrowSchema schema = {.release = NULL};
+    int code = b->rows.get_schema(&b->rows, &schema);
+
+    if (code != 0)
+        return bound_fail(&b->rows, code, failure);
+    code = uva_schema_copy(&schema, &b->schema);
+    uva_schema_release(&schema);
+    if (code != 0)
+        return uva__adbc_failure_set(
+            failure, code, "the parameters have no schema: %s", strerror(code));
+    if (strcmp(b->schema.format, "+s") == 0)
+        return 0;
+    return uva__adbc_failure_set(failure, EINVAL,
+                                 "the parameters fail: they are no rows of "
+                                 "columns, but an array of the format '%.64s'",
+                                 b->schema.format);
+}
+
 int uva__bound_wrap(struct ArrowArrayStream *rows, bool keeps_empty,
                     struct uva__bound_fault *fault,
                     struct uva__adbc_failure *failure)
@@ -188,16 +221,7 @@ int uva__bound_wrap(struct ArrowArrayStream *rows, bool keeps_empty,
                                       .get_last_error = bound_get_last_error,
                                       .release = bound_release,
                                       .private_data = b};
-    return 0;
-}
-
-static int bound_fail(struct ArrowArrayStream *rows, int code,
-                      struct uva__adbc_failure *failure)
-{
-    const int known = code > 0 ? code : EIO;
-
-    return uva__adbc_failure_set(failure, known, "the parameters fail: %s",
-                                 text_of(rows, known));
+    return bound_take_schema(b, failure);
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -246,19 +270,13 @@ int uva__bound_name(struct ArrowArrayStream *rows,
                     struct uva__adbc_failure *failure)
 {
     struct bound *b = rows->private_data;
-    struct ArrowSchema schema = {.release = NULL};
-    int code = rows->get_schema(rows, &schema);
+    const int code =
+        uva_schema_is_live(names) ? uva_schema_copy(names, &b->names) : 0;
 
-    if (code != 0)
-        return bound_fail(rows, code, failure);
-    code = uva_schema_copy(&schema, &b->schema);
-    if (code == 0 && uva_schema_is_live(names))
-        code = uva_schema_copy(names, &b->names);
-    uva_schema_release(&schema);
     return code == 0 ? names_set(b, failure)
                      : uva__adbc_failure_set(failure, code,
-                                             "by_name: the parameters have no "
-                                             "schema: %s",
+                                             "by_name: the driver's names of "
+                                             "the parameters: %s",
                                              strerror(code));
 }
 
@@ -268,13 +286,8 @@ int uva__bound_read(struct ArrowArrayStream *rows, bool *has_rows,
                     struct uva__adbc_failure *failure)
 {
     struct bound *b = rows->private_data;
-    struct ArrowSchema schema = {.release = NULL};
-    int code = rows->get_schema(rows, &schema);
+    const int code = bound_next(b, &b->first);
 
-    if (code != 0)
-        return bound_fail(rows, code, failure);
-    uva_schema_release(&schema);
-    code = bound_next(b, &b->first);
     if (code != 0) {
         b->first.release = NULL;
         return bound_fail(rows, code, failure);

@@ -17,9 +17,10 @@ struct uva__bound_fault {
 
 /* Wraps `rows`, which it takes and gives, also on failure: batches without rows
  * are left out, unless it `keeps_empty`; batches with an offset are given with
- * that of their columns; null rows and what is no struct are refused. `fault`
- * is borrowed until the rows are released. Returns 0, or ENOMEM with the
- * failure. Thread: any. */
+ * that of their columns; null rows, and what does not fit the schema, are
+ * refused. `fault` is borrowed until the rows are released. Returns 0; EINVAL
+ * for what is no struct; ENOMEM; or the code of the rows, with the failure.
+ * Thread: a worker. */
 UVA_MUST_CHECK int uva__bound_wrap(struct ArrowArrayStream *rows,
                                    bool keeps_empty,
                                    struct uva__bound_fault *fault,
@@ -29,7 +30,8 @@ UVA_MUST_CHECK int uva__bound_wrap(struct ArrowArrayStream *rows,
  * which are those of the columns of `names`: "a" becomes ":a" if there is such
  * a one. Other columns keep theirs. `names` is borrowed for the call, and may
  * be released: the driver gives none. Returns 0; EINVAL for two columns of one
- * name; ENOMEM; or the code of the rows, with the failure. Thread: a worker. */
+ * name, or names that are no schema; or ENOMEM, with the failure. Thread: a
+ * worker. */
 UVA_MUST_CHECK int uva__bound_name(struct ArrowArrayStream *rows,
                                    const struct ArrowSchema *names,
                                    struct uva__adbc_failure *failure);

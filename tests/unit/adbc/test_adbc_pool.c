@@ -590,7 +590,7 @@ static int on_made_schema(struct ArrowArrayStream *self,
     (void)self;
     *out =
         (struct ArrowSchema){.format = made.format != NULL ? made.format : "+s",
-                             .n_children = 2,
+                             .n_children = made.fields[1] != NULL ? 2 : 0,
                              .children = made.fields,
                              .release = on_made_schema_release};
     return made.schema_code;
@@ -847,6 +847,65 @@ START_TEST(null_rows_are_not_bound)
 }
 END_TEST
 
+/* The number of a fault, and whether the rows are written into a table. */
+START_TEST(rows_that_do_not_fit_their_schema_are_not_bound)
+{
+    static const int one[] = {2, INT_MAX};
+    struct ArrowSchema first = made_field("a"), second = made_field("b");
+    struct ArrowArrayStream rows = rows_of_made();
+    struct ArrowArray *batch = made_batch(1, 4, no_bits);
+    struct ArrowArray *child = batch->children[1];
+    const int fault = _i / 2;
+
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    made.lengths = one;
+    made.batch = batch;
+    made.text = "nothing";
+    batch->buffers = fault == 0 ? NULL : batch->buffers;
+    batch->null_count = fault == 0 ? -1 : fault == 1 ? 1 : 0;
+    batch->offset = fault == 2 ? -1 : 1;
+    batch->length = fault == 3 ? -1 : 4;
+    batch->n_children = fault == 4 ? 3 : 2;
+    batch->children = fault == 5 ? NULL : batch->children;
+    child->offset = fault == 6 ? INT64_MAX : fault == 7 ? -1 : 0;
+    child->length = fault == 8 ? 4 : 8;
+    child->release = fault == 9 ? NULL : child->release;
+    if (fault == 10)
+        batch->children[1] = NULL;
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool, &(struct uva_adbc_query){.sql = _i % 2 == 0 ? "parameters" : NULL,
+                                       .ingest_table = _i % 2 == 1 ? "t" : NULL,
+                                       .parameters = &rows});
+    ck_assert_int_eq(fixture_run(&f), EINVAL);
+    text_contains(f.got.outcome.error.message,
+                  "the parameters fail: a batch does not fit its schema");
+}
+END_TEST
+
+/* The driver may know it. */
+START_TEST(rows_of_a_format_that_is_unknown_are_bound)
+{
+    static const int one[] = {2, INT_MAX};
+    struct ArrowSchema first = made_field("a"), second = made_field("b");
+    struct ArrowArrayStream rows = rows_of_made();
+
+    second.format = "?";
+    made.fields[0] = &first;
+    made.fields[1] = &second;
+    made.lengths = one;
+    made.batch = made_batch(1, 4, no_bits);
+    make(&plain);
+    f.stream = uva_stream_from_query(
+        pool,
+        &(struct uva_adbc_query){.ingest_table = "t", .parameters = &rows});
+    f.got.on_done = on_done;
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_str_eq(metadata, "adbc.rows_affected=4 ");
+}
+END_TEST
+
 START_TEST(an_array_that_is_none_of_rows_is_not_bound)
 {
     static const int one[] = {1, INT_MAX};
@@ -882,8 +941,8 @@ START_TEST(names_of_parameters_that_cannot_be_are_refused)
     uva_stream_release(f.stream);
     made.fields[0] = NULL;
     ck_assert_int_eq(ask_made(some, true, "rows 1"), EINVAL);
-    text_contains(f.got.outcome.error.message, "by_name: the parameters have "
-                                               "no schema");
+    text_contains(f.got.outcome.error.message, "the parameters have no schema: "
+                                               "Invalid argument");
     uva_stream_release(f.stream);
     made.schema_code = ENOBUFS;
     ck_assert_int_eq(ask_made(some, true, "rows 1"), ENOBUFS);
@@ -1219,6 +1278,9 @@ int main(void)
     tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 5);
     tcase_add_loop_test(tc, rows_are_bound_as_those_of_their_columns, 0, 4);
+    tcase_add_loop_test(tc, rows_that_do_not_fit_their_schema_are_not_bound, 0,
+                        22);
+    tcase_add_test(tc, rows_of_a_format_that_is_unknown_are_bound);
     tcase_add_test(tc, a_driver_may_give_nothing);
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
     suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
