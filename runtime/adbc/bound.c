@@ -18,7 +18,7 @@ struct bound {
     struct ArrowSchema names;       /* owns: the driver's, or released */
     struct ArrowSchema schema;      /* owns, and borrows `names` */
     struct ArrowArray first;        /* owns: read ahead, or released */
-    struct uva_error error;         /* of what is refused here */
+    struct uva_error error;         /* of the last call, if it is of here */
     struct uva__bound_fault *fault; /* borrows */
     bool keeps_empty;               /* batches without rows, too */
 };
@@ -59,8 +59,13 @@ static int bound_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
     struct bound *b = self->private_data;
+    const int code = uva_schema_copy(&b->schema, out);
 
-    return fault_note(self, uva_schema_copy(&b->schema, out));
+    b->error.code = 0;
+    if (code != 0)
+        (void)uva_error_set(&b->error, code, "their schema: %s",
+                            strerror(code));
+    return fault_note(self, code);
 }
 
 /* Finds the first row that is null; -1: none is. */
@@ -124,8 +129,8 @@ static int bound_settle(struct bound *b, struct ArrowArray *rows)
         *rows = whole.array;
         return 0;
     }
-    if (code == 0)
-        code = uva_array_share(&whole, &share);
+    if (code == 0 && uva_array_share(&whole, &share) != 0)
+        code = uva_error_set(&b->error, ENOMEM, "no memory for a batch");
     uva_array_release(&whole);
     if (code != 0)
         return code;
@@ -137,6 +142,7 @@ static int bound_settle(struct bound *b, struct ArrowArray *rows)
 /* Gives the next batch that has rows. */
 static int bound_next(struct bound *b, struct ArrowArray *out)
 {
+    b->error.code = 0;
     for (;;) {
         int code;
 

@@ -1200,6 +1200,7 @@ START_TEST(every_allocation_may_fail)
     made.fields[0] = &first;
     made.fields[1] = &second;
     made.batch = made_batch(3, 4, no_bits);
+    made.text = "not of this call";
     for (long k = 1; failed; k++) {
         rows = rows_of_fake(&q);
         made.lengths = one;
@@ -1224,6 +1225,8 @@ START_TEST(every_allocation_may_fail)
                 (void)fixture_await(&f);
         }
         failed = faulty_libc_stop();
+        ck_assert_ptr_null(
+            strstr(f.got.outcome.error.message, "not of this call"));
         if (rows.release != NULL)
             rows.release(&rows);
         fixture_release(&f);
