@@ -164,6 +164,22 @@ def test_a_driver_that_is_a_package_is_found_by_its_name(run, tmp_path, scheme):
         assert (tmp_path / str(i)).exists()
 
 
+@pytest.mark.parametrize("scheme", ["sqlite", "duckdb"])
+@pytest.mark.parametrize("names", [
+    lambda uri: {"uri": uri}, lambda uri: {"options": {"uri": uri}}])
+def test_a_uri_without_a_colon_names_no_driver(run, scheme, names):
+    """It is no scheme, behind which an empty name opened an empty database."""
+    pytest.importorskip(f"adbc_driver_{scheme}")
+
+    async def main():
+        with uvarrow.adbc.Pool(**names(scheme)) as pool:
+            with pytest.raises(uvarrow.Error) as caught:
+                await pool.query("SELECT 1").read_all()
+        return caught.value.strerror
+
+    assert "whose scheme names one" in run(main)
+
+
 def test_schemes_are_those_of_the_library():
     path = os.path.join(os.path.dirname(__file__), "../../runtime/adbc/uri.c")
     with open(path) as file:

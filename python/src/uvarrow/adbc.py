@@ -70,8 +70,8 @@ class Pool:
         of their columns. Not every driver can bind by name: then the stream
         fails with ENOTSUP. A list, tuple or dict without values is the same as
         None; with Arrow data without rows nothing is executed. Values need
-        pyarrow. With `update` no rows are wanted but how many have changed,
-        which several drivers count then alone: it is in `metadata`."""
+        pyarrow. With `update` the stream has no rows; how many rows were
+        changed, which several drivers count only then, is in `metadata`."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), window, max_bytes)
@@ -138,8 +138,8 @@ def _driver(driver, options):
     URI by the same rules."""
     if driver is not None:
         return _library(driver) or driver, options
-    scheme, _, rest = str(options.get("uri", "")).partition(":")
-    library = _library(_SCHEMES.get(scheme, scheme))
+    scheme, colon, rest = str(options.get("uri", "")).partition(":")
+    library = _library(_SCHEMES.get(scheme, scheme)) if colon else None
     if library is not None and not rest.startswith("//"):
         options = {**options, "uri": rest}
     return library, options
