@@ -38,6 +38,23 @@ def test_exit_while_a_source_is_stuck(source):
     assert result.stderr.startswith("uvarrow: a source did not return within")
 
 
+@pytest.mark.parametrize("text, seconds", [
+    ("0", 0), ("0.5", 0.5), ("1e9", 1e9), ("-1", 5), ("nan", 5), ("inf", 5),
+    ("soon", 5), ("", 5)])
+def test_a_limit_that_is_no_time_is_that_by_default(monkeypatch, text, seconds):
+    monkeypatch.setenv("UVARROW_EXIT_SECONDS", text)
+    assert uvarrow._host._exit_seconds() == seconds
+
+
+@pytest.mark.parametrize("ms", ["float('nan')", "-1.0", "0.0"])
+def test_a_limit_that_is_none_ends_the_process_at_once(ms):
+    result = run_script(f"""
+        uvarrow._core.leave({ms})
+        opened.wait() # never
+    """, timeout=60)
+    assert result.returncode == uvarrow.EXIT_STUCK
+
+
 def test_exit_with_an_open_stream_and_loop():
     result = run_script("""
         loop = asyncio.new_event_loop()

@@ -224,14 +224,20 @@ static void *end_late(void *ctx)
     struct timespec left = {.tv_sec = ms / 1000,
                             .tv_nsec = ms % 1000 * 1000000};
 
-    while (nanosleep(&left, &left) != 0)
+    while (nanosleep(&left, &left) != 0 && errno == EINTR)
         ;
     _exit(EXIT_STUCK);
 }
 
+/* At least none, also of what is no number, and at most 24 days */
+static intptr_t whole_ms(double ms)
+{
+    return ms > 0 ? (intptr_t)(ms < INT32_MAX ? ms : INT32_MAX) : 0;
+}
+
 PyObject *exit_leave(PyObject *module, PyObject *limit_ms)
 {
-    const intptr_t ms = (intptr_t)PyFloat_AsDouble(limit_ms);
+    const intptr_t ms = whole_ms(PyFloat_AsDouble(limit_ms));
     pthread_t thread;
 
     (void)module;

@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import gc
 import io
+import math
 import os
 import sys
 import time
@@ -325,9 +326,10 @@ def _leave(last):
 
 def _exit_seconds():
     try:
-        return float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
+        seconds = float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
     except ValueError:
         return EXIT_SECONDS
+    return seconds if 0 <= seconds < math.inf else EXIT_SECONDS # nor nan
 
 
 def _wait_out(seconds):
