@@ -64,6 +64,21 @@ def test_filter(run):
     assert table.column("n").to_pylist()[8:12] == [8, 9, 20, 21]
 
 
+@pytest.mark.parametrize("stage, result", [
+    ("map", lambda batch: batch), ("filter", lambda batch: batch),
+    ("filter", lambda batch: True)])
+def test_a_function_that_closes_its_batch_fails(run, stage, result):
+    def function(batch):
+        batch.close()
+        return result(batch)
+
+    async def main():
+        await getattr(uvarrow.stream(numbers()), stage)(function).read_all()
+
+    with pytest.raises(ValueError, match="the batch is closed"):
+        run(main)
+
+
 @pytest.mark.parametrize("build", [
     lambda rows: rows.map(lambda batch: batch),
     lambda rows: rows.filter(lambda batch: True),

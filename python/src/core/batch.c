@@ -86,12 +86,17 @@ static void rows_flatten(struct ArrowDeviceArray *batch)
     rows->offset -= from;
 }
 
+bool batch_is_open(const Batch *self)
+{
+    if (!uva_array_is_live(&self->data))
+        PyErr_SetString(PyExc_ValueError, "uvarrow: the batch is closed");
+    return uva_array_is_live(&self->data);
+}
+
 int batch_share(Batch *self, struct ArrowDeviceArray *out)
 {
-    if (!uva_array_is_live(&self->data)) {
-        PyErr_SetString(PyExc_ValueError, "uvarrow: the batch is closed");
+    if (!batch_is_open(self))
         return -1;
-    }
     if (uva_array_share(&self->data, out) != 0) {
         PyErr_NoMemory();
         return -1;

@@ -274,6 +274,9 @@ typedef struct {
  * is not known. */
 bool batch_has_null_rows(const struct ArrowDeviceArray *batch);
 
+/* Whether a batch was not closed; otherwise raises. */
+bool batch_is_open(const Batch *batch);
+
 /* Shares the rows of a batch; its columns have these rows alone, unless some
  * may be null. -1 with an exception. */
 int batch_share(Batch *batch, struct ArrowDeviceArray *out);

@@ -161,6 +161,8 @@ static int filter_call(struct function *function, struct uva_batch *in,
         wanted = function_call(function, batch);
     if (wanted != NULL)
         keep = checked_truth(wanted, "what the function of filter() returns");
+    if (keep == 1 && !batch_is_open((Batch *)batch))
+        keep = -1;
     if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
         PyErr_NoMemory();
         keep = -1;
