@@ -43,9 +43,9 @@ enum {
      * replaced. A second, as nothing waits for the report. */
     UVA__LIMIT_EXECUTOR_MS = 1000,
 
-    /* The end of the devices waits so long for the device thread, which may be
-     * inside a call of a vendor's driver. Blocks the caller. A driver answers
-     * within milliseconds, or hangs. */
+    /* The end of the devices waits so long for their two threads together,
+     * which may be inside a call of a vendor's driver. Blocks the caller. A
+     * driver answers within milliseconds, or hangs. */
     UVA__LIMIT_DEVICE_THREAD_MS = 1000,
 
     /* The end of the process waits so long for calls of drivers that threads of

@@ -349,18 +349,32 @@ static bool device_thread_claim_locked(struct uva__device_thread *device_thread)
     return true;
 }
 
-/* Joins the thread, which the caller has claimed, if it is over within the time
- * limit; or returns early when a thread that settles sleeps. */
+uint64_t uva__device_thread_limit_ns(void)
+{
+    return uva__clock_ns() + (uint64_t)UVA__LIMIT_DEVICE_THREAD_MS * 1000000;
+}
+
+/* Returns early if the thread changes. False: the time has passed. */
+static bool device_thread_wait(struct uva__device_thread *device_thread,
+                               uint32_t seen, uint64_t until_ns)
+{
+    const uint64_t now = uva__clock_ns();
+
+    return now < until_ns && uva__futex_wait_ns(&device_thread->changed, seen,
+                                                (int64_t)(until_ns - now));
+}
+
+/* Joins the thread, which the caller has claimed, if it is over in time; or
+ * returns early when a thread that settles sleeps. */
 static void device_thread_join(struct uva__device_thread *device_thread,
-                               bool settles)
+                               bool settles, uint64_t until_ns)
 {
     uint32_t seen = uva__futex_now(&device_thread->changed);
     bool in_time = true, over;
 
     while (in_time && !device_thread_is_over(device_thread) &&
            !(settles && uva__atomic64_load(&device_thread->settling) == 0)) {
-        in_time = uva__futex_wait(&device_thread->changed, seen,
-                                  UVA__LIMIT_DEVICE_THREAD_MS);
+        in_time = device_thread_wait(device_thread, seen, until_ns);
         seen = uva__futex_now(&device_thread->changed);
     }
     uva__lock_take(&device_thread->locked.lock);
@@ -371,7 +385,8 @@ static void device_thread_join(struct uva__device_thread *device_thread,
         (void)pthread_join(device_thread->locked.thread, NULL);
 }
 
-void uva__device_thread_settle(struct uva__device_thread *device_thread)
+void uva__device_thread_settle(struct uva__device_thread *device_thread,
+                               uint64_t until_ns)
 {
     bool claimed;
 
@@ -382,10 +397,11 @@ void uva__device_thread_settle(struct uva__device_thread *device_thread)
         return;
     uva__atomic64_exchange(&device_thread->settling, 1);
     uva__parker_unpark(&device_thread->parker);
-    device_thread_join(device_thread, true);
+    device_thread_join(device_thread, true, until_ns);
 }
 
-void uva__device_thread_end(struct uva__device_thread *device_thread)
+void uva__device_thread_end(struct uva__device_thread *device_thread,
+                            uint64_t until_ns)
 {
     bool started, claimed;
 
@@ -399,5 +415,5 @@ void uva__device_thread_end(struct uva__device_thread *device_thread)
         uva__inflight_close(&device_thread->senders) == UVA__INFLIGHT_DRAINED)
         uva__parker_unpark(&device_thread->parker);
     if (claimed)
-        device_thread_join(device_thread, false);
+        device_thread_join(device_thread, false, until_ns);
 }

@@ -90,16 +90,22 @@ uva__device_thread_report(struct uva__device_thread *device_thread,
 void uva__device_thread_poll(struct uva__device_thread *device_thread,
                              struct uva__poll_item *item);
 
-/* Ends the thread, once: it runs the commands that were sent, polls each item
- * once more, which must then be done, and exits. Waits for that for at most
- * UVA__LIMIT_DEVICE_THREAD_MS: a foreign call may be stuck, and the thread then
- * exits when that call returns. Thread: any, also the
- * device thread. */
-void uva__device_thread_end(struct uva__device_thread *device_thread);
+/* Returns when a wait that begins now is given up, of uva__clock_ns(): in
+ * UVA__LIMIT_DEVICE_THREAD_MS. Waits that follow one another share it.
+ * Thread: any. */
+uint64_t uva__device_thread_limit_ns(void);
 
-/* Waits until the thread has run all commands and sleeps, or has exited; at
- * most UVA__LIMIT_DEVICE_THREAD_MS. Thread: any other, once. */
-void uva__device_thread_settle(struct uva__device_thread *device_thread);
+/* Ends the thread, once: it runs the commands that were sent, polls each item
+ * once more, which must then be done, and exits. Waits for that until
+ * `until_ns` at most: a foreign call may be stuck, and the thread then exits
+ * when that call returns. Thread: any, also the device thread. */
+void uva__device_thread_end(struct uva__device_thread *device_thread,
+                            uint64_t until_ns);
+
+/* Waits until the thread has run all commands and sleeps, or has exited; until
+ * `until_ns` at most. Thread: any other, once. */
+void uva__device_thread_settle(struct uva__device_thread *device_thread,
+                               uint64_t until_ns);
 
 /* Waits until a thread that is ending, or was never started, is over: a foreign
  * call may be stuck. Thread: any other. */

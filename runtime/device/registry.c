@@ -83,13 +83,18 @@ void uva__devices_use(struct uva__devices *devices)
     uva__atomic64_add(&devices->users, 1);
 }
 
-void uva__devices_quit(struct uva__devices *devices)
+static void devices_quit(struct uva__devices *devices, uint64_t until_ns)
 {
     if (uva__atomic64_sub(&devices->users, 1) == 1) {
-        uva__device_thread_end(&devices->event_thread);
-        uva__device_thread_end(&devices->device_thread);
+        uva__device_thread_end(&devices->event_thread, until_ns);
+        uva__device_thread_end(&devices->device_thread, until_ns);
     }
     uva__devices_release(devices);
+}
+
+void uva__devices_quit(struct uva__devices *devices)
+{
+    devices_quit(devices, uva__device_thread_limit_ns());
 }
 
 void uva__devices_send(struct uva__devices *devices,
@@ -134,16 +139,19 @@ static void leave_run(struct uva__device_command *command)
 /* A kept array may itself be what the device thread has to release: it may be
  * the library's own, or have an event of ours. So the device thread has to run
  * until then. Both threads are waited for, as a process that has closed all may
- * exit next; they go on only for what the program still holds. */
+ * exit next; they go on only for what the program still holds, or if they are
+ * stuck: the limit holds for all four waits together. */
 void uva__devices_leave(struct uva__devices *devices)
 {
+    const uint64_t until_ns = uva__device_thread_limit_ns();
+
     uva__devices_acquire(devices);
     uva__devices_send(devices, &devices->leave);
-    uva__devices_quit(devices);
+    devices_quit(devices, until_ns);
     if (!uva__device_thread_is_current(&devices->device_thread) &&
         !uva__device_thread_is_current(&devices->event_thread)) {
-        uva__device_thread_settle(&devices->event_thread);
-        uva__device_thread_settle(&devices->device_thread);
+        uva__device_thread_settle(&devices->event_thread, until_ns);
+        uva__device_thread_settle(&devices->device_thread, until_ns);
     }
     uva__devices_release(devices);
 }

@@ -170,8 +170,10 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
 int __real_uva__devices_load(struct uva__devices *devices,
                              ArrowDeviceType device_type,
                              struct uva_error *error);
-void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread);
-void __real_uva__device_thread_end(struct uva__device_thread *device_thread);
+void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread,
+                                   uint64_t until_ns);
+void __real_uva__device_thread_end(struct uva__device_thread *device_thread,
+                                   uint64_t until_ns);
 
 /* Both functions wait for the device thread. */
 int __wrap_uva__devices_load(struct uva__devices *devices,
@@ -183,11 +185,12 @@ int __wrap_uva__devices_load(struct uva__devices *devices,
     return __real_uva__devices_load(devices, device_type, error);
 }
 
-void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread)
+void __wrap_uva__device_thread_end(struct uva__device_thread *device_thread,
+                                   uint64_t until_ns)
 {
     if (hosts_on_loop())
         sim_fail("a loop waits for the device thread to end");
-    __real_uva__device_thread_end(device_thread);
+    __real_uva__device_thread_end(device_thread, until_ns);
 }
 
 void __wrap_uva__driver_gate_watch(ArrowDeviceType device_type,

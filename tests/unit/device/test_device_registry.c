@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/platform.h"
+#include "base/time_limits.h"
 #include "device/builtin.h"
 #include "device/shared_library.h"
 #include "support/check_suite.h"
@@ -166,12 +169,12 @@ START_TEST(devices_whose_service_never_began_end_and_begin_none)
 END_TEST
 
 /* A device with an unload that does not return until it may. */
-static sem_t unload_may;
+static sem_t may_return;
 
 static void unload_stuck(void *state)
 {
     (void)state;
-    while (sem_wait(&unload_may) != 0)
+    while (sem_wait(&may_return) != 0)
         continue;
     atomic_fetch_add(&s.device.unloads, 1);
 }
@@ -181,7 +184,7 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
     struct uva_device_ops ops;
     struct uva_error error;
 
-    (void)sem_init(&unload_may, 0, 0);
+    (void)sem_init(&may_return, 0, 0);
     soft_device_init(&s.device, SOFT_POLLS);
     ops = *soft_device_ops(&s.device);
     ops.unload = unload_stuck;
@@ -190,9 +193,74 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
                      0);
     event_wait_end(&s); /* waits a second at most */
     ck_assert_int_eq(atomic_load(&s.device.unloads), 0);
-    (void)sem_post(&unload_may);
+    (void)sem_post(&may_return);
     event_wait_close(&s);
-    (void)sem_destroy(&unload_may);
+    (void)sem_destroy(&may_return);
+}
+END_TEST
+
+/* For the thread that closes, time passes only while it waits, and a wait takes
+ * none. */
+static const uint64_t limit_ns =
+    (uint64_t)UVA__LIMIT_DEVICE_THREAD_MS * 1000000;
+static _Thread_local bool closes;
+static uint64_t waited_ns; /* by that thread */
+static uint64_t wakes_ns;  /* a wait returns early after this time */
+
+uint64_t __wrap_uva__clock_ns(void);
+uint64_t __real_uva__clock_ns(void);
+bool __wrap_uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen,
+                                int64_t ns);
+bool __real_uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen,
+                                int64_t ns);
+
+uint64_t __wrap_uva__clock_ns(void)
+{
+    return closes ? waited_ns : __real_uva__clock_ns();
+}
+
+bool __wrap_uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen, int64_t ns)
+{
+    bool early;
+
+    if (!closes || ns < 0)
+        return __real_uva__platform_sleep(at, seen, ns);
+    early = wakes_ns < (uint64_t)ns && waited_ns < 9 * limit_ns;
+    waited_ns += early ? wakes_ns : (uint64_t)ns;
+    return early;
+}
+
+static void stuck_run(struct uva__device_command *command)
+{
+    (void)command;
+    while (sem_wait(&may_return) != 0)
+        continue;
+}
+
+/* The device thread waits for the event thread, which hangs. Another user keeps
+ * both from ending, or none does; waits return early, or not. */
+START_TEST(the_end_waits_for_all_threads_until_one_limit)
+{
+    struct uva__device_command command = {.run = stuck_run};
+    const bool shared = _i % 2 == 1;
+
+    (void)sem_init(&may_return, 0, 0);
+    event_wait_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva__device_thread_start(&s.devices->event_thread), 0);
+    ck_assert(uva__device_thread_send(&s.devices->event_thread, &command));
+    if (shared)
+        uva__devices_use(s.devices);
+    waited_ns = 0;
+    wakes_ns = _i < 2 ? UINT64_MAX : limit_ns / 4;
+    closes = true;
+    event_wait_end(&s);
+    closes = false;
+    ck_assert_uint_eq(waited_ns, limit_ns);
+    (void)sem_post(&may_return);
+    if (shared)
+        uva__devices_quit(s.devices);
+    event_wait_close(&s);
+    (void)sem_destroy(&may_return);
 }
 END_TEST
 
@@ -472,6 +540,8 @@ static void add_tests(TCase *tc)
         tc, a_load_where_nobody_knows_the_type_or_the_service_has_ended_fails);
     tcase_add_test(tc, devices_whose_service_never_began_end_and_begin_none);
     tcase_add_test(tc, a_vendor_that_is_stuck_does_not_hold_up_the_end);
+    tcase_add_loop_test(tc, the_end_waits_for_all_threads_until_one_limit, 0,
+                        4);
     tcase_add_test(tc, what_is_kept_is_released_when_the_service_ends);
     tcase_add_test(tc, an_event_is_judged_by_its_type);
     tcase_add_test(tc, handles_are_attached_once_and_found_by_type_and_id);

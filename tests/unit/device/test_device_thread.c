@@ -50,6 +50,16 @@ device_thread_fixture_clear(struct uva__device_thread *device_thread)
     atomic_fetch_add(&s.cleared, 1);
 }
 
+static void fixture_end(void)
+{
+    uva__device_thread_end(&s.device_thread, uva__device_thread_limit_ns());
+}
+
+static void fixture_settle(void)
+{
+    uva__device_thread_settle(&s.device_thread, uva__device_thread_limit_ns());
+}
+
 static void device_thread_fixture_open(void)
 {
     memset(&s, 0, sizeof(s));
@@ -71,7 +81,7 @@ static void await(int times)
 
 static void device_thread_fixture_close(void)
 {
-    uva__device_thread_end(&s.device_thread);
+    fixture_end();
     ck_assert_int_eq(atomic_load(&s.counts), 0);
     ck_assert_int_eq(atomic_load(&s.cleared), 1);
     ck_assert_int_eq(uva__device_thread_start(&s.device_thread), ESHUTDOWN);
@@ -154,7 +164,7 @@ END_TEST
 static void ending_run(struct uva__device_command *command)
 {
     (void)command;
-    uva__device_thread_end(&s.device_thread);
+    fixture_end();
     (void)sem_post(&s.passed);
 }
 
@@ -179,10 +189,10 @@ START_TEST(it_has_settled_when_it_has_run_all_and_sleeps)
 {
     struct numbered command = {{.run = numbered_run}, 0, 1000};
 
-    uva__device_thread_settle(&s.device_thread); /* it was never started */
+    fixture_settle(); /* it was never started */
     device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &command.command));
-    uva__device_thread_settle(&s.device_thread);
+    fixture_settle();
     ck_assert_int_eq(command.again, -1);
     ck_assert_int_eq(atomic_load(&s.cleared), 0);
     device_thread_fixture_close();
@@ -203,10 +213,10 @@ START_TEST(it_has_settled_when_it_has_ended_itself)
 
     device_thread_fixture_open();
     ck_assert(uva__device_thread_send(&s.device_thread, &command));
-    uva__device_thread_settle(&s.device_thread);
+    fixture_settle();
     ck_assert_int_eq(atomic_load(&s.cleared), 1);
     ck_assert_int_eq(atomic_load(&s.counts), 0);
-    uva__device_thread_settle(&s.device_thread); /* it is over */
+    fixture_settle(); /* it is over */
     (void)sem_destroy(&s.passed);
 }
 END_TEST
@@ -223,7 +233,7 @@ static void stuck_run(struct uva__device_command *command)
 static void settling_run(struct uva__device_command *command)
 {
     (void)command;
-    uva__device_thread_settle(&s.device_thread); /* returns at once */
+    fixture_settle(); /* returns at once */
     (void)sem_post(&s.passed);
 }
 
@@ -238,8 +248,8 @@ START_TEST(a_thread_that_is_stuck_is_not_waited_for)
     await(1);
     ck_assert(uva__device_thread_send(&s.device_thread, &command));
     if (_i == 0)
-        uva__device_thread_settle(&s.device_thread);
-    uva__device_thread_end(&s.device_thread);
+        fixture_settle();
+    fixture_end();
     ck_assert_int_eq(atomic_load(&s.cleared), 0);
     (void)sem_post(&stuck);
     while (atomic_load(&s.counts) != 0)
@@ -280,7 +290,7 @@ START_TEST(nobody_is_forgotten_who_sends_while_it_ends)
         ck_assert_int_eq(pthread_create(&thread, NULL, sender_main, &command),
                          0);
         sched_yield();
-        uva__device_thread_end(&s.device_thread);
+        fixture_end();
         ck_assert_int_eq(pthread_join(thread, NULL), 0); /* or it hangs */
         ck_assert_int_eq(atomic_load(&s.counts), 0);
         ck_assert_int_eq(sem_trywait(&s.passed), -1);
@@ -307,7 +317,7 @@ START_TEST(a_report_that_is_being_made_is_waited_for_at_the_end)
     atomic_store(&s.stopped, true);
     ck_assert_int_eq(pthread_create(&thread, NULL, reporter_main, &command), 0);
     await(1);
-    uva__device_thread_end(&s.device_thread);
+    fixture_end();
     ck_assert_int_eq(s.last, 0);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(atomic_load(&s.counts), 0);
