@@ -7,52 +7,36 @@
 #include "adbc/pool.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-/* Gives the first offset of the texts of a batch with a valid column. */
-static const int32_t *batch_offsets(const struct ArrowArray *batch)
+/* A live schema has a release. */
+static void schema_keep(struct ArrowSchema *schema)
 {
-    const struct ArrowArray *column = batch->children[0];
-
-    return (const int32_t *)column->buffers[1] + batch->offset + column->offset;
+    (void)schema; /* it is on the stack */
 }
 
-/* Whether it may be the column of the partitions. */
-static bool column_is_valid(const struct ArrowArray *column,
-                            const struct ArrowArray *batch)
+/* Whether it has the shape of one column of texts. */
+static bool batch_fits(const struct ArrowArray *batch)
 {
-    return column != NULL && column->release != NULL &&
-           column->n_buffers == 3 && column->dictionary == NULL &&
-           column->n_children == 0 && column->offset >= 0 &&
-           column->offset <= INT64_MAX - batch->offset &&
-           column->length >= batch->offset &&
-           column->length - batch->offset >= batch->length;
-}
+    struct ArrowSchema column = {.format = "z", .release = schema_keep};
+    struct ArrowSchema *columns[] = {&column};
+    const struct ArrowSchema schema = {.format = "+s",
+                                       .n_children = 1,
+                                       .children = columns,
+                                       .release = schema_keep};
+    const struct ArrowDeviceArray whole = {
+        .array = *batch, .device_id = -1, .device_type = ARROW_DEVICE_CPU};
+    int64_t size;
 
-/* A batch may have come from anywhere: the texts must lie in order. */
-static bool texts_are_valid(const struct ArrowArray *batch)
-{
-    const void *const *buffers = batch->children[0]->buffers;
-    const int32_t *offsets;
-
-    if (batch->length == 0)
-        return true;
-    if (buffers[1] == NULL || buffers[2] == NULL)
-        return false;
-    offsets = batch_offsets(batch);
-    for (int64_t i = 0; i < batch->length; i++)
-        if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
-            return false;
-    return true;
+    return uva_array_size(&schema, &whole, &size) == 0;
 }
 
 /* Whether all of these items have a value. */
 static bool all_have_values(const struct ArrowArray *array, int64_t from,
                             int64_t count)
 {
-    const uint8_t *bits = array->n_buffers > 0 && array->null_count != 0
-                              ? array->buffers[0]
-                              : NULL;
+    const uint8_t *bits = array->null_count != 0 ? array->buffers[0] : NULL;
 
     for (int64_t i = from; bits != NULL && i < from + count; i++)
         if ((bits[i / 8] >> i % 8 & 1) == 0)
@@ -61,7 +45,7 @@ static bool all_have_values(const struct ArrowArray *array, int64_t from,
 }
 
 /* Whether each row has a partition: neither it nor its text is null. */
-static bool rows_are_valid(const struct ArrowArray *batch)
+static bool rows_have_values(const struct ArrowArray *batch)
 {
     const struct ArrowArray *column = batch->children[0];
 
@@ -70,13 +54,35 @@ static bool rows_are_valid(const struct ArrowArray *batch)
                            batch->length);
 }
 
+/* Gives the first offset of the texts of a batch that fits. */
+static const int32_t *batch_offsets(const struct ArrowArray *batch)
+{
+    const struct ArrowArray *column = batch->children[0];
+
+    return (const int32_t *)column->buffers[1] + batch->offset + column->offset;
+}
+
+/* A batch may have come from anywhere: the texts must lie in order. */
+static bool texts_are_valid(const struct ArrowArray *batch)
+{
+    const int32_t *offsets;
+
+    if (batch->length == 0)
+        return true;
+    if (batch->children[0]->buffers[2] == NULL)
+        return false;
+    offsets = batch_offsets(batch);
+    for (int64_t i = 0; i < batch->length; i++)
+        if (offsets[i] < 0 || offsets[i] > offsets[i + 1])
+            return false;
+    return true;
+}
+
 /* Whether it may be a batch of partitions. */
 static bool batch_is_valid(const struct ArrowArray *batch)
 {
-    return batch != NULL && batch->release != NULL && batch->n_children == 1 &&
-           batch->length >= 0 && batch->offset >= 0 &&
-           column_is_valid(batch->children[0], batch) &&
-           rows_are_valid(batch) && texts_are_valid(batch);
+    return batch != NULL && batch_fits(batch) && rows_have_values(batch) &&
+           texts_are_valid(batch);
 }
 
 static struct uva_stream *partition_stream(struct uva_adbc_pool *pool,

@@ -318,6 +318,25 @@ START_TEST(what_is_invalid_is_refused)
 }
 END_TEST
 
+/* The number of a fault. */
+START_TEST(partitions_of_another_shape_are_refused)
+{
+    struct ArrowArray column, *child = &column, batch;
+
+    make(1);
+    partition("partitions 2");
+    column = *taken.array.children[0];
+    batch = taken.array;
+    batch.children = _i == 0 ? NULL : &child;
+    batch.buffers = _i == 1 ? NULL : batch.buffers;
+    batch.null_count = _i == 1 ? -1 : 0;
+    column.buffers = _i == 2 ? NULL : column.buffers;
+    column.offset = _i == 3 ? INT64_MAX : 0;
+    ck_assert_int_eq(
+        refused(uva_stream_from_partitions(pool, &batch), "no batch"), EINVAL);
+}
+END_TEST
+
 /* A batch with the texts between these offsets. */
 static int read_texts(const int32_t *offsets, const char *data)
 {
@@ -444,6 +463,7 @@ int main(void)
               what_is_invalid_is_refused, a_pool_is_needed, NULL);
     tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
     suite_add_loops(tc, 0, 2, null_partitions_are_refused, NULL);
+    suite_add_loops(tc, 0, 4, partitions_of_another_shape_are_refused, NULL);
     tcase_add_test(tc, a_driver_may_give_nothing);
     suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
     return suite_main("catalog", set_up, tear_down, tc, NULL);
