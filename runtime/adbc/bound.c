@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adbc/nulls.h"
 #include "uvarrow/arrow.h"
 
 struct bound {
@@ -68,19 +69,6 @@ static int bound_get_schema(struct ArrowArrayStream *self,
     return fault_note(self, code);
 }
 
-/* Finds the first row that is null; -1: none is. */
-static int64_t null_row(const struct ArrowArray *rows)
-{
-    const uint8_t *bits =
-        rows->n_buffers > 0 && rows->null_count != 0 ? rows->buffers[0] : NULL;
-    int64_t i = 0;
-
-    while (bits != NULL && i < rows->length &&
-           bits[(rows->offset + i) / 8] >> (rows->offset + i) % 8 & 1)
-        i++;
-    return bits != NULL && i < rows->length ? i : -1;
-}
-
 /* Moves the offset into the columns of an array with structs of its own. */
 static void columns_move(struct ArrowArray *rows)
 {
@@ -96,8 +84,7 @@ static void columns_move(struct ArrowArray *rows)
     }
     rows->offset = 0;
     rows->null_count = 0;
-    if (rows->n_buffers > 0)
-        rows->buffers = (const void **)no_bitmap; /* its bits lie elsewhere */
+    rows->buffers = (const void **)no_bitmap; /* its bits lie elsewhere */
 }
 
 /* Refuses what is not as the schema states, and null rows. Buffers of unknown
@@ -109,7 +96,7 @@ static int rows_check(struct bound *b, const struct ArrowDeviceArray *rows)
     if (uva_array_size(&b->schema, rows, &size) == EINVAL)
         return uva_error_set(&b->error, EINVAL,
                              "a batch does not fit its schema");
-    null = null_row(&rows->array);
+    null = uva__null_find(&rows->array, rows->array.offset, rows->array.length);
     return null < 0 ? 0
                     : uva_error_set(&b->error, ENOTSUP,
                                     "row %lld of a batch is null, which no "

@@ -4,6 +4,7 @@
 
 #include "adbc/execution.h"
 #include "adbc/fixed.h"
+#include "adbc/nulls.h"
 #include "adbc/pool.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/adbc.h"
@@ -32,26 +33,14 @@ static bool batch_fits(const struct ArrowArray *batch)
     return uva_array_size(&schema, &whole, &size) == 0;
 }
 
-/* Whether all of these items have a value. */
-static bool all_have_values(const struct ArrowArray *array, int64_t from,
-                            int64_t count)
-{
-    const uint8_t *bits = array->null_count != 0 ? array->buffers[0] : NULL;
-
-    for (int64_t i = from; bits != NULL && i < from + count; i++)
-        if ((bits[i / 8] >> i % 8 & 1) == 0)
-            return false;
-    return true;
-}
-
 /* Whether each row has a partition: neither it nor its text is null. */
 static bool rows_have_values(const struct ArrowArray *batch)
 {
     const struct ArrowArray *column = batch->children[0];
 
-    return all_have_values(batch, batch->offset, batch->length) &&
-           all_have_values(column, batch->offset + column->offset,
-                           batch->length);
+    return uva__null_find(batch, batch->offset, batch->length) < 0 &&
+           uva__null_find(column, batch->offset + column->offset,
+                          batch->length) < 0;
 }
 
 /* Gives the first offset of the texts of a batch that fits. */
