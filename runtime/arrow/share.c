@@ -24,6 +24,7 @@ enum { COPIES_MAX = 16 }; /* in one block */
 struct share_origin {
     struct uva_allocator allocator; /* gave this and the blocks */
     struct uva__atomic64 blocks;    /* not freed so far */
+    int64_t number;                 /* of no other origin, from 1 */
     struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
     size_t size;                    /* of this and the first block behind it */
 };
@@ -36,6 +37,8 @@ struct share_block {
                                     origin. Behind it, for each copy, the
        structs of all nodes but the root, then their pointer vectors */
 };
+
+static struct uva__atomic64 share_origins; /* made so far */
 
 /* The size of a tree. */
 struct share_size {
@@ -238,6 +241,7 @@ static int share_first(const struct uva_allocator *allocator,
     origin->allocator = *allocator;
     origin->size = sizeof(*origin) + size;
     uva__atomic64_store(&origin->blocks, 1);
+    origin->number = (int64_t)uva__atomic64_add(&share_origins, 1) + 1;
     share_begin_block(origin, (struct share_block *)(void *)(origin + 1), 0,
                       &one, copies + 1, room);
     share_copy(room, &array->array, &own.array);
@@ -318,20 +322,36 @@ int uva__share_array(const struct uva_allocator *allocator,
 
 const void *const uva__share_no_bitmap[1] = {NULL};
 
-/* A copy has the vectors of what it was made from, and no two nodes have one
- * in common that has members; but of a root, the bitmap may be left out. */
-const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
+/* Gives the origin of a root, or NULL. A copy has the vectors of what it was
+ * made from, and no two nodes have one in common that has members; but of a
+ * root, the bitmap may be left out. */
+static const struct share_origin *
+share_origin_of(const struct ArrowArray *array)
 {
-    const struct ArrowArray *whole;
+    const struct share_origin *origin;
 
     if (array->release != share_release_node)
         return NULL;
-    whole =
-        &((const struct share_block *)array->private_data)->origin->array.array;
+    origin = ((const struct share_block *)array->private_data)->origin;
     if (array->buffers == (const void **)uva__share_no_bitmap)
-        return whole;
-    return array->n_buffers > 0 && array->buffers == whole->buffers ? whole
-                                                                    : NULL;
+        return origin;
+    return array->n_buffers > 0 && array->buffers == origin->array.array.buffers
+               ? origin
+               : NULL;
+}
+
+const struct ArrowArray *uva__share_whole(const struct ArrowArray *array)
+{
+    const struct share_origin *const origin = share_origin_of(array);
+
+    return origin != NULL ? &origin->array.array : NULL;
+}
+
+int64_t uva__share_number(const struct ArrowArray *array)
+{
+    const struct share_origin *const origin = share_origin_of(array);
+
+    return origin != NULL ? origin->number : 0;
 }
 
 int uva_array_share(struct ArrowDeviceArray *array,

@@ -29,6 +29,10 @@ extern const void *const uva__share_no_bitmap[1];
  * released. NULL if it is none of these, or a child of one. Thread: any. */
 const struct ArrowArray *uva__share_whole(const struct ArrowArray *array);
 
+/* A number above 0 that this array has and no other one gets, as its address
+ * may serve another one later. 0 if it is none. Thread: any. */
+int64_t uva__share_number(const struct ArrowArray *array);
+
 /* Room for more copies of a shared array, which need no memory of their own.
  * All zeroes: none. */
 struct uva__share_room {

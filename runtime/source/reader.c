@@ -130,6 +130,13 @@ static void reader_absorb(struct uva__reader *r)
     }
 }
 
+/* What was found of the batch that goes next, if the runtime limits its memory:
+ * it lies in front of the ring. */
+static struct uva__share_kept *reader_kept(const struct uva__reader *r)
+{
+    return (struct uva__share_kept *)(void *)r->ring - 1;
+}
+
 /* States what the window holds, and has asked for at the size of the largest
  * batch, if the runtime limits its memory. */
 static void reader_account(struct uva__reader *r)
@@ -154,8 +161,8 @@ static void reader_account(struct uva__reader *r)
                     (int64_t)(r->loop.granted - r->loop.taken), bytes);
     oldest = r->ring[r->loop.taken & r->ring_mask];
     if (tail > r->loop.taken && !oldest->is_lazy)
-        uva__share_keep(&r->source.share, &r->worker.schema, &oldest->array,
-                        oldest->info.bytes);
+        uva__share_keep(&r->source.share, reader_kept(r), &r->worker.schema,
+                        &oldest->array, &oldest->info);
 }
 
 /* Lets the worker read `count` more batches. */
@@ -409,8 +416,10 @@ static struct uva__reader *reader_alloc(struct uva__rt *rt,
                                         const struct uva__reader_ops *ops,
                                         const struct uva_window *window)
 {
-    const size_t align = _Alignof(struct uva__task *);
-    const size_t first = (ops->size + align - 1) / align * align;
+    const size_t align = _Alignof(struct uva__share_kept);
+    const size_t first =
+        (ops->size + align - 1) / align * align +
+        (rt->memory_bytes > 0 ? sizeof(struct uva__share_kept) : 0);
     const uint64_t slots = uva__window_ring(window->batches);
     const size_t size = first + slots * sizeof(struct uva__task *);
     struct uva__reader *r =

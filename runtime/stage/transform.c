@@ -100,7 +100,8 @@ struct transform {
     struct {               /* the loop thread's alone */
         int64_t requested; /* batches requested above that have not come */
         bool started;      /* a batch has been requested */
-        struct uva__timer timer;  /* for rows that are kept back */
+        struct uva__timer timer;     /* for rows that are kept back */
+        struct uva__share_kept kept; /* of the result that goes first */
         int64_t largest;          /* bytes of the largest input so far, as far
                                      as known; -1: none has come */
         struct uva__list inputs;  /* items, behind locked.inputs */
@@ -1027,8 +1028,8 @@ static void transform_account(struct transform *t, const struct progress *now)
     if (uva__list_is_empty(&t->loop.results))
         return;
     first = uva__container_of(t->loop.results.head, struct item, link);
-    uva__share_keep(&source->share, &t->output.schema, &first->batch.array,
-                    first->batch.info.bytes);
+    uva__share_keep(&source->share, &t->loop.kept, &t->output.schema,
+                    &first->batch.array, &first->batch.info);
 }
 
 static void transform_pull(struct uva__source *source, int64_t demand)

@@ -2,9 +2,11 @@
 /* Counts what the windows of streams hold, against the limit of a runtime. */
 #include "stream/budget.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include "arrow/layout.h"
+#include "arrow/share.h"
 #include "base/memory.h"
 #include "stream/window.h"
 
@@ -117,19 +119,40 @@ void uva__share_set_held(struct uva__share *share, int64_t batches,
     uva__rt_wake(rt, waiting);
 }
 
+/* Measures what a batch keeps alive, unless that is known: of the batch, or of
+ * the parent as a whole. */
+static void kept_measure(struct uva__share_kept *kept,
+                         const struct ArrowSchema *schema,
+                         const struct ArrowDeviceArray *array, int64_t ordinal)
+{
+    const int64_t parent = uva__share_number(&array->array);
+    bool whole;
+
+    assert(ordinal >= 0);
+    if (kept->known != 0 &&
+        (kept->known == parent || kept->known == -1 - ordinal))
+        return;
+    if (uva__layout_memory(schema, array, &kept->memory, &whole) != 0)
+        kept->memory = -1;
+    kept->known = whole ? parent : -1 - ordinal;
+}
+
 /* Where the parent is known as a whole, the rows that the window counts are
  * taken for its own; otherwise what lies in front of the batch is. */
 void uva__share_set_front(struct uva__share *share,
+                          struct uva__share_kept *kept,
                           const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *oldest, int64_t bytes)
+                          const struct ArrowDeviceArray *oldest,
+                          const struct uva__batch_info *info)
 {
     struct uva__account *account = share->account;
-    int64_t front = 0;
-    bool whole;
+    int64_t front;
 
-    if (uva__layout_memory(schema, oldest, &front, &whole) != 0)
-        return; /* an unknown format */
-    front = uva__window_size(front) - (whole ? share->bytes : bytes);
+    kept_measure(kept, schema, oldest, info->ordinal);
+    if (kept->memory < 0)
+        return;
+    front = uva__window_size(kept->memory) -
+            (kept->known > 0 ? share->bytes : info->bytes);
     if (front < 0)
         front = 0;
     if (account->front_of == share || front > account->front)

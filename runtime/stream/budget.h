@@ -10,6 +10,7 @@
 #ifndef UVA_STREAM_BUDGET_H
 #define UVA_STREAM_BUDGET_H
 
+#include "arrow/entry.h"
 #include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
@@ -30,6 +31,13 @@ struct uva__share {
     int64_t bytes;                /* as last stated */
 };
 
+/* What was found of the oldest batch. All zeroes: nothing so far. */
+struct uva__share_kept {
+    int64_t known;  /* of what: the number of a parent (arrow/share.h), or that
+                       of a batch from -1 down; or 0 */
+    int64_t memory; /* bytes that it keeps alive; -1: an unknown format */
+};
+
 /* Opens an account for a stream of `rt`, if that has a limit and the window has
  * no share so far. 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int uva__share_open(struct uva__share *share,
@@ -45,8 +53,10 @@ void uva__share_close(struct uva__share *share);
 void uva__share_set_held(struct uva__share *share, int64_t batches,
                          int64_t bytes);
 void uva__share_set_front(struct uva__share *share,
+                          struct uva__share_kept *kept,
                           const struct ArrowSchema *schema,
-                          const struct ArrowDeviceArray *oldest, int64_t bytes);
+                          const struct ArrowDeviceArray *oldest,
+                          const struct uva__batch_info *info);
 int64_t uva__share_get_room(struct uva__share *share,
                             struct uva__wakeup *wakeup, int64_t room,
                             int64_t largest);
@@ -60,15 +70,17 @@ static inline void uva__share_hold(struct uva__share *share, int64_t batches,
         uva__share_set_held(share, batches, bytes);
 }
 
-/* States the oldest batch of the window, which fits `schema` and of which
- * `bytes` are counted, after uva__share_hold(). */
+/* States the oldest batch of the window, which fits `schema` and is counted as
+ * `info` states, after uva__share_hold(). It is looked at once, as is a parent
+ * of several batches, if all calls for the window have the same `kept`. */
 static inline void uva__share_keep(struct uva__share *share,
+                                   struct uva__share_kept *kept,
                                    const struct ArrowSchema *schema,
                                    const struct ArrowDeviceArray *oldest,
-                                   int64_t bytes)
+                                   const struct uva__batch_info *info)
 {
     if (share->account != NULL)
-        uva__share_set_front(share, schema, oldest, bytes);
+        uva__share_set_front(share, kept, schema, oldest, info);
 }
 
 /* How many of `room` more batches the source may ask for, each of `largest`
