@@ -14,7 +14,7 @@ bool uva__readiness_is_due(const uv_loop_t *loop)
 {
     struct pollfd watched = {.fd = uv_backend_fd(loop), .events = POLLIN};
 
-    return poll(&watched, 1, 0) != 0;
+    return poll(&watched, 1, 0) > 0;
 }
 
 int uva__readiness_open(struct uva__readiness *readiness, uv_loop_t *loop)

@@ -437,12 +437,27 @@ START_TEST(a_clock_that_has_nothing_to_say_loses_no_timer)
 }
 END_TEST
 
+/* Otherwise its host would turn it again and again. */
+START_TEST(a_turn_that_cannot_look_at_the_descriptor_is_not_due)
+{
+    ck_assert_int_eq(open_runtime(BY_TURNS, NULL), 0);
+    while (uva_runtime_turn(runtime) != UVA_TURN_IDLE)
+        continue;
+    (void)uva_runtime_loop(runtime); /* from now on turns look at it */
+    let_fail("poll", 0);
+    ck_assert_int_eq(uva_runtime_turn(runtime), UVA_TURN_IDLE);
+    ck_assert_int_eq(atomic_load(&faults), 1);
+    close_runtime(BY_TURNS);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = suite_tests(
         "system", cores_are_counted_in_another_way, there_is_at_least_one_core,
         without_a_thread_to_bounce_to_a_callback_runs_right_here,
         a_clock_that_has_nothing_to_say_loses_no_timer,
+        a_turn_that_cannot_look_at_the_descriptor_is_not_due,
         a_nice_value_that_is_refused_is_a_warning, NULL);
     tcase_add_loop_test(tcase,
                         a_runtime_that_cannot_be_opened_leaves_nothing_open, 0,
