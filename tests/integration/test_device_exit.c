@@ -379,19 +379,43 @@ static void driver_exit(void)
     _exit(uva__driver_gate_enter() ? 4 : 5);
 }
 
+static void record_event(void)
+{
+    s.array.sync_event = NULL;
+    ck_assert_int_eq(uva_array_record(s.f.loop.runtime, &s.array, NULL, NULL),
+                     0);
+}
+
+/* Copies a stream to the device, into memory of its driver's. */
+static void copy_stream(void)
+{
+    s.f.stream = fixture_tasks(&s.f);
+    ck_assert_int_eq(
+        uva_stream_transfer(
+            s.f.stream,
+            &(struct uva_transfer){.device_type = ARROW_DEVICE_EXT_DEV}),
+        0);
+    ck_assert_int_eq(uva_stream_ready(s.f.stream, NULL), 0);
+    fixture_start(&s.f);
+    ck_assert_int_eq(fixture_await(&s.f), 0);
+}
+
 /* A driver registers its handler when the program makes a context, after the
- * library has opened it: no call may come after that handler. */
+ * library has opened it, or when it gives the first memory, after the first
+ * event: no call may come after that handler. */
 START_TEST(a_driver_that_is_set_up_after_its_load_is_left_before_it_exits)
 {
     open_loaded(SOFT_COPIES);
+    if (_i == 2)
+        record_event();
     (void)atexit(driver_exit);
     if (_i == 0) {
         ck_assert_int_eq(array_wait(&s, UVA_FOREVER), 0);
         await_queries();
+    } else if (_i == 1) {
+        record_event();
     } else {
-        s.array.sync_event = NULL;
-        ck_assert_int_eq(
-            uva_array_record(s.f.loop.runtime, &s.array, NULL, NULL), 0);
+        copy_stream();
     }
     exit(1);
 }
@@ -410,6 +434,6 @@ int main(void)
               an_allocator_of_memory_that_is_held_is_left_to_itself, NULL);
     tcase_add_loop_exit_test(
         tc, a_driver_that_is_set_up_after_its_load_is_left_before_it_exits, 5,
-        0, 2);
+        0, 3);
     return suite_main("device exit", NULL, NULL, tc, NULL);
 }
