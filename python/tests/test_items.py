@@ -71,6 +71,43 @@ def test_each_item_is_read_to_its_end(run, make):
     assert run(main) == list(range(6))
 
 
+class Both:
+    """Has rows as a stream, and as an array only if they are of one piece."""
+
+    def __init__(self, table):
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__()
+
+    def __arrow_c_array__(self, requested_schema=None):
+        if self._table.column(0).num_chunks > 1:
+            raise NotImplementedError("more than one piece")
+        return self._table.to_batches()[0].__arrow_c_array__()
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Both(TABLE), lambda: [Both(TABLE)],
+    lambda: [Both(TABLE.slice(0, 1)), Both(TABLE.slice(1))]])
+def test_what_has_no_array_now_is_read_as_a_stream(run, make):
+    async def main():
+        return await values(make())
+
+    assert run(main) == list(range(6))
+
+
+def test_an_array_that_cannot_be_had_is_reported(run):
+    class Broken:
+        def __arrow_c_array__(self, requested_schema=None):
+            raise KeyError("mine")
+
+    async def main():
+        await values([CHUNKS[0], Broken()])
+
+    with pytest.raises(KeyError, match="mine"):
+        run(main)
+
+
 def test_items_are_read_as_device_streams_where_these_are_expected(run):
     async def main():
         return await values([DeviceStream(TABLE.schema, CHUNKS[:2]),

@@ -382,16 +382,6 @@ static int method_find(PyObject *object, bool device, const char *name,
     return found;
 }
 
-int batch_can_export(PyObject *object, const char *name)
-{
-    const struct protocol *protocol;
-    PyObject *method = NULL;
-    const int found = method_find(object, false, name, &protocol, &method);
-
-    Py_XDECREF(method);
-    return found;
-}
-
 static int method_export(PyObject *object, bool device, const char *name,
                          const struct ArrowSchema *expected,
                          struct ArrowSchema *schema,

@@ -300,10 +300,6 @@ int batch_export(PyObject *object, bool device, const char *name,
 bool batch_schema_fits(const struct ArrowSchema *expected,
                        const struct ArrowSchema *of, const char *name);
 
-/* Whether an object has one of the methods that batch_export() calls. -1 with
- * an exception. */
-int batch_can_export(PyObject *object, const char *name);
-
 /* Whether the array is on such a device; otherwise releases it and raises. */
 bool batch_is_on(struct ArrowDeviceArray *array, int device_type);
 

@@ -66,29 +66,58 @@ static int rows_open_item(struct rows *rows, PyObject *object)
     return found;
 }
 
-/* Takes a batch, or a stream: a table, a frame, a reader. */
-static int rows_take_item(struct rows *rows, PyObject *object,
-                          struct ArrowDeviceArray *out)
+/* Takes the stream of an item: a table, a frame, a reader. 1; 0: it has none;
+ * -1 with an exception. */
+static int rows_take_stream(struct rows *rows, PyObject *object)
 {
-    int has = batch_can_export(object, ITEM);
+    const int found = rows_open_item(rows, object);
     struct ArrowSchema schema = {0};
     int code;
 
-    if (has == 0) {
-        has = rows_open_item(rows, object);
-        if (has > 0) {
-            code = given_schema(&rows->item, &schema);
-            return code != 0 ? given_fail(&rows->item, code)
-                             : rows_take_schema(rows, &schema);
-        }
-    }
-    if (has < 0 || batch_export(object, rows_on_device(rows), ITEM, NULL,
-                                &schema, out) != 0)
+    if (found <= 0)
+        return found;
+    code = given_schema(&rows->item, &schema);
+    code = code != 0 ? given_fail(&rows->item, code)
+                     : rows_take_schema(rows, &schema);
+    return code != 0 ? -1 : 1;
+}
+
+/* Takes the array of an item. -1 with an exception. */
+static int rows_take_array(struct rows *rows, PyObject *object,
+                           struct ArrowDeviceArray *out)
+{
+    struct ArrowSchema schema = {0};
+
+    if (batch_export(object, rows_on_device(rows), ITEM, NULL, &schema, out) !=
+        0)
         return -1;
     if (rows_take_schema(rows, &schema) == 0)
         return 0;
     uva_array_release(out);
     return -1;
+}
+
+/* Takes the array of an item, which costs less than a stream of one batch, or
+ * otherwise its stream. Some objects have both methods, and give an array only
+ * if they are of one piece. -1 with an exception. */
+static int rows_take_item(struct rows *rows, PyObject *object,
+                          struct ArrowDeviceArray *out)
+{
+    PyObject *type, *value, *traceback;
+    int found;
+
+    if (rows_take_array(rows, object, out) == 0)
+        return 0;
+    PyErr_Fetch(&type, &value, &traceback); /* why it gives no array */
+    found = rows_take_stream(rows, object);
+    if (found == 0) {
+        PyErr_Restore(type, value, traceback);
+        return -1;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return found > 0 ? 0 : -1;
 }
 
 /* Reads the next batch of the stream that is an item, which is closed at its
