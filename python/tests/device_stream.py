@@ -19,6 +19,8 @@ class Struct(ctypes.Structure):
 class DeviceStream:
     """Has `__arrow_c_device_stream__`; must live as long as the capsule."""
 
+    error = None # as bytes
+
     def __init__(self, schema, batches):
         self._schema = schema
         self._batches = iter(batches)
@@ -26,6 +28,10 @@ class DeviceStream:
 
     def _get_schema(self, stream, out):
         self._schema._export_to_c(out)
+        return self._spoil(out)
+
+    def _spoil(self, out):
+        """What a peer may do to a schema; the code that it returns."""
         return 0
 
     def _get_next(self, stream, out):
@@ -44,7 +50,7 @@ class DeviceStream:
 
     def __arrow_c_device_stream__(self, **kwargs):
         self._struct = Struct(CPU, SCHEMA(self._get_schema),
-                              SCHEMA(self._get_next), ERROR(lambda _: None),
+                              SCHEMA(self._get_next), ERROR(lambda _: self.error),
                               RELEASE(self._release), None)
         new = ctypes.pythonapi.PyCapsule_New
         new.restype = ctypes.py_object

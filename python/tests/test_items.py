@@ -2,6 +2,7 @@
 """Sources that are iterables of streams: tables, frames and readers, each of
 which is read to its end; and arrays that are none of rows."""
 import asyncio
+import ctypes
 import gc
 
 import nanoarrow
@@ -120,7 +121,6 @@ def test_an_item_on_another_device_is_refused(run):
     class Elsewhere(DeviceStream):
         def _get_next(self, stream, out):
             code = super()._get_next(stream, out)
-            import ctypes
             ctypes.c_int32.from_address(out + 88).value = 2
             return code
 
@@ -129,6 +129,52 @@ def test_an_item_on_another_device_is_refused(run):
 
     with pytest.raises(ValueError, match="type 2, where type 1"):
         run(main)
+
+
+class NotFilled(DeviceStream):
+    """Its schema is released, and so it is left."""
+
+    def _spoil(self, out):
+        pa.Schema._import_from_c(out)
+        ctypes.memset(out, 0, 72)
+        return 0
+
+
+class NoFormat(DeviceStream):
+    """Its field has no format."""
+
+    def _spoil(self, out):
+        children = ctypes.c_void_p.from_address(out + 40).value
+        child = ctypes.c_void_p.from_address(children).value
+        ctypes.c_void_p.from_address(child).value = None
+        return 0
+
+
+@pytest.mark.parametrize("kind", [NotFilled, NoFormat])
+@pytest.mark.parametrize("front", [[], [CHUNKS[0]]])
+def test_a_schema_that_is_not_filled_in_is_refused(run, kind, front):
+    async def main():
+        await values([*front, kind(TABLE.schema, CHUNKS)])
+
+    with pytest.raises(ValueError, match="schema of an item of source was not"):
+        run(main)
+
+
+@pytest.mark.parametrize("kind", [NotFilled, NoFormat])
+def test_a_source_without_a_schema_is_refused(run, kind):
+    async def main():
+        await values(kind(TABLE.schema, CHUNKS))
+
+    with pytest.raises(ValueError, match="schema of source was not filled in"):
+        run(main)
+
+
+@pytest.mark.parametrize("kind", [NotFilled, NoFormat])
+def test_a_reader_without_a_schema_has_none(kind):
+    stream = kind(TABLE.schema, CHUNKS)
+    reader = uvarrow.DeviceReader(stream.__arrow_c_device_stream__())
+    with pytest.raises(ValueError, match="schema of capsule was not filled in"):
+        reader.__arrow_c_schema__()
 
 
 def test_only_empty_items_have_a_schema(run):

@@ -289,7 +289,11 @@ static PyObject *batch_close(PyObject *object, PyObject *unused)
 bool batch_schema_fits(const struct ArrowSchema *expected,
                        const struct ArrowSchema *of, const char *name)
 {
-    if (expected == NULL || schema_equals(expected, of))
+    if (expected == NULL)
+        return true;
+    if (!checked_schema(of, name))
+        return false;
+    if (schema_equals(expected, of))
         return true;
     PyErr_Format(PyExc_ValueError,
                  "uvarrow: %s has another schema than its stream", name);

@@ -207,19 +207,45 @@ bool checked_requested(PyObject *args, PyObject *kwargs)
            checked_capsule(schema, "arrow_schema", "requested_schema") != NULL;
 }
 
-/* ---- schemas, numbers, texts
- * -------------------------------------------------------
+/* ---- schemas, numbers, texts ----------------------------------------------
  */
+
+/* Whether a schema was filled in, and what is below it. */
+static bool schema_is_whole(const struct ArrowSchema *schema)
+{
+    if (schema == NULL || !uva_schema_is_live(schema) ||
+        schema->format == NULL || schema->n_children < 0 ||
+        (schema->n_children > 0 && schema->children == NULL))
+        return false;
+    for (int64_t i = 0; i < schema->n_children; i++)
+        if (!schema_is_whole(schema->children[i]))
+            return false;
+    return schema->dictionary == NULL || schema_is_whole(schema->dictionary);
+}
+
+bool checked_schema(const struct ArrowSchema *schema, const char *name)
+{
+    if (schema_is_whole(schema))
+        return true;
+    PyErr_Format(
+        PyExc_ValueError,
+        "uvarrow: the schema of %s was not filled in, or a field of it "
+        "was not",
+        name);
+    return false;
+}
 
 bool checked_is_rows(const struct ArrowSchema *schema, const char *name)
 {
-    if (schema->format != NULL && strcmp(schema->format, "+s") == 0)
+    if (!checked_schema(schema, name))
+        return false;
+    if (strcmp(schema->format, "+s") == 0)
         return true;
     PyErr_Format(PyExc_TypeError,
                  "uvarrow: %s must have rows of columns, not one array of the "
                  "format '%s': put it into a table, such as "
                  "pyarrow.table({'name': array})",
-                 name, schema->format != NULL ? schema->format : "");
+                 name, schema->format);
     return false;
 }
 

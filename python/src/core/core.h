@@ -140,7 +140,12 @@ PyObject *core_sync(PyObject *module, PyObject *args); /* checked_is_sync() */
  * versions, which are refused if they are not None. */
 bool checked_requested(PyObject *args, PyObject *kwargs);
 
-/* Whether the schema is that of rows, a struct; otherwise raises TypeError. */
+/* Whether a peer has filled in a schema, and each field of it; otherwise raises
+ * ValueError. */
+bool checked_schema(const struct ArrowSchema *schema, const char *name);
+
+/* Whether a schema is filled in, and that of rows, a struct; otherwise raises
+ * ValueError or TypeError. */
 bool checked_is_rows(const struct ArrowSchema *schema, const char *name);
 
 /* Gives the number that an integer is. False with an exception: TypeError if it

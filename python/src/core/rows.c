@@ -524,7 +524,7 @@ static PyObject *schema_of(int code, const char *text,
 
     if (code != 0)
         return core_raise(code, text, NULL);
-    result = schema_new(schema);
+    result = checked_schema(schema, "capsule") ? schema_new(schema) : NULL;
     uva_schema_release(schema);
     return result;
 }
