@@ -5,7 +5,7 @@ import ctypes
 import errno
 
 SCHEMA = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
-ERROR = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p)
+ERROR = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
 RELEASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 CPU = 1
 
@@ -44,13 +44,19 @@ class DeviceStream:
             return errno.EIO
         return 0
 
+    def _get_error(self, stream):
+        if self.error is None:
+            return None
+        self._text = ctypes.create_string_buffer(self.error)
+        return ctypes.addressof(self._text)
+
     def _release(self, stream):
         self.released += 1
         ctypes.cast(stream, ctypes.POINTER(Struct))[0].release = RELEASE()
 
     def __arrow_c_device_stream__(self, **kwargs):
         self._struct = Struct(CPU, SCHEMA(self._get_schema),
-                              SCHEMA(self._get_next), ERROR(lambda _: self.error),
+                              SCHEMA(self._get_next), ERROR(self._get_error),
                               RELEASE(self._release), None)
         new = ctypes.pythonapi.PyCapsule_New
         new.restype = ctypes.py_object

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors: which exception arrives where, and what it has."""
 import copy
+import ctypes
 import errno
+import os
 import pickle
 
 import anyio
@@ -10,12 +12,64 @@ import pytest
 
 import uvarrow
 from conftest import run_on
+from device_stream import DeviceStream
 
 ONE = pa.record_batch({"n": [1]})
 
 
 class Mine(Exception):
     pass
+
+
+class Foreign(DeviceStream):
+    """Fails in a text that is no UTF-8."""
+
+    error = b"caf\xe9"
+
+    def _spoil(self, out):
+        pa.Schema._import_from_c(out)
+        return errno.EIO
+
+
+@pytest.mark.parametrize("make", [lambda one: one, lambda one: [one]])
+def test_a_foreign_text_that_is_no_utf_8_arrives(run, make):
+    async def main():
+        async with uvarrow.stream(make(Foreign(ONE.schema, [ONE]))) as rows:
+            return await count_until_error(rows)
+
+    _, error = run(main)
+    assert isinstance(error, uvarrow.Error)
+    assert (error.errno, "caf\ufffd" in error.strerror) == (errno.EIO, True)
+
+
+@pytest.mark.parametrize("text", [b"caf\xe9", None])
+def test_a_reader_of_a_foreign_stream_has_its_text(text):
+    stream = Foreign(ONE.schema, [ONE])
+    stream.error = text
+    reader = uvarrow.DeviceReader(stream.__arrow_c_device_stream__())
+    with pytest.raises(uvarrow.Error) as caught:
+        reader.__arrow_c_schema__()
+    assert caught.value.strerror == ("caf\ufffd" if text
+                                     else os.strerror(errno.EIO))
+
+
+def test_a_foreign_name_that_is_no_utf_8_is_a_name(run):
+    name = ctypes.create_string_buffer(b"caf\xe9")
+
+    class Named(DeviceStream):
+        def _spoil(self, out):
+            children = ctypes.c_void_p.from_address(out + 40).value
+            child = ctypes.c_void_p.from_address(children).value
+            ctypes.c_void_p.from_address(child + 8).value = \
+                ctypes.addressof(name)
+            return 0
+
+    async def main():
+        async with uvarrow.stream(Named(ONE.schema, [ONE])) as rows:
+            schema = await rows.schema()
+            return schema.names, repr(schema)
+
+    assert run(main) == (["caf\ufffd"], "caf\ufffd: int64")
 
 
 def failing(exception, before=2):

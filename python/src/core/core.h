@@ -57,7 +57,12 @@ PyObject *core_alloc(PyTypeObject *type);
 /* Frees the memory of an object behind its content, and drops its type. */
 void core_free(PyObject *self);
 
-/* Raises uvarrow.Error with the code, text and metadata. Returns NULL. */
+/* Makes a str of a foreign text, in which what is no UTF-8 is replaced. NULL
+ * with an exception. */
+PyObject *core_text(const char *text);
+
+/* Raises uvarrow.Error with the code, the text, or that of the code if it is
+ * NULL, and metadata. Returns NULL. */
 PyObject *core_raise(int code, const char *text, const char *metadata);
 
 /* A list of (key, value) pairs of bytes; `metadata` may be NULL. */

@@ -3,8 +3,6 @@
  * arrays or of device arrays: a source (source.c), or an item of an iterable,
  * such as a table (rows.c). It is called on a worker, which lends the GIL
  * meanwhile. */
-#include <string.h>
-
 #include "core/core.h"
 
 int given_take(struct given *given, PyObject *capsule, bool device,
@@ -71,7 +69,7 @@ int given_fail(struct given *given, int code)
                            ? given->device.get_last_error(&given->device)
                            : given->plain.get_last_error(&given->plain);
 
-    (void)core_raise(code, text != NULL ? text : strerror(code), NULL);
+    (void)core_raise(code, text, NULL);
     return -1;
 }
 

@@ -126,8 +126,9 @@ static PyObject *field_tuple(const struct ArrowSchema *field)
         Py_XDECREF(dictionary);
         return NULL;
     }
-    return Py_BuildValue("ssNNN", field->name != NULL ? field->name : "",
-                         field->format,
+    return Py_BuildValue("NNNNN",
+                         core_text(field->name != NULL ? field->name : ""),
+                         core_text(field->format),
                          PyBool_FromLong(field->flags & ARROW_FLAG_NULLABLE),
                          children, dictionary);
 }
@@ -146,7 +147,7 @@ static PyObject *schema_names(PyObject *object, void *unused)
     (void)unused;
     for (int64_t i = 0; names != NULL && i < schema->n_children; i++) {
         const char *text = schema->children[i]->name;
-        PyObject *name = PyUnicode_FromString(text != NULL ? text : "");
+        PyObject *name = core_text(text != NULL ? text : "");
 
         if (name == NULL || PyList_Append(names, name) != 0)
             Py_CLEAR(names);

@@ -2,6 +2,7 @@
 /* The module uvarrow._core: its types, which are the files of ../core, and what
  * they share. uvarrow/__init__.py is built on it. */
 #include <errno.h>
+#include <string.h>
 
 #include "core/core.h"
 
@@ -50,17 +51,24 @@ PyObject *core_metadata(const char *metadata)
     return list;
 }
 
+PyObject *core_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
 PyObject *core_raise(int code, const char *text, const char *metadata)
 {
     PyObject *pairs = core_metadata(metadata);
+    PyObject *message = core_text(text != NULL ? text : strerror(code));
     PyObject *error = NULL;
 
-    if (pairs != NULL)
-        error = PyObject_CallMethod(core_error_type, "_of", "isO", code, text,
-                                    pairs);
+    if (pairs != NULL && message != NULL)
+        error = PyObject_CallMethod(core_error_type, "_of", "iOO", code,
+                                    message, pairs);
     if (error != NULL)
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
     Py_XDECREF(error);
+    Py_XDECREF(message);
     Py_XDECREF(pairs);
     return NULL;
 }
