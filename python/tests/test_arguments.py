@@ -59,6 +59,15 @@ def used_schema():
     return capsule
 
 
+class NoNumber:
+    """As an array of several numbers: it has the methods of one."""
+
+    def __index__(self):
+        raise TypeError("only scalar arrays can be converted")
+
+    __float__ = __index__
+
+
 BAD = {
     "none": lambda: None,
     "text": lambda: "text",
@@ -68,6 +77,8 @@ BAD = {
     "huge": lambda: 1 << 70,
     "not a number": lambda: float("nan"),
     "nul": lambda: "a\0b",
+    "half a pair": lambda: "a\ud800",
+    "no number": NoNumber,
     "list": lambda: [1],
     "dict": lambda: {"a": 1},
     "another capsule": lambda: datetime.datetime_CAPI,
@@ -445,6 +456,12 @@ def test_every_argument_of_the_stubs_has_a_row():
                   ("Stream.map.function", "() __arrow_c_array__"),
                   ("from_dlpack.tensor", "__dlpack__")]:
         assert known in results()
+
+
+def test_a_time_that_is_too_long_is_named_in_seconds():
+    with pytest.raises(ValueError, match=r"idle is out of range: 3000000\.0$"):
+        uvarrow.adbc.Pool("sqlite", idle=3e6)
+    uvarrow.adbc.Pool("sqlite", idle=2e6)
 
 
 # ---- what is passed ---------------------------------------------------------

@@ -253,9 +253,8 @@ bool checked_integer(PyObject *object, const char *name, long long *out)
 {
     PyObject *number = PyIndex_Check(object) ? PyNumber_Index(object) : NULL;
 
-    if (number == NULL) {
-        if (!PyErr_Occurred())
-            checked_refuse(object, name, "an integer");
+    if (number == NULL) { /* it has no such method, or that has refused */
+        checked_refuse(object, name, "an integer");
         return false;
     }
     *out = PyLong_AsLongLong(number);
@@ -276,6 +275,8 @@ const char *checked_text(PyObject *object, const char *name)
         return NULL;
     }
     text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text == NULL)
+        raise_from(PyExc_ValueError, "uvarrow: %s is no text of Unicode", name);
     if (text == NULL || strlen(text) == (size_t)size)
         return text;
     PyErr_Format(PyExc_ValueError, "uvarrow: %s has a NUL character", name);

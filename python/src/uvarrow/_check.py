@@ -34,14 +34,17 @@ def count(value, name, *, bits=32, least=0):
     """A number of things."""
     if not hasattr(type(value), "__index__"):
         raise refuse(value, name, "an integer")
-    value = operator.index(value)
+    try:
+        value = operator.index(value)
+    except TypeError as error: # an array that is not one number
+        raise refuse(value, name, "an integer") from error
     if not least <= value <= _MOST[bits]:
         what = "is negative" if value < 0 else "is out of range"
         raise ValueError(f"uvarrow: {name} {what}: {value}")
     return value
 
 
-def seconds(value, name):
+def seconds(value, name, most=_MOST[32]):
     """A time of at least none, which a float can have."""
     if not (hasattr(type(value), "__float__")
             or hasattr(type(value), "__index__")):
@@ -50,7 +53,9 @@ def seconds(value, name):
         value = float(value)
     except OverflowError:
         value = math.inf
-    if not 0 <= value <= _MOST[32]:
+    except (TypeError, ValueError) as error: # an array that is not one number
+        raise refuse(value, name, "a number of seconds") from error
+    if not 0 <= value <= most:
         what = "is negative" if value < 0 else "is out of range"
         raise ValueError(f"uvarrow: {name} {what}: {value}")
     return value
@@ -58,8 +63,8 @@ def seconds(value, name):
 
 def ms(value, name, *, bits=64):
     """Milliseconds of a time, rounded up, so that a short time is not none."""
-    value = -int(-seconds(value, name) * 1000 // 1)
-    return count(value, name, bits=bits)
+    most = min(_MOST[bits] // 1000, _MOST[32])
+    return -int(-seconds(value, name, most) * 1000 // 1)
 
 
 def flag(value, name):
@@ -73,6 +78,11 @@ def text(value, name):
         raise refuse(value, name, "a str")
     if "\0" in value:
         raise ValueError(f"uvarrow: {name} has a NUL character")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error: # it has half a pair of UTF-16
+        raise ValueError(f"uvarrow: {name} is no text of Unicode: "
+                         f"{value!a}") from error
     return value
 
 
@@ -195,12 +205,6 @@ class Array:
 
     def __arrow_c_array__(self, requested_schema=None):
         return self._result
-
-
-def is_arrow(value, name):
-    """Whether it has rows on the CPU."""
-    return any(method(value, one, name) is not None
-               for one in ("__arrow_c_stream__", "__arrow_c_array__"))
 
 
 def has_arrays(value, name):
