@@ -223,7 +223,8 @@ static inline bool uva__stream_is_default(const void *handle)
 }
 
 /* Checks a stream of the caller's that the device thread is to make wait. Loads
- * CUDA if it is a default stream. 0; ENOTSUP, with what to pass instead.
+ * CUDA if it is a default stream. 0; ENOTSUP, with what to pass instead;
+ * ESHUTDOWN if the process exits.
  * Thread: the caller's. */
 UVA_MUST_CHECK int uva__devices_check_stream(struct uva__devices *devices,
                                              void *device_stream,

@@ -11,6 +11,7 @@
 #include "base/platform.h"
 #include "base/time_limits.h"
 #include "device/builtin.h"
+#include "device/driver_gate.h"
 #include "device/shared_library.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
@@ -315,6 +316,44 @@ START_TEST(an_event_is_judged_by_its_type)
 }
 END_TEST
 
+/* ---- streams of the program's -------------------------------------------- */
+
+static int streams_checked;
+
+static int check_counted(void *state, struct uva_error *error)
+{
+    (void)state;
+    (void)error;
+    streams_checked++;
+    return 0;
+}
+
+START_TEST(no_stream_is_checked_once_the_process_exits)
+{
+    static const struct uva__vendor_info vendor_info = {.stream_check =
+                                                            check_counted};
+    void *const stream = (void *)1; /* a default one */
+    struct uva_error error;
+
+    event_wait_open(&s, SOFT_POLLS);
+    ck_assert_int_eq(uva__devices_register(s.devices, ARROW_DEVICE_CUDA,
+                                           soft_device_ops(&s.device),
+                                           &s.device, &error),
+                     0);
+    ck_assert_int_eq(uva__devices_load(s.devices, ARROW_DEVICE_CUDA, &error),
+                     0);
+    uva__devices_backend(s.devices, ARROW_DEVICE_CUDA)->vendor_info =
+        &vendor_info;
+    ck_assert_int_eq(uva__devices_check_stream(s.devices, stream, &error), 0);
+    uva__driver_gate_close();
+    ck_assert_int_eq(uva__devices_check_stream(s.devices, stream, &error),
+                     ESHUTDOWN);
+    ck_assert_int_eq(streams_checked, 1);
+    s.device.loads = 0; /* nothing is unloaded */
+    event_wait_close(&s);
+}
+END_TEST
+
 /* ---- native handles ----------------------------------------------------- */
 
 START_TEST(handles_are_attached_once_and_found_by_type_and_id)
@@ -544,6 +583,7 @@ static void add_tests(TCase *tc)
                         4);
     tcase_add_test(tc, what_is_kept_is_released_when_the_service_ends);
     tcase_add_test(tc, an_event_is_judged_by_its_type);
+    tcase_add_test(tc, no_stream_is_checked_once_the_process_exits);
     tcase_add_test(tc, handles_are_attached_once_and_found_by_type_and_id);
     tcase_add_test(tc, a_detach_waits_for_those_who_use_the_handles);
     tcase_add_test(tc, a_library_is_opened_by_path_by_prefix_or_by_name);
