@@ -111,8 +111,8 @@ static PyObject *stream_open(PyObject *object, PyObject *args)
     return stream_opened(self, source_open(self->host, self->tap, how));
 }
 
-/* _query((host, pool, sql, parameters, options, table, batches, bytes),
- * batches, bytes) */
+/* _query((host, pool, sql, parameters, options, table, update, by_name,
+ * batches, bytes), batches, bytes) */
 static PyObject *stream_query(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
