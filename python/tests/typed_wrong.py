@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 import uvarrow
 import uvarrow.adbc
 
@@ -54,6 +57,8 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     rows.filter(lambda batch: later(batch)) # wrong
     rows.filter(lambda batch: "text") # wrong
     rows.filter(lambda batch: [batch]) # wrong
+    rows.filter(lambda batch: None) # wrong
+    rows.filter(print) # wrong
     rows.limit("x") # wrong
     rows.name(5) # wrong
     rows.parallel(2, unordered="no") # wrong
@@ -74,5 +79,7 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.stream(lambda: iter([uvarrow.stream(batch).to_reader()]))
     uvarrow.stream(uvarrow.stream(batch).to_reader())
     rows.filter(lambda batch: batch).filter(len).filter(lambda batch: True)
+    rows.filter(lambda batch: 0.5).filter(lambda batch: np.bool_(True))
+    rows.filter(lambda batch: pa.scalar(True).as_py())
     uvarrow.to_reader(later_items(), batch)
     uvarrow.adbc.Pool("sqlite", options={"a": 1, "b": Path("x"), "c": True})

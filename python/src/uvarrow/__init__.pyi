@@ -42,8 +42,10 @@ _Source: TypeAlias = (
     _Stream | _Array | CapsuleType | Iterable[_Stream | _Array]
 )
 
+# A number, such as a bool, also one of numpy: `__bool__` alone fits None, too
 class Truth(Protocol):
     def __bool__(self) -> bool: ...
+    def __float__(self) -> float: ...
 
 class Error(OSError):
     metadata: dict[str, str]
