@@ -201,7 +201,9 @@ END_TEST
 
 static void ending_later_run(struct uva__device_command *command)
 {
-    for (int i = 0; i < 1000; i++)
+    while (uva__atomic64_load(&s.device_thread.settling) == 0)
+        sched_yield();
+    for (int i = 0; i < 10; i++) /* it is waited for no longer than a second */
         sched_yield();
     ending_run(command);
 }
