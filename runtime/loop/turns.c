@@ -153,8 +153,6 @@ void uva__turns_need(struct uva__turn *turn)
 {
     const bool waits = turn->waits;
 
-    if (!turn->ahead)
-        return;
     if (waits)
         turn_unwait(turn);
     turn->ahead = false;

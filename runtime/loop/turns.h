@@ -47,7 +47,7 @@ struct uva__turn {
  * unless it is ended before. */
 bool uva__turns_take(struct uva__turn *turn);
 
-/* It is needed from now on. No effect on one that was so before. */
+/* It is needed from now on, and was not before. */
 void uva__turns_need(struct uva__turn *turn);
 
 /* Gives the turn back, or stops to wait for it. No effect on one that neither
