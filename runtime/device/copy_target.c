@@ -96,7 +96,7 @@ static void *memory_new(struct uva__copy_target *copy_target, size_t size,
                                    memory->device_id, size);
     if (made == NULL)
         memory_failed(copy_target, error);
-    else
+    else if (!memory->pinned)
         uva__driver_gate_watch(backend->device_type, UVA__DRIVER_GAVE_MEMORY);
     return made;
 }

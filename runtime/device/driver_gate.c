@@ -72,10 +72,11 @@ void uva__driver_gate_watch(ArrowDeviceType device_type,
                             enum uva__driver_use use)
 {
     const uint64_t bit = (uint64_t)1
-                         << (UVA__DRIVER_USES * device_type + (int)use);
+                         << (UVA__DRIVER_USES * (device_type - 1) + (int)use);
     uint64_t before;
 
-    static_assert(UVA__DRIVER_USES * UVA__DEVICE_TYPES <= 64, "too few bits");
+    static_assert(UVA__DRIVER_USES * (UVA__DEVICE_TYPES - 1) <= 64,
+                  "too few bits");
     if ((uva__atomic64_load(&watched) & bit) != 0)
         return;
     before = uva__atomic64_or(&watched, bit);

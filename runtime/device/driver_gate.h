@@ -27,7 +27,8 @@ int uva__driver_gate_refuse(struct uva_error *error);
 enum uva__driver_use {
     UVA__DRIVER_LOADED,
     UVA__DRIVER_HAS_EVENT,
-    UVA__DRIVER_GAVE_MEMORY,
+    UVA__DRIVER_GAVE_MEMORY, /* of a device */
+    UVA__DRIVER_GAVE_PINNED, /* of the host */
     UVA__DRIVER_USES
 };
 void uva__driver_gate_watch(ArrowDeviceType device_type,

@@ -50,7 +50,7 @@ static void *block_new(struct uva__backend *backend, int64_t device_id,
         backend->state, uva__pinned_pool_type(backend), device_id, size_bytes);
 
     if (memory != NULL)
-        uva__driver_gate_watch(backend->device_type, UVA__DRIVER_GAVE_MEMORY);
+        uva__driver_gate_watch(backend->device_type, UVA__DRIVER_GAVE_PINNED);
     return memory;
 }
 
