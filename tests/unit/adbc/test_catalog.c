@@ -353,7 +353,7 @@ static int read_texts(const int32_t *offsets, const char *data)
 START_TEST(texts_of_partitions_must_lie_in_order)
 {
     static const int32_t good[] = {0, 6, 12}, back[] = {0, 6, 5},
-                         before[] = {-1, 6, 12};
+                         before[] = {-1, 6, 12}, none[] = {0, 0, 0};
     static const char data[] = "rows 1rows 2";
 
     make(1);
@@ -364,6 +364,7 @@ START_TEST(texts_of_partitions_must_lie_in_order)
     ck_assert_int_eq(read_texts(before, data), EINVAL);
     ck_assert_int_eq(read_texts(NULL, data), EINVAL);
     ck_assert_int_eq(read_texts(good, NULL), EINVAL);
+    ck_assert_int_eq(read_texts(none, NULL), EINVAL);
 }
 END_TEST
 
