@@ -13,6 +13,12 @@ static inline bool uva__bits_get(const uint8_t *bits, int64_t i)
     return (bits[i / 8] >> (i % 8)) & 1;
 }
 
+/* How many bytes `bits` take that begin with a whole one. Thread: any. */
+static inline int64_t uva__bits_bytes(int64_t bits)
+{
+    return bits / 8 + (bits % 8 != 0);
+}
+
 /* Copies `count` bits of `from`, from bit `at` on, to bit `to_at` of `to`.
  * Reads and writes no byte that has none of these bits. Thread: any one at a
  * time. */

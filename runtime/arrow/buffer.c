@@ -7,8 +7,8 @@
 #include "arrow/buffer.h"
 
 #include <assert.h>
-#include <string.h>
 
+#include "arrow/bits.h"
 #include "arrow/device_traits.h"
 
 static bool buffer_is_ready(const struct ArrowDeviceArray *array)
@@ -31,20 +31,6 @@ static int buffer_multiply(int64_t items, int32_t width, int64_t *size)
     return 0;
 }
 
-static int64_t buffer_read_offset(const void *buffer, int32_t width, int64_t i)
-{
-    int32_t narrow;
-    int64_t wide;
-
-    if (width == sizeof(narrow)) {
-        memcpy(&narrow, (const char *)buffer + i * width, sizeof(narrow));
-        return narrow;
-    }
-    assert(width == sizeof(wide));
-    memcpy(&wide, (const char *)buffer + i * width, sizeof(wide));
-    return wide;
-}
-
 /* The size of the data that the offsets in `buffer` point to. */
 static int buffer_data_size(const struct ArrowArray *array, const void *buffer,
                             int32_t width, int64_t *size)
@@ -54,8 +40,8 @@ static int buffer_data_size(const struct ArrowArray *array, const void *buffer,
 
     if (buffer == NULL)
         return EINVAL;
-    first = buffer_read_offset(buffer, width, array->offset);
-    last = buffer_read_offset(buffer, width, end);
+    first = uva__buffer_integer(buffer, width, array->offset);
+    last = uva__buffer_integer(buffer, width, end);
     *size = last;
     return first < 0 || last < first ? EINVAL : 0;
 }
@@ -75,7 +61,7 @@ static int buffer_variadic_size(const struct uva__layout *layout,
         return 0;
     if (lengths == NULL)
         return EINVAL;
-    *size = buffer_read_offset(lengths, 8, i - layout->n_buffers);
+    *size = uva__buffer_integer(lengths, 8, i - layout->n_buffers);
     return *size < 0 ? EINVAL : 0;
 }
 
@@ -103,7 +89,7 @@ int uva__buffer_needed(const struct uva__layout *layout,
                                           layout->buffers[i - 1].width, size)
                        : 0;
     default: /* bits */
-        *size = items / 8 + (items % 8 != 0);
+        *size = uva__bits_bytes(items);
         return 0;
     }
 }
@@ -111,8 +97,8 @@ int uva__buffer_needed(const struct uva__layout *layout,
 int64_t uva__buffer_data_begin(const struct uva__layout *layout,
                                const struct ArrowArray *array, int64_t i)
 {
-    return buffer_read_offset(array->buffers[i - 1],
-                              layout->buffers[i - 1].width, array->offset);
+    return uva__buffer_integer(array->buffers[i - 1],
+                               layout->buffers[i - 1].width, array->offset);
 }
 
 int uva__buffer_size(const struct uva__layout *layout,

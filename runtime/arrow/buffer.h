@@ -3,10 +3,36 @@
 #ifndef UVA_ARROW_BUFFER_H
 #define UVA_ARROW_BUFFER_H
 
+#include <assert.h>
+#include <string.h>
+
 #include "arrow/device_traits.h"
 #include "arrow/format.h"
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
+
+/* Item `i` of integers of `width` bytes (2, 4 or 8), at any address.
+ * Thread: any. */
+static inline int64_t uva__buffer_integer(const void *buffer, int32_t width,
+                                          int64_t i)
+{
+    const char *at = (const char *)buffer + i * width;
+    int16_t narrow;
+    int32_t middle;
+    int64_t wide;
+
+    if (width == sizeof(middle)) {
+        memcpy(&middle, at, sizeof(middle));
+        return middle;
+    }
+    if (width == sizeof(wide)) {
+        memcpy(&wide, at, sizeof(wide));
+        return wide;
+    }
+    assert(width == sizeof(narrow));
+    memcpy(&narrow, at, sizeof(narrow));
+    return narrow;
+}
 
 /* Whether the host can read the buffers of `array` now, without waiting for an
  * event or fetching pages. Thread: any. */

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "arrow/bits.h"
+#include "arrow/buffer.h"
 #include "arrow/format.h"
 
 enum {
@@ -46,12 +47,6 @@ static int64_t row_size_sum(int64_t a, int64_t b)
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* The bytes that `bits` of a bitmap need. */
-static int64_t row_size_of_bits(int64_t bits)
-{
-    return bits / 8 + (bits % 8 != 0);
-}
-
 /* Whether it may look at `count` items; then they are counted. */
 static bool row_size_may_read(struct row_size_walk *walk, int64_t count)
 {
@@ -59,26 +54,6 @@ static bool row_size_may_read(struct row_size_walk *walk, int64_t count)
         return false;
     walk->left -= count;
     return true;
-}
-
-/* Item `i` of integers of `width` bytes, at any address. */
-static int64_t row_size_integer(const void *buffer, int32_t width, int64_t i)
-{
-    const char *at = (const char *)buffer + i * width;
-    int16_t narrow;
-    int32_t middle;
-    int64_t wide;
-
-    if (width == sizeof(narrow)) {
-        memcpy(&narrow, at, sizeof(narrow));
-        return narrow;
-    }
-    if (width == sizeof(middle)) {
-        memcpy(&middle, at, sizeof(middle));
-        return middle;
-    }
-    memcpy(&wide, at, sizeof(wide));
-    return wide;
 }
 
 static bool row_size_is_null(const struct ArrowArray *array, int64_t at)
@@ -152,8 +127,8 @@ static int64_t row_size_of_lists(struct row_size_walk *walk,
     if (!walk->on_host)
         return row_size_unread(walk, part);
     return row_size_child(
-        walk, part, 0, row_size_integer(offsets, width, part->at),
-        row_size_integer(offsets, width, part->at + part->count));
+        walk, part, 0, uva__buffer_integer(offsets, width, part->at),
+        uva__buffer_integer(offsets, width, part->at + part->count));
 }
 
 /* Items of a child, one behind the other. */
@@ -189,8 +164,8 @@ static int64_t row_size_of_list_views(struct row_size_walk *walk,
     if (!row_size_may_read(walk, part->count))
         return row_size_unread(walk, part);
     for (int64_t at = part->at; at < part->at + part->count; at++) {
-        from = row_size_integer(part->array->buffers[1], width, at);
-        size = row_size_integer(part->array->buffers[2], width, at);
+        from = uva__buffer_integer(part->array->buffers[1], width, at);
+        size = uva__buffer_integer(part->array->buffers[2], width, at);
         if (from < 0 || from > most || size <= 0 || size > most - from ||
             row_size_is_null(part->array, at))
             continue;
@@ -214,7 +189,8 @@ static int64_t row_size_of_member(struct row_size_walk *walk,
     for (int64_t at = part->at; at < part->at + part->count; at++) {
         if (ids[at] != id)
             continue;
-        from = row_size_integer(part->array->buffers[1], sizeof(int32_t), at);
+        from =
+            uva__buffer_integer(part->array->buffers[1], sizeof(int32_t), at);
         if (from >= 0 && from < most)
             sum = row_size_sum(
                 sum, row_size_extend(walk, part, i, &run,
@@ -254,8 +230,8 @@ static int64_t row_size_runs_before(const struct ArrowArray *ends,
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
 
-        if (row_size_integer(ends->buffers[1], width, ends->offset + middle) <
-            at)
+        if (uva__buffer_integer(ends->buffers[1], width,
+                                ends->offset + middle) < at)
             low = middle + 1;
         else
             high = middle;
@@ -312,12 +288,12 @@ static int64_t row_size_of_views(struct row_size_walk *walk,
     if (n == 0 || !walk->on_host)
         return sum;
     for (int64_t i = 0; i < n; i++)
-        most += row_size_integer(array->buffers[last], sizeof(int64_t), i);
+        most += uva__buffer_integer(array->buffers[last], sizeof(int64_t), i);
     if (!row_size_may_read(walk, part->count))
         return part->at == 0 ? sum + most : sum;
     for (int64_t at = part->at; at < part->at + part->count; at++) {
         const int64_t size =
-            row_size_integer(array->buffers[1], sizeof(int32_t), at * 4);
+            uva__buffer_integer(array->buffers[1], sizeof(int32_t), at * 4);
 
         if (size > ROW_SIZE_VIEW_INLINE && !row_size_is_null(array, at))
             sum = row_size_sum(sum, size < most ? size : most);
@@ -334,8 +310,8 @@ static int64_t row_size_of_data(const struct row_size_walk *walk,
 
     if (!walk->on_host)
         return 0;
-    from = row_size_integer(offsets, width, part->at);
-    to = row_size_integer(offsets, width, part->at + part->count);
+    from = uva__buffer_integer(offsets, width, part->at);
+    to = uva__buffer_integer(offsets, width, part->at + part->count);
     return from >= 0 && to > from ? to - from : 0;
 }
 
@@ -356,8 +332,8 @@ static int64_t row_size_buffer(const struct row_size_walk *walk,
         return row_size_of_data(walk, part, part->array->buffers[i - 1],
                                 buffer[-1].width);
     default: /* bits */
-        return row_size_of_bits(part->at + part->count) -
-               row_size_of_bits(part->at);
+        return uva__bits_bytes(part->at + part->count) -
+               uva__bits_bytes(part->at);
     }
 }
 
@@ -368,8 +344,8 @@ static int64_t row_size_of_numbers(const struct row_size_part *part,
     return part->count * width +
            (part->array->buffers[0] == NULL
                 ? 0
-                : row_size_of_bits(part->at + part->count) -
-                      row_size_of_bits(part->at));
+                : uva__bits_bytes(part->at + part->count) -
+                      uva__bits_bytes(part->at));
 }
 
 /* ---- the walk ----------------------------------------------------------- */
