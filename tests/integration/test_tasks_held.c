@@ -4,7 +4,6 @@
  * what is being discarded. */
 #include <check.h>
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
@@ -89,18 +88,10 @@ static void extract(int64_t i)
     ck_assert_int_eq(recording_handler_extract(&handler, &handler.held[i]), 0);
 }
 
-static void *extract_there(void *ctx)
-{
-    extract(*(const int64_t *)ctx);
-    return NULL;
-}
-
 static void extract_elsewhere(int64_t i)
 {
-    pthread_t other;
-
-    ck_assert_int_eq(pthread_create(&other, NULL, extract_there, &i), 0);
-    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    ck_assert_int_eq(
+        recording_handler_extract_elsewhere(&handler, &handler.held[i]), 0);
 }
 
 static void discard(int64_t i)

@@ -99,6 +99,33 @@ int recording_handler_extract(struct recording_handler *h,
     return 0;
 }
 
+struct extraction {
+    struct recording_handler *handler;
+    struct ArrowAsyncTask *task;
+    int code;
+};
+
+static void *extract_there(void *ctx)
+{
+    struct extraction *extraction = ctx;
+
+    extraction->code =
+        recording_handler_extract(extraction->handler, extraction->task);
+    return NULL;
+}
+
+int recording_handler_extract_elsewhere(struct recording_handler *h,
+                                        struct ArrowAsyncTask *task)
+{
+    struct extraction extraction = {.handler = h, .task = task};
+    pthread_t other;
+
+    ck_assert_int_eq(pthread_create(&other, NULL, extract_there, &extraction),
+                     0);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    return extraction.code;
+}
+
 /* A task that is refused and not extracted belongs to the producer again
  * (LC-18). */
 static void record_refusal(struct recording_handler *h,

@@ -64,6 +64,10 @@ bool recording_handler_is_released(struct recording_handler *h);
 int recording_handler_extract(struct recording_handler *h,
                               struct ArrowAsyncTask *task);
 
+/* As above, on another thread, which has ended then. */
+int recording_handler_extract_elsewhere(struct recording_handler *h,
+                                        struct ArrowAsyncTask *task);
+
 /* Requests more batches, as the rules require. */
 void recording_handler_request(struct recording_handler *h, int64_t n);
 
