@@ -605,7 +605,7 @@ static PyObject *stream_merge(PyObject *object, PyObject *args)
     for (Py_ssize_t i = 0; i < n; i++)
         if (!merge_can_take(self, others, i))
             return NULL;
-    if (n == 0)
+    if (n <= 0)
         return stream_built(self);
     streams = calloc((size_t)n, sizeof(struct uva_stream *));
     if (streams == NULL)
