@@ -987,6 +987,22 @@ START_TEST(the_offset_of_a_slice_goes_into_the_columns)
 }
 END_TEST
 
+START_TEST(a_batch_without_a_place_for_a_bitmap_is_cut)
+{
+    struct ArrowSchema schema = rows_schema();
+    struct ArrowArray array;
+
+    rows_make(&array);
+    array.n_buffers = 0;
+    uva__slice_reduce(&schema, &array, 1, 2);
+    ck_assert_int_eq(array.offset, 0);
+    ck_assert_int_eq(array.children[0]->offset, 1);
+    array.n_buffers = 1;
+    array.release(&array);
+    schema.release(&schema);
+}
+END_TEST
+
 /* Its bits would be those of other rows; and what it is a part of is known. */
 START_TEST(a_bitmap_without_nulls_is_left_out_of_a_slice)
 {
@@ -1059,6 +1075,7 @@ int main(void)
               values_without_bytes_are_joined, without_a_bitmap_nothing_is_null,
               rows_of_a_dense_union_may_refer_back,
               the_offset_of_a_slice_goes_into_the_columns,
+              a_batch_without_a_place_for_a_bitmap_is_cut,
               a_bitmap_without_nulls_is_left_out_of_a_slice,
               nullable_rows_keep_their_offset, NULL);
     return suite_main(

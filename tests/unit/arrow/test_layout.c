@@ -606,6 +606,13 @@ START_TEST(da25_every_child_is_there_and_live)
     children[0] = NULL;
     ck_assert_str_eq(fault_of(bench), "batch (name 'x', format '+s'): "
                                       "children[0] is NULL");
+    bench = nested("+s", 1, 2);
+    fields = bench->schema.children;
+    fields[1]->release(fields[1]);
+    free(fields[1]);
+    fields[1] = NULL;
+    ck_assert_str_eq(fault_of(bench), "batch (name 'x', format '+s'): "
+                                      "children[1] is NULL");
 }
 END_TEST
 

@@ -172,6 +172,9 @@ END_TEST
 
 /* ---- values ------------------------------------------------------------- */
 
+/* So many rows that none is looked at */
+#define ENDLESS ((int64_t)1 << 40)
+
 /* An array with up to two children of int32. */
 struct sample {
     struct ArrowSchema schema;
@@ -409,6 +412,21 @@ START_TEST(ends_of_runs_in_disorder_do_no_harm)
 }
 END_TEST
 
+/* Too many rows to look at: the first ones take all texts. */
+START_TEST(texts_of_endless_views_are_those_of_the_first_rows)
+{
+    static const int64_t lengths[] = {100, 200};
+    static const int32_t views[4];
+    const void *const buffers[] = {NULL, views, "x", "y", lengths};
+    struct sample s;
+
+    sample_make(&s, "vu", 1, 5, buffers);
+    ck_assert_int_eq(rows_size(&s, 0, ENDLESS), ENDLESS * 16 + 16 + 300);
+    ck_assert_int_eq(rows_size(&s, 1, ENDLESS), ENDLESS * 16);
+    sample_free(&s);
+}
+END_TEST
+
 /* Texts of more than 12 bytes lie outside of their views. */
 START_TEST(views_take_their_texts)
 {
@@ -540,6 +558,11 @@ START_TEST(sums_do_not_overflow)
     ck_assert_int_eq(rows_size(&s, 0, INT64_MAX / 500), 0);
     ck_assert_int_eq(rows_size(&s, INT64_MAX / 500, 5), 0);
     sample_free(&s);
+    sample_nested(&s, "+ud:5,3", INT64_MAX / 64, 2,
+                  (const void *const[]){offsets, offsets}, 2);
+    ck_assert_int_eq(rows_size(&s, 0, INT64_MAX / 64),
+                     INT64_MAX / 64 * 5 + 20 * 4);
+    sample_free(&s);
 }
 END_TEST
 
@@ -565,6 +588,7 @@ int main(void)
     tcase_add_test(values, runs_take_their_values_where_they_begin);
     tcase_add_test(values, ends_of_runs_in_disorder_do_no_harm);
     tcase_add_test(values, views_take_their_texts);
+    tcase_add_test(values, texts_of_endless_views_are_those_of_the_first_rows);
     tcase_add_test(values, texts_of_a_device_take_their_offsets);
     tcase_add_test(values, a_dictionary_counts_once);
     tcase_add_test(values, nothing_outside_the_rows_is_read);

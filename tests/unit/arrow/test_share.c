@@ -127,6 +127,24 @@ START_TEST(da17_halves_may_lie_anywhere)
 }
 END_TEST
 
+/* Its vectors are not those of the whole. */
+START_TEST(a_column_of_a_half_is_no_whole)
+{
+    struct ArrowDeviceArray one, other;
+
+    make_array(&one);
+    ck_assert_int_eq(uva_array_share(&one, &other), 0);
+    ck_assert_ptr_nonnull(uva__share_whole(&other.array));
+    ck_assert_ptr_null(uva__share_whole(other.array.children[1]));
+    other.array.n_buffers = 0;
+    ck_assert_ptr_null(uva__share_whole(&other.array));
+    other.array.n_buffers = 1;
+    uva_array_release(&one);
+    uva_array_release(&other);
+    ck_assert_int_eq(plain_live(), 0);
+}
+END_TEST
+
 START_TEST(a_half_is_shared_again_without_a_second_origin)
 {
     struct faulty_allocator faulty;
@@ -395,6 +413,7 @@ int main(void)
     tcase_add_test(halves,
                    lc10_a_child_moved_out_of_either_half_keeps_the_data);
     tcase_add_test(halves, da17_halves_may_lie_anywhere);
+    tcase_add_test(halves, a_column_of_a_half_is_no_whole);
     tcase_add_test(halves, a_half_is_shared_again_without_a_second_origin);
     tcase_add_test(halves, more_copies_lie_in_few_blocks);
     tcase_add_test(halves, more_copies_fail_without_a_trace);
