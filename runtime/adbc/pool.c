@@ -21,7 +21,6 @@
 #include <uv.h>
 
 #include "adbc/fixed.h"
-#include "adbc/library.h"
 #include "adbc/pairs.h"
 #include "adbc/uri.h"
 #include "uvarrow/adapters.h"
@@ -44,8 +43,7 @@ struct uva_adbc_pool {
     atomic_long holds;     /* of the memory: all `refs`, and a release */
     atomic_bool is_closed; /* released by the user */
 
-    struct AdbcDriver driver;     /* set while OPENING */
-    struct AdbcDatabase database; /* set while OPENING */
+    struct uva__database *database; /* owns; set while OPENING, or NULL */
 
     uv_mutex_t lock;
     uv_cond_t changed; /* a member below has */
@@ -78,11 +76,7 @@ static void connection_uncount(struct uva_adbc_pool *pool)
 static void connection_close(struct uva_adbc_pool *pool,
                              struct uva__connection *c)
 {
-    struct AdbcError error = uva__adbc_error(&pool->driver);
-
-    (void)pool->driver.ConnectionRelease(&c->adbc, &error); /* not reported */
-    uva__adbc_error_drop(&error);
-    free(c);
+    uva__connection_close(c);
     connection_uncount(pool);
 }
 
@@ -95,17 +89,6 @@ static void connections_close(struct uva_adbc_pool *pool,
         next = list->next;
         connection_close(pool, list);
     }
-}
-
-static AdbcStatusCode connection_set(void *object, const char *key,
-                                     const char *value, struct AdbcError *error)
-{
-    struct AdbcConnection *connection = object;
-    const struct AdbcDriver *driver = connection->private_driver;
-
-    return driver->ConnectionSetOption != NULL
-               ? driver->ConnectionSetOption(connection, key, value, error)
-               : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
 /* Waits until no other call uses the database: ADBC does not allow two at one
@@ -132,25 +115,16 @@ static void database_leave(struct uva_adbc_pool *pool)
     uv_mutex_unlock(&pool->lock);
 }
 
-/* Makes the steps of a connection that exists. */
-static int connection_open(struct uva_adbc_pool *pool,
+static int connection_init(struct uva_adbc_pool *pool,
                            struct uva__connection *c,
                            const atomic_bool *is_cancelled,
                            struct uva__adbc_failure *failure)
 {
-    struct AdbcError error;
-    int code = uva__pairs_set(pool->connection_options, connection_set,
-                              &c->adbc, &pool->driver, "connection", failure);
+    int code;
 
-    if (code != 0)
-        return code;
     if (!database_enter(pool, is_cancelled))
         return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
-    error = uva__adbc_error(&pool->driver);
-    code = uva__adbc_failure_take(
-        failure, "cannot connect",
-        pool->driver.ConnectionInit(&c->adbc, &pool->database, &error), &error,
-        &pool->driver);
+    code = uva__connection_init(c, pool->database, failure);
     database_leave(pool);
     return code;
 }
@@ -161,26 +135,15 @@ static int connection_new(struct uva_adbc_pool *pool,
                           struct uva__connection **out,
                           struct uva__adbc_failure *failure)
 {
-    struct uva__connection *c = calloc(1, sizeof(*c));
-    struct AdbcError error = uva__adbc_error(&pool->driver);
-    int code;
+    struct uva__connection *c = NULL;
+    int code = uva__connection_new(pool->database, pool->connection_options, &c,
+                                   failure);
 
-    if (c == NULL) {
-        connection_uncount(pool);
-        return uva__adbc_failure_set(failure, ENOMEM,
-                                     "no memory for a connection");
-    }
-    c->adbc.private_driver = &pool->driver;
-    code = uva__adbc_failure_take(failure, "the driver gives no connection",
-                                  pool->driver.ConnectionNew(&c->adbc, &error),
-                                  &error, &pool->driver);
     if (code != 0) {
-        free(c);
         connection_uncount(pool);
         return code;
     }
-    c->adbc.private_driver = &pool->driver; /* the driver may have cleared it */
-    code = connection_open(pool, c, is_cancelled, failure);
+    code = connection_init(pool, c, is_cancelled, failure);
     if (code != 0)
         connection_close(pool, c);
     else
@@ -189,68 +152,6 @@ static int connection_new(struct uva_adbc_pool *pool,
 }
 
 /* ---- the database ------------------------------------------------------- */
-
-static AdbcStatusCode database_set(void *object, const char *key,
-                                   const char *value, struct AdbcError *error)
-{
-    struct AdbcDatabase *database = object;
-    const struct AdbcDriver *driver = database->private_driver;
-
-    return driver->DatabaseSetOption != NULL
-               ? driver->DatabaseSetOption(database, key, value, error)
-               : ADBC_STATUS_NOT_IMPLEMENTED;
-}
-
-static void database_close(struct uva_adbc_pool *pool)
-{
-    struct AdbcError error = uva__adbc_error(&pool->driver);
-
-    if (pool->database.private_driver != NULL)
-        (void)pool->driver.DatabaseRelease(&pool->database, &error);
-    uva__adbc_error_drop(&error);
-    pool->database = (struct AdbcDatabase){0};
-    error = uva__adbc_error(&pool->driver);
-    if (pool->driver.release != NULL)
-        (void)pool->driver.release(&pool->driver, &error);
-    uva__adbc_error_drop(&error);
-}
-
-static int database_init(struct uva_adbc_pool *pool,
-                         struct uva__adbc_failure *failure)
-{
-    struct AdbcError error = uva__adbc_error(&pool->driver);
-    int code = uva__adbc_failure_take(
-        failure, "the driver gives no database",
-        pool->driver.DatabaseNew(&pool->database, &error), &error,
-        &pool->driver);
-
-    if (code != 0)
-        return code;
-    pool->database.private_driver = &pool->driver;
-    code = uva__pairs_set(pool->options, database_set, &pool->database,
-                          &pool->driver, "database", failure);
-    if (code != 0)
-        return code;
-    error = uva__adbc_error(&pool->driver);
-    return uva__adbc_failure_take(
-        failure, "cannot open the database",
-        pool->driver.DatabaseInit(&pool->database, &error), &error,
-        &pool->driver);
-}
-
-static int database_open(struct uva_adbc_pool *pool,
-                         struct uva__adbc_failure *failure)
-{
-    int code = uva__adbc_driver_load(pool->driver_name, pool->entrypoint,
-                                     &pool->driver, failure);
-
-    if (code != 0)
-        return code;
-    code = database_init(pool, failure);
-    if (code != 0)
-        database_close(pool);
-    return code;
-}
 
 /* Waits until no other query opens the database. Returns whether this one has
  * to. */
@@ -277,7 +178,8 @@ static int database_ensure(struct uva_adbc_pool *pool,
 
     if (!database_must_open(pool, is_cancelled))
         return 0;
-    code = database_open(pool, failure);
+    code = uva__database_open(pool->driver_name, pool->entrypoint,
+                              pool->options, &pool->database, failure);
     uv_mutex_lock(&pool->lock);
     pool->locked.state = code == 0 ? STATE_OPEN : STATE_NEW;
     uv_cond_broadcast(&pool->changed);
@@ -429,8 +331,8 @@ void uva__adbc_pool_unref(struct uva_adbc_pool *pool)
     if (atomic_fetch_sub(&pool->refs, 1) > 1)
         return;
     idle_close(pool);
-    if (pool->locked.state == STATE_OPEN)
-        database_close(pool);
+    if (pool->database != NULL)
+        uva__database_close(pool->database);
     pool_unhold(pool);
 }
 

@@ -8,14 +8,8 @@
 
 #include <stdatomic.h>
 
-#include "adbc/failure.h"
+#include "adbc/connection.h"
 #include "uvarrow/adbc.h"
-
-struct uva__connection {
-    struct AdbcConnection adbc;   /* owns */
-    struct uva__connection *next; /* of those that are idle */
-    uint64_t idle_ns;             /* since when, on libuv's clock */
-};
 
 struct uva_adbc_pool;
 

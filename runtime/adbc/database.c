@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A database is opened with a driver of its own: so two of one pool share
+ * nothing but the library. */
+#include "adbc/database.h"
+
+#include <stdlib.h>
+
+#include "adbc/library.h"
+#include "adbc/pairs.h"
+
+static AdbcStatusCode database_set(void *object, const char *key,
+                                   const char *value, struct AdbcError *error)
+{
+    struct AdbcDatabase *database = object;
+    const struct AdbcDriver *driver = database->private_driver;
+
+    return driver->DatabaseSetOption != NULL
+               ? driver->DatabaseSetOption(database, key, value, error)
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+static int database_init(struct uva__database *d, char *const *options,
+                         struct uva__adbc_failure *failure)
+{
+    struct AdbcError error = uva__adbc_error(&d->driver);
+    int code = uva__adbc_failure_take(failure, "the driver gives no database",
+                                      d->driver.DatabaseNew(&d->adbc, &error),
+                                      &error, &d->driver);
+
+    if (code != 0)
+        return code;
+    d->adbc.private_driver = &d->driver;
+    code = uva__pairs_set(options, database_set, &d->adbc, &d->driver,
+                          "database", failure);
+    if (code != 0)
+        return code;
+    error = uva__adbc_error(&d->driver);
+    return uva__adbc_failure_take(failure, "cannot open the database",
+                                  d->driver.DatabaseInit(&d->adbc, &error),
+                                  &error, &d->driver);
+}
+
+int uva__database_open(const char *driver, const char *entrypoint,
+                       char *const *options, struct uva__database **out,
+                       struct uva__adbc_failure *failure)
+{
+    struct uva__database *d = calloc(1, sizeof(*d));
+    int code;
+
+    if (d == NULL)
+        return uva__adbc_failure_set(failure, ENOMEM,
+                                     "no memory for a database");
+    code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
+    if (code == 0)
+        code = database_init(d, options, failure);
+    if (code != 0)
+        uva__database_close(d);
+    else
+        *out = d;
+    return code;
+}
+
+void uva__database_close(struct uva__database *d)
+{
+    struct AdbcError error = uva__adbc_error(&d->driver);
+
+    if (d->adbc.private_driver != NULL)
+        (void)d->driver.DatabaseRelease(&d->adbc, &error); /* not reported */
+    uva__adbc_error_drop(&error);
+    error = uva__adbc_error(&d->driver);
+    if (d->driver.release != NULL)
+        (void)d->driver.release(&d->driver, &error);
+    uva__adbc_error_drop(&error);
+    free(d);
+}
