@@ -12,8 +12,8 @@ extern "C" {
 
 /* ---- a blocking stream in ----------------------------------------------- */
 
-/** How to open and read a blocking stream. All its functions run on a blocking
- * worker. */
+/** How to open and read a blocking stream. All its functions but `needed`
+ * run on a blocking worker. */
 struct uva_blocking_source {
     /* gives the stream, when the uva_stream starts: for steps that block
      * before the ArrowArrayStream exists (connect, execute). For
@@ -51,7 +51,13 @@ struct uva_blocking_source {
      * after a cancel; instead of the runtime's `sources_open`. Counts. NULL:
      * none */
     struct uva_turns *turns UVA_0;
-    void *reserved[2] UVA_0;
+    /* the stream has started and its batches are needed: what the source waits
+     * for from now on, its turn among it, is what its consumer waits for.
+     * Called before open, on the loop thread, and only that once; not for a
+     * source that gets its turn before it is needed (see uva_turns). May not
+     * block. NULL: none */
+    void (*needed)(void *ctx) UVA_0;
+    void *reserved[1] UVA_0;
 };
 
 /** Creates a stream that reads `source`, one call at a time, and reads ahead as

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns: sources that may not all be open at one time wait here. Each runtime
- * has turns (`sources_open`), and uva_turns_new() makes more. Everything
- * happens on the loop thread.
+ * has turns (`sources_open`), and uva_turns_new() makes more, of which others
+ * are part by uva_turns_within(). Everything happens on the loop thread.
  *
  * A source that is opened ahead has batches that are only wanted after those of
  * other sources, and is open until then. So it never gets the last turn, for
@@ -20,18 +20,21 @@ struct uva_turns;
 
 /* How many there are, and what waits for one. All zeroes but for `limit`. */
 struct uva__turns {
-    int32_t limit; /* 0: there is no limit */
+    int32_t limit; /* of the runtime's, 0: there is no limit */
     int32_t taken;
     int32_t ahead;            /* of these, taken ahead */
     struct uva__list waiting; /* of struct uva__turn: those that are needed */
     struct uva__list later;   /* of struct uva__turn: those that wait ahead */
+    struct uva__turn *hold;   /* borrows: what all turns here need: one of
+                                 the outer turns; NULL: nothing */
 };
 
 /* What takes turns. */
 struct uva__turn {
     struct uva__link link;
     struct uva__turns *of;     /* borrows */
-    struct uva_turns *own;     /* counts: what it is part of; or NULL */
+    struct uva_turns *own;     /* counts: what it is part of, and what limits
+                                  its time to wait; or NULL */
     void (*begin)(void *ctx);  /* its turn has come */
     void (*expire)(void *ctx); /* it has waited too long, and does not wait any
                                   more; with `own` */

@@ -48,6 +48,16 @@ static struct given *given_of(struct uva__reader *reader)
     return &blocking_of(reader)->given;
 }
 
+/* ---- the call into the source on the loop -------------------------------- */
+
+static void blocking_needed(struct uva__reader *reader)
+{
+    const struct uva_blocking_source *options = &given_of(reader)->options;
+
+    if (options->needed != NULL)
+        options->needed(options->ctx);
+}
+
 /* ---- calls into the source, on the worker ------------------------------- */
 
 static bool given_is_live(const struct given *g)
@@ -173,6 +183,7 @@ static const struct uva__reader_ops plain_ops = {
     .call = "get_next",
     .size = sizeof(struct blocking),
     .sized = true,
+    .needed = blocking_needed,
     .open = blocking_open,
     .next = plain_next,
     .explain = blocking_explain,
@@ -187,6 +198,7 @@ static const struct uva__reader_ops device_ops = {
     .size = sizeof(struct blocking),
     .sized = true,
     .typed = true,
+    .needed = blocking_needed,
     .open = blocking_open,
     .next = device_next,
     .explain = blocking_explain,
@@ -202,7 +214,7 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct given *g,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(g->options.reserved, 2))
+    if (!uva__memory_is_clear(g->options.reserved, 1))
         g->options.free_ctx = NULL; /* its members cannot be trusted */
     given_close(g);
     return uva__stream_failed(runtime, error);
@@ -214,7 +226,7 @@ static int given_check(const struct given *g, bool has_source,
     const struct uva_blocking_source *options = &g->options;
     bool open = g->plain ? options->open != NULL : options->open_device != NULL;
 
-    if (!uva__memory_is_clear(options->reserved, 2))
+    if (!uva__memory_is_clear(options->reserved, 1))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: reserved members must be "
                              "NULL; clear the struct before filling it in");

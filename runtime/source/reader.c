@@ -67,27 +67,32 @@ static void reader_on_expiry(void *ctx)
 static void reader_start(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
+    const bool ahead = source->producer->loop->ahead;
 
     r->loop.started = true;
+    if (!ahead && r->ops->needed != NULL)
+        r->ops->needed(r);
     if (r->loop.turn != NULL)
-        r->loop.turn->ahead = source->producer->loop->ahead;
+        r->loop.turn->ahead = ahead;
     if (r->loop.turn == NULL || uva__turns_take(r->loop.turn))
         reader_open(r);
     else
         uva__meter_block(source->meter, UVA_WAITING_TURN);
 }
 
-static void reader_need(struct uva__source *source)
-{
-    const struct uva__reader *r = reader_of(source);
-
-    if (r->loop.turn != NULL)
-        uva__turns_need(r->loop.turn);
-}
-
 static bool reader_waits(const struct uva__reader *r)
 {
     return r->loop.turn != NULL && r->loop.turn->waits;
+}
+
+static void reader_need(struct uva__source *source)
+{
+    struct uva__reader *r = reader_of(source);
+
+    if (reader_waits(r) && r->ops->needed != NULL)
+        r->ops->needed(r);
+    if (r->loop.turn != NULL)
+        uva__turns_need(r->loop.turn);
 }
 
 /* The source is closed, or stuck in a call of a stream that has ended: it is

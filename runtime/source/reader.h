@@ -39,6 +39,9 @@ struct uva__reader_ops {
     size_t size;      /* of its struct, which begins with the reader */
     bool sized;       /* its batches are measured */
     bool typed;       /* its source states a device type, which is checked */
+    /* its batches are needed, and it was not opened: the time that it may wait
+     * begins. On the loop thread, once at most. NULL: nothing to do */
+    void (*needed)(struct uva__reader *reader);
     /* opens the source and gives its schema. 0 or a code, with `error`. */
     int (*open)(struct uva__reader *reader, struct ArrowSchema *schema,
                 struct uva_error *error);

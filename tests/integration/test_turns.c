@@ -3,6 +3,7 @@
  * Pools of connections, in unit/adbc, use both. */
 #include <check.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "support/check_suite.h"
@@ -100,6 +101,145 @@ START_TEST(a_turn_may_come_too_late)
 }
 END_TEST
 
+/* ---- another number ------------------------------------------------------ */
+
+static bool opened(int i)
+{
+    return atomic_load(&more[i].fake.opened) > 0;
+}
+
+static void *resize_to_two(void *ctx)
+{
+    (void)ctx;
+    ck_assert_int_eq(uva_turns_resize(turns, 2), 0);
+    return NULL;
+}
+
+START_TEST(more_turns_let_begin_what_waits)
+{
+    pthread_t thread;
+
+    make(0);
+    for (int i = 0; i < 3; i++) {
+        more[i].fake.gate_at = 0;
+        fixture_start(&more[i]);
+    }
+    loop_until(&f.loop, is_at_gate, &more[0]);
+    ck_assert_int_eq(pthread_create(&thread, NULL, resize_to_two, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    loop_until(&f.loop, is_at_gate, &more[1]);
+    loop_settle(&f.loop);
+    ck_assert(!opened(2));
+    for (int i = 0; i < 3; i++) {
+        fake_source_open_gate(&more[i].fake);
+        ck_assert_int_eq(await_end(&more[i]), 0);
+    }
+}
+END_TEST
+
+START_TEST(without_turns_all_wait_but_for_what_has_one)
+{
+    make(0);
+    more[0].fake.gate_at = 0;
+    fixture_start(&more[0]);
+    loop_until(&f.loop, is_at_gate, &more[0]);
+    ck_assert_int_eq(uva_turns_resize(turns, 0), 0);
+    fixture_start(&more[1]);
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+    loop_settle(&f.loop);
+    ck_assert(!opened(1));
+    ck_assert_int_eq(uva_turns_resize(turns, 1), 0);
+    ck_assert_int_eq(await_end(&more[1]), 0);
+}
+END_TEST
+
+START_TEST(turns_outlive_their_runtime)
+{
+    make(0);
+    loop_close_runtime(&f.loop, 0);
+    ck_assert_int_eq(uva_turns_resize(turns, 2), 0);
+}
+END_TEST
+
+/* ---- what is needed ------------------------------------------------------ */
+
+static long needs[3]; /* of `more`, as long as it was not opened */
+
+static void on_needed(void *ctx)
+{
+    for (int i = 0; i < 3; i++)
+        needs[i] += &more[i].fake == ctx && !opened(i);
+}
+
+static void note_needs(void)
+{
+    for (int i = 0; i < 3; i++) {
+        uva_stream_release(more[i].stream);
+        more[i].options.needed = on_needed;
+        more[i].stream = fixture_hook(&more[i]);
+        needs[i] = 0;
+    }
+}
+
+START_TEST(a_source_is_told_that_it_is_needed)
+{
+    make(0);
+    note_needs();
+    more[0].fake.gate_at = 0;
+    ck_assert_int_eq(needs[0], 0);
+    for (int i = 0; i < 2; i++)
+        fixture_start(&more[i]);
+    loop_until(&f.loop, is_at_gate, &more[0]);
+    ck_assert_int_eq(needs[0], 1);
+    ck_assert_int_eq(needs[1], 1); /* it waits for its turn */
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[1]), 0);
+    ck_assert_int_eq(needs[1], 1);
+}
+END_TEST
+
+/* Starts a source with another one opened ahead, and awaits that the first
+ * stays in a call. Values are those of no single source. */
+static void start_ahead(int32_t count)
+{
+    struct uva_stream *later;
+
+    make(0);
+    ck_assert_int_eq(uva_turns_resize(turns, count), 0);
+    more[0].fake.column = more[1].fake.column = "k";
+    more[0].fake.gate_at = 4;
+    note_needs();
+    later = more[1].stream;
+    more[1].stream = NULL;
+    ck_assert_int_eq(uva_stream_concat(more[0].stream, &later, 1, 1), 0);
+    fixture_start(&more[0]);
+    loop_until(&f.loop, is_at_gate, &more[0]);
+    loop_settle(&f.loop);
+}
+
+START_TEST(a_source_that_waits_ahead_is_needed_in_its_time)
+{
+    start_ahead(1);
+    ck_assert_int_eq(needs[0], 1);
+    ck_assert_int_eq(needs[1], 0);
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+    ck_assert_int_eq(needs[1], 1);
+}
+END_TEST
+
+/* A call while it is open could come when its ctx was freed. */
+START_TEST(a_source_that_was_opened_ahead_is_not_told)
+{
+    start_ahead(2);
+    ck_assert(opened(1));
+    fake_source_open_gate(&more[0].fake);
+    ck_assert_int_eq(await_end(&more[0]), 0);
+    ck_assert_int_eq(needs[1], 0);
+}
+END_TEST
+
 START_TEST(what_is_invalid_is_refused)
 {
     struct uva_turns *none = NULL;
@@ -114,6 +254,8 @@ START_TEST(what_is_invalid_is_refused)
     loop_fail(&f.loop, 0);
     ck_assert_ptr_null(none);
     make(INT64_MAX);
+    ck_assert_int_eq(uva_turns_resize(NULL, 1), EINVAL);
+    ck_assert_int_eq(uva_turns_resize(turns, -1), EINVAL);
     fixture_open(&other, 1);
     other.options.turns = turns;
     fixture_refused(&other, fixture_hook(&other), EINVAL, "another runtime");
@@ -208,6 +350,11 @@ int main(void)
 
     tcase_add_test(tc, a_cancelled_source_keeps_its_turn);
     tcase_add_test(tc, a_turn_may_come_too_late);
+    suite_add(tc, more_turns_let_begin_what_waits,
+              without_turns_all_wait_but_for_what_has_one,
+              turns_outlive_their_runtime, a_source_is_told_that_it_is_needed,
+              a_source_that_waits_ahead_is_needed_in_its_time,
+              a_source_that_was_opened_ahead_is_not_told, NULL);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_test(tc, a_forked_child_cannot_make_turns);
     tcase_add_test(tc, metadata_reaches_the_consumer);

@@ -27,6 +27,8 @@ struct blocking_peer {
     bool released;    /* the stream was released */
     bool is_open;     /* the stream was opened */
     bool has_turns;   /* is one of `shared.users` */
+    bool in_session;  /* is one of `shared.inside` */
+    bool was_called;  /* by the worker, or by the loop */
 };
 
 /* Turns that sources of one runtime share, as those of a pool of connections
@@ -35,7 +37,29 @@ static struct {
     struct uva_runtime *runtime; /* borrows */
     struct uva_turns *turns;     /* owns; NULL: there are none now */
     int users;                   /* sources that were not freed */
+    struct uva_turns *session;   /* owns: within these; NULL: there are none */
+    int inside;                  /* sources that have those */
 } shared;
+
+/* Some sources are in a session of the pool. */
+static struct uva_turns *session_get(struct blocking_peer *peer,
+                                     int64_t wait_ms)
+{
+    struct uva_turns *made;
+
+    if (shared.session == NULL &&
+        uva_turns_within(shared.turns, 1, wait_ms, &made, NULL) == 0) {
+        if (shared.session == NULL)
+            shared.session = made;
+        else
+            uva_turns_release(made);
+    }
+    if (shared.session == NULL)
+        return shared.turns;
+    shared.inside++;
+    peer->in_session = true;
+    return shared.session;
+}
 
 /* Gives them to a source, which waits for a limited time: sources may depend on
  * each other. */
@@ -62,14 +86,21 @@ static struct uva_turns *turns_get(struct uva_runtime *runtime,
     peer->expectation->excuses |= EXCUSE_TIMEOUT;
     expectation_note("chain %d: its source takes turns",
                      peer->expectation->number);
-    return shared.turns;
+    (void)uva_turns_resize(shared.turns, 1 + shared.users % 3);
+    return wait_ms % 2 == 0 ? session_get(peer, wait_ms) : shared.turns;
 }
 
-static void turns_put(void)
+static void turns_put(const struct blocking_peer *peer)
 {
-    struct uva_turns *turns = shared.turns;
+    struct uva_turns *turns = shared.turns, *session = shared.session;
 
-    if (--shared.users > 0)
+    shared.users--;
+    shared.inside -= peer->in_session;
+    if (peer->in_session && shared.inside == 0) {
+        shared.session = NULL;
+        uva_turns_release(session);
+    }
+    if (shared.users > 0)
         return;
     shared.turns = NULL;
     uva_turns_release(turns);
@@ -78,6 +109,7 @@ static void turns_put(void)
 static void peer_enter(struct blocking_peer *peer, const char *what)
 {
     expectation_note("source: %s, batch %lld", what, (long long)peer->next);
+    peer->was_called = true;
     if (peer->inside++ != 0)
         sim_fail("two calls of a blocking source at once (DS-16)");
     if (peer->released)
@@ -236,6 +268,15 @@ static void device_make(struct blocking_peer *peer,
 
 /* ---- its hooks ---------------------------------------------------------- */
 
+static void peer_needed(void *ctx)
+{
+    struct blocking_peer *peer = ctx;
+
+    if (peer->was_called || peer->released)
+        sim_fail("a source is told too late, or twice, that it is needed");
+    peer->was_called = true;
+}
+
 static int peer_open(struct blocking_peer *peer)
 {
     peer_enter(peer, "open");
@@ -296,7 +337,7 @@ static void peer_free(void *ctx)
     if (peer->inside != 0 || peer->interrupting != 0)
         sim_fail("free_ctx of a source inside a call of it");
     if (peer->has_turns)
-        turns_put();
+        turns_put(peer);
     arena_free(peer);
 }
 
@@ -322,6 +363,7 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     struct blocking_peer *peer = arena_new(sizeof(*peer), "a blocking source");
     struct uva_blocking_source options = {.ctx = peer,
                                           .free_ctx = peer_free,
+                                          .needed = peer_needed,
                                           .window = peers_window(),
                                           .on_loop = peers_chance(1, 10)};
     const bool opens = peers_chance(1, 3);
