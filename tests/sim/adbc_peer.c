@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of a query is its number. A query fails, gets stuck until it is
  * cancelled, or for good; a pool may have a database that refuses some
- * connections, or where the first ones get stuck. */
+ * connections, where the first ones get stuck, or with a server in trouble. */
 #include "sim/adbc_peer.h"
 
 #include <errno.h>
@@ -14,13 +14,15 @@
 #include "sim/arena.h"
 #include "sim/batches.h"
 #include "sim/engine.h"
+#include "sim/fake_server.h"
 #include "sim/fake_threads.h"
 #include "sim/fake_uv.h"
 #include "sim/hosts.h"
 #include "sim/peers.h"
 #include "uvarrow/adbc.h"
 
-enum { POOLS = 4, QUERIES = 32, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
+enum { POOLS = 4, QUERIES = 64, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
+enum { CONNECTIONS = 3, PROBE_BATCHES = 4 };
 
 #define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
 
@@ -34,7 +36,9 @@ struct pool {
     bool refuses;                /* some connections */
     bool sticks;                 /* connections wait until unblocked */
     bool is_late;                /* it is released after its runtime's close */
-    int inside;                  /* calls of the database */
+    bool waits;                  /* for a connection, for milliseconds */
+    struct fake_server server;
+    int inside;                          /* calls of the database */
     int drivers, databases, connections; /* live */
 };
 
@@ -44,6 +48,7 @@ struct connection {
     int inside;          /* calls */
     int cancelling;      /* calls of a cancel */
     int parts;           /* statements and results, live */
+    int64_t start;       /* of the server, in which the session began */
     bool is_spent;       /* the last query did not end well, so far */
     bool was_cancelled;  /* a cancel may have an effect later */
 };
@@ -134,6 +139,12 @@ static bool query_fails(const struct query *query, enum place place)
     return query->expectation->fails_at == 0 && query->fails == place;
 }
 
+/* Waits for the server. Returns whether the session is alive. */
+static bool connection_reach(const struct connection *c)
+{
+    return fake_server_reach(&c->pool->server, c->start);
+}
+
 static void error_release(struct AdbcError *error)
 {
     arena_free(error->message);
@@ -186,6 +197,8 @@ static int result_get_next(struct ArrowArrayStream *stream,
     struct query *query = connection_begin(c, "get_next");
     const struct expectation *expectation = query->expectation;
 
+    if (!connection_reach(c))
+        return connection_end(c, EIO);
     if (!query_wait(query, query->next) && peers_chance(1, 2))
         return connection_end(c, ECANCELED); /* or too late for the cancel */
     if (query->next >= expectation->fails_at)
@@ -229,6 +242,8 @@ static AdbcStatusCode execute(struct connection *c,
                               struct ArrowArrayStream *out,
                               struct AdbcError *error)
 {
+    if (!connection_reach(c))
+        return fault(error);
     if (!query_wait(c->query, OPEN))
         return ADBC_STATUS_CANCELLED;
     if (query_fails(c->query, AT_EXECUTE))
@@ -292,6 +307,7 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
                                       struct AdbcError *error)
 {
     struct connection *c = connection->private_data;
+    bool refused;
 
     if (database->private_data != c->pool)
         sim_fail("a connection to another database");
@@ -301,11 +317,11 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     sim_point();
     if (c->pool->sticks)
         sim_wait(are_unblocked, NULL);
+    refused = !fake_server_accepts(&c->pool->server) ||
+              (c->pool->refuses && peers_chance(1, 3));
+    c->start = c->pool->server.starts;
     c->pool->inside--;
-    return connection_leave(
-        c,
-        c->pool->refuses && peers_chance(1, 3) ? fault(error) : ADBC_STATUS_OK,
-        error);
+    return connection_leave(c, refused ? fault(error) : ADBC_STATUS_OK, error);
 }
 
 static AdbcStatusCode connection_release(struct AdbcConnection *connection,
@@ -316,6 +332,7 @@ static AdbcStatusCode connection_release(struct AdbcConnection *connection,
 
     (void)error;
     call_begin("ConnectionRelease", &c->inside);
+    (void)connection_reach(c);
     if (c->parts != 0)
         sim_fail("a connection is released before its statement or result");
     if (c->cancelling != 0)
@@ -515,6 +532,17 @@ int uva__adbc_driver_load(const char *driver, const char *entrypoint,
 
 /* ---- queries ------------------------------------------------------------ */
 
+/* What the pool may do to any query. */
+static void query_excuse(const struct pool *pool,
+                         struct expectation *expectation)
+{
+    expectation->excuses |= EXCUSE_TIMEOUT;
+    if (pool->refuses || pool->server.has_trouble)
+        expectation->excuses |= EXCUSE_ODD_END;
+    if (pool->sticks || pool->server.has_trouble)
+        expectation->stalls = true;
+}
+
 static struct query *query_draw(const struct pool *pool,
                                 struct expectation *expectation)
 {
@@ -523,10 +551,7 @@ static struct query *query_draw(const struct pool *pool,
     query->expectation = expectation;
     query->stuck_at = NOWHERE;
     query->fails = (enum place)sim_choose(PLACES);
-    expectation->excuses |= EXCUSE_TIMEOUT;
-    if (pool->refuses)
-        expectation->excuses |= EXCUSE_ODD_END;
-    expectation->stalls = expectation->stalls || pool->sticks;
+    query_excuse(pool, expectation);
     if (!peers_chance(1, expectation->meddled ? 2 : 8))
         return query;
     query->stuck_at = (int64_t)sim_choose((uint64_t)expectation->total + 2) - 1;
@@ -646,10 +671,12 @@ static void rival_start(const struct pool *pool, struct expectation *beside)
 static void pool_draw(struct pool *pool, struct uva_runtime *runtime)
 {
     pool->runtime = runtime;
-    pool->most = 1 + (int32_t)sim_choose(2);
+    pool->most = 1 + (int32_t)sim_choose(CONNECTIONS);
     pool->refuses = peers_chance(1, 4);
     pool->sticks = peers_chance(1, 10);
-    pool->is_late = peers_chance(1, 4);
+    pool->is_late = peers_chance(1, 2);
+    pool->waits = peers_chance(1, 2);
+    fake_server_begin(&pool->server, &adbc.fibers);
 }
 
 static int pool_new(struct pool *pool)
@@ -659,7 +686,7 @@ static int pool_new(struct pool *pool)
         .driver = name,
         .connections = pool->most,
         .idle_ms = (int32_t)sim_choose(2),
-        .wait_ms = peers_chance(1, 2) ? 1 + (int64_t)sim_choose(20) : 0};
+        .wait_ms = pool->waits ? 1 + (int64_t)sim_choose(20) : 0};
 
     (void)snprintf(name, sizeof(name), "%d", (int)(pool - adbc.pools));
     return uva_adbc_pool_new(pool->runtime, &options, &pool->pool, NULL);
@@ -692,6 +719,8 @@ static struct pool *pool_get(struct uva_runtime *runtime,
         return NULL;
     adbc.pools_used++;
     expectation_note("a pool of %d connections", (int)pool->most);
+    if (!peers_are_alone() && peers_chance(1, 2))
+        fake_server_trouble(&pool->server);
     for (uint64_t n = peers_are_alone() ? 0 : sim_choose(7); n > 0; n--)
         if (adbc.rivals_used < RIVALS)
             rival_start(pool, expectation);
@@ -725,9 +754,7 @@ struct uva_stream *adbc_peer_nothing(struct uva_runtime *runtime,
     query = &adbc.queries[adbc.queries_used++];
     query->expectation = &adbc.nothing;
     query->stuck_at = NOWHERE;
-    expectation->excuses |=
-        EXCUSE_TIMEOUT | (pool->refuses ? EXCUSE_ODD_END : 0);
-    expectation->stalls = expectation->stalls || pool->sticks;
+    query_excuse(pool, expectation);
     (void)snprintf(text, sizeof(text), "%d", (int)(query - adbc.queries));
     expectation_note("chain %d: query %s, of nothing", expectation->number,
                      text);
@@ -757,6 +784,109 @@ void adbc_release_pools(void)
         }
 }
 
+/* ---- probes ------------------------------------------------------------- */
+
+/* A query that has a connection, and keeps it until its next request. */
+struct probe {
+    struct expectation expectation;
+    struct uva_stream *stream; /* counts */
+    bool is_answered;
+    bool is_over;
+    int code;
+};
+
+static void probe_answered(void *ctx, struct uva_batch *batch,
+                           const struct uva_outcome *outcome)
+{
+    struct probe *probe = ctx;
+
+    if (batch != NULL)
+        uva_array_release(&batch->data);
+    probe->is_over = outcome != NULL;
+    probe->code = outcome != NULL ? outcome->error.code : 0;
+    expectation_note("a probe: %s",
+                     batch != NULL ? "a batch" : uva_error_name(probe->code));
+    probe->is_answered = true;
+}
+
+static bool probe_is_answered(void *arg)
+{
+    return ((const struct probe *)arg)->is_answered;
+}
+
+static void probe_request(struct probe *probe)
+{
+    probe->is_answered = false;
+    probe->code = uva_stream_next(probe->stream, probe_answered, probe, NULL);
+    if (probe->code != 0)
+        probe->is_answered = probe->is_over = true;
+}
+
+static void probe_start(struct probe *probe, const struct pool *pool)
+{
+    struct query *query = &adbc.queries[adbc.queries_used++];
+    char text[16];
+
+    *probe = (struct probe){
+        .expectation = {.total = PROBE_BATCHES, .fails_at = INT64_MAX}};
+    query->expectation = &probe->expectation;
+    query->stuck_at = NOWHERE;
+    (void)snprintf(text, sizeof(text), "%d", (int)(query - adbc.queries));
+    expectation_note("a probe: query %s", text);
+    probe->stream = uva_stream_from_query(
+        pool->pool,
+        &(struct uva_adbc_query){.sql = text, .window = {.batches = 1}});
+    probe_request(probe);
+}
+
+static int probe_finish(struct probe *probe)
+{
+    while (!probe->is_over) {
+        probe_request(probe);
+        sim_wait(probe_is_answered, probe);
+    }
+    uva_stream_release(probe->stream);
+    return probe->code;
+}
+
+/* All places of the pool are taken at one time. Returns how many probes have
+ * failed. */
+static int pool_probe(const struct pool *pool, int count)
+{
+    static struct probe probes[CONNECTIONS];
+    int failures = 0;
+
+    for (int i = 0; i < count; i++)
+        probe_start(&probes[i], pool);
+    for (int i = 0; i < count; i++)
+        sim_wait(probe_is_answered, &probes[i]);
+    for (int i = 0; i < count; i++)
+        failures += probe_finish(&probes[i]) != 0;
+    return failures;
+}
+
+/* The database is well, and nothing else uses the pool: each of its places can
+ * be used. A connection that has died fails one query more. */
+static void pool_prove(struct pool *pool)
+{
+    const int count = hosts_limit_sources(pool->runtime) ? 1 : (int)pool->most;
+    const int deaths = pool->server.has_trouble ? (int)pool->most : 0;
+    int failed = 0, failures;
+
+    pool->refuses = pool->sticks = false;
+    do {
+        if (adbc.queries_used + count > QUERIES)
+            return;
+        failures = pool_probe(pool, count);
+        failed += failures;
+        if (failed > deaths + (arena_has_failed() ? 1 : 0) &&
+            !fake_threads_have_failed())
+            sim_fail("a pool of %d connections is not well, and its database "
+                     "is",
+                     (int)pool->most);
+    } while (failures > 0);
+}
+
 /* ---- the end ------------------------------------------------------------ */
 
 static bool fibers_are_over(void *arg)
@@ -774,7 +904,26 @@ static bool rivals_are_over(void *arg)
     return true;
 }
 
-void adbc_await(bool may_hang)
+static bool never(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* Stuck calls of queries that are over return first, and what is left of chains
+ * that were given up, such as branches, ends. */
+static void pools_prove(void)
+{
+    if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))
+        return;
+    peers_unblock();
+    (void)sim_wait_until(never, NULL, sim_now_ns() + AN_HOUR_NS);
+    for (int i = 0; i < adbc.pools_used; i++)
+        if (adbc.pools[i].pool != NULL && !adbc.pools[i].waits)
+            pool_prove(&adbc.pools[i]);
+}
+
+void adbc_await(bool may_hang, bool may_close)
 {
     sim_wait(fibers_are_over, NULL);
     if (!may_hang &&
@@ -782,6 +931,8 @@ void adbc_await(bool may_hang)
         peers_unblock();
         sim_wait(rivals_are_over, NULL);
     }
+    if (!may_hang && !may_close)
+        pools_prove();
     for (int i = 0; i < adbc.rivals_used; i++)
         adbc.rivals[i].expectation.excuses |= EXCUSE_CLOSE;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries through pools of connections to a fake driver: one pool for each
  * runtime, chains that have a query as their source, and more queries that
- * compete for the connections. The driver ends the schedule as failed if two
+ * compete for the connections. Some databases have trouble for a while; each
+ * pool must be well after it. The driver ends the schedule as failed if two
  * threads use a connection at once, if there are too many connections, if one
  * is used again after a query that failed or was cancelled, and if it is called
  * under a lock or on a loop. */
@@ -30,8 +31,10 @@ struct uva_stream *adbc_peer_nothing(struct uva_runtime *runtime,
 /* All chains are built: releases some pools after a while. */
 void adbc_release_pools(void);
 
-/* Waits for the other queries, if they must end by themselves. */
-void adbc_await(bool may_hang);
+/* Waits for the other queries, if they must end by themselves. Then queries on
+ * all connections of a pool at one time prove that it is well, unless a runtime
+ * may be closing. */
+void adbc_await(bool may_hang, bool may_close);
 
 /* The runtimes are closed: releases the other pools. */
 void adbc_end(void);

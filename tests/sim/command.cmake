@@ -55,7 +55,7 @@ foreach(name IN ITEMS malloc calloc free)
 endforeach()
 
 # The simulated environment of the library, and the peers.
-add_library(sim_world STATIC adbc_peer.c hosts.c expectation.c batches.c arena.c
+add_library(sim_world STATIC adbc_peer.c fake_server.c hosts.c expectation.c batches.c arena.c
     fake_uv.c fake_files.c fake_threads.c peers.c blocking_peer.c
     squatter_peer.c limited_peer.c callback_peer.c task_peer.c pusher_peer.c
     producer_peer.c awaiting_peer.c reader_peer.c handler_peer.c monitor.c executor.c device_peer.c

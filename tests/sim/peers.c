@@ -152,7 +152,7 @@ static struct uva_stream *query_source(struct uva_runtime *runtime,
 struct uva_stream *peers_source(struct uva_runtime *runtime,
                                 struct expectation *expectation)
 {
-    switch (sim_choose(8)) {
+    switch (sim_choose(10)) {
     case 0:
         return array_stream(runtime, expectation);
     case 1:
@@ -163,6 +163,8 @@ struct uva_stream *peers_source(struct uva_runtime *runtime,
     case 4:
         return producer_peer_stream(runtime, expectation);
     case 5:
+    case 6:
+    case 7:
         return query_source(runtime, expectation);
     default:
         return blocking_peer_stream(runtime, expectation);

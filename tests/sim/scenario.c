@@ -461,7 +461,7 @@ static void chains_await(void)
     sim_wait(meddlers_are_done, &scenario);
     for (int i = 0; i < scenario.chains_used; i++)
         chain_release(&scenario.chains[i]);
-    adbc_await(chains_may_hang());
+    adbc_await(chains_may_hang(), scenario.closes || scenario.drains);
     late_calls_await();
 }
 
