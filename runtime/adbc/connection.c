@@ -53,11 +53,17 @@ int uva__connection_init(struct uva__connection *c,
 {
     struct AdbcDriver *driver = &database->driver;
     struct AdbcError error = uva__adbc_error(driver);
-
-    return uva__adbc_failure_take(
+    const int code = uva__adbc_failure_take(
         failure, "cannot connect",
         driver->ConnectionInit(&c->adbc, &database->adbc, &error), &error,
         driver);
+
+    if (code != 0)
+        return code;
+    if (atomic_load(&database->known) == NULL)
+        atomic_store(&database->known, uva__known_find(&c->adbc));
+    c->known = atomic_load(&database->known);
+    return 0;
 }
 
 void uva__connection_close(struct uva__connection *c)

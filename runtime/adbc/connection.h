@@ -6,9 +6,11 @@
 #include "adbc/database.h"
 
 struct uva__connection {
-    struct AdbcConnection adbc;   /* owns */
-    struct uva__connection *next; /* of those that are idle */
-    uint64_t idle_ns;             /* since when, on libuv's clock */
+    struct AdbcConnection adbc;     /* owns */
+    const struct uva__known *known; /* static: of its database; NULL before it
+                                       is connected */
+    struct uva__connection *next;   /* of those that are idle */
+    uint64_t idle_ns;               /* since when, on libuv's clock */
 };
 
 /* Makes a connection that is not connected: gives `*out`, to be closed. 0 or an

@@ -4,12 +4,17 @@
 #ifndef UVA_ADBC_DATABASE_H
 #define UVA_ADBC_DATABASE_H
 
+#include <stdatomic.h>
+
 #include "adbc/failure.h"
+#include "adbc/known.h"
 
 /* Does not move: what belongs to it points to its driver. */
 struct uva__database {
-    struct AdbcDriver driver; /* owns */
-    struct AdbcDatabase adbc; /* owns */
+    struct AdbcDriver driver;                 /* owns */
+    struct AdbcDatabase adbc;                 /* owns */
+    _Atomic(const struct uva__known *) known; /* static; NULL before the first
+                                                 connection */
 };
 
 /* Loads a driver and opens its database with the options; `entrypoint` may be

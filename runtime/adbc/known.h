@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of databases beyond ADBC, found by the name that a driver gives
+ * itself. No other file compares names of drivers or of databases. */
+#ifndef UVA_ADBC_KNOWN_H
+#define UVA_ADBC_KNOWN_H
+
+#include <stdbool.h>
+
+#include "uvarrow/adbc_abi.h"
+
+/* How the session of a connection is made clean. */
+enum uva__known_reset {
+    UVA__RESET_CLOSE,           /* by its end: the connection is closed */
+    UVA__RESET_CLOSE_IF_WRITES, /* so, too, but not after a query that is known
+                                  to leave nothing: see adbc/reset.c */
+    UVA__RESET_DISCARD_ALL      /* by the statement of PostgreSQL */
+};
+
+struct uva__known {
+    const char *driver; /* its name as ADBC_INFO_DRIVER_NAME; NULL: any */
+    enum uva__known_reset reset;
+    bool connects_at_once; /* connects may run side by side, each on a database
+                              of its own, as it opens nothing but sockets */
+};
+
+/* Asks the driver of a connection that is connected, which asks no server for
+ * that. Returns what is known, never NULL: where nothing is, what is right for
+ * any database. Thread: a worker. */
+const struct uva__known *uva__known_find(struct AdbcConnection *connection);
+
+#endif
