@@ -73,7 +73,7 @@ static void on_timer(uv_timer_t *timer)
         c->phase == UVA__CONNECTION_ANSWERING && c->queued == 0;
 
     if (only_looks && uva__transport_has_left(&c->transport)) {
-        uva__connection_close(c);
+        uva__connection_abort(c);
         return;
     }
     if (only_looks || connection_has_progress(c)) {
@@ -88,7 +88,7 @@ static void on_timer(uv_timer_t *timer)
                              NULL);
         return;
     }
-    uva__connection_close(c);
+    uva__connection_abort(c);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void connection_close(struct uva__connection *c, bool reset)
     connection_leave(c);
 }
 
-void uva__connection_close(struct uva__connection *connection)
+void uva__connection_abort(struct uva__connection *connection)
 {
     connection_close(connection, false);
 }

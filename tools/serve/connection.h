@@ -112,6 +112,6 @@ void uva__connection_cut(struct uva__connection *connection);
 void uva__connection_drain(struct uva__connection *connection);
 
 /* Closes it at once. */
-void uva__connection_close(struct uva__connection *connection);
+void uva__connection_abort(struct uva__connection *connection);
 
 #endif

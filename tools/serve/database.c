@@ -265,7 +265,7 @@ int uva__database_settle(struct uva__database *database,
                : 0;
 }
 
-int uva__database_open(struct uva__database *database,
+int uva__database_pool(struct uva__database *database,
                        struct uva_runtime *runtime, int64_t connections,
                        int64_t wait_ms, struct uva_adbc_pool **out,
                        struct uva_error *error)

@@ -139,7 +139,7 @@ void uva__http_close(struct uva__http *http)
 {
     uva__http_drain(http);
     while (http->first != NULL)
-        uva__connection_close(http->first);
+        uva__connection_abort(http->first);
 }
 
 void uva__http_forget(struct uva__http *http)

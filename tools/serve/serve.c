@@ -205,7 +205,7 @@ static int serve_start(struct serve *s)
         return code;
     serve_watch(s);
     code =
-        uva__database_open(&s->settings.database, s->runtime, limits->queries,
+        uva__database_pool(&s->settings.database, s->runtime, limits->queries,
                            limits->wait_ms, &s->pool, &s->error);
     if (code == 0)
         code = serve_open_log(s);
