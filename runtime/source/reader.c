@@ -95,12 +95,14 @@ static void reader_need(struct uva__source *source)
         uva__turns_need(r->loop.turn);
 }
 
-/* The source is closed, or stuck in a call of a stream that has ended: it is
- * the next one's turn. */
+/* The source is closed: it is the next one's turn, and this one takes none any
+ * more. The stream may stay much longer. */
 static void reader_end_turn(struct uva__reader *r)
 {
-    if (r->loop.turn != NULL)
-        uva__turns_end(r->loop.turn);
+    if (r->loop.turn == NULL)
+        return;
+    uva__turns_end(r->loop.turn);
+    uva__reader_free_turn(r, r->source.rt);
 }
 
 static void reader_absorb_metadata(struct uva__reader *r)
@@ -313,9 +315,10 @@ static void reader_stop(struct uva__source *source)
     uva__atomic64_store(&r->discard_from, tail);
     word = uva__reader_credit_cancel(&r->credit);
     reader_want(r, UVA__AWAITED_ALL);
-    if (reader_waits(r) || (word & CREDIT_CLOSED))
-        reader_end_turn(r);
+    if (reader_waits(r))
+        uva__turns_end(r->loop.turn);
     if (word & CREDIT_CLOSED) {
+        reader_end_turn(r);
         reader_discard_until(r, uva__atomic64_load(&r->tail));
         reader_empty(r);
         return;

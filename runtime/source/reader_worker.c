@@ -46,6 +46,7 @@ void uva__reader_free_turn(struct uva__reader *r, struct uva__rt *rt)
         return;
     uva_turns_release(r->loop.turn->own);
     uva__memory_free(&rt->allocator, r->loop.turn, sizeof(*r->loop.turn));
+    r->loop.turn = NULL;
 }
 
 /* Metadata that the loop has not taken. */
