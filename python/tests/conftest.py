@@ -12,9 +12,9 @@ import warnings
 import pytest
 
 import uvarrow
-from databases import database, postgresql # as fixtures of all tests
+from databases import database, pgbouncer, postgresql # as fixtures of all tests
 
-__all__ = ["database", "postgresql"]
+__all__ = ["database", "pgbouncer", "postgresql"]
 LOOPS = ("asyncio", "uvloop", "trio")
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pools of real databases: SQLite, DuckDB, and a server of PostgreSQL in a
-folder of its own. What is not installed is skipped."""
+"""Pools of real databases: SQLite, DuckDB, and servers of PostgreSQL and pgbouncer,
+each in a folder of its own. What is not installed is skipped."""
 import getpass
 import os
 import shutil
@@ -13,6 +13,19 @@ import uvarrow.adbc
 
 KINDS = ("sqlite", "duckdb", "postgresql")
 _BIN = "/usr/lib/postgresql/15/bin/"
+_PGBOUNCER = "/usr/sbin/pgbouncer"
+_INI = """
+[databases]
+transaction = host={server} dbname=postgres user=postgres pool_mode=transaction
+session = host={server} dbname=postgres user=postgres pool_mode=session
+[pgbouncer]
+unix_socket_dir = {folder}
+auth_type = any
+default_pool_size = 3
+log_connections = 0
+log_disconnections = 0
+log_stats = 0
+"""
 
 
 def _server(*command):
@@ -21,10 +34,21 @@ def _server(*command):
     if getpass.getuser() == "root":
         command = ("su", "postgres", "-s", "/bin/sh", "-c", " ".join(
             f"'{word}'" for word in command))
-    environment = {name: value for name, value in os.environ.items()
-                   if name != "LD_PRELOAD"}
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
-                   env=environment)
+                   env=_environment())
+
+
+def _environment():
+    return {name: value for name, value in os.environ.items()
+            if name != "LD_PRELOAD"}
+
+
+def _folder():
+    """One that the server may write to."""
+    folder = tempfile.mkdtemp(prefix="uva_pg_")
+    if getpass.getuser() == "root":
+        shutil.chown(folder, "postgres")
+    return folder
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +57,7 @@ def postgresql():
     pytest.importorskip("adbc_driver_postgresql")
     if not os.access(_BIN + "initdb", os.X_OK):
         pytest.skip("PostgreSQL is not installed")
-    folder = tempfile.mkdtemp(prefix="uva_pg_")
-    if getpass.getuser() == "root":
-        shutil.chown(folder, "postgres")
+    folder = _folder()
     _server(_BIN + "initdb", "-D", folder + "/db", "-A", "trust", "-U",
             "postgres", "--no-sync")
     _server(_BIN + "pg_ctl", "-D", folder + "/db", "-l", folder + "/log", "-w",
@@ -43,6 +65,31 @@ def postgresql():
     yield f"postgresql://postgres@/postgres?host={folder}"
     _server(_BIN + "pg_ctl", "-D", folder + "/db", "-m", "immediate", "-w",
             "stop")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgresql):
+    """uri(mode) of a pooler in front of it, with three backends in each mode:
+    "transaction" or "session"."""
+    if not os.access(_PGBOUNCER, os.X_OK):
+        pytest.skip("pgbouncer is not installed")
+    folder = _folder()
+    ini = os.path.join(folder, "pgbouncer.ini")
+    with open(ini, "w", encoding="utf-8") as file:
+        file.write(_INI.format(folder=folder, server=postgresql.split("=")[1]))
+    user = "postgres" if getpass.getuser() == "root" else None
+    with subprocess.Popen([_PGBOUNCER, ini], user=user, env=_environment(),
+                          stderr=subprocess.PIPE, text=True) as process:
+        log = []
+        for line in process.stderr:
+            log.append(line)
+            if "process up" in line:
+                break
+        assert process.poll() is None, "".join(log)
+        yield lambda mode: f"postgresql://postgres@/{mode}?host={folder}&port=6432"
+        process.terminate()
+        process.communicate()
     shutil.rmtree(folder)
 
 

@@ -47,6 +47,16 @@ int uva__connection_new(struct uva__database *database, char *const *options,
     return code;
 }
 
+/* Looks for a pooler behind the first connect to a database. */
+static void connection_look(struct uva__connection *c,
+                            struct uva__database *database)
+{
+    if (database->is_postgresql && !database->has_looked)
+        database->pooler = uva__pooler_look(&database->adbc, &c->adbc);
+    database->has_looked = true;
+    c->shares = database->pooler == UVA__POOLER_SHARES;
+}
+
 int uva__connection_init(struct uva__connection *c,
                          struct uva__database *database,
                          struct uva__adbc_failure *failure)
@@ -63,6 +73,7 @@ int uva__connection_init(struct uva__connection *c,
     if (atomic_load(&database->known) == NULL)
         atomic_store(&database->known, uva__known_find(&c->adbc));
     c->known = atomic_load(&database->known);
+    connection_look(c, database);
     return 0;
 }
 

@@ -11,6 +11,7 @@ struct uva__connection {
                                        is connected */
     struct uva__connection *next;   /* of those that are idle */
     uint64_t idle_ns;               /* since when, on libuv's clock */
+    bool shares; /* its backend, with other sessions: see adbc/pooler.h */
 };
 
 /* Makes a connection that is not connected: gives `*out`, to be closed. 0 or an

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "adbc/libpq.h"
 #include "adbc/library.h"
 #include "adbc/pairs.h"
 
@@ -19,6 +20,35 @@ static AdbcStatusCode database_set(void *object, const char *key,
                : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
+static int database_set_all(struct uva__database *d, char *const *options,
+                            struct uva__adbc_failure *failure)
+{
+    return uva__pairs_set(options, database_set, &d->adbc, &d->driver,
+                          "database", failure);
+}
+
+/* Sets the options with parameters of our own in the URI. */
+static int postgresql_set_all(struct uva__database *d, char *const *options,
+                              struct uva__adbc_failure *failure)
+{
+    char **own = uva__pairs_copy((const char *const *)options);
+    char **place = own != NULL ? uva__pairs_find(own, "uri") : NULL;
+    char *uri =
+        place != NULL ? uva__libpq_with(*place, uva__pooler_parameters) : NULL;
+    int code;
+
+    if (own == NULL || (place != NULL && uri == NULL)) {
+        code = uva__adbc_failure_set(failure, ENOMEM, "no memory for options");
+    } else {
+        if (place != NULL)
+            *place = uri;
+        code = database_set_all(d, own, failure);
+    }
+    free(uri);
+    free(own);
+    return code;
+}
+
 static int database_init(struct uva__database *d, char *const *options,
                          struct uva__adbc_failure *failure)
 {
@@ -30,8 +60,8 @@ static int database_init(struct uva__database *d, char *const *options,
     if (code != 0)
         return code;
     d->adbc.private_driver = &d->driver;
-    code = uva__pairs_set(options, database_set, &d->adbc, &d->driver,
-                          "database", failure);
+    code = d->is_postgresql ? postgresql_set_all(d, options, failure)
+                            : database_set_all(d, options, failure);
     if (code != 0)
         return code;
     error = uva__adbc_error(&d->driver);
@@ -50,6 +80,7 @@ int uva__database_open(const char *driver, const char *entrypoint,
     if (d == NULL)
         return uva__adbc_failure_set(failure, ENOMEM,
                                      "no memory for a database");
+    d->is_postgresql = uva__known_is_postgresql(driver);
     code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
     if (code == 0)
         code = database_init(d, options, failure);

@@ -8,6 +8,7 @@
 
 #include "adbc/failure.h"
 #include "adbc/known.h"
+#include "adbc/pooler.h"
 
 /* Does not move: what belongs to it points to its driver. */
 struct uva__database {
@@ -15,6 +16,9 @@ struct uva__database {
     struct AdbcDatabase adbc;                 /* owns */
     _Atomic(const struct uva__known *) known; /* static; NULL before the first
                                                  connection */
+    bool is_postgresql;                       /* and reached by libpq */
+    bool has_looked;         /* for a pooler, behind the first connect */
+    enum uva__pooler pooler; /* what it has found */
 };
 
 /* Loads a driver and opens its database with the options; `entrypoint` may be

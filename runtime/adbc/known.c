@@ -111,6 +111,13 @@ static const struct uva__known *stream_read(struct ArrowArrayStream *stream)
     return known;
 }
 
+bool uva__known_is_postgresql(const char *driver)
+{
+    const char *file = strrchr(driver, '/');
+
+    return strstr(file != NULL ? file : driver, "postgresql") != NULL;
+}
+
 const struct uva__known *uva__known_find(struct AdbcConnection *connection)
 {
     static const uint32_t codes[] = {ADBC_INFO_DRIVER_NAME};

@@ -23,6 +23,10 @@ struct uva__known {
                               of its own, as it opens nothing but sockets */
 };
 
+/* Whether a driver, by its name or path before it is loaded, is that of
+ * PostgreSQL, which connects by libpq. */
+bool uva__known_is_postgresql(const char *driver);
+
 /* Asks the driver of a connection that is connected, which asks no server for
  * that. Returns what is known, never NULL: where nothing is, what is right for
  * any database. Thread: a worker. */

@@ -10,20 +10,29 @@ void uva__pooled_init(struct uva__pooled *p, struct uva_adbc_pool *pool,
     p->pool = uva__adbc_pool_acquire(pool);
 }
 
-int uva__pooled_connect(struct uva__pooled *p)
+int uva__pooled_connect(struct uva__pooled *p, bool may_share)
 {
     int code = uva__adbc_pool_take(p->pool, &p->execution.is_cancelled,
                                    &p->connection, &p->execution.failure);
 
-    if (code == 0)
-        p->execution.connection = &p->connection->adbc;
-    return code;
+    if (code != 0)
+        return code;
+    p->execution.connection = &p->connection->adbc;
+    if (!p->connection->shares || may_share)
+        return 0;
+    return uva__adbc_failure_set(
+        &p->execution.failure, ENOTSUP,
+        "a pooler gives each transaction any of its backends, as pgbouncer "
+        "does with pool_mode=transaction, so this could get the rows of "
+        "another client: use pool_mode=session; only a query without "
+        "parameters can be executed, with the option "
+        "adbc.postgresql.use_copy=false");
 }
 
 int uva__pooled_prepare(struct uva__execution *execution)
 {
     struct uva__pooled *p = (struct uva__pooled *)execution;
-    const int code = uva__pooled_connect(p);
+    const int code = uva__pooled_connect(p, false);
 
     if (code == 0)
         atomic_store(&execution->may_cancel, true);

@@ -16,9 +16,11 @@ struct uva__pooled {
 void uva__pooled_init(struct uva__pooled *pooled, struct uva_adbc_pool *pool,
                       const struct uva__execution_ops *ops);
 
-/* Takes a connection. 0 or an errno, with the failure. Thread: blocking
- * worker. */
-int uva__pooled_connect(struct uva__pooled *pooled);
+/* Takes a connection. If its session shares a backend with other ones, that is
+ * an error unless `may_share`: calls that belong together could then be those
+ * of several clients. 0 or an errno, with the failure. Thread: blocking worker.
+ */
+int uva__pooled_connect(struct uva__pooled *pooled, bool may_share);
 
 /* For uva__execution_ops.prepare of what needs no statement: takes a connection
  * and lets it be cancelled. */

@@ -41,9 +41,20 @@ static AdbcStatusCode statement_set(void *object, const char *key,
 
 /* ---- steps, on a worker ------------------------------------------------- */
 
+/* Whether the driver executes it in one round trip, or in one transaction, so
+ * that its session may share a backend with other ones. */
+static bool query_may_share(const struct query *q)
+{
+    char **use_copy = uva__pairs_find(q->options, "adbc.postgresql.use_copy");
+
+    return q->sql == NULL ||
+           (q->parameters.release == NULL && use_copy != NULL &&
+            strcmp(*use_copy, ADBC_OPTION_VALUE_DISABLED) == 0);
+}
+
 static int query_connect(struct query *q)
 {
-    return uva__pooled_connect(&q->pooled);
+    return uva__pooled_connect(&q->pooled, query_may_share(q));
 }
 
 static int query_statement(struct query *q)

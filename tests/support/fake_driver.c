@@ -163,6 +163,7 @@ static int result_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
     struct fake_result *r = self->private_data;
+    const bool is_small = strncmp(r->statement->sql, "small ", 6) == 0;
     struct fake_schema *schema;
 
     if (strncmp(r->statement->sql, "schema ", 7) == 0)
@@ -170,7 +171,7 @@ static int result_get_schema(struct ArrowArrayStream *self,
     schema = calloc(1, sizeof(*schema));
     if (schema == NULL)
         return ENOMEM;
-    schema->child = (struct ArrowSchema){.format = "l",
+    schema->child = (struct ArrowSchema){.format = is_small ? "i" : "l",
                                          .name = "n",
                                          .flags = ARROW_FLAG_NULLABLE,
                                          .release = schema_release};
@@ -236,6 +237,8 @@ static int result_get_next(struct ArrowArrayStream *self,
     out->release = NULL;
     if (sscanf(sql, "rows %ld", &count) == 1 && r->row >= count)
         return 0;
+    if (sscanf(sql, "value %ld", &count) == 1)
+        return r->row++ > 0 ? 0 : row_make(count, out);
     if (sscanf(sql, "batch %ld", &count) == 1 && r->row >= count)
         return result_fail(r, what + 1);
     return row_make(r->row++, out);
@@ -324,12 +327,43 @@ static AdbcStatusCode statement_new(struct AdbcConnection *connection,
     return ADBC_STATUS_OK;
 }
 
+/* What is executed in place of a query: `answers` in turn. */
+static const char *answer_of(const char *answers, atomic_long *asked)
+{
+    static _Thread_local char value[] = "value 0";
+    const size_t i = (size_t)atomic_fetch_add(asked, 1) % strlen(answers);
+
+    switch (answers[i]) {
+    case 'x':
+        return "execute plainly";
+    case 's':
+        return "schema plainly";
+    case 'b':
+        return "batch 0 plainly";
+    case 'e':
+        return "rows 0";
+    case 'n':
+        return "update 1";
+    case 't':
+        return "small 1";
+    case 'r':
+        return "refused";
+    default:
+        value[6] = answers[i];
+        return value;
+    }
+}
+
 static AdbcStatusCode statement_set_sql(struct AdbcStatement *statement,
                                         const char *sql,
                                         struct AdbcError *error)
 {
     struct fake_statement *s = statement->private_data;
 
+    if (fake_driver.pids != NULL && strstr(sql, "pg_backend_pid") != NULL)
+        sql = answer_of(fake_driver.pids, &fake_driver.asked_pids);
+    if (fake_driver.settings != NULL && strstr(sql, "pg_settings") != NULL)
+        sql = answer_of(fake_driver.settings, &fake_driver.asked_settings);
     if (strcmp(sql, "refused") == 0)
         return fault(error, ADBC_STATUS_INVALID_ARGUMENT, "no such table");
     (void)snprintf(s->sql, sizeof(s->sql), "%s", sql);
@@ -734,7 +768,8 @@ static AdbcStatusCode database_set_option(struct AdbcDatabase *database,
                                           struct AdbcError *error)
 {
     (void)database;
-    (void)value;
+    if (strcmp(key, "uri") == 0)
+        (void)snprintf(fake_driver.uri, sizeof(fake_driver.uri), "%s", value);
     return set_nothing(key, error);
 }
 

@@ -9,6 +9,7 @@
  *     batch N X    X happens behind N batches, in get_next
  *     parameters   the batches that were bound, with their schema
  *     lenient parameters  so, too, but a failure of them is taken for their end
+ *     value N      one row, and N is its value; `small N` is of another type
  *     partitions N N partitions; number i has "rows i"; bound rows are read as
  *                  leniently, as they are for a table that is written
  *
@@ -32,14 +33,17 @@
 
 struct fake_driver {
     /* what it does; set before it is used */
-    bool is_old;              /* of ADBC 1.0: has no cancel, no details */
-    int lacks;                /* this one of the functions that a driver must
-                                 have; 0: none */
-    bool is_bare;             /* sets neither options nor queries */
-    bool binds_nothing;       /* prepares nothing either */
-    bool binds_in_order;      /* not by name */
-    const char *parameter;    /* of each query, its name; "": it fails to give
-                                 it; NULL: it lacks the function */
+    bool is_old;           /* of ADBC 1.0: has no cancel, no details */
+    int lacks;             /* this one of the functions that a driver must
+                              have; 0: none */
+    bool is_bare;          /* sets neither options nor queries */
+    bool binds_nothing;    /* prepares nothing either */
+    bool binds_in_order;   /* not by name */
+    const char *parameter; /* of each query, its name; "": it fails to give
+                              it; NULL: it lacks the function */
+    /* queries for a setting, and for a process id, are replaced by these, in
+     * turn: a digit is its value, see answer_of() for letters */
+    const char *settings, *pids;
     bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
     bool no_database;         /* DatabaseNew fails */
@@ -55,11 +59,13 @@ struct fake_driver {
     atomic_long results;                                     /* live */
     atomic_long connected;                                   /* in all */
     atomic_long most;              /* connections at one time */
+    char uri[120];                 /* the database's, the last one */
     atomic_long executed, cancels; /* calls */
-    atomic_long blocked;           /* calls that block now */
-    atomic_long connecting;        /* calls of ConnectionInit now */
-    atomic_long wrong;             /* calls that break a rule of ADBC */
-    atomic_bool goes;              /* `stops` goes on */
+    atomic_long asked_settings, asked_pids;
+    atomic_long blocked;    /* calls that block now */
+    atomic_long connecting; /* calls of ConnectionInit now */
+    atomic_long wrong;      /* calls that break a rule of ADBC */
+    atomic_bool goes;       /* `stops` goes on */
 };
 
 extern struct fake_driver fake_driver;

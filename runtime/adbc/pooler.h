@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pooler between PostgreSQL and its clients, such as pgbouncer. Where it
+ * gives each transaction any of its backends, what the driver prepares by one
+ * call and executes by the next is executed as another client has prepared it.
+ */
+#ifndef UVA_ADBC_POOLER_H
+#define UVA_ADBC_POOLER_H
+
+#include "adbc/failure.h"
+
+/* How sessions get their backends. */
+enum uva__pooler {
+    UVA__POOLER_NONE = 0, /* each has one, as far as is known */
+    UVA__POOLER_FOUND,    /* from a pooler, which may share them */
+    UVA__POOLER_SHARES    /* from a pooler, which was seen to share them */
+};
+
+/* The parameters by which a pooler is recognised: they must be among those of
+ * the database, unless these have an own one of that name. Ends with NULL. */
+extern const char *const uva__pooler_parameters[];
+
+/* Finds out about the database of `first`, which is connected and idle. Makes
+ * another connection if there is a pooler. Uses the database, as a connect
+ * does. What fails is taken for an answer. Thread: a worker. */
+enum uva__pooler uva__pooler_look(struct AdbcDatabase *database,
+                                  struct AdbcConnection *first);
+
+#endif

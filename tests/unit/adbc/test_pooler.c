@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pooler that is recognised, and what may be executed through it. The fake
+ * driver answers as PostgreSQL would, and is called so. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adbc/pooler.h"
+#include "support/check_suite.h"
+#include "support/fake_driver.h"
+#include "support/faulty_libc.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+#define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static char folder[] = "/tmp/uva_pooler_XXXXXX", path[100];
+
+static void set_up(void)
+{
+    fake_driver_reset();
+    (void)strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/libadbc_driver_postgresql.so",
+                   folder);
+    ck_assert_int_eq(symlink(FAKE, path), 0);
+}
+
+static void tear_down(void)
+{
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.statements), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.results), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
+}
+
+/* ---- what is recognised -------------------------------------------------- */
+
+static const struct {
+    const char *settings, *pids;
+    enum uva__pooler want;
+    long asked; /* for process ids */
+} looks[] = {
+    {"0", "1", UVA__POOLER_NONE, 0},
+    {"1", "1", UVA__POOLER_SHARES, 2},    /* one backend for both */
+    {"1", "12", UVA__POOLER_FOUND, 8},    /* each has its own */
+    {"1", "1232", UVA__POOLER_SHARES, 3}, /* the first one gets another */
+    {"1", "1213", UVA__POOLER_SHARES, 4}, /* the second one does */
+    {"1", "1212121", UVA__POOLER_SHARES, 8} /* the last answer */,
+    {"1", "x", UVA__POOLER_FOUND, 1},
+    {"1", "1x", UVA__POOLER_FOUND, 2},
+    {"x", "1", UVA__POOLER_NONE, 0}, /* what fails is no pooler */
+    {"s", "1", UVA__POOLER_NONE, 0},
+    {"b", "1", UVA__POOLER_NONE, 0},
+    {"e", "1", UVA__POOLER_NONE, 0},
+    {"n", "1", UVA__POOLER_NONE, 0},
+    {"t", "1", UVA__POOLER_NONE, 0},
+    {"r", "1", UVA__POOLER_NONE, 0},
+};
+
+START_TEST(sessions_that_share_a_backend_are_recognised)
+{
+    struct fake_query q;
+
+    fake_driver_open(&q, "rows 1");
+    fake_driver.settings = looks[_i].settings;
+    fake_driver.pids = looks[_i].pids;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     looks[_i].want);
+    ck_assert_int_eq(atomic_load(&fake_driver.asked_pids), looks[_i].asked);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 1);
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* Without a second session no backend can be seen to be shared. */
+START_TEST(a_second_session_may_be_refused)
+{
+    struct fake_query q;
+
+    fake_driver_open(&q, "rows 1");
+    fake_driver.settings = fake_driver.pids = "1";
+    fake_driver.no_connection = _i == 0;
+    fake_driver.no_connect = _i == 1;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     UVA__POOLER_FOUND);
+    fake_driver_close(&q);
+}
+END_TEST
+
+START_TEST(a_driver_without_statements_or_queries_has_no_pooler)
+{
+    struct fake_query q;
+    AdbcStatusCode (*sql)(struct AdbcStatement *, const char *,
+                          struct AdbcError *);
+
+    fake_driver_open(&q, "rows 1");
+    fake_driver.settings = fake_driver.pids = "1";
+    sql = q.driver.StatementSetSqlQuery;
+    q.driver.StatementSetSqlQuery = NULL;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     UVA__POOLER_NONE);
+    q.driver.StatementSetSqlQuery = sql;
+    q.driver.StatementSetOption = NULL;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     UVA__POOLER_NONE);
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* ---- what is executed ---------------------------------------------------- */
+
+static void make(const char *uri)
+{
+    fixture_open(&f, 0);
+    ck_assert_int_eq(
+        uva_adbc_pool_new(
+            f.loop.runtime,
+            &(struct uva_adbc_pool_options){
+                .driver = path,
+                .entrypoint = "AdbcDriverFakeInit",
+                .options = (const char *const[]){"uri", uri, NULL}},
+            &pool, NULL),
+        0);
+}
+
+static void finish(void)
+{
+    uva_adbc_pool_release(pool);
+    fixture_close(&f);
+}
+
+static void play(struct uva_stream *stream)
+{
+    recording_init(&f.got);
+    recording_start(&f.got, stream);
+    recording_await_done(&f.got, &f.loop);
+    uva_stream_release(stream);
+}
+
+static void ask(const struct uva_adbc_query *query, int code)
+{
+    play(uva_stream_from_query(pool, query));
+    recording_ended(&f.got, code == 0 ? UVA_END_COMPLETE : UVA_END_FAILED, code,
+                    code == 0 ? "" : "pool_mode=session");
+}
+
+static struct ArrowArrayStream rows_of_fake(struct fake_query *q)
+{
+    struct ArrowArrayStream rows;
+    struct AdbcError error = ADBC_ERROR_INIT;
+    int64_t count;
+
+    fake_driver_open(q, "rows 1");
+    ck_assert_int_eq(
+        q->driver.StatementExecuteQuery(&q->statement, &rows, &count, &error),
+        ADBC_STATUS_OK);
+    return rows;
+}
+
+START_TEST(what_takes_two_calls_is_refused_where_sessions_share_a_backend)
+{
+    static const char *const at_once[] = {"adbc.postgresql.use_copy", "false",
+                                          NULL},
+                             *const copied[] = {"adbc.postgresql.use_copy",
+                                                "true", NULL};
+    struct ArrowArrayStream rows;
+    struct fake_query q;
+
+    fake_driver.settings = fake_driver.pids = "1";
+    make("postgresql://there");
+    ask(&(struct uva_adbc_query){.sql = "rows 1"}, ENOTSUP);
+    ask(&(struct uva_adbc_query){.sql = "rows 1", .options = copied}, ENOTSUP);
+    ask(&(struct uva_adbc_query){.sql = "rows 1", .options = at_once}, 0);
+    rows = rows_of_fake(&q);
+    ask(&(struct uva_adbc_query){.sql = "rows 1",
+                                 .options = at_once,
+                                 .parameters = &rows},
+        ENOTSUP);
+    fake_driver_close(&q);
+    rows = rows_of_fake(&q);
+    ask(&(struct uva_adbc_query){.ingest_table = "t", .parameters = &rows}, 0);
+    fake_driver_close(&q);
+    play(uva_stream_from_table_schema(pool, NULL, NULL, "t"));
+    recording_ended(&f.got, UVA_END_FAILED, ENOTSUP, "pool_mode=session");
+    finish();
+    /* it is looked for once, with a second session */
+    ck_assert_int_eq(atomic_load(&fake_driver.asked_settings), 1);
+    ck_assert_int_eq(atomic_load(&fake_driver.asked_pids), 2);
+}
+END_TEST
+
+START_TEST(sessions_with_backends_of_their_own_execute_all)
+{
+    fake_driver.settings = "1";
+    fake_driver.pids = "12";
+    make("postgresql://there");
+    ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
+    finish();
+}
+END_TEST
+
+/* A pooler is recognised by it. */
+START_TEST(the_name_of_the_application_is_given)
+{
+    fake_driver.settings = fake_driver.pids = "0";
+    make("postgresql://there?connect_timeout=2");
+    ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
+    ck_assert_str_eq(fake_driver.uri, "postgresql://there?connect_timeout=2&"
+                                      "fallback_application_name=uvarrow");
+    finish();
+}
+END_TEST
+
+START_TEST(without_memory_nothing_is_left)
+{
+    bool failed = true;
+
+    fake_driver.settings = fake_driver.pids = "1";
+    for (long k = 1; failed; k++) {
+        fixture_open(&f, 0);
+        faulty_libc_fail(k);
+        if (uva_adbc_pool_new(
+                f.loop.runtime,
+                &(struct uva_adbc_pool_options){
+                    .driver = path,
+                    .entrypoint = "AdbcDriverFakeInit",
+                    .options = (const char *const[]){"uri", "x", NULL}},
+                &pool, NULL) == 0) {
+            f.stream = uva_stream_from_query(
+                pool, &(struct uva_adbc_query){.sql = "rows 1"});
+            if (fixture_try(&f, NULL) == 0)
+                (void)fixture_await(&f);
+        }
+        failed = faulty_libc_stop();
+        fixture_release(&f);
+        finish();
+        pool = NULL;
+        ck_assert_int_lt(k, 1000);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("pooler");
+
+    tcase_add_loop_test(tc, sessions_that_share_a_backend_are_recognised, 0,
+                        sizeof(looks) / sizeof(*looks));
+    tcase_add_loop_test(tc, a_second_session_may_be_refused, 0, 2);
+    suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
+              what_takes_two_calls_is_refused_where_sessions_share_a_backend,
+              sessions_with_backends_of_their_own_execute_all,
+              the_name_of_the_application_is_given,
+              without_memory_nothing_is_left, NULL);
+    return suite_main("pooler", set_up, tear_down, tc, NULL);
+}
