@@ -70,6 +70,16 @@ def duckdb(case):
     return connection.sql("SELECT * FROM given ORDER BY n")
 
 
+def duckdb_query(case):
+    """As docs/python.md has it."""
+    connection = pytest.importorskip("duckdb").connect()
+    case.interrupt = connection.interrupt
+    case.close = connection.close
+    connection.register("given", TABLE)
+    return lambda: connection.execute(
+        "SELECT * FROM given ORDER BY n").to_arrow_reader()
+
+
 def polars(case):
     return pytest.importorskip("polars").from_arrow(TABLE)
 
@@ -118,8 +128,8 @@ def device(case):
     return DeviceStream(TABLE.schema, TABLE.to_batches(max_chunksize=100))
 
 
-SOURCES = [chunked, reader, parquet, dataset, csv, duckdb, polars, pandas, adbc,
-           generator, iterable, capsule, device]
+SOURCES = [chunked, reader, parquet, dataset, csv, duckdb, duckdb_query, polars,
+           pandas, adbc, generator, iterable, capsule, device]
 
 
 @pytest.fixture(params=SOURCES, ids=lambda source: source.__name__)

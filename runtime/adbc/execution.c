@@ -10,6 +10,7 @@
  * On cancel:   the driver's cancel, again and again until the call returns. */
 #include "adbc/execution.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,20 +34,16 @@ static int result_explain(struct uva__execution *e, int code)
     AdbcStatusCode status = ADBC_STATUS_OK;
     const struct AdbcError *error = NULL;
     const char *text;
-    int known;
 
     if (driver->ErrorFromArrayStream != NULL)
         error = driver->ErrorFromArrayStream(&e->result, &status);
-    if (error != NULL && status != ADBC_STATUS_OK) {
-        known = uva__adbc_failure_copy(&e->failure, "the query fails", status,
-                                       error, driver);
-        return known != EIO ? known : code;
-    }
+    if (error != NULL && status != ADBC_STATUS_OK)
+        return uva__adbc_failure_copy(&e->failure, "the query fails", status,
+                                      error, driver);
     text = e->result.get_last_error(&e->result);
-    (void)uva__adbc_failure_set(&e->failure, code, "the query fails: %s",
-                                text != NULL ? text
-                                             : "the driver gives no reason");
-    return code;
+    return uva__adbc_failure_set(
+        &e->failure, code > 0 ? code : EIO, "the query fails: %s",
+        text != NULL ? text : "the driver gives no reason");
 }
 
 /* What a driver states does not count if what it was given has failed. */

@@ -12,7 +12,7 @@
 
 enum {
     DETAILS_MAX = 64, /* of a driver's details, the first ones */
-    PAIRS_MAX = DETAILS_MAX + 3,
+    PAIRS_MAX = DETAILS_MAX + 4,
     KEY_SIZE = 128 /* of a detail's name; a longer one is cut */
 };
 
@@ -101,8 +101,16 @@ static char *notes_encode(const struct notes *notes)
     return block;
 }
 
+/* Whether the text of `error` was cut in `set`, behind "what: ". */
+static bool text_is_cut(const struct uva_error *set, const char *what,
+                        const struct AdbcError *error)
+{
+    return error->message != NULL &&
+           strlen(what) + 2 + strlen(error->message) >= sizeof(set->message);
+}
+
 static char *notes_of(AdbcStatusCode status, const struct AdbcError *error,
-                      const struct AdbcDriver *driver)
+                      const struct AdbcDriver *driver, bool has_text)
 {
     struct notes *notes = calloc(1, sizeof(*notes));
     const char *name = statuses[status_known(status)].name;
@@ -122,6 +130,9 @@ static char *notes_of(AdbcStatusCode status, const struct AdbcError *error,
         notes_add(notes, "adbc.vendor_code", notes->vendor_code,
                   strlen(notes->vendor_code));
     }
+    if (has_text)
+        notes_add(notes, "adbc.message", error->message,
+                  strlen(error->message));
     notes_add_details(notes, error, driver);
     block = notes_encode(notes);
     free(notes);
@@ -157,7 +168,8 @@ int uva__adbc_failure_copy(struct uva__adbc_failure *failure, const char *what,
     if (error->vendor_code != ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA)
         failure->error.vendor_code = error->vendor_code;
     free(failure->metadata);
-    failure->metadata = notes_of(status, error, driver);
+    failure->metadata = notes_of(status, error, driver,
+                                 text_is_cut(&failure->error, what, error));
     return code;
 }
 

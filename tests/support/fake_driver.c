@@ -145,7 +145,9 @@ static int result_fail(struct fake_result *r, const char *what)
     r->status = happen(r->statement, what, &r->error);
     if (r->status == ADBC_STATUS_OK)
         return 0;
-    return r->status == ADBC_STATUS_CANCELLED ? ECANCELED : EIO;
+    if (r->status == ADBC_STATUS_CANCELLED)
+        return ECANCELED;
+    return fake_driver.row_code != 0 ? fake_driver.row_code : EIO;
 }
 
 /* A schema with one column, in one block. */

@@ -46,6 +46,7 @@ struct fake_driver {
     const char *settings, *pids;
     bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
+    int row_code;             /* what a stream that fails returns; 0: EIO */
     bool no_database;         /* DatabaseNew fails */
     bool no_connection;       /* ConnectionNew fails */
     bool cancels_connections; /* only those can be cancelled */

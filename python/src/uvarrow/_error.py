@@ -18,8 +18,9 @@ class Error(OSError):
     @classmethod
     def _of(cls, code, text, pairs):
         kind = _TimedOut if code == errno.ETIMEDOUT else cls
-        error = kind(code, text)
-        error.metadata = metadata_dict(pairs)
+        metadata = metadata_dict(pairs)
+        error = kind(code, _whole(text, metadata))
+        error.metadata = metadata
         return error
 
     def __reduce__(self):
@@ -32,6 +33,14 @@ class Error(OSError):
 
 class _TimedOut(Error, TimeoutError):
     """As Error, for ETIMEDOUT: `except TimeoutError` catches it, too."""
+
+
+def _whole(text, metadata):
+    """The text of an error, with all of a driver's message, of which the library
+    has cut the end."""
+    message = metadata.get("adbc.message", "")
+    before, found, _ = text.partition(message[:64] or "\0")
+    return before + message if found else text
 
 
 _TimedOut.__name__ = _TimedOut.__qualname__ = "Error"

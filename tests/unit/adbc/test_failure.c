@@ -77,6 +77,27 @@ START_TEST(details_need_both_functions)
 }
 END_TEST
 
+/* "it fails: " and so many characters: the last ones that fit, and one more. */
+static const size_t lengths[] = {997, 998, 100000};
+
+START_TEST(a_text_that_was_cut_is_whole_in_the_metadata)
+{
+    char *text = malloc(lengths[_i] + 1);
+    struct AdbcError error = {.message = text};
+    struct uva_bytes whole = {.size = 0};
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, 'x', lengths[_i]);
+    text[lengths[_i]] = '\0';
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), _i == 0 ? 1 : 2);
+    (void)!uva_metadata_get(failure.metadata, "adbc.message", &whole);
+    ck_assert_uint_eq(whole.size, _i == 0 ? 0 : lengths[_i]);
+    ck_assert(whole.size == 0 || memcmp(whole.data, text, whole.size) == 0);
+    ck_assert(_i != 0 || strstr(failure.error.message, text) != NULL);
+    free(text);
+}
+END_TEST
+
 START_TEST(without_memory_there_is_no_metadata)
 {
     const struct AdbcError error = ADBC_ERROR_INIT;
@@ -156,5 +177,7 @@ int main(void)
               without_memory_there_is_no_metadata,
               a_stream_may_be_released_unread, without_memory_all_is_released,
               a_sum_that_is_too_large_is_refused, NULL);
+    suite_add_loops(tc, 0, 3, a_text_that_was_cut_is_whole_in_the_metadata,
+                    NULL);
     return suite_main("failure", NULL, tear_down, tc, NULL);
 }

@@ -128,6 +128,28 @@ START_TEST(a_failure_has_status_sqlstate_and_details)
 }
 END_TEST
 
+/* DuckDB's streams return 1, which is EPERM. */
+START_TEST(the_status_of_a_stream_that_fails_makes_its_code)
+{
+    fake_driver.row_code = 1;
+    play("batch 1 fails");
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "division by zero");
+    ck_assert_ptr_nonnull(strstr(metadata, "adbc.status=INVALID_DATA"));
+}
+END_TEST
+
+static const int row_codes[][2] = {{-1, EIO}, {ERANGE, ERANGE}};
+
+START_TEST(without_a_status_the_code_is_that_of_the_stream)
+{
+    fake_driver.is_old = true;
+    fake_driver.row_code = row_codes[_i][0];
+    play("batch 1 fails");
+    recording_ended(&f.got, UVA_END_FAILED, row_codes[_i][1],
+                    "division by zero");
+}
+END_TEST
+
 START_TEST(an_old_driver_fails_with_a_vendor_code)
 {
     fake_driver.is_old = true;
@@ -323,6 +345,7 @@ int main(void)
     tcase_add_test(tc, rows_arrive);
     tcase_add_test(tc, an_update_has_no_rows_and_a_number);
     tcase_add_test(tc, without_a_start_the_statement_is_released);
+    tcase_add_test(tc, the_status_of_a_stream_that_fails_makes_its_code);
     tcase_add_test(tc, an_old_driver_fails_with_a_vendor_code);
     tcase_add_test(tc, an_old_stream_fails_with_its_text);
     tcase_add_test(tc, a_handler_receives_the_error);
@@ -333,6 +356,7 @@ int main(void)
                     a_failure_without_a_text_has_one,
                     a_cancel_reaches_the_driver, every_allocation_may_fail,
                     NULL);
-    suite_add_loops(tc, 0, 2, a_handler_receives_the_rows, NULL);
+    suite_add_loops(tc, 0, 2, a_handler_receives_the_rows,
+                    without_a_status_the_code_is_that_of_the_stream, NULL);
     return suite_main("from_adbc", set_up, tear_down, tc, NULL);
 }
