@@ -109,6 +109,15 @@ UVA_API UVA_MUST_CHECK int uva_stream_to_blocking_cpu(
     struct uva_stream *stream, const struct uva_window *window,
     struct ArrowArrayStream *out, struct uva_error *error);
 
+/** Returns the stream that `reader` reads, with a reference for the caller:
+ * uva_stream_cancel() on it makes a get_next that waits on another thread
+ * return. NULL if uva_stream_to_blocking_cpu() has not given `reader`, which
+ * may be NULL or released. Borrows `reader` for the call.
+ * Thread: any, but not while another one releases `reader`.
+ * Clauses: DS-16. */
+UVA_API UVA_MUST_CHECK struct uva_stream *
+uva_stream_of_reader(const struct ArrowArrayStream *reader);
+
 /* ---- data pushed -------------------------------------------------------- */
 
 struct uva_pusher; /* the writing end, for any number of threads */

@@ -93,15 +93,15 @@ def pgbouncer(postgresql):
     shutil.rmtree(folder)
 
 
+def pool_of(kind, request, tmp_path, **how):
+    pytest.importorskip(f"adbc_driver_{kind}")
+    uri = (request.getfixturevalue("postgresql") if kind == "postgresql" else
+           str(tmp_path / "rows.db"))
+    return uvarrow.adbc.Pool(kind, uri=uri, **how)
+
+
 @pytest.fixture(params=KINDS)
 def database(request, tmp_path):
     """(kind, pool), of each kind."""
-    kind = request.param
-    pytest.importorskip(f"adbc_driver_{kind}")
-    if kind == "postgresql":
-        pool = uvarrow.adbc.Pool(kind,
-                                 uri=request.getfixturevalue("postgresql"))
-    else:
-        pool = uvarrow.adbc.Pool(kind, uri=str(tmp_path / "rows.db"))
-    with pool:
-        yield kind, pool
+    with pool_of(request.param, request, tmp_path) as pool:
+        yield request.param, pool

@@ -3,35 +3,54 @@
  * without rows, so that none of them gets one for a query. They take the
  * columns as they are, without the offset and the null rows of the batch: the
  * offset goes into the columns, and null rows are refused. Batches come
- * from anywhere: each is checked first, so that only memory of it is read. */
+ * from anywhere: each is checked first, so that only memory of it is read.
+ *
+ * Happy path:  wrapped -> (counted) -> (detached) -> get_schema, (get_next)* ->
+ *              the driver releases them.
+ *
+ * What can fail: the rows: the first failure is kept for the query, as drivers
+ *              take it for the end.
+ *
+ * On cancel:   the next call fails and releases the caller's rows. A call of
+ *              theirs that waits is left by cancelling a stream: their own, if
+ *              that is one of the library, or the one that they are detached
+ *              by. A worker of that releases them when their call has returned.
+ */
 #include "adbc/bound.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "adbc/nulls.h"
+#include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-struct bound {
-    struct ArrowArrayStream rows;   /* owns: the caller's */
-    struct ArrowSchema names;       /* owns: the driver's, or released */
-    struct ArrowSchema schema;      /* owns, and borrows `names` */
-    struct ArrowArray first;        /* owns: read ahead, or released */
-    struct uva_error error;         /* of the last call, if it is of here */
-    struct uva__bound_fault *fault; /* borrows */
-    bool keeps_empty;               /* batches without rows, too */
+struct uva__bound {
+    struct ArrowArrayStream rows; /* owns: the caller's, until a cancel */
+    struct ArrowSchema names;     /* owns: the driver's, or released */
+    struct ArrowSchema schema;    /* owns, and borrows `names` */
+    struct ArrowArray ahead[2];   /* owns: read ahead, or released */
+    struct uva_error error;       /* of the last call, if it is of here */
+    bool keeps_empty;             /* batches without rows, too */
+    bool has_ended;               /* the rows are not read any more */
+    struct uva_error fault;       /* the first failure, once its code is set */
+    atomic_int fault_code;
+    atomic_bool is_cancelled;
+    _Atomic(struct uva_stream *) stream; /* counts: wakes a call that waits */
+    atomic_int refs;
 };
 
 /* ---- the stream --------------------------------------------------------- */
 
 static const char *bound_get_last_error(struct ArrowArrayStream *self)
 {
-    struct bound *b = self->private_data;
+    struct uva__bound *b = self->private_data;
 
-    return b->error.code != 0 ? b->error.message
-                              : b->rows.get_last_error(&b->rows);
+    if (b->error.code != 0)
+        return b->error.message;
+    return b->rows.release != NULL ? b->rows.get_last_error(&b->rows) : NULL;
 }
 
 static const char *text_of(struct ArrowArrayStream *rows, int code)
@@ -44,22 +63,20 @@ static const char *text_of(struct ArrowArrayStream *rows, int code)
 /* Keeps the first failure for the query. Returns the code. */
 static int fault_note(struct ArrowArrayStream *rows, int code)
 {
-    struct uva__bound_fault *fault =
-        ((struct bound *)rows->private_data)->fault;
+    struct uva__bound *b = rows->private_data;
     const int known = code > 0 ? code : EIO;
 
-    if (code == 0 || atomic_load(&fault->code) != 0)
+    if (code == 0 || atomic_load(&b->fault_code) != 0)
         return code;
-    (void)snprintf(fault->text, sizeof(fault->text), "%s",
-                   text_of(rows, known));
-    atomic_store(&fault->code, known);
+    (void)uva_error_set(&b->fault, known, "%s", text_of(rows, known));
+    atomic_store(&b->fault_code, known);
     return code;
 }
 
 static int bound_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
-    struct bound *b = self->private_data;
+    struct uva__bound *b = self->private_data;
     const int code = uva_schema_copy(&b->schema, out);
 
     b->error.code = 0;
@@ -89,7 +106,7 @@ static void columns_move(struct ArrowArray *rows)
 
 /* Refuses what is not as the schema states, and null rows. Buffers of unknown
  * formats are left to the driver. */
-static int rows_check(struct bound *b, const struct ArrowDeviceArray *rows)
+static int rows_check(struct uva__bound *b, const struct ArrowDeviceArray *rows)
 {
     int64_t size, null;
 
@@ -105,7 +122,7 @@ static int rows_check(struct bound *b, const struct ArrowDeviceArray *rows)
 }
 
 /* Makes a batch one that drivers read right; otherwise releases it. */
-static int bound_settle(struct bound *b, struct ArrowArray *rows)
+static int bound_settle(struct uva__bound *b, struct ArrowArray *rows)
 {
     struct ArrowDeviceArray whole, share;
     int code;
@@ -126,16 +143,30 @@ static int bound_settle(struct bound *b, struct ArrowArray *rows)
     return 0;
 }
 
+/* Releases the caller's rows: no more of them are wanted. */
+static int bound_stop(struct uva__bound *b)
+{
+    if (b->rows.release != NULL)
+        b->rows.release(&b->rows);
+    b->rows.release = NULL;
+    return uva_error_set(&b->error, ECANCELED, "cancelled");
+}
+
 /* Gives the next batch that has rows. */
-static int bound_next(struct bound *b, struct ArrowArray *out)
+static int bound_next(struct uva__bound *b, struct ArrowArray *out)
 {
     b->error.code = 0;
     for (;;) {
         int code;
 
         out->release = NULL;
+        if (b->has_ended)
+            return 0;
+        if (atomic_load(&b->is_cancelled))
+            return bound_stop(b);
         code = b->rows.get_next(&b->rows, out);
-        if (code != 0 || out->release == NULL)
+        b->has_ended = code == 0 && out->release == NULL;
+        if (code != 0 || b->has_ended)
             return code;
         if (out->length != 0 || b->keeps_empty)
             return bound_settle(b, out);
@@ -145,25 +176,34 @@ static int bound_next(struct bound *b, struct ArrowArray *out)
 
 static int bound_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
-    struct bound *b = self->private_data;
+    struct uva__bound *b = self->private_data;
 
-    if (b->first.release == NULL)
+    if (b->ahead[0].release == NULL)
         return fault_note(self, bound_next(b, out));
-    *out = b->first;
-    b->first.release = NULL;
+    *out = b->ahead[0];
+    b->ahead[0] = b->ahead[1];
+    b->ahead[1].release = NULL;
     return 0;
 }
 
-static void bound_release(struct ArrowArrayStream *self)
+static void bound_drop(struct uva__bound *b)
 {
-    struct bound *b = self->private_data;
+    if (atomic_fetch_sub(&b->refs, 1) == 1)
+        free(b);
+}
 
-    if (b->first.release != NULL)
-        b->first.release(&b->first);
+static void bound_on_release(struct ArrowArrayStream *self)
+{
+    struct uva__bound *b = self->private_data;
+
+    for (int i = 0; i < 2; i++)
+        if (b->ahead[i].release != NULL)
+            b->ahead[i].release(&b->ahead[i]);
     uva_schema_release(&b->schema);
     uva_schema_release(&b->names);
-    b->rows.release(&b->rows);
-    free(b);
+    if (b->rows.release != NULL)
+        b->rows.release(&b->rows);
+    bound_drop(b);
     self->release = NULL;
 }
 
@@ -176,8 +216,28 @@ static int bound_fail(struct ArrowArrayStream *rows, int code,
                                  text_of(rows, known));
 }
 
-/* Copies the schema of the caller's rows, to check batches by. */
-static int bound_take_schema(struct bound *b, struct uva__adbc_failure *failure)
+struct uva__bound *uva__bound_new(struct ArrowArrayStream *rows,
+                                  bool keeps_empty)
+{
+    struct uva__bound *b = calloc(1, sizeof(*b));
+
+    if (b == NULL)
+        return NULL;
+    b->rows = *rows;
+    b->keeps_empty = keeps_empty;
+    atomic_init(&b->fault_code, 0);
+    atomic_init(&b->is_cancelled, false);
+    atomic_init(&b->stream, uva_stream_of_reader(rows));
+    atomic_init(&b->refs, 2);
+    *rows = (struct ArrowArrayStream){.get_schema = bound_get_schema,
+                                      .get_next = bound_get_next,
+                                      .get_last_error = bound_get_last_error,
+                                      .release = bound_on_release,
+                                      .private_data = b};
+    return b;
+}
+
+int uva__bound_open(struct uva__bound *b, struct uva__adbc_failure *failure)
 {
     struct ArrowSchema schema = {.release = NULL};
     int code = b->rows.get_schema(&b->rows, &schema);
@@ -195,26 +255,6 @@ static int bound_take_schema(struct bound *b, struct uva__adbc_failure *failure)
                                  "the parameters fail: they are no rows of "
                                  "columns, but an array of the format '%.64s'",
                                  b->schema.format);
-}
-
-int uva__bound_wrap(struct ArrowArrayStream *rows, bool keeps_empty,
-                    struct uva__bound_fault *fault,
-                    struct uva__adbc_failure *failure)
-{
-    struct bound *b = calloc(1, sizeof(*b));
-
-    if (b == NULL)
-        return uva__adbc_failure_set(failure, ENOMEM,
-                                     "no memory for the parameters");
-    b->rows = *rows;
-    b->keeps_empty = keeps_empty;
-    b->fault = fault;
-    *rows = (struct ArrowArrayStream){.get_schema = bound_get_schema,
-                                      .get_next = bound_get_next,
-                                      .get_last_error = bound_get_last_error,
-                                      .release = bound_release,
-                                      .private_data = b};
-    return bound_take_schema(b, failure);
 }
 
 /* ---- names -------------------------------------------------------------- */
@@ -243,7 +283,7 @@ static const char *name_find(const struct ArrowSchema *names, const char *name)
 }
 
 /* Renames the columns. A copy of ours does not free their names. */
-static int names_set(struct bound *b, struct uva__adbc_failure *failure)
+static int names_set(struct uva__bound *b, struct uva__adbc_failure *failure)
 {
     struct ArrowSchema **fields = b->schema.children;
 
@@ -258,11 +298,9 @@ static int names_set(struct bound *b, struct uva__adbc_failure *failure)
     return 0;
 }
 
-int uva__bound_name(struct ArrowArrayStream *rows,
-                    const struct ArrowSchema *names,
+int uva__bound_name(struct uva__bound *b, const struct ArrowSchema *names,
                     struct uva__adbc_failure *failure)
 {
-    struct bound *b = rows->private_data;
     const int code =
         uva_schema_is_live(names) ? uva_schema_copy(names, &b->names) : 0;
 
@@ -275,16 +313,97 @@ int uva__bound_name(struct ArrowArrayStream *rows,
 
 /* ---- rows --------------------------------------------------------------- */
 
-int uva__bound_read(struct ArrowArrayStream *rows, bool *has_rows,
-                    struct uva__adbc_failure *failure)
+/* A second batch is read only if the first has one row. */
+int uva__bound_count(struct ArrowArrayStream *rows, enum uva__bound_rows *out,
+                     struct uva__adbc_failure *failure)
 {
-    struct bound *b = rows->private_data;
-    const int code = bound_next(b, &b->first);
+    struct uva__bound *b = rows->private_data;
+    int64_t count = 0;
 
-    if (code != 0) {
-        b->first.release = NULL;
-        return bound_fail(rows, code, failure);
+    for (int i = 0; i < 2 && count < 2 && !b->has_ended; i++) {
+        const int code = bound_next(b, &b->ahead[i]);
+
+        if (code != 0) {
+            b->ahead[i].release = NULL;
+            return bound_fail(rows, code, failure);
+        }
+        if (b->ahead[i].release != NULL)
+            count += b->ahead[i].length;
     }
-    *has_rows = b->first.release != NULL;
+    *out = count == 0   ? UVA__BOUND_NONE
+           : count == 1 ? UVA__BOUND_ONE
+                        : UVA__BOUND_MANY;
     return 0;
+}
+
+/* ---- a worker of their own ---------------------------------------------- */
+
+/* Starts a stream of `rows`, which it takes, and gives a reader of it in their
+ * place. It never waits for a turn, which other sources might hold. */
+static int bound_start(struct uva__bound *b, struct uva_runtime *runtime,
+                       struct ArrowArrayStream *rows, struct uva_error *error)
+{
+    static const struct uva_window window = {.batches = 2};
+    struct uva_blocking_source source = {.window = window};
+    struct uva_stream *stream;
+    int code = uva_turns_new(runtime, 1, 0, &source.turns, error);
+
+    if (code != 0)
+        return code;
+    stream = uva_stream_from_blocking_cpu(runtime, rows, &source);
+    uva_turns_release(source.turns);
+    code = uva_stream_to_blocking_cpu(stream, &window, rows, error);
+    if (code != 0) {
+        uva_stream_release(stream);
+        return code;
+    }
+    atomic_store(&b->stream, stream);
+    if (atomic_load(&b->is_cancelled)) /* a cancel has not seen it */
+        uva__bound_cancel(b);
+    return 0;
+}
+
+int uva__bound_detach(struct uva__bound *b, struct uva_runtime *runtime,
+                      struct ArrowArrayStream *rows,
+                      struct uva__adbc_failure *failure)
+{
+    struct uva_error error = {0};
+    int code;
+
+    if (b->has_ended || atomic_load(&b->stream) != NULL)
+        return 0;
+    code = bound_start(b, runtime, rows, &error);
+    return code == 0 ? 0
+                     : uva__adbc_failure_set(failure, code,
+                                             "the parameters cannot be read: "
+                                             "%s",
+                                             error.message);
+}
+
+/* ---- the query's side --------------------------------------------------- */
+
+void uva__bound_cancel(struct uva__bound *b)
+{
+    atomic_store(&b->is_cancelled, true);
+    uva_stream_cancel(atomic_load(&b->stream), ECANCELED,
+                      "the query that reads it was cancelled");
+}
+
+int uva__bound_check(const struct uva__bound *b,
+                     struct uva__adbc_failure *failure)
+{
+    const int code = atomic_load(&b->fault_code);
+
+    return code == 0
+               ? 0
+               : uva__adbc_failure_set(failure, code, "the parameters fail: %s",
+                                       b->fault.message);
+}
+
+void uva__bound_release(struct uva__bound *b)
+{
+    if (b == NULL)
+        return;
+    uva_stream_release(atomic_load(&b->stream));
+    bound_drop(b);
 }

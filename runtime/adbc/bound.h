@@ -3,44 +3,69 @@
 #ifndef UVA_ADBC_BOUND_H
 #define UVA_ADBC_BOUND_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "adbc/failure.h"
+#include "uvarrow/runtime.h"
 
-/* The first failure of rows that a driver has read: some take that for their
- * end, and report success. All zeroes: none. */
-struct uva__bound_fault {
-    atomic_int code; /* is set when `text` is */
-    char text[256];
-};
+/* Rows while a driver reads them. Two count it: the query, and the stream that
+ * the driver gets. */
+struct uva__bound;
 
-/* Wraps `rows`, which it takes and gives, also on failure: batches without rows
- * are left out, unless it `keeps_empty`; batches with an offset are given with
- * that of their columns; null rows, and what does not fit the schema, are
- * refused. `fault` is borrowed until the rows are released. Returns 0; EINVAL
- * for what is no struct; ENOMEM; or the code of the rows, with the failure.
- * Thread: a worker. */
-UVA_MUST_CHECK int uva__bound_wrap(struct ArrowArrayStream *rows,
-                                   bool keeps_empty,
-                                   struct uva__bound_fault *fault,
+/* Wraps `rows`, which it takes and gives: batches without rows are left out,
+ * unless it `keeps_empty`; batches with an offset are given with that of their
+ * columns; null rows, and what does not fit the schema, are refused. They are
+ * read only after uva__bound_open(). Returns it, to be released by the query;
+ * NULL without memory: then `rows` stay as they are. Thread: any. */
+UVA_MUST_CHECK struct uva__bound *uva__bound_new(struct ArrowArrayStream *rows,
+                                                 bool keeps_empty);
+
+/* Reads the schema. Returns 0; EINVAL for what is no struct; ENOMEM; or the
+ * code of the rows, with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__bound_open(struct uva__bound *bound,
                                    struct uva__adbc_failure *failure);
 
-/* Gives the columns of wrapped `rows` the driver's names of the parameters,
- * which are those of the columns of `names`: "a" becomes ":a" if there is such
- * a one. Other columns keep theirs. `names` is borrowed for the call, and may
- * be released: the driver gives none. Returns 0; EINVAL for two columns of one
- * name, or names that are no schema; or ENOMEM, with the failure. Thread: a
- * worker. */
-UVA_MUST_CHECK int uva__bound_name(struct ArrowArrayStream *rows,
+/* Gives the columns the driver's names of the parameters, which are those of
+ * the columns of `names`: "a" becomes ":a" if there is such a one. Other
+ * columns keep theirs. `names` is borrowed for the call, and may be released:
+ * the driver gives none. Returns 0; EINVAL for two columns of one name, or
+ * names that are no schema; or ENOMEM, with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__bound_name(struct uva__bound *bound,
                                    const struct ArrowSchema *names,
                                    struct uva__adbc_failure *failure);
 
-/* Reads wrapped `rows` up to the first one, which they still give afterwards,
- * and gives whether there is one. Returns 0, or the code of the rows, with the
- * failure. Thread: a worker. */
-UVA_MUST_CHECK int uva__bound_read(struct ArrowArrayStream *rows,
-                                   bool *has_rows,
-                                   struct uva__adbc_failure *failure);
+/* How many rows there are. */
+enum uva__bound_rows { UVA__BOUND_NONE, UVA__BOUND_ONE, UVA__BOUND_MANY };
+
+/* Reads as many of the wrapped `rows` as it takes to know that; they still give
+ * them. Returns 0, or their code, with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__bound_count(struct ArrowArrayStream *rows,
+                                    enum uva__bound_rows *out,
+                                    struct uva__adbc_failure *failure);
+
+/* Has wrapped `rows` read by a worker of their own, so that a cancel need not
+ * wait for them; those that can be cancelled by themselves, or have all been
+ * read, stay as they are. Takes and gives `rows`, also on failure. Returns 0;
+ * ENOMEM, or EAGAIN without a thread for it, with the failure. Thread: a
+ * worker. */
+UVA_MUST_CHECK int uva__bound_detach(struct uva__bound *bound,
+                                     struct uva_runtime *runtime,
+                                     struct ArrowArrayStream *rows,
+                                     struct uva__adbc_failure *failure);
+
+/* Ends the rows: the stream fails with ECANCELED from now on, also a call of it
+ * that waits, and the caller's rows are released as soon as no call of theirs
+ * runs. Thread: any. */
+void uva__bound_cancel(struct uva__bound *bound);
+
+/* Returns the code of the first failure of the rows, with the failure, since
+ * some drivers take that for their end, and report success; 0: none.
+ * Thread: any. */
+int uva__bound_check(const struct uva__bound *bound,
+                     struct uva__adbc_failure *failure);
+
+/* Drops the query's reference, when it cancels no more. NULL is allowed.
+ * Thread: any. */
+void uva__bound_release(struct uva__bound *bound);
 
 #endif

@@ -2,7 +2,8 @@
 /* A statement as a blocking source.
  *
  * Happy path:  (prepare) -> execute -> get_schema, (get_next)* of the driver's
- *              stream -> release -> the statement is released -> free.
+ *              stream -> (finish) -> release -> the statement is released ->
+ * free.
  *
  * What can fail: each call of the driver: its error is kept until it was
  *              reported, with its metadata.
@@ -54,6 +55,16 @@ static int execution_check(struct uva__execution *e, int code)
     return fault != 0 ? fault : code;
 }
 
+/* What was cancelled does not count. */
+static int execution_finish(struct uva__execution *e)
+{
+    if (e->ops->finish == NULL)
+        return 0;
+    return atomic_load(&e->is_cancelled)
+               ? uva__adbc_failure_set(&e->failure, ECANCELED, "cancelled")
+               : e->ops->finish(e);
+}
+
 static int result_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
@@ -74,6 +85,8 @@ static int result_get_next(struct ArrowArrayStream *self,
     if (out->release != NULL)
         return 0;
     code = execution_check(e, 0);
+    if (code == 0)
+        code = execution_finish(e);
     e->is_complete = code == 0;
     return code;
 }
@@ -188,6 +201,8 @@ static void execution_interrupt(void *ctx)
     AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
 
     atomic_store(&e->is_cancelled, true); /* first: read after each step */
+    if (e->ops->interrupt != NULL)
+        e->ops->interrupt(e);
     if (!atomic_load(&e->may_cancel))
         return;
     driver = execution_driver(e);

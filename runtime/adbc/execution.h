@@ -10,8 +10,8 @@
 
 struct uva__execution;
 
-/* What a kind of execution does besides. All on blocking workers, one at a
- * time. */
+/* What a kind of execution does besides. All on blocking workers; but for
+ * `interrupt`, one at a time. */
 struct uva__execution_ops {
     /* makes the statement ready, and sets `may_cancel` as soon as there is one.
      * 0 or an errno, with the failure. NULL: it is ready */
@@ -22,6 +22,12 @@ struct uva__execution_ops {
     /* looks, behind what a driver states, whether what it was given has failed:
      * 0 or an errno, with the failure. NULL: it was given nothing */
     int (*check)(struct uva__execution *execution);
+    /* the result was read to its end: makes it count, before that is reported.
+     * 0 or an errno, with the failure. NULL: it does */
+    int (*finish)(struct uva__execution *execution);
+    /* ends what the driver waits for besides its database: also while another
+     * of these functions runs. NULL: nothing */
+    void (*interrupt)(struct uva__execution *execution);
     /* the statement was released: frees the execution. Any thread */
     void (*free)(struct uva__execution *execution);
 };

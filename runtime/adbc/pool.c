@@ -293,6 +293,14 @@ int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool)
     return pool->connections;
 }
 
+bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
+{
+    char **value = uva__pairs_find(pool->connection_options,
+                                   ADBC_CONNECTION_OPTION_AUTOCOMMIT);
+
+    return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
+}
+
 static void idle_close(struct uva_adbc_pool *pool)
 {
     struct uva__connection *idle;

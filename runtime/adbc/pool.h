@@ -20,6 +20,10 @@ struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool);
 /* How many connections there are at most. */
 int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool);
 
+/* Whether a statement of its connections is a transaction by itself, unless the
+ * user's SQL begins one. */
+bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool);
+
 /* Count references; without the last one all is closed, on that thread. */
 struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool);
 void uva__adbc_pool_unref(struct uva_adbc_pool *pool);

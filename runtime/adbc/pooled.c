@@ -44,7 +44,7 @@ void uva__pooled_fini(struct uva__pooled *p)
     /* a cancel may reach the database late, and end a later query */
     if (p->connection != NULL)
         uva__adbc_pool_put(p->pool, p->connection,
-                           p->execution.is_complete &&
+                           p->execution.is_complete && !p->is_spoiled &&
                                !atomic_load(&p->execution.is_cancelled));
     uva__adbc_pool_unref(p->pool);
 }

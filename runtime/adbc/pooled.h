@@ -10,6 +10,7 @@ struct uva__pooled {
     struct uva__execution execution;    /* first */
     struct uva_adbc_pool *pool;         /* counts */
     struct uva__connection *connection; /* owns; NULL: none was taken */
+    bool is_spoiled; /* the connection is not as it was; it is closed */
 };
 
 /* Initialises it in cleared memory. Thread: any. */

@@ -2,10 +2,11 @@
 /* Queries of a pool.
  *
  * Happy path:  (its turn) -> a connection -> a statement with options, query
- * and parameters -> executed -> the rows -> the statement is released
- *              -> the connection is put back -> the turn ends.
+ * and parameters -> (a transaction) -> executed -> the rows -> (committed) ->
+ * the statement is released -> the connection is put back -> the turn ends.
  *
- * What can fail: each step; then, and after a cancel, the connection is closed.
+ * What can fail: each step; then, and after a cancel, the connection is closed,
+ * which undoes a transaction.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -23,9 +24,11 @@ struct query {
     char **options;                     /* owns: of the statement */
     char *sql;                          /* owns; NULL: ingest */
     char *table;                        /* owns: of ingest, or NULL */
-    struct uva__bound_fault fault;      /* of the parameters */
+    struct uva__bound *bound;           /* counts: the parameters; or NULL */
     bool by_name;                       /* so are the parameters bound */
     bool has_no_rows; /* there are parameters, but no row: it is not executed */
+    bool is_many;     /* what it writes is one transaction, if the driver can */
+    bool is_begun;    /* that has begun */
 };
 
 static AdbcStatusCode statement_set(void *object, const char *key,
@@ -163,9 +166,26 @@ static int query_by_name(struct query *q)
             "by_name: the driver cannot bind parameters by their names, only "
             "in the order of the query");
     query_names(q, &names);
-    code = uva__bound_name(&q->parameters, &names, &e->failure);
+    code = uva__bound_name(q->bound, &names, &e->failure);
     if (names.release != NULL)
         names.release(&names);
+    return code;
+}
+
+/* Without rows it is not executed; one row needs no transaction, which takes
+ * more trips to a server. */
+static int query_count(struct query *q)
+{
+    struct uva__execution *e = &q->pooled.execution;
+    enum uva__bound_rows rows = UVA__BOUND_NONE;
+    int code = 0;
+
+    if (q->by_name)
+        code = query_by_name(q);
+    if (code == 0)
+        code = uva__bound_count(&q->parameters, &rows, &e->failure);
+    q->has_no_rows = rows == UVA__BOUND_NONE;
+    q->is_many = rows == UVA__BOUND_MANY;
     return code;
 }
 
@@ -173,19 +193,15 @@ static int query_by_name(struct query *q)
 static int query_rows(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
-    bool has_rows = true;
-    int code;
+    int code = uva__bound_open(q->bound, &e->failure);
 
-    code =
-        uva__bound_wrap(&q->parameters, q->sql == NULL, &q->fault, &e->failure);
-    if (q->sql == NULL)
+    q->is_many = q->sql == NULL;
+    if (code == 0 && q->sql != NULL)
+        code = query_count(q);
+    if (code != 0 || !q->is_many)
         return code;
-    if (code == 0 && q->by_name)
-        code = query_by_name(q);
-    if (code == 0)
-        code = uva__bound_read(&q->parameters, &has_rows, &e->failure);
-    q->has_no_rows = !has_rows;
-    return code;
+    return uva__bound_detach(q->bound, uva__adbc_pool_runtime(q->pooled.pool),
+                             &q->parameters, &e->failure);
 }
 
 static int query_bind(struct query *q)
@@ -224,24 +240,90 @@ static int query_prepare(struct uva__execution *e)
     return code;
 }
 
+/* ---- a transaction ------------------------------------------------------ */
+
+static AdbcStatusCode autocommit_set(struct query *q, const char *value,
+                                     struct AdbcError *error)
+{
+    struct AdbcConnection *connection = &q->pooled.connection->adbc;
+    const struct AdbcDriver *driver = connection->private_driver;
+
+    return driver->ConnectionSetOption != NULL &&
+                   driver->ConnectionCommit != NULL
+               ? driver->ConnectionSetOption(connection,
+                                             ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+                                             value, error)
+               : ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
+/* Where there are no transactions each row may stay. Otherwise what fails or is
+ * cancelled is undone, as its connection is closed. */
+static int query_begin(struct query *q)
+{
+    struct uva__execution *e = &q->pooled.execution;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    AdbcStatusCode status;
+
+    if (!q->is_many || !uva__adbc_pool_autocommits(q->pooled.pool))
+        return 0;
+    status = autocommit_set(q, ADBC_OPTION_VALUE_DISABLED, &error);
+    q->is_begun = status == ADBC_STATUS_OK;
+    if (status == ADBC_STATUS_NOT_IMPLEMENTED)
+        status = ADBC_STATUS_OK;
+    return uva__adbc_failure_take(&e->failure, "cannot begin a transaction",
+                                  status, &error, driver);
+}
+
+static int query_commit(struct uva__execution *e)
+{
+    struct query *q = (struct query *)e;
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    int code;
+
+    if (!q->is_begun)
+        return 0;
+    code = uva__adbc_failure_take(
+        &e->failure, "cannot commit",
+        driver->ConnectionCommit(e->connection, &error), &error, driver);
+    if (code != 0)
+        return code;
+    error = uva__adbc_error(driver);
+    q->pooled.is_spoiled =
+        autocommit_set(q, ADBC_OPTION_VALUE_ENABLED, &error) != ADBC_STATUS_OK;
+    uva__adbc_error_drop(&error);
+    return 0;
+}
+
+/* ---- executing ---------------------------------------------------------- */
+
 static int query_run(struct uva__execution *e, int64_t *rows)
 {
-    if (((struct query *)e)->has_no_rows) {
+    struct query *q = (struct query *)e;
+    int code;
+
+    if (q->has_no_rows) {
         *rows = 0;
         return 0;
     }
-    return uva__statement_run(e, rows);
+    code = query_begin(q);
+    return code == 0 ? uva__statement_run(e, rows) : code;
 }
 
 static int query_check(struct uva__execution *e)
 {
     const struct query *q = (const struct query *)e;
-    const int known = atomic_load(&q->fault.code);
 
-    return known == 0 ? 0
-                      : uva__adbc_failure_set(&e->failure, known,
-                                              "the parameters fail: %s",
-                                              q->fault.text);
+    return q->bound != NULL ? uva__bound_check(q->bound, &e->failure) : 0;
+}
+
+static void query_interrupt(struct uva__execution *e)
+{
+    const struct query *q = (const struct query *)e;
+
+    if (q->bound != NULL)
+        uva__bound_cancel(q->bound);
 }
 
 /* ---- partitions --------------------------------------------------------- */
@@ -318,6 +400,7 @@ static void query_free(struct uva__execution *e)
 
     if (q->parameters.release != NULL)
         q->parameters.release(&q->parameters);
+    uva__bound_release(q->bound);
     uva__pooled_fini(&q->pooled);
     free(q->options);
     free(q->sql);
@@ -329,12 +412,16 @@ static const struct uva__execution_ops query_ops = {
     .prepare = query_prepare,
     .run = query_run,
     .check = query_check,
+    .finish = query_commit,
+    .interrupt = query_interrupt,
     .free = query_free,
 };
 static const struct uva__execution_ops partitions_ops = {
     .prepare = query_prepare,
     .run = partitions_run,
     .check = query_check,
+    .finish = query_commit,
+    .interrupt = query_interrupt,
     .free = query_free,
 };
 
@@ -397,7 +484,17 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     return NULL;
 }
 
-/* Makes the stream without the parameters. */
+/* False without memory. */
+static bool query_take(struct query *q, struct ArrowArrayStream *parameters)
+{
+    if (parameters == NULL)
+        return true;
+    q->parameters = *parameters;
+    parameters->release = NULL;
+    q->bound = uva__bound_new(&q->parameters, q->sql == NULL);
+    return q->bound != NULL;
+}
+
 static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
                                        const struct uva_adbc_query *query,
                                        const struct uva__execution_ops *ops)
@@ -405,7 +502,6 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
     struct uva_runtime *runtime =
         pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
     const char *fault = query_fault(pool, query);
-    struct ArrowArrayStream *parameters;
     struct query *q;
 
     if (fault != NULL)
@@ -414,10 +510,10 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
     if (q == NULL)
         return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
                                    "no memory for the query");
-    parameters = query->parameters;
-    if (parameters != NULL) {
-        q->parameters = *parameters;
-        parameters->release = NULL;
+    if (!query_take(q, query->parameters)) {
+        query_free(&q->pooled.execution);
+        return uva__execution_fail(runtime, ENOMEM, "uva_adbc_query",
+                                   "no memory for the parameters");
     }
     return uva__pooled_stream(&q->pooled, &query->window);
 }

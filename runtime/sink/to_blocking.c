@@ -138,3 +138,13 @@ int uva_stream_to_blocking_cpu(struct uva_stream *stream,
     out->private_data = task_ring;
     return 0;
 }
+
+struct uva_stream *uva_stream_of_reader(const struct ArrowArrayStream *reader)
+{
+    const struct uva__task_ring *task_ring;
+
+    if (reader == NULL || reader->release != plain_release)
+        return NULL;
+    task_ring = reader->private_data;
+    return uva_stream_acquire(task_ring->stream);
+}

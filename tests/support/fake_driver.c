@@ -746,13 +746,36 @@ static AdbcStatusCode set_nothing(const char *key, struct AdbcError *error)
                : ADBC_STATUS_OK;
 }
 
+static AdbcStatusCode transaction_step(const char *step,
+                                       struct AdbcError *error)
+{
+    const size_t size = strlen(fake_driver.transactions);
+
+    (void)snprintf(fake_driver.transactions + size,
+                   sizeof(fake_driver.transactions) - size, "%s ", step);
+    return fake_driver.no_step == NULL || strcmp(step, fake_driver.no_step) != 0
+               ? ADBC_STATUS_OK
+               : fault(error, ADBC_STATUS_INTEGRITY, "no such step");
+}
+
 static AdbcStatusCode connection_set_option(struct AdbcConnection *connection,
                                             const char *key, const char *value,
                                             struct AdbcError *error)
 {
     (void)connection;
-    (void)value;
-    return set_nothing(key, error);
+    if (strcmp(key, ADBC_CONNECTION_OPTION_AUTOCOMMIT) != 0)
+        return set_nothing(key, error);
+    if (fake_driver.no_transactions)
+        return fault(error, ADBC_STATUS_NOT_IMPLEMENTED, "no transactions");
+    return transaction_step(
+        strcmp(value, ADBC_OPTION_VALUE_ENABLED) == 0 ? "end" : "begin", error);
+}
+
+static AdbcStatusCode connection_commit(struct AdbcConnection *connection,
+                                        struct AdbcError *error)
+{
+    (void)connection;
+    return transaction_step("commit", error);
 }
 
 static AdbcStatusCode database_new(struct AdbcDatabase *database,
@@ -849,6 +872,7 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->DatabaseRelease = database_release;
     driver->ConnectionNew = connection_new;
     driver->ConnectionSetOption = connection_set_option;
+    driver->ConnectionCommit = connection_commit;
     driver->ConnectionInit = connection_init;
     driver->ConnectionRelease = connection_release;
     driver->StatementNew = statement_new;

@@ -54,8 +54,12 @@ struct fake_driver {
     bool clears;              /* ConnectionNew clears what it fills in */
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
+    bool no_transactions;     /* autocommit cannot be turned off */
+    const char *no_step;      /* the step of a transaction that fails, as in
+                                 `transactions`; NULL: none */
     /* what happened */
-    char asked[120]; /* of the catalog, the last time */
+    char transactions[200]; /* their steps: "begin ", "commit ", "end " */
+    char asked[120];        /* of the catalog, the last time */
     atomic_long drivers, databases, connections, statements; /* live */
     atomic_long results;                                     /* live */
     atomic_long connected;                                   /* in all */

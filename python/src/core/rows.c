@@ -412,6 +412,21 @@ int polite_wrap(struct ArrowArrayStream *stream,
 /* ---- a stream for a driver ------------------------------------------------
  */
 
+/* Gives the inner stream in place of a polite one, which is around those of the
+ * library alone: they need no GIL, and the library can cancel them while they
+ * wait. False if it is none. */
+static bool polite_unwrap(struct ArrowArrayStream *stream)
+{
+    struct polite *polite = stream->private_data;
+
+    if (stream->release != polite_release)
+        return false;
+    *stream = polite->inner;
+    uva_schema_release(&polite->schema);
+    free(polite);
+    return true;
+}
+
 /* Its inner stream takes the GIL where it likes. */
 struct guarded {
     struct ArrowArrayStream inner; /* owns */
@@ -468,8 +483,11 @@ static void guarded_release(struct ArrowArrayStream *stream)
 
 int guarded_wrap(struct ArrowArrayStream *stream)
 {
-    struct guarded *guarded = calloc(1, sizeof(*guarded));
+    struct guarded *guarded;
 
+    if (polite_unwrap(stream))
+        return 0;
+    guarded = calloc(1, sizeof(*guarded));
     if (guarded == NULL) {
         stream->release(stream);
         PyErr_NoMemory();

@@ -79,7 +79,9 @@ class Pool:
     def ingest(self, table, data, *, mode="append", options=None):
         """Returns a Stream that writes the rows of `data`, which are Arrow data,
         into a table when it is read, and has no rows itself. `mode` is
-        "create", "append", "replace" or "create_append"."""
+        "create", "append", "replace" or "create_append". All rows are written,
+        or none of them: what fails or is cancelled leaves the table as it was
+        (docs/adbc.md: where a driver cannot). `data` is closed then, too."""
         mode = _check.one_of(mode, "mode", _MODES)
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
                    **_check.options(options, "options")}

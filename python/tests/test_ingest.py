@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are written into real databases: all of them or none, however an
+ingest ends. The pools have one connection: a query that comes next has waited
+until the one before was closed."""
+import threading
+
+import anyio
+import pyarrow as pa
+import pytest
+
+import databases
+import uvarrow
+
+SCHEMA = pa.schema({"n": pa.int64()})
+MODES = "create", "append", "replace", "create_append"
+
+
+@pytest.fixture(params=databases.KINDS)
+def pool(request, tmp_path):
+    with databases.pool_of(request.param, request, tmp_path,
+                           connections=1) as pool:
+        yield pool
+
+
+def batch(i):
+    return pa.record_batch({"n": range(1000 * i, 1000 * i + 1000)},
+                           schema=SCHEMA)
+
+
+async def fill(pool, mode):
+    """Makes the table as it is before an ingest: with one row, or not there."""
+    await pool.execute("DROP TABLE IF EXISTS t", update=False)
+    if mode != "create":
+        await pool.execute("CREATE TABLE t (n BIGINT)", update=False)
+        await pool.execute("INSERT INTO t VALUES (-7)")
+
+
+async def rows_of(pool, table="t"):
+    """The rows of the table; None: there is none."""
+    try:
+        rows = pool.query(f"SELECT n FROM {table} ORDER BY n")
+        async with rows:
+            return [n for b in [b async for b in rows]
+                    for n in b.to_pyarrow().column(0).to_pylist()]
+    except uvarrow.Error as error:
+        assert table in error.strerror
+        return None
+
+
+async def is_as_before(pool, mode):
+    return await rows_of(pool) == (None if mode == "create" else [-7])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_rows_are_written(run, pool, mode):
+    async def main():
+        await fill(pool, mode)
+        await pool.ingest("t", pa.Table.from_batches([batch(0), batch(1)]),
+                          mode=mode).read_all()
+        before = [-7] if "append" in mode else []
+        assert await rows_of(pool) == before + list(range(2000))
+
+    run(main)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_source_that_raises_writes_nothing(run, pool, mode, is_async):
+    def rows():
+        yield from map(batch, range(5))
+        raise ValueError("in the middle")
+
+    async def source():
+        for each in rows():
+            yield each
+
+    async def main():
+        await fill(pool, mode)
+        data = (uvarrow.to_reader(source(), SCHEMA) if is_async else
+                pa.RecordBatchReader.from_batches(SCHEMA, rows()))
+        with pytest.raises((uvarrow.Error, ValueError), match="in the middle"):
+            await pool.ingest("t", data, mode=mode).read_all()
+        assert await is_as_before(pool, mode)
+
+    run(main)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_an_ingest_cancelled_at_each_tenth_writes_nothing(run, pool, waits):
+    """The source gives so many batches; then it waits, or gives more without an
+    end. It is closed."""
+    async def cancel_at(tenth, mode):
+        reached, closed = anyio.Event(), anyio.Event()
+
+        async def source():
+            try:
+                for i in range(10 ** 9):
+                    if i == tenth:
+                        reached.set()
+                        if waits:
+                            await anyio.sleep_forever()
+                    yield batch(i)
+                    await anyio.sleep(0)
+            finally:
+                closed.set()
+
+        async def load():
+            await pool.ingest("t", uvarrow.to_reader(source(), SCHEMA),
+                              mode=mode).read_all()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(load)
+            await reached.wait()
+            group.cancel_scope.cancel()
+        await closed.wait()
+
+    async def main():
+        for tenth in range(1, 11):
+            mode = MODES[tenth % len(MODES)]
+            await fill(pool, mode)
+            await cancel_at(tenth, mode)
+            assert await is_as_before(pool, mode), tenth
+
+    run(main)
+
+
+def test_a_source_that_blocks_keeps_no_connection(run, pool):
+    """It cannot be woken, and is closed when it goes on."""
+    entered, opened, closed = (threading.Event() for _ in range(3))
+
+    def rows():
+        try:
+            yield batch(0)
+            entered.set()
+            opened.wait()
+            yield batch(1)
+        finally:
+            closed.set()
+
+    async def load():
+        data = pa.RecordBatchReader.from_batches(SCHEMA, rows())
+        await pool.ingest("t", data).read_all()
+
+    async def main():
+        await fill(pool, "append")
+        async with anyio.create_task_group() as group:
+            group.start_soon(load)
+            await anyio.to_thread.run_sync(entered.wait)
+            group.cancel_scope.cancel()
+        assert await is_as_before(pool, "append")
+        assert not closed.is_set()
+        opened.set()
+        await anyio.to_thread.run_sync(closed.wait)
+
+    try:
+        run(main)
+    finally:
+        opened.set()
+
+
+def test_a_limit_ends_an_ingest(run, pool):
+    async def source():
+        for i in range(10 ** 9):
+            yield batch(i)
+            await anyio.sleep(0)
+
+    async def main():
+        await fill(pool, "append")
+        with pytest.raises(TimeoutError):
+            await pool.ingest("t", uvarrow.to_reader(source(), SCHEMA)).timeout(
+                total=0.1).read_all()
+        assert await is_as_before(pool, "append")
+
+    run(main)
+
+
+def test_rows_of_parameters_are_all_written_or_none(run, pool):
+    """In batches of one row, which alone DuckDB's driver takes."""
+    def values(*numbers):
+        return pa.Table.from_batches(
+            [pa.record_batch({"n": [n]}, schema=SCHEMA) for n in numbers])
+
+    async def main():
+        await pool.execute("DROP TABLE IF EXISTS u", update=False)
+        await pool.execute("CREATE TABLE u (n BIGINT PRIMARY KEY)",
+                           update=False)
+        insert = "INSERT INTO u VALUES ($1)"
+        with pytest.raises(uvarrow.Error):
+            await pool.execute(insert, values(1, 2, 1))
+        await pool.execute(insert, values(3, 4))
+        await pool.execute(insert, [5])
+        return await rows_of(pool, "u")
+
+    assert run(main) == [3, 4, 5]
