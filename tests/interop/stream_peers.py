@@ -4,17 +4,17 @@ docs/conformance.md names each, and the server that some of them need.
 A peer is played by the subject stream_NAME.
 """
 import contextlib
-import glob
 import importlib.metadata
 import os
-import pwd
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../support"))
+import postgresql_server  # noqa: E402
+
 FLIGHT_SERVER = os.path.join(HERE, "../support/flight_server.py")
 URI = "UVA_SUBJECT_URI"
 STARTING = 600  # seconds that a server has to start
@@ -48,36 +48,15 @@ def flight_server():
             server.stdin.close()  # ends it
 
 
-def as_postgres(*command):
-    """Runs a program of the server, which refuses to be root."""
-    user = "postgres" if os.geteuid() == 0 else None
-    subprocess.run(command, check=True, user=user, cwd="/",
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-
-
 @contextlib.contextmanager
-def postgresql_server():
+def postgresql():
     """Runs a server of PostgreSQL without a port; gives its address."""
-    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    if not programs:
-        raise Absent("the server of PostgreSQL")
-    at = os.path.dirname(programs[-1])
-    folder = tempfile.mkdtemp(prefix="uva_pg_")
-    if os.geteuid() == 0:
-        os.chown(folder, pwd.getpwnam("postgres").pw_uid, -1)
-    control = [f"{at}/pg_ctl", "-D", f"{folder}/db", "-w"]
     try:
-        as_postgres(f"{at}/initdb", "-D", f"{folder}/db", "-A", "trust", "-U",
-                    "postgres")
-        as_postgres(*control, "-l", f"{folder}/log", "-o",
-                    f"-k {folder} -c listen_addresses=", "start")
-        try:
-            yield f"postgresql://postgres@/postgres?host={folder}"
-        finally:
-            as_postgres(*control, "-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(folder)
+        server = postgresql_server.Server()
+    except postgresql_server.Absent as error:
+        raise Absent(str(error)) from error
+    with server:
+        yield server.uri
 
 
 # ---- the peers --------------------------------------------------------------
@@ -125,7 +104,7 @@ PEERS = {
     "postgresql": Peer(
         "ADBC PostgreSQL VERSION", "adbc_driver_postgresql", "plain_stream",
         "the stream that the driver gives for a query to a server of Debian's",
-        postgresql_server),
+        postgresql),
     "flightsql": Peer(
         "ADBC Flight SQL VERSION", "adbc_driver_flightsql", "plain_stream",
         "the stream that the driver gives for a query to a server in Python. "
