@@ -14,7 +14,7 @@ typedef int atomic_int;
 typedef long atomic_long;
 
 /* The type of a value that was read. */
-#define SIM_ATOMIC_TYPE(word) __typeof__(*(word) + 0)
+#define SIM_ATOMIC_TYPE(word) __typeof__(((void)0, *(word)))
 
 #define atomic_init(word, value) ((void)(*(word) = (value)))
 
