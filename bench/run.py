@@ -15,8 +15,8 @@ program fails, or if a required target has no figure.
 On one core, figures are the CPU time of the process; on two cores, each thread
 has one of its own, and the time is that of the clock. Instructions are counted
 by callgrind, as the difference between a short and a longer run. What
-serve/figures.py has measured is copied to the page from its own results, and
-what scripts/gpu_report has kept as well.
+serve/figures.py and postgresql/figures.py have measured is copied to the page
+from their own results, and what scripts/gpu_report has kept as well.
 """
 import argparse
 import json
@@ -29,8 +29,9 @@ import sys
 import tempfile
 
 import gpu_table
+import postgresql.table
 import report
-from serve import table
+import serve.table
 
 # program: modes
 PROGRAMS = {
@@ -43,8 +44,12 @@ PROGRAMS = {
     "events": ("one", "two"), "opencl": ("one", "two"), "cuda": ("two",),
     "beside": ("two",), "open": ("one", "two"),
 }
-SERVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs",
-                     "benchmarks_serve.json")
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
+# What other programs have measured: results, title, lines
+SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside another server",
+             serve.table.lines),
+            ("benchmarks_postgresql.json", "`uvarrow.adbc` beside asyncpg and "
+             "psycopg_pool", postgresql.table.lines))
 PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
@@ -203,14 +208,16 @@ def written(value, depth=3, indent=1):
     return ends[0] + space + ("," + space).join(rows) + space[:-1] + ends[1]
 
 
-def serve_section():
-    """What serve/figures.py has measured"""
-    if not os.path.exists(SERVE):
-        return ""
-    with open(SERVE, encoding="utf-8") as file:
-        lines = table.lines(json.load(file))
-    return "\n".join(["", "## `uvarrow serve` beside another server", "", *lines,
-                      ""])
+def sections():
+    """What serve/figures.py and postgresql/figures.py have measured"""
+    text = ""
+    for name, title, lines in SECTIONS:
+        path = os.path.join(DOCS, name)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                text += "\n".join(["", f"## {title}", "",
+                                   *lines(json.load(file)), ""])
+    return text
 
 
 def arguments():
@@ -242,7 +249,7 @@ def main():
     if how.results:
         with open(how.results, "w", encoding="utf-8") as file:
             file.write(written(kept) + "\n")
-    page = report.page(kept) + serve_section() + "\n" + gpu_table.section()
+    page = report.page(kept) + sections() + "\n" + gpu_table.section()
     if how.page:
         with open(how.page, "w", encoding="utf-8") as file:
             file.write(page)

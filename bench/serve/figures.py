@@ -41,6 +41,7 @@ sys.path += [os.path.dirname(HERE), os.path.join(ROOT, "tools")]
 import flights  # noqa: E402
 import run as suite  # noqa: E402
 import table  # noqa: E402
+from environment import environment  # noqa: E402
 from report import spread  # noqa: E402
 
 QUERIES = {"small": "SELECT * FROM flights LIMIT 1850",
@@ -169,28 +170,11 @@ class Bench:
         self.servers = {"uvarrow": self.uvarrow}
         self.python = f"{how.venv}/bin/python"
         if not how.alone:
-            self.python = self.environment()
+            self.python = environment(how.venv, how.folder, os.path.join(
+                HERE, "requirements.txt"))
             self.servers["peer"] = self.peer
         site = glob.glob(f"{how.venv}/lib/python3*/site-packages")[-1]
         os.environ["PYTHONPATH"] = os.path.abspath(site)
-
-    def environment(self):
-        """An environment for the peer: nothing is installed into VENV."""
-        path = os.path.join(self.how.folder, "venv")
-        wanted = os.path.join(HERE, "requirements.txt")
-        stamp = os.path.join(path, "installed.txt")
-        with open(wanted, encoding="utf-8") as file:
-            text = file.read()
-        if not os.path.exists(stamp) or open(stamp,
-                                             encoding="utf-8").read() != text:
-            subprocess.run([f"{self.how.venv}/bin/python", "-m", "venv",
-                            "--clear", path], check=True)
-            subprocess.run([f"{path}/bin/python", "-m", "pip", "--quiet",
-                            "--disable-pip-version-check", "install",
-                            "--no-deps", "-r", wanted], check=True)
-            with open(stamp, "w", encoding="utf-8") as file:
-                file.write(text)
-        return f"{path}/bin/python"
 
     # -- servers --
 
