@@ -111,11 +111,23 @@ static void call_free(struct uva__execution *e)
 }
 
 static const struct uva__execution_ops objects_ops = {
-    .prepare = uva__pooled_prepare, .run = objects_run, .free = call_free};
+    .prepare = uva__pooled_prepare,
+    .run = objects_run,
+    .needed = uva__pooled_needed,
+    .interrupt = uva__pooled_interrupt,
+    .free = call_free};
 static const struct uva__execution_ops schema_ops = {
-    .prepare = uva__pooled_prepare, .run = schema_run, .free = call_free};
+    .prepare = uva__pooled_prepare,
+    .run = schema_run,
+    .needed = uva__pooled_needed,
+    .interrupt = uva__pooled_interrupt,
+    .free = call_free};
 static const struct uva__execution_ops partition_ops = {
-    .prepare = uva__pooled_prepare, .run = partition_run, .free = call_free};
+    .prepare = uva__pooled_prepare,
+    .run = partition_run,
+    .needed = uva__pooled_needed,
+    .interrupt = uva__pooled_interrupt,
+    .free = call_free};
 
 /* ---- making one --------------------------------------------------------- */
 

@@ -5,29 +5,42 @@
 
 #include "adbc/database.h"
 
-struct uva__connection {
-    struct AdbcConnection adbc;     /* owns */
-    const struct uva__known *known; /* static: of its database; NULL before it
-                                       is connected */
-    struct uva__connection *next;   /* of those that are idle */
-    uint64_t idle_ns;               /* since when, on libuv's clock */
-    bool shares; /* its backend, with other sessions: see adbc/pooler.h */
+/* Where it is: adbc/places.h. */
+enum uva__connection_state {
+    UVA__CONNECTION_CONNECTING, /* a worker connects, a query waits for that */
+    UVA__CONNECTION_IDLE,       /* free */
+    UVA__CONNECTION_USED,       /* a query has it */
+    UVA__CONNECTION_CANCELLED,  /* so, too, and was cancelled */
+    UVA__CONNECTION_ENDING,     /* behind its query, and in the turn of that */
+    UVA__CONNECTION_CLOSING,    /* another worker closes it */
+    UVA__CONNECTION_STUCK,      /* written off, and its query has its turn */
+    UVA__CONNECTION_LEFT,       /* written off, and nothing waits for it */
+    UVA__CONNECTION_STATES
 };
 
-/* Makes a connection that is not connected: gives `*out`, to be closed. 0 or an
- * errno, with the failure. Thread: a worker. */
-UVA_MUST_CHECK int uva__connection_new(struct uva__database *database,
-                                       char *const *options,
-                                       struct uva__connection **out,
-                                       struct uva__adbc_failure *failure);
+struct uva__connection {
+    struct AdbcConnection adbc;     /* owns; has no driver: nothing */
+    struct uva__database *database; /* counts; NULL: it has none so far */
+    struct uva_adbc_pool *pool;     /* borrows: the one that it is of */
+    const struct uva__known *known; /* static: of its database; NULL before it
+                                       is connected */
+    bool shares; /* its backend, with other sessions: see adbc/pooler.h */
 
-/* Connects it: a call that uses the database, of which ADBC allows one at a
- * time. 0 or an errno, with the failure. Thread: a worker. */
-UVA_MUST_CHECK int uva__connection_init(struct uva__connection *connection,
-                                        struct uva__database *database,
+    /* the pool's, under its lock */
+    struct uva__connection *next, **at; /* of those in its state */
+    enum uva__connection_state state;
+    uint64_t since_ns;                /* when it came there */
+    uint64_t born_ns;                 /* when it was connected */
+    struct uva__adbc_failure failure; /* of the connect, for its query */
+};
+
+/* Connects: calls that use the database. 0 or an errno, with the failure; then
+ * nothing is to be closed. Thread: a worker. */
+UVA_MUST_CHECK int uva__connection_open(struct uva__connection *connection,
+                                        char *const *options,
                                         struct uva__adbc_failure *failure);
 
-/* Closes it and frees it. Takes `connection`. Thread: a worker. */
+/* Closes it, if it is open. Thread: a worker. */
 void uva__connection_close(struct uva__connection *connection);
 
 #endif

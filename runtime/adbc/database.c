@@ -70,25 +70,15 @@ static int database_init(struct uva__database *d, char *const *options,
                                   &error, &d->driver);
 }
 
-int uva__database_open(const char *driver, const char *entrypoint,
-                       char *const *options, struct uva__database **out,
+int uva__database_open(struct uva__database *d, const char *driver,
+                       const char *entrypoint, char *const *options,
                        struct uva__adbc_failure *failure)
 {
-    struct uva__database *d = calloc(1, sizeof(*d));
     int code;
 
-    if (d == NULL)
-        return uva__adbc_failure_set(failure, ENOMEM,
-                                     "no memory for a database");
     d->is_postgresql = uva__known_is_postgresql(driver);
     code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
-    if (code == 0)
-        code = database_init(d, options, failure);
-    if (code != 0)
-        uva__database_close(d);
-    else
-        *out = d;
-    return code;
+    return code == 0 ? database_init(d, options, failure) : code;
 }
 
 void uva__database_close(struct uva__database *d)
@@ -102,5 +92,4 @@ void uva__database_close(struct uva__database *d)
     if (d->driver.release != NULL)
         (void)d->driver.release(&d->driver, &error);
     uva__adbc_error_drop(&error);
-    free(d);
 }

@@ -1,36 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A database: a driver that was loaded, and what it opened. How long
- * it is used is up to adbc/pool.c. */
+/* A database: a driver that was loaded, and what it opened. How long it is used
+ * is up to adbc/pool.c. */
 #ifndef UVA_ADBC_DATABASE_H
 #define UVA_ADBC_DATABASE_H
-
-#include <stdatomic.h>
 
 #include "adbc/failure.h"
 #include "adbc/known.h"
 #include "adbc/pooler.h"
 
+/* What may be done with it. */
+enum uva__database_state {
+    UVA__DATABASE_CALLED,  /* a connect uses it: ADBC allows one at one time */
+    UVA__DATABASE_FREE,    /* the next connect may use it */
+    UVA__DATABASE_STUCK,   /* a connect uses it that was written off */
+    UVA__DATABASE_RETIRED, /* no connect: closed behind its last connection */
+};
+
 /* Does not move: what belongs to it points to its driver. */
 struct uva__database {
-    struct AdbcDriver driver;                 /* owns */
-    struct AdbcDatabase adbc;                 /* owns */
-    _Atomic(const struct uva__known *) known; /* static; NULL before the first
-                                                 connection */
-    bool is_postgresql;                       /* and reached by libpq */
-    bool has_looked;         /* for a pooler, behind the first connect */
-    enum uva__pooler pooler; /* what it has found */
+    struct AdbcDriver driver;       /* owns */
+    struct AdbcDatabase adbc;       /* owns */
+    const struct uva__known *known; /* static; NULL before the first connection;
+                                       of the connect that uses it */
+    bool is_postgresql;             /* and reached by libpq */
+    bool has_looked;                /* for a pooler, behind the first connect */
+    enum uva__pooler pooler;        /* what it has found */
+
+    /* the pool's, under its lock */
+    struct uva__database *next;
+    enum uva__database_state state;
+    int32_t connections; /* that it has, or is asked for */
+    uint64_t born_ns;    /* when it was opened; 0: it was not */
 };
 
 /* Loads a driver and opens its database with the options; `entrypoint` may be
- * NULL. Returns 0 and gives `*out`, to be closed, or an errno, with the
- * failure. Thread: a worker. */
-UVA_MUST_CHECK int uva__database_open(const char *driver,
+ * NULL. `database` is cleared, and to be closed also on failure. 0 or an errno,
+ * with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
+                                      const char *driver,
                                       const char *entrypoint,
                                       char *const *options,
-                                      struct uva__database **out,
                                       struct uva__adbc_failure *failure);
 
-/* Closes it and frees it. Takes `database`. Thread: a worker. */
+/* Closes what there is of it. Thread: a worker. */
 void uva__database_close(struct uva__database *database);
 
 #endif

@@ -193,6 +193,14 @@ static int execution_open(void *ctx, struct ArrowArrayStream *out,
     return 0;
 }
 
+static void execution_needed(void *ctx)
+{
+    struct uva__execution *e = ctx;
+
+    if (e->ops->needed != NULL)
+        e->ops->needed(e);
+}
+
 static void execution_interrupt(void *ctx)
 {
     struct uva__execution *e = ctx;
@@ -266,6 +274,7 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                       .free_ctx = execution_free,
                                       .ctx = e,
                                       .turns = turns,
+                                      .needed = execution_needed,
                                       .window = *window});
 }
 

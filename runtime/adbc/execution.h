@@ -25,8 +25,10 @@ struct uva__execution_ops {
     /* the result was read to its end: makes it count, before that is reported.
      * 0 or an errno, with the failure. NULL: it does */
     int (*finish)(struct uva__execution *execution);
-    /* ends what the driver waits for besides its database: also while another
-     * of these functions runs. NULL: nothing */
+    /* it has started, and is needed; on the loop thread. NULL: nothing */
+    void (*needed)(struct uva__execution *execution);
+    /* ends what it waits for besides its database: also while another of these
+     * functions runs, and again and again. NULL: nothing */
     void (*interrupt)(struct uva__execution *execution);
     /* the statement was released: frees the execution. Any thread */
     void (*free)(struct uva__execution *execution);

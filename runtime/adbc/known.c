@@ -10,12 +10,23 @@
 
 /* The last row is for all other drivers. */
 static const struct uva__known table[] = {
-    {"ADBC PostgreSQL Driver", UVA__RESET_DISCARD_ALL, true},
-    {"ADBC SQLite Driver", UVA__RESET_CLOSE_IF_WRITES, false},
-    {"ADBC DuckDB Driver", UVA__RESET_CLOSE, false},
-    {"ADBC Flight SQL Driver - Go", UVA__RESET_CLOSE, true},
-    {NULL, UVA__RESET_CLOSE, false},
+    {"ADBC PostgreSQL Driver", "postgresql", UVA__RESET_DISCARD_ALL, true},
+    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, false},
+    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, false},
+    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, true},
+    {NULL, NULL, UVA__RESET_CLOSE, false},
 };
+
+const struct uva__known *uva__known_named(const char *driver)
+{
+    const char *slash = strrchr(driver, '/');
+    const struct uva__known *k = table;
+
+    while (k->driver != NULL &&
+           strstr(slash != NULL ? slash : driver, k->file) == NULL)
+        k++;
+    return k;
+}
 
 /* ---- the name ----------------------------------------------------------- */
 

@@ -18,6 +18,7 @@ enum uva__known_reset {
 
 struct uva__known {
     const char *driver; /* its name as ADBC_INFO_DRIVER_NAME; NULL: any */
+    const char *file;   /* part of the name of its file */
     enum uva__known_reset reset;
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */
@@ -26,6 +27,10 @@ struct uva__known {
 /* Whether a driver, by its name or path before it is loaded, is that of
  * PostgreSQL, which connects by libpq. */
 bool uva__known_is_postgresql(const char *driver);
+
+/* What is known of a driver before it has answered, by the name of its file or
+ * that it is looked for with. Never NULL. Thread: any. */
+const struct uva__known *uva__known_named(const char *driver);
 
 /* Asks the driver of a connection that is connected, which asks no server for
  * that. Returns what is known, never NULL: where nothing is, what is right for

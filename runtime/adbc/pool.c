@@ -1,34 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pool of connections.
  *
- * Happy path:  the first query loads the driver and opens the database -> each
- *              query takes an idle connection, or makes one -> puts it back.
+ * Happy path:  a query takes an idle connection, or has one made: another
+ * worker opens a database for it, unless there is one, and connects -> the
+ * query puts it back -> the keeper has it closed when it was idle for too long,
+ * or is too old.
  *
  * What can fail: the driver, the database: reported to the query that needs it;
  *              the next query tries again. A connection of a query that failed
- *              is closed.
+ *              is closed. A call that does not return within its limit is
+ *              written off: adbc/places.h.
+ *
+ * On cancel:   a query stops to wait at once. What it waited for goes on, and
+ * is closed when it is there.
  *
  * On release:  idle connections are closed by a worker, others when they are
- *              put back; the last reference closes the database.
+ *              put back; the last reference closes the databases.
  *
  * A query that has its turn finds an idle connection or room for a new one, or
  * waits until one was closed: connections that are being closed count, too. */
 #define _GNU_SOURCE
 #include "adbc/pool.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 #include "adbc/fixed.h"
 #include "adbc/pairs.h"
+#include "adbc/places.h"
 #include "adbc/uri.h"
 #include "uvarrow/adapters.h"
 
-enum { CONNECTIONS = 8, IDLE_MS = 60000, WAIT_MS = 30000 };
+enum {
+    CONNECTIONS = 8,
+    IDLE_MS = 60000,
+    MAX_AGE_MS = 3600000,
+    CONNECT_MS = 10000,
+    WAIT_MS = 30000,
+    SHARE_MS = 20 /* for the call of another connect; then a remote database is
+                     opened once more */
+};
 
-/* How far the database is. One query opens it; others wait for that. */
-enum state { STATE_NEW, STATE_OPENING, STATE_OPEN };
+/* The text of a query that gets no connection. */
+#define FULL "the pool is full: %d connections are used"
+
+#define MS          UINT64_C(1000000)
+#define WAIT_MAX_MS ((int64_t)1 << 40) /* 34 years: no time overflows */
+#define LONG_NS     (3600000 * MS)     /* for a wait that an event ends */
 
 struct uva_adbc_pool {
     struct uva_runtime *runtime; /* counts */
@@ -37,243 +57,573 @@ struct uva_adbc_pool {
     char *entrypoint;            /* owns; NULL: guessed */
     char **options;              /* owns: of the database */
     char **connection_options;   /* owns */
-    int32_t connections;         /* at most */
-    int64_t idle_ms;
-    atomic_long refs;      /* the user, streams, and the closing job */
+    int64_t connect_ms, wait_ms;
+    atomic_long refs;      /* the user, streams, and jobs */
     atomic_long holds;     /* of the memory: all `refs`, and a release */
     atomic_bool is_closed; /* released by the user */
-
-    struct uva__database *database; /* owns; set while OPENING, or NULL */
+    uv_thread_t keeper;    /* if there is one; joined by the release */
+    uv_pid_t keeper_of;    /* the process in which it is */
 
     uv_mutex_t lock;
     uv_cond_t changed; /* a member below has */
+    uv_cond_t wakes;   /* the keeper */
     struct {
-        enum state state;
-        struct uva__connection *idle; /* owns: the last one used first */
-        int32_t open;                 /* connections, until they are closed */
-        bool is_connecting;           /* a call uses the database */
+        struct uva__places places;
+        struct uva__database *databases; /* owns: the last one opened first */
+        const struct uva__known *known;  /* static: of all of them */
+        uint64_t keeper_due_ns;          /* when the keeper looks again */
+        int64_t queries;                 /* that got a connection, so far */
+        int64_t waiting;                 /* queries, for a connection */
+        int32_t turns;                   /* that there are */
+        bool is_resizing;                /* a thread changes the turns */
+        bool has_keeper;
     } locked;
 };
 
-/* Waits until something has changed, or was cancelled. */
-static void pool_wait_locked(struct uva_adbc_pool *pool)
+/* Waits until something has changed, or until then. */
+static void pool_wait_locked(struct uva_adbc_pool *pool, uint64_t until_ns)
 {
-    (void)uv_cond_timedwait(&pool->changed, &pool->lock,
-                            (uint64_t)100 * 1000000);
+    const uint64_t now = uv_hrtime();
+
+    if (now < until_ns)
+        (void)uv_cond_timedwait(&pool->changed, &pool->lock, until_ns - now);
 }
 
-/* ---- connections -------------------------------------------------------- */
-
-/* The place of a connection is free again. */
-static void connection_uncount(struct uva_adbc_pool *pool)
+/* Has `run(ctx)` called by another worker: a stream that is not started is
+ * released there. Without memory, and after the runtime's close, it happens
+ * here. */
+static void pool_work(struct uva_adbc_pool *pool, void (*run)(void *ctx),
+                      void *ctx)
 {
+    struct ArrowArrayStream nothing;
+
+    uva__fixed_nothing(&nothing);
+    uva_stream_release(uva_stream_from_blocking_cpu(
+        pool->runtime, &nothing,
+        &(struct uva_blocking_source){.free_ctx = run, .ctx = ctx}));
+}
+
+/* The turns follow the places. Without the lock: it wakes the loop, which may
+ * be a call of the program's. */
+static void turns_follow(struct uva_adbc_pool *pool)
+{
+    int32_t turns;
+
     uv_mutex_lock(&pool->lock);
-    pool->locked.open--;
-    uv_cond_broadcast(&pool->changed);
+    while (!pool->locked.is_resizing &&
+           (turns = uva__places_turns(&pool->locked.places)) !=
+               pool->locked.turns) {
+        pool->locked.turns = turns;
+        pool->locked.is_resizing = true;
+        uv_mutex_unlock(&pool->lock);
+        (void)uva_turns_resize(pool->turns, turns);
+        uv_mutex_lock(&pool->lock);
+        pool->locked.is_resizing = false;
+    }
     uv_mutex_unlock(&pool->lock);
 }
 
-static void connection_close(struct uva_adbc_pool *pool,
-                             struct uva__connection *c)
+/* ---- connections and places ---------------------------------------------- */
+
+/* Takes out a database that nothing uses any more; NULL: there is none. */
+static struct uva__database *database_leaving_locked(struct uva_adbc_pool *pool)
 {
+    struct uva__database **at = &pool->locked.databases, *d;
+
+    while ((d = *at) != NULL) {
+        if (d->state == UVA__DATABASE_RETIRED && d->connections == 0) {
+            *at = d->next;
+            break;
+        }
+        at = &d->next;
+    }
+    return d;
+}
+
+static void database_drop(struct uva__database *d)
+{
+    if (d == NULL)
+        return;
+    uva__database_close(d);
+    free(d);
+}
+
+/* It is gone: its place is free, and its database, if it was retired. */
+static void connection_drop(struct uva_adbc_pool *pool,
+                            struct uva__connection *c)
+{
+    struct uva__database *leaving;
+
     uva__connection_close(c);
-    connection_uncount(pool);
-}
-
-static void connections_close(struct uva_adbc_pool *pool,
-                              struct uva__connection *list)
-{
-    struct uva__connection *next;
-
-    for (; list != NULL; list = next) {
-        next = list->next;
-        connection_close(pool, list);
-    }
-}
-
-/* Waits until no other call uses the database: ADBC does not allow two at one
- * time. False if it was cancelled. */
-static bool database_enter(struct uva_adbc_pool *pool,
-                           const atomic_bool *is_cancelled)
-{
-    bool enters;
-
     uv_mutex_lock(&pool->lock);
-    while (pool->locked.is_connecting && !atomic_load(is_cancelled))
-        pool_wait_locked(pool);
-    enters = !pool->locked.is_connecting;
-    pool->locked.is_connecting = true;
-    uv_mutex_unlock(&pool->lock);
-    return enters;
-}
-
-static void database_leave(struct uva_adbc_pool *pool)
-{
-    uv_mutex_lock(&pool->lock);
-    pool->locked.is_connecting = false;
+    uva__places_remove(&pool->locked.places, c);
+    if (c->database != NULL)
+        c->database->connections--;
+    leaving = database_leaving_locked(pool);
     uv_cond_broadcast(&pool->changed);
     uv_mutex_unlock(&pool->lock);
+    database_drop(leaving);
+    uva__adbc_failure_fini(&c->failure);
+    free(c);
+    turns_follow(pool);
 }
 
-static int connection_init(struct uva_adbc_pool *pool,
-                           struct uva__connection *c,
-                           const atomic_bool *is_cancelled,
-                           struct uva__adbc_failure *failure)
+static void connection_drop_on_worker(void *ctx)
 {
-    int code;
+    struct uva__connection *c = ctx;
+    struct uva_adbc_pool *pool = c->pool;
 
-    if (!database_enter(pool, is_cancelled))
-        return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
-    code = uva__connection_init(c, pool->database, failure);
-    database_leave(pool);
-    return code;
+    connection_drop(pool, c);
+    uva__adbc_pool_unref(pool);
 }
 
-/* Makes a connection that was counted before. */
-static int connection_new(struct uva_adbc_pool *pool,
-                          const atomic_bool *is_cancelled,
-                          struct uva__connection **out,
-                          struct uva__adbc_failure *failure)
-{
-    struct uva__connection *c = NULL;
-    int code = uva__connection_new(pool->database, pool->connection_options, &c,
-                                   failure);
+/* ---- the keeper ---------------------------------------------------------- */
 
-    if (code != 0) {
-        connection_uncount(pool);
-        return code;
-    }
-    code = connection_init(pool, c, is_cancelled, failure);
-    if (code != 0)
-        connection_close(pool, c);
+/* A connection has come to a state that does not last. */
+static void keeper_mind_locked(struct uva_adbc_pool *pool,
+                               const struct uva__connection *c)
+{
+    if (uva__places_due(&pool->locked.places, c) < pool->locked.keeper_due_ns)
+        uv_cond_broadcast(&pool->wakes);
+}
+
+static void connection_move_locked(struct uva__connection *c,
+                                   enum uva__connection_state state)
+{
+    uva__places_move(&c->pool->locked.places, c, state);
+    keeper_mind_locked(c->pool, c);
+    uv_cond_broadcast(&c->pool->changed);
+}
+
+/* Another worker closes a connection that is idle. */
+static void connection_close_locked(struct uva__connection *c)
+{
+    struct uva_adbc_pool *pool = uva__adbc_pool_acquire(c->pool);
+
+    connection_move_locked(c, UVA__CONNECTION_CLOSING);
+    uv_mutex_unlock(&pool->lock);
+    pool_work(pool, connection_drop_on_worker, c);
+    uv_mutex_lock(&pool->lock);
+}
+
+/* One has been in its state for too long. */
+static void keeper_end_locked(struct uva__connection *c)
+{
+    const enum uva__connection_state then = uva__places_when_due(c);
+
+    if (then == UVA__CONNECTION_CLOSING)
+        connection_close_locked(c);
     else
-        *out = c;
-    return code;
+        connection_move_locked(c, then);
 }
 
-/* ---- the database ------------------------------------------------------- */
-
-/* Waits until no other query opens the database. Returns whether this one has
- * to. */
-static bool database_must_open(struct uva_adbc_pool *pool,
-                               const atomic_bool *is_cancelled)
+static void keeper_run(void *ctx)
 {
-    bool must;
+    struct uva_adbc_pool *pool = ctx;
+    struct uva__connection *first;
+    uint64_t due_ns, now_ns;
 
     uv_mutex_lock(&pool->lock);
-    while (pool->locked.state == STATE_OPENING && !atomic_load(is_cancelled))
-        pool_wait_locked(pool);
-    must = pool->locked.state == STATE_NEW;
-    if (must)
-        pool->locked.state = STATE_OPENING;
+    while (!atomic_load(&pool->is_closed)) {
+        pool->locked.keeper_due_ns = 0; /* it is awake */
+        first = uva__places_first_due(&pool->locked.places, &due_ns);
+        now_ns = uv_hrtime();
+        if (first != NULL && due_ns <= now_ns) {
+            keeper_end_locked(first);
+            uv_mutex_unlock(&pool->lock);
+            turns_follow(pool);
+            uv_mutex_lock(&pool->lock);
+            continue;
+        }
+        pool->locked.keeper_due_ns = due_ns;
+        (void)uv_cond_timedwait(&pool->wakes, &pool->lock,
+                                first != NULL ? due_ns - now_ns : LONG_NS);
+    }
     uv_mutex_unlock(&pool->lock);
-    return must;
 }
 
-static int database_ensure(struct uva_adbc_pool *pool,
-                           const atomic_bool *is_cancelled,
-                           struct uva__adbc_failure *failure)
+/* Starts the keeper before something needs it. False: there is none. */
+static bool keeper_ensure_locked(struct uva_adbc_pool *pool)
 {
+    if (!pool->locked.has_keeper && !atomic_load(&pool->is_closed)) {
+        pool->keeper_of = uv_os_getpid();
+        pool->locked.has_keeper =
+            uv_thread_create(&pool->keeper, keeper_run, pool) == 0;
+    }
+    return pool->locked.has_keeper;
+}
+
+/* A forked child has no keeper. */
+static void keeper_stop(struct uva_adbc_pool *pool)
+{
+    bool has;
+
+    uv_mutex_lock(&pool->lock);
+    atomic_store(&pool->is_closed, true);
+    has = pool->locked.has_keeper && pool->keeper_of == uv_os_getpid();
+    pool->locked.has_keeper = false;
+    uv_cond_broadcast(&pool->wakes);
+    uv_mutex_unlock(&pool->lock);
+    if (has)
+        (void)uv_thread_join(&pool->keeper);
+}
+
+/* ---- databases ------------------------------------------------------------
+ */
+
+/* No connect uses it any more, but for one that is inside. */
+static void database_retire_locked(struct uva__database *d)
+{
+    if (d->state == UVA__DATABASE_FREE)
+        d->state = UVA__DATABASE_RETIRED;
+    else if (d->state == UVA__DATABASE_CALLED)
+        d->state = UVA__DATABASE_STUCK;
+}
+
+/* One that a connect may use; NULL: there is none. One of another process may
+ * have changed since it was opened: it is retired when it is too old. */
+static struct uva__database *database_free_locked(struct uva_adbc_pool *pool)
+{
+    const uint64_t now = uv_hrtime();
+    struct uva__database *d = pool->locked.databases;
+
+    for (; d != NULL; d = d->next) {
+        if (d->state != UVA__DATABASE_FREE)
+            continue;
+        if (!pool->locked.known->connects_at_once ||
+            now - d->born_ns < pool->locked.places.max_age_ns)
+            break;
+        database_retire_locked(d);
+    }
+    return d;
+}
+
+/* Whether one may be opened besides those that there are. Of one in this
+ * process there is no other, until it is closed. */
+static bool database_may_open_locked(const struct uva_adbc_pool *pool,
+                                     uint64_t shared_ns)
+{
+    const struct uva__database *d = pool->locked.databases;
+
+    if (pool->locked.known->connects_at_once && uv_hrtime() >= shared_ns)
+        return true;
+    for (; d != NULL; d = d->next)
+        if (d->state == UVA__DATABASE_CALLED ||
+            (d->state == UVA__DATABASE_RETIRED &&
+             !pool->locked.known->connects_at_once))
+            return false;
+    return true;
+}
+
+/* Gives the connection a database that is not in a call, and is from now on. 0;
+ * ENOMEM; ECANCELED if the connection was written off. */
+static int database_enter_locked(struct uva_adbc_pool *pool,
+                                 struct uva__connection *c)
+{
+    const uint64_t shared_ns = uv_hrtime() + SHARE_MS * MS;
+    struct uva__database *d;
+
+    while ((d = database_free_locked(pool)) == NULL &&
+           !database_may_open_locked(pool, shared_ns) &&
+           c->state == UVA__CONNECTION_CONNECTING)
+        pool_wait_locked(pool, uv_hrtime() < shared_ns ? shared_ns
+                                                       : uv_hrtime() + LONG_NS);
+    if (c->state != UVA__CONNECTION_CONNECTING)
+        return ECANCELED;
+    if (d == NULL) {
+        d = calloc(1, sizeof(*d));
+        if (d == NULL)
+            return ENOMEM;
+        d->next = pool->locked.databases;
+        pool->locked.databases = d;
+    }
+    d->state = UVA__DATABASE_CALLED;
+    d->connections++;
+    c->database = d;
+    return 0;
+}
+
+/* The call of the connection has returned. */
+static void database_leave_locked(struct uva__database *d)
+{
+    d->state = d->state == UVA__DATABASE_CALLED && d->born_ns != 0
+                   ? UVA__DATABASE_FREE
+                   : UVA__DATABASE_RETIRED;
+}
+
+/* ---- connecting, on a worker of its own -----------------------------------
+ */
+
+/* The calls of the driver. */
+static int connect_call(struct uva_adbc_pool *pool, struct uva__connection *c)
+{
+    struct uva__database *d = c->database;
     int code;
 
-    if (!database_must_open(pool, is_cancelled))
-        return 0;
-    code = uva__database_open(pool->driver_name, pool->entrypoint,
-                              pool->options, &pool->database, failure);
+    if (d->born_ns == 0) {
+        code = uva__database_open(d, pool->driver_name, pool->entrypoint,
+                                  pool->options, &c->failure);
+        if (code != 0)
+            return code;
+        d->born_ns = uv_hrtime() | 1;
+    }
+    return uva__connection_open(c, pool->connection_options, &c->failure);
+}
+
+static void connect_on_worker(void *ctx)
+{
+    struct uva__connection *c = ctx;
+    struct uva_adbc_pool *pool = c->pool;
+    bool is_left;
+    int code;
+
     uv_mutex_lock(&pool->lock);
-    pool->locked.state = code == 0 ? STATE_OPEN : STATE_NEW;
+    code = database_enter_locked(pool, c);
+    uv_mutex_unlock(&pool->lock);
+    if (code == 0)
+        (void)connect_call(pool, c);
+    else
+        (void)uva__adbc_failure_set(&c->failure, code,
+                                    "no memory for a database");
+    uv_mutex_lock(&pool->lock);
+    if (c->database != NULL)
+        database_leave_locked(c->database);
+    if (c->known != NULL)
+        pool->locked.known = c->known;
+    c->born_ns = uv_hrtime();
+    is_left = c->state == UVA__CONNECTION_LEFT;
+    if (!is_left)
+        connection_move_locked(c, UVA__CONNECTION_USED);
     uv_cond_broadcast(&pool->changed);
     uv_mutex_unlock(&pool->lock);
-    return code;
+    if (is_left)
+        connection_drop(pool, c);
+    uva__adbc_pool_unref(pool);
+}
+
+static void connect_begin_locked(struct uva__connection *c)
+{
+    struct uva_adbc_pool *pool = uva__adbc_pool_acquire(c->pool);
+
+    uv_mutex_unlock(&pool->lock);
+    pool_work(pool, connect_on_worker, c);
+    uv_mutex_lock(&pool->lock);
 }
 
 /* ---- taking and putting ------------------------------------------------- */
 
-/* Takes out of the list those that are idle for too long: the list is sorted by
- * that. */
-static struct uva__connection *idle_expired_locked(struct uva_adbc_pool *pool)
-{
-    const uint64_t now = uv_hrtime();
-    struct uva__connection **at = &pool->locked.idle, *expired;
+/* What a query waits with. */
+struct wait {
+    const atomic_bool *is_cancelled;   /* borrows */
+    uint64_t until_ns;                 /* it waits no longer */
+    struct uva__adbc_failure *failure; /* borrows */
+};
 
-    while (*at != NULL &&
-           now - (*at)->idle_ns < (uint64_t)pool->idle_ms * 1000000)
-        at = &(*at)->next;
-    expired = *at;
-    *at = NULL;
-    return expired;
+static bool wait_is_over(const struct wait *wait)
+{
+    return atomic_load(wait->is_cancelled) || uv_hrtime() >= wait->until_ns;
 }
 
-static void idle_close_expired(struct uva_adbc_pool *pool)
+/* No place has come. */
+static int wait_fail_locked(const struct uva_adbc_pool *pool,
+                            const struct wait *wait)
 {
-    struct uva__connection *expired;
+    const struct uva__places *places = &pool->locked.places;
+    char others[80] = "";
 
-    uv_mutex_lock(&pool->lock);
-    expired = idle_expired_locked(pool);
-    uv_mutex_unlock(&pool->lock);
-    connections_close(pool, expired);
+    if (atomic_load(wait->is_cancelled))
+        return uva__adbc_failure_set(wait->failure, ECANCELED, "cancelled");
+    if (uva__places_written_off(places) > 0)
+        (void)snprintf(others, sizeof(others),
+                       ", and %d are in a call that does not return",
+                       (int)uva__places_written_off(places));
+    return uva__adbc_failure_set(
+        wait->failure, ETIMEDOUT, FULL "%s, and none was free within %lld ms",
+        (int)places->connections, others, (long long)pool->wait_ms);
 }
 
-/* Takes an idle connection, or counts a new one, for which it gives NULL. False
- * if it was cancelled. */
-static bool connection_reserve(struct uva_adbc_pool *pool,
-                               const atomic_bool *is_cancelled,
-                               struct uva__connection **out)
+/* Gives a new one, in its place. NULL without memory. */
+static struct uva__connection *connection_new_locked(struct uva_adbc_pool *pool)
 {
-    bool goes_on;
+    struct uva__connection *c = calloc(1, sizeof(*c));
 
+    if (c == NULL)
+        return NULL;
+    c->pool = pool;
+    c->state = UVA__CONNECTION_CONNECTING;
+    uva__places_add(&pool->locked.places, c);
+    return c;
+}
+
+/* Gives an idle connection, or one that is to be connected. */
+static int place_take_locked(struct uva_adbc_pool *pool,
+                             const struct wait *wait,
+                             struct uva__connection **out)
+{
+    struct uva__places *places = &pool->locked.places;
+    struct uva__connection **idle = &places->of[UVA__CONNECTION_IDLE];
+
+    while (*idle == NULL && !uva__places_have_room(places) &&
+           !wait_is_over(wait))
+        pool_wait_locked(pool, wait->until_ns);
+    if (atomic_load(wait->is_cancelled) ||
+        (*idle == NULL && !uva__places_have_room(places)))
+        return wait_fail_locked(pool, wait);
+    if (*idle != NULL) {
+        *out = *idle;
+        uva__places_move(places, *out, UVA__CONNECTION_USED);
+        return 0;
+    }
+    *out = connection_new_locked(pool);
+    return *out != NULL ? 0
+                        : uva__adbc_failure_set(wait->failure, ENOMEM,
+                                                "no memory for a connection");
+}
+
+/* Writes the connect off: it is closed when it returns. */
+static int connect_leave_locked(struct uva__connection *c,
+                                const struct wait *wait)
+{
+    if (c->database != NULL)
+        database_retire_locked(c->database);
+    connection_move_locked(c, UVA__CONNECTION_LEFT);
+    if (atomic_load(wait->is_cancelled))
+        return uva__adbc_failure_set(wait->failure, ECANCELED, "cancelled");
+    return uva__adbc_failure_set(
+        wait->failure, ETIMEDOUT,
+        "cannot connect: the database has not answered within %lld ms",
+        (long long)((wait->until_ns - c->since_ns) / MS));
+}
+
+/* Waits until it is connected. A failure is in the connection, which is the
+ * query's in any case but that it was written off: then `*c` is NULL. */
+static int connect_await_locked(struct uva_adbc_pool *pool,
+                                struct uva__connection **c,
+                                const struct wait *wait)
+{
+    const uint64_t limit_ns = (*c)->since_ns + (uint64_t)pool->connect_ms * MS;
+    const struct wait own = {
+        wait->is_cancelled,
+        limit_ns < wait->until_ns ? limit_ns : wait->until_ns, wait->failure};
+    int code;
+
+    while ((*c)->state == UVA__CONNECTION_CONNECTING && !wait_is_over(&own))
+        pool_wait_locked(pool, own.until_ns);
+    if ((*c)->state == UVA__CONNECTION_CONNECTING) {
+        code = connect_leave_locked(*c, &own);
+        *c = NULL;
+        return code;
+    }
+    code = (*c)->failure.error.code;
+    if (code != 0) {
+        uva__adbc_failure_fini(wait->failure);
+        *wait->failure = (*c)->failure;
+        (*c)->failure = (struct uva__adbc_failure){0};
+    }
+    return code;
+}
+
+void uva__adbc_pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+{
+    if (*needed_ns != 0)
+        return;
+    *needed_ns = uv_hrtime();
     uv_mutex_lock(&pool->lock);
-    while (pool->locked.idle == NULL &&
-           pool->locked.open == pool->connections && !atomic_load(is_cancelled))
-        pool_wait_locked(pool);
-    goes_on = !atomic_load(is_cancelled);
-    *out = goes_on ? pool->locked.idle : NULL;
-    if (*out != NULL)
-        pool->locked.idle = (*out)->next;
-    else if (goes_on)
-        pool->locked.open++;
+    pool->locked.waiting++;
     uv_mutex_unlock(&pool->lock);
-    return goes_on;
+}
+
+void uva__adbc_pool_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+{
+    if (*needed_ns == 0)
+        return;
+    *needed_ns = 0;
+    uv_mutex_lock(&pool->lock);
+    pool->locked.waiting--;
+    uv_mutex_unlock(&pool->lock);
 }
 
 int uva__adbc_pool_take(struct uva_adbc_pool *pool,
-                        const atomic_bool *is_cancelled,
+                        const atomic_bool *is_cancelled, uint64_t needed_ns,
                         struct uva__connection **out,
                         struct uva__adbc_failure *failure)
 {
-    struct uva__connection *c;
-    int code = database_ensure(pool, is_cancelled, failure);
-
-    if (code != 0)
-        return code;
-    idle_close_expired(pool);
-    if (!connection_reserve(pool, is_cancelled, &c))
-        return uva__adbc_failure_set(failure, ECANCELED, "cancelled");
-    if (c == NULL)
-        return connection_new(pool, is_cancelled, out, failure);
-    c->next = NULL;
-    *out = c;
-    return 0;
-}
-
-void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection *c,
-                        bool is_good)
-{
-    struct uva__connection *leaving;
+    const struct wait wait = {
+        is_cancelled, needed_ns + (uint64_t)pool->wait_ms * MS, failure};
+    struct uva__connection *c = NULL;
+    int code;
 
     uv_mutex_lock(&pool->lock);
-    leaving = idle_expired_locked(pool);
-    if (is_good && !atomic_load(&pool->is_closed)) {
-        c->idle_ns = uv_hrtime();
-        c->next = pool->locked.idle;
-        pool->locked.idle = c;
-        uv_cond_broadcast(&pool->changed);
-    } else {
-        c->next = leaving;
-        leaving = c;
+    code = place_take_locked(pool, &wait, &c);
+    if (code == 0 && c->state == UVA__CONNECTION_CONNECTING) {
+        connect_begin_locked(c);
+        code = connect_await_locked(pool, &c, &wait);
+    }
+    pool->locked.queries += code == 0;
+    if (code == 0) {
+        *out = c;
+        c = NULL;
     }
     uv_mutex_unlock(&pool->lock);
-    connections_close(pool, leaving);
+    if (c != NULL)
+        connection_drop(pool, c);
+    else if (code != 0)
+        turns_follow(pool);
+    return code;
+}
+
+void uva__adbc_pool_cancel(struct uva_adbc_pool *pool,
+                           struct uva__connection *const *at)
+{
+    uv_mutex_lock(&pool->lock);
+    if (*at != NULL && (*at)->state == UVA__CONNECTION_USED) {
+        (void)keeper_ensure_locked(pool);
+        connection_move_locked(*at, UVA__CONNECTION_CANCELLED);
+    }
+    uv_cond_broadcast(&pool->changed);
+    uv_mutex_unlock(&pool->lock);
+}
+
+/* The query has ended. */
+static struct uva__connection *connection_end(struct uva_adbc_pool *pool,
+                                              struct uva__connection **at)
+{
+    struct uva__connection *c;
+
+    uv_mutex_lock(&pool->lock);
+    c = *at;
+    *at = NULL;
+    (void)keeper_ensure_locked(pool);
+    if (c->state != UVA__CONNECTION_STUCK)
+        connection_move_locked(c, UVA__CONNECTION_ENDING);
+    uv_mutex_unlock(&pool->lock);
+    return c;
+}
+
+/* Keeps the connection for a later query, if that is wanted. */
+static bool connection_keep(struct uva_adbc_pool *pool,
+                            struct uva__connection *c)
+{
+    const struct uva__places *places = &pool->locked.places;
+    bool keeps;
+
+    uv_mutex_lock(&pool->lock);
+    keeps = c->state == UVA__CONNECTION_ENDING && keeper_ensure_locked(pool) &&
+            places->idle_ns > MS && !uva__places_is_old(places, c) &&
+            c->database->state < UVA__DATABASE_STUCK;
+    if (keeps)
+        connection_move_locked(c, UVA__CONNECTION_IDLE);
+    uv_mutex_unlock(&pool->lock);
+    return keeps;
+}
+
+void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
+                        bool is_good)
+{
+    struct uva__connection *c = connection_end(pool, at);
+
+    if (!is_good || !connection_keep(pool, c))
+        connection_drop(pool, c);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -290,7 +640,7 @@ struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool)
 
 int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool)
 {
-    return pool->connections;
+    return pool->locked.places.connections;
 }
 
 bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
@@ -301,15 +651,16 @@ bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
     return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
 }
 
+/* Closes the idle connections, each on a worker. */
 static void idle_close(struct uva_adbc_pool *pool)
 {
-    struct uva__connection *idle;
+    struct uva__connection *const *idle =
+        &pool->locked.places.of[UVA__CONNECTION_IDLE];
 
     uv_mutex_lock(&pool->lock);
-    idle = pool->locked.idle;
-    pool->locked.idle = NULL;
+    while (*idle != NULL)
+        connection_close_locked(*idle);
     uv_mutex_unlock(&pool->lock);
-    connections_close(pool, idle);
 }
 
 /* Frees the memory, without calls of the driver. */
@@ -317,6 +668,7 @@ static void pool_unhold(struct uva_adbc_pool *pool)
 {
     if (atomic_fetch_sub(&pool->holds, 1) > 1)
         return;
+    uv_cond_destroy(&pool->wakes);
     uv_cond_destroy(&pool->changed);
     uv_mutex_destroy(&pool->lock);
     uva_turns_release(pool->turns);
@@ -336,38 +688,54 @@ struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool)
 
 void uva__adbc_pool_unref(struct uva_adbc_pool *pool)
 {
+    struct uva__database *d, *next;
+
     if (atomic_fetch_sub(&pool->refs, 1) > 1)
         return;
-    idle_close(pool);
-    if (pool->database != NULL)
-        uva__database_close(pool->database);
+    for (d = pool->locked.databases; d != NULL; d = next) {
+        next = d->next;
+        database_drop(d);
+    }
     pool_unhold(pool);
 }
 
-/* The end of the user's reference, on a worker. */
-static void pool_on_worker(void *ctx)
+static void pool_unref_on_worker(void *ctx)
 {
-    struct uva_adbc_pool *pool = ctx;
-
-    idle_close(pool);
-    uva__adbc_pool_unref(pool);
+    uva__adbc_pool_unref(ctx);
 }
 
-/* A stream that is not started is released by a worker. */
 void uva_adbc_pool_release(struct uva_adbc_pool *pool)
 {
-    struct ArrowArrayStream nothing;
-
     if (pool == NULL)
         return;
     atomic_fetch_add(&pool->holds, 1); /* it keeps the runtime's core */
-    atomic_store(&pool->is_closed, true);
-    uva__fixed_nothing(&nothing);
-    uva_stream_release(uva_stream_from_blocking_cpu(
-        pool->runtime, &nothing,
-        &(struct uva_blocking_source){.free_ctx = pool_on_worker,
-                                      .ctx = pool}));
+    keeper_stop(pool);
+    idle_close(pool);
+    pool_work(pool, pool_unref_on_worker, pool);
     pool_unhold(pool);
+}
+
+/* A snapshot reads behind the lock. */
+void uva_adbc_pool_get_stats(const struct uva_adbc_pool *pool,
+                             struct uva_adbc_pool_stats *out)
+{
+    struct uva_adbc_pool *own = (struct uva_adbc_pool *)(uintptr_t)pool;
+    const struct uva__places *p;
+
+    *out = (struct uva_adbc_pool_stats){0};
+    if (pool == NULL)
+        return;
+    p = &own->locked.places;
+    uv_mutex_lock(&own->lock);
+    out->connections_used = p->counts[UVA__CONNECTION_CONNECTING] +
+                            p->counts[UVA__CONNECTION_USED] +
+                            p->counts[UVA__CONNECTION_CANCELLED];
+    out->connections_idle = p->counts[UVA__CONNECTION_IDLE];
+    out->connections_stuck = uva__places_written_off(p);
+    out->queries_waiting = own->locked.waiting;
+    out->connections_max = p->connections + p->stuck_connections;
+    out->queries = own->locked.queries;
+    uv_mutex_unlock(&own->lock);
 }
 
 /* ---- making one --------------------------------------------------------- */
@@ -378,8 +746,10 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
         if (o->reserved[i] != NULL)
             return "reserved members must be NULL; clear the struct before "
                    "filling it in";
-    if (o->connections < 0 || o->idle_ms < 0 || o->wait_ms < 0)
-        return "connections, idle_ms and wait_ms must not be negative";
+    if (o->connections < 0 || o->stuck_connections < 0 || o->idle_ms < 0 ||
+        o->max_age_ms < 0 || o->connect_ms < 0 || o->wait_ms < 0)
+        return "connections, stuck_connections, idle_ms, max_age_ms, "
+               "connect_ms and wait_ms must not be negative";
     if (!uva__pairs_are_whole(o->options) ||
         !uva__pairs_are_whole(o->connection_options))
         return "options, connection_options: a key has no value";
@@ -404,7 +774,43 @@ static char *pool_driver(struct uva_adbc_pool *pool,
     return driver;
 }
 
-static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
+static int64_t limit_of(int64_t given, int64_t otherwise)
+{
+    return given > 0 ? given : otherwise;
+}
+
+static void pool_limit(struct uva_adbc_pool *pool,
+                       const struct uva_adbc_pool_options *o)
+{
+    struct uva__places *p = &pool->locked.places;
+
+    p->connections = (int32_t)limit_of(o->connections, CONNECTIONS);
+    p->stuck_connections =
+        (int32_t)limit_of(o->stuck_connections, p->connections);
+    p->idle_ns = (uint64_t)limit_of(o->idle_ms, IDLE_MS) * MS;
+    p->max_age_ns = (uint64_t)limit_of(o->max_age_ms, MAX_AGE_MS) * MS;
+    pool->locked.turns = p->connections;
+    pool->connect_ms = limit_of(o->connect_ms, CONNECT_MS);
+    pool->wait_ms = limit_of(o->wait_ms, WAIT_MS);
+    if (pool->wait_ms > WAIT_MAX_MS)
+        pool->wait_ms = WAIT_MAX_MS;
+}
+
+static int pool_make_turns(struct uva_adbc_pool *pool, struct uva_error *error)
+{
+    const int32_t connections = pool->locked.places.connections;
+    const int code = uva_turns_new(pool->runtime, connections, pool->wait_ms,
+                                   &pool->turns, error);
+    char text[80];
+
+    if (code != 0)
+        return code;
+    (void)snprintf(text, sizeof(text), FULL, (int)connections);
+    uva_turns_explain(pool->turns, text);
+    return 0;
+}
+
+static int pool_fill(struct uva_adbc_pool *pool,
                      const struct uva_adbc_pool_options *o,
                      struct uva_error *error)
 {
@@ -422,11 +828,9 @@ static int pool_fill(struct uva_adbc_pool *pool, struct uva_runtime *runtime,
         return uva_error_set(error, EINVAL,
                              "uva_adbc_pool_options: there is neither a driver "
                              "nor an option \"uri\" whose scheme names one");
-    pool->idle_ms = o->idle_ms > 0 ? o->idle_ms : IDLE_MS;
-    pool->connections = o->connections > 0 ? o->connections : CONNECTIONS;
-    return uva_turns_new(runtime, pool->connections,
-                         o->wait_ms > 0 ? o->wait_ms : WAIT_MS, &pool->turns,
-                         error);
+    pool_limit(pool, o);
+    pool->locked.known = uva__known_named(pool->driver_name);
+    return pool_make_turns(pool, error);
 }
 
 static int pool_init_lock(struct uva_adbc_pool *pool)
@@ -437,7 +841,16 @@ static int pool_init_lock(struct uva_adbc_pool *pool)
         return -code;
     code = uv_cond_init(&pool->changed);
     if (code != 0)
-        uv_mutex_destroy(&pool->lock);
+        goto fail_changed;
+    code = uv_cond_init(&pool->wakes);
+    if (code != 0)
+        goto fail_wakes;
+    return 0;
+
+fail_wakes:
+    uv_cond_destroy(&pool->changed);
+fail_changed:
+    uv_mutex_destroy(&pool->lock);
     return -code;
 }
 
@@ -468,7 +881,7 @@ int uva_adbc_pool_new(struct uva_runtime *runtime,
     atomic_init(&pool->refs, 1);
     atomic_init(&pool->holds, 1);
     atomic_init(&pool->is_closed, false);
-    code = pool_fill(pool, runtime, o, error);
+    code = pool_fill(pool, o, error);
     if (code != 0)
         uva__adbc_pool_unref(pool);
     else

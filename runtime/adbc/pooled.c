@@ -10,11 +10,29 @@ void uva__pooled_init(struct uva__pooled *p, struct uva_adbc_pool *pool,
     p->pool = uva__adbc_pool_acquire(pool);
 }
 
+void uva__pooled_needed(struct uva__execution *execution)
+{
+    struct uva__pooled *p = (struct uva__pooled *)execution;
+
+    uva__adbc_pool_need(p->pool, &p->needed_ns);
+}
+
+void uva__pooled_interrupt(struct uva__execution *execution)
+{
+    const struct uva__pooled *p = (const struct uva__pooled *)execution;
+
+    uva__adbc_pool_cancel(p->pool, &p->connection);
+}
+
 int uva__pooled_connect(struct uva__pooled *p, bool may_share)
 {
-    int code = uva__adbc_pool_take(p->pool, &p->execution.is_cancelled,
-                                   &p->connection, &p->execution.failure);
+    int code;
 
+    uva__adbc_pool_need(p->pool, &p->needed_ns);
+    code =
+        uva__adbc_pool_take(p->pool, &p->execution.is_cancelled, p->needed_ns,
+                            &p->connection, &p->execution.failure);
+    uva__adbc_pool_unneed(p->pool, &p->needed_ns);
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;
@@ -41,9 +59,10 @@ int uva__pooled_prepare(struct uva__execution *execution)
 
 void uva__pooled_fini(struct uva__pooled *p)
 {
+    uva__adbc_pool_unneed(p->pool, &p->needed_ns);
     /* a cancel may reach the database late, and end a later query */
     if (p->connection != NULL)
-        uva__adbc_pool_put(p->pool, p->connection,
+        uva__adbc_pool_put(p->pool, &p->connection,
                            p->execution.is_complete && !p->is_spoiled &&
                                !atomic_load(&p->execution.is_cancelled));
     uva__adbc_pool_unref(p->pool);

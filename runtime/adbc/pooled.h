@@ -10,7 +10,8 @@ struct uva__pooled {
     struct uva__execution execution;    /* first */
     struct uva_adbc_pool *pool;         /* counts */
     struct uva__connection *connection; /* owns; NULL: none was taken */
-    bool is_spoiled; /* the connection is not as it was; it is closed */
+    bool is_spoiled;    /* the connection is not as it was; it is closed */
+    uint64_t needed_ns; /* since when it waits for one; 0: it does not */
 };
 
 /* Initialises it in cleared memory. Thread: any. */
@@ -26,6 +27,10 @@ int uva__pooled_connect(struct uva__pooled *pooled, bool may_share);
 /* For uva__execution_ops.prepare of what needs no statement: takes a connection
  * and lets it be cancelled. */
 int uva__pooled_prepare(struct uva__execution *execution);
+
+/* For the ops of what is pooled. */
+void uva__pooled_needed(struct uva__execution *execution);
+void uva__pooled_interrupt(struct uva__execution *execution);
 
 /* Puts the connection back, and drops the pool. Thread: any. */
 void uva__pooled_fini(struct uva__pooled *pooled);

@@ -322,6 +322,7 @@ static void query_interrupt(struct uva__execution *e)
 {
     const struct query *q = (const struct query *)e;
 
+    uva__pooled_interrupt(e);
     if (q->bound != NULL)
         uva__bound_cancel(q->bound);
 }
@@ -413,6 +414,7 @@ static const struct uva__execution_ops query_ops = {
     .run = query_run,
     .check = query_check,
     .finish = query_commit,
+    .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
     .free = query_free,
 };
@@ -421,6 +423,7 @@ static const struct uva__execution_ops partitions_ops = {
     .run = partitions_run,
     .check = query_check,
     .finish = query_commit,
+    .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
     .free = query_free,
 };

@@ -18,6 +18,7 @@
 #include "loop/turns.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -31,6 +32,7 @@ struct uva_turns {
                                    it; posted to resize, and to leave */
     struct uva__atomic64 count; /* the next limit of `turns` */
     int64_t wait_ms;            /* 0: without a limit */
+    char text[96];              /* of errors; "": none */
     struct uva_turns *outer; /* counts; NULL: they are within no other turns */
     struct uva__turn hold;   /* of the outer ones */
     bool has_left;           /* the last reference was dropped */
@@ -247,6 +249,17 @@ bool uva__turns_are_of(const struct uva_turns *turns, const struct uva__rt *rt)
 struct uva__turns *uva__turns_of(struct uva_turns *turns)
 {
     return &turns->turns;
+}
+
+void uva_turns_explain(struct uva_turns *turns, const char *text)
+{
+    if (turns != NULL)
+        (void)snprintf(turns->text, sizeof(turns->text), "%s", text);
+}
+
+const char *uva__turns_name(const struct uva_turns *turns, const char *name)
+{
+    return turns->text[0] != '\0' ? turns->text : name;
 }
 
 int64_t uva__turns_wait_ms(const struct uva_turns *turns)

@@ -63,7 +63,9 @@ struct uva_turns *uva__turns_acquire(struct uva_turns *turns);
 bool uva__turns_are_of(const struct uva_turns *turns, const struct uva__rt *rt);
 struct uva__turns *uva__turns_of(struct uva_turns *turns);
 
-/* How long something waits at most, for texts. */
+/* For texts: what waits, where the turns have no text of their own, and how
+ * long it does at most. Borrows. */
+const char *uva__turns_name(const struct uva_turns *turns, const char *name);
 int64_t uva__turns_wait_ms(const struct uva_turns *turns);
 
 #endif

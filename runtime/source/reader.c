@@ -56,7 +56,7 @@ static void reader_on_expiry(void *ctx)
 
     uva__failure_format(&r->worker.failure, &r->source.rt->allocator, ETIMEDOUT,
                         "%s: its turn has not come within %lld ms",
-                        r->source.name,
+                        uva__turns_name(r->loop.turn->own, r->source.name),
                         (long long)uva__turns_wait_ms(r->loop.turn->own));
     r->worker.ended = r->worker.opened = true;
     reader_open(r);

@@ -38,19 +38,26 @@ struct pool {
     bool is_late;                /* it is released after its runtime's close */
     bool waits;                  /* for a connection, for milliseconds */
     struct fake_server server;
-    int inside;                          /* calls of the database */
     int drivers, databases, connections; /* live */
+};
+
+/* ADBC allows one call of each at one time. */
+struct database {
+    struct pool *pool;
+    int inside;      /* calls */
+    int connections; /* live */
 };
 
 struct connection {
     struct pool *pool;
-    struct query *query; /* the last one */
-    int inside;          /* calls */
-    int cancelling;      /* calls of a cancel */
-    int parts;           /* statements and results, live */
-    int64_t start;       /* of the server, in which the session began */
-    bool is_spent;       /* the last query did not end well, so far */
-    bool was_cancelled;  /* a cancel may have an effect later */
+    struct database *database; /* NULL: not connected */
+    struct query *query;       /* the last one */
+    int inside;                /* calls */
+    int cancelling;            /* calls of a cancel */
+    int parts;                 /* statements and results, live */
+    int64_t start;             /* of the server, in which the session began */
+    bool is_spent;             /* the last query did not end well, so far */
+    bool was_cancelled;        /* a cancel may have an effect later */
 };
 
 struct query {
@@ -292,9 +299,9 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
     struct connection *c;
 
     (void)error;
-    if (++pool->connections > pool->most)
+    if (++pool->connections > 2 * pool->most) /* with those that are stuck */
         sim_fail("%d connections instead of %d", pool->connections,
-                 (int)pool->most);
+                 2 * (int)pool->most);
     c = arena_new(sizeof(*c), "a connection");
     c->pool = pool;
     call_begin("ConnectionNew", &c->inside);
@@ -307,12 +314,15 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
                                       struct AdbcError *error)
 {
     struct connection *c = connection->private_data;
+    struct database *d = database->private_data;
     bool refused;
 
-    if (database->private_data != c->pool)
+    if (d->pool != c->pool)
         sim_fail("a connection to another database");
+    c->database = d;
+    d->connections++;
     call_begin("ConnectionInit", &c->inside);
-    if (c->pool->inside++ != 0)
+    if (d->inside++ != 0)
         sim_fail("a database is used by two threads at once");
     sim_point();
     if (c->pool->sticks)
@@ -320,7 +330,7 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     refused = !fake_server_accepts(&c->pool->server) ||
               (c->pool->refuses && peers_chance(1, 3));
     c->start = c->pool->server.starts;
-    c->pool->inside--;
+    d->inside--;
     return connection_leave(c, refused ? fault(error) : ADBC_STATUS_OK, error);
 }
 
@@ -337,6 +347,8 @@ static AdbcStatusCode connection_release(struct AdbcConnection *connection,
         sim_fail("a connection is released before its statement or result");
     if (c->cancelling != 0)
         sim_fail("a connection is released during a cancel");
+    if (c->database != NULL)
+        c->database->connections--;
     arena_free(c);
     pool->connections--;
     return ADBC_STATUS_OK;
@@ -461,29 +473,30 @@ static AdbcStatusCode database_init(struct AdbcDatabase *database,
 {
     struct AdbcDriver *driver = database->private_driver;
     struct pool *pool = driver->private_data;
+    struct database *d = arena_new(sizeof(*d), "a database");
     AdbcStatusCode status = ADBC_STATUS_OK;
 
-    call_begin("DatabaseInit", &pool->inside);
-    if (++pool->databases != 1)
-        sim_fail("a database is opened twice");
-    database->private_data = pool;
+    d->pool = pool;
+    pool->databases++;
+    database->private_data = d;
+    call_begin("DatabaseInit", &d->inside);
     if (pool->refuses && peers_chance(1, 3))
         status = fault(error);
-    pool->inside--;
+    d->inside--;
     return status;
 }
 
 static AdbcStatusCode database_release(struct AdbcDatabase *database,
                                        struct AdbcError *error)
 {
-    struct pool *pool = database->private_data;
+    struct database *d = database->private_data;
 
     (void)error;
-    call_begin("DatabaseRelease", &pool->inside);
-    if (pool->connections != 0)
+    call_begin("DatabaseRelease", &d->inside);
+    if (d->connections != 0)
         sim_fail("a database is released before its connections");
-    pool->databases--;
-    pool->inside--;
+    d->pool->databases--;
+    arena_free(d);
     return ADBC_STATUS_OK;
 }
 
@@ -493,7 +506,7 @@ static AdbcStatusCode driver_release(struct AdbcDriver *driver,
     struct pool *pool = driver->private_data;
 
     (void)error;
-    if (pool->databases != 0)
+    if (pool->databases >= pool->drivers)
         sim_fail("a driver is released before its database");
     pool->drivers--;
     return ADBC_STATUS_OK;

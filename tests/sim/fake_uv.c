@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <uv.h>
@@ -403,6 +404,47 @@ int uv_cond_timedwait(uv_cond_t *cond, uv_mutex_t *mutex, uint64_t timeout_ns)
     rung = sim_wait_until(cond_has_rung, &wait, sim_now_ns() + timeout_ns);
     uv_mutex_lock(mutex);
     return rung ? 0 : UV_ETIMEDOUT;
+}
+
+/* ---- threads --------------------------------------------------------------
+ */
+
+struct fake_start {
+    uv_thread_cb run;
+    void *ctx;
+};
+
+static void *thread_run(void *arg)
+{
+    const struct fake_start start = *(const struct fake_start *)arg;
+
+    arena_free(arg);
+    start.run(start.ctx);
+    return NULL;
+}
+
+/* By the fake pthreads: sim/fake_threads.h. */
+int uv_thread_create(uv_thread_t *thread, uv_thread_cb run, void *ctx)
+{
+    struct fake_start *start = arena_new(sizeof(*start), "a thread's start");
+
+    int code;
+
+    *start = (struct fake_start){run, ctx};
+    code = pthread_create(thread, NULL, thread_run, start);
+    if (code != 0)
+        arena_free(start);
+    return -code;
+}
+
+int uv_thread_join(uv_thread_t *thread)
+{
+    return -pthread_join(*thread, NULL);
+}
+
+uv_pid_t uv_os_getpid(void)
+{
+    return 1;
 }
 
 /* ---- an iteration ------------------------------------------------------- */

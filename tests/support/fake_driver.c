@@ -711,18 +711,35 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
     return ADBC_STATUS_OK;
 }
 
+/* What is in private_data of a database. */
+struct fake_database {
+    atomic_long inside; /* calls: ADBC allows one at one time */
+};
+
+/* Whether this is one of the calls that stop. */
+static bool is_late(void)
+{
+    long left = atomic_load(&fake_driver.late);
+
+    while (left > 0)
+        if (atomic_compare_exchange_weak(&fake_driver.late, &left, left - 1))
+            return true;
+    return false;
+}
+
 static AdbcStatusCode connection_init(struct AdbcConnection *connection,
                                       struct AdbcDatabase *database,
                                       struct AdbcError *error)
 {
+    struct fake_database *d = database->private_data;
+
     (void)connection;
-    if (database->private_data == NULL)
+    if (d == NULL || atomic_fetch_add(&d->inside, 1) > 0)
         atomic_fetch_add(&fake_driver.wrong, 1);
-    if (atomic_fetch_add(&fake_driver.connecting, 1) > 0)
-        atomic_fetch_add(&fake_driver.wrong, 1);
-    if (fake_driver.connects_late)
+    if (fake_driver.connects_late || is_late())
         stop();
-    atomic_fetch_sub(&fake_driver.connecting, 1);
+    if (d != NULL)
+        atomic_fetch_sub(&d->inside, 1);
     return fake_driver.no_connect
                ? fault(error, ADBC_STATUS_UNAUTHENTICATED, "wrong password")
                : ADBC_STATUS_OK;
@@ -781,10 +798,13 @@ static AdbcStatusCode connection_commit(struct AdbcConnection *connection,
 static AdbcStatusCode database_new(struct AdbcDatabase *database,
                                    struct AdbcError *error)
 {
-    if (fake_driver.no_database)
+    struct fake_database *d =
+        fake_driver.no_database ? NULL : calloc(1, sizeof(*d));
+
+    if (d == NULL)
         return fault(error, ADBC_STATUS_INTERNAL, "no database");
     atomic_fetch_add(&fake_driver.databases, 1);
-    database->private_data = &fake_driver;
+    database->private_data = d;
     return ADBC_STATUS_OK;
 }
 
@@ -810,6 +830,7 @@ static AdbcStatusCode database_release(struct AdbcDatabase *database,
                                        struct AdbcError *error)
 {
     (void)error;
+    free(database->private_data);
     database->private_data = NULL;
     atomic_fetch_sub(&fake_driver.databases, 1);
     return ADBC_STATUS_OK;

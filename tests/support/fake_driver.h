@@ -57,6 +57,7 @@ struct fake_driver {
     bool no_transactions;     /* autocommit cannot be turned off */
     const char *no_step;      /* the step of a transaction that fails, as in
                                  `transactions`; NULL: none */
+    atomic_long late;         /* so many more calls of it do that alone */
     /* what happened */
     char transactions[200]; /* their steps: "begin ", "commit ", "end " */
     char asked[120];        /* of the catalog, the last time */
@@ -67,10 +68,9 @@ struct fake_driver {
     char uri[120];                 /* the database's, the last one */
     atomic_long executed, cancels; /* calls */
     atomic_long asked_settings, asked_pids;
-    atomic_long blocked;    /* calls that block now */
-    atomic_long connecting; /* calls of ConnectionInit now */
-    atomic_long wrong;      /* calls that break a rule of ADBC */
-    atomic_bool goes;       /* `stops` goes on */
+    atomic_long blocked; /* calls that block now */
+    atomic_long wrong;   /* calls that break a rule of ADBC */
+    atomic_bool goes;    /* `stops` goes on */
 };
 
 extern struct fake_driver fake_driver;

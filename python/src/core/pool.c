@@ -43,10 +43,12 @@ static int pool_make(Pool *self, PyObject *args)
     long long wait_ms;
     int code = -1;
 
-    if (!PyArg_ParseTuple(args, "O!zzO!O!iiL", host_type, &host,
+    if (!PyArg_ParseTuple(args, "O!zzO!O!iiLiii", host_type, &host,
                           &options.driver, &options.entrypoint, &PyList_Type,
                           &of_database, &PyList_Type, &of_connection,
-                          &options.connections, &options.idle_ms, &wait_ms) ||
+                          &options.connections, &options.idle_ms, &wait_ms,
+                          &options.max_age_ms, &options.connect_ms,
+                          &options.stuck_connections) ||
         !host_check((Host *)host))
         return -1;
     self->forks = fork_number();
@@ -67,7 +69,7 @@ static int pool_make(Pool *self, PyObject *args)
 }
 
 /* Pool(host, driver, entrypoint, options, options of connections, connections,
- * idle_ms, wait_ms) */
+ * idle_ms, wait_ms, max_age_ms, connect_ms, stuck_connections) */
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Pool *self = (Pool *)core_alloc(type);
@@ -97,6 +99,23 @@ static PyObject *pool_close(PyObject *object, PyObject *unused)
     (void)unused;
     pool_drop((Pool *)object);
     Py_RETURN_NONE;
+}
+
+/* Counts of now, by names that are documented in Python. */
+static PyObject *pool_stats(PyObject *object, PyObject *unused)
+{
+    const Pool *self = (const Pool *)object;
+    struct uva_adbc_pool_stats now;
+
+    (void)unused;
+    uva_adbc_pool_get_stats(self->forks == fork_number() ? self->pool : NULL,
+                            &now);
+    return Py_BuildValue(
+        "{s:L,s:L,s:L,s:L,s:L,s:L}", "used", (long long)now.connections_used,
+        "idle", (long long)now.connections_idle, "stuck",
+        (long long)now.connections_stuck, "waiting",
+        (long long)now.queries_waiting, "connections",
+        (long long)now.connections_max, "queries", (long long)now.queries);
 }
 
 static void pool_dealloc(PyObject *object)
@@ -148,6 +167,7 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 }
 
 static PyMethodDef pool_methods[] = {{"close", pool_close, METH_NOARGS, NULL},
+                                     {"stats", pool_stats, METH_NOARGS, NULL},
                                      {NULL, NULL, 0, NULL}};
 
 static PyType_Slot pool_slots[] = {{Py_tp_new, pool_new},

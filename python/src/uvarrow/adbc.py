@@ -18,6 +18,8 @@ from ._stream import _BYTES, _WINDOW, Stream, _half
 
 __all__ = ["Pool"]
 
+_STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
+
 _MODES = "create", "append", "replace", "create_append"
 
 # drivers with another name than the scheme of a URI
@@ -34,15 +36,20 @@ class Pool:
     `adbc_driver_<name>` is found by itself, such as that in the wheel of
     DuckDB. `options` and `connection_options`
     are the driver's. At most `connections` are open; one that was idle for
-    `idle` seconds is closed. A query waits for a connection, at most `wait`
-    seconds.
+    `idle` seconds is closed (0: each is closed behind its query), and one that
+    is older than `max_age` seconds behind its query. A connect takes at most
+    `connect` seconds, and a query waits for a connection, whatever is in its
+    way, at most `wait` seconds. A connection whose driver does not return from
+    a connect, or from a query that was cancelled, is replaced, up to `stuck` of
+    them; None: as many as `connections`.
 
     Nothing is connected before the first query. A pool may be used by several
     event loops, each of which has connections of its own.
     """
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
-                 connection_options=None, connections=8, idle=60.0, wait=30.0):
+                 connection_options=None, connections=8, idle=60.0, wait=30.0,
+                 max_age=3600.0, connect=10.0, stuck=None):
         options = _check.options(options, "options")
         if uri is not None:
             options["uri"] = _check.text(uri, "uri")
@@ -54,7 +61,12 @@ class Pool:
                      _pairs(_check.options(connection_options,
                                            "connection_options")),
                      _check.count(connections, "connections", least=1),
-                     _check.ms(idle, "idle", bits=32), _check.ms(wait, "wait"))
+                     max(_check.ms(idle, "idle", bits=32), 1),
+                     _check.ms(wait, "wait"),
+                     _check.ms(max_age, "max_age", bits=32),
+                     _check.ms(connect, "connect", bits=32),
+                     0 if stuck is None
+                     else _check.count(stuck, "stuck", least=1))
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
 
@@ -105,6 +117,17 @@ class Pool:
         self._closed = True
         for pool in list(self._pools.values()):
             pool.close()
+
+    def stats(self):
+        """Returns a dict of counts of now, of the event loop that runs: the
+        connections "used" by queries, "idle" and "stuck", which is those in a
+        call that does not return; "connections" is the most there may be, with
+        those that are stuck. Queries that are "waiting" for a connection, and
+        "queries" that got one so far. While as many are stuck as there may be
+        connections, no query can run."""
+        pool = self._pools.get(_host.current())
+        return (pool.stats() if pool is not None
+                else dict.fromkeys(_STATS, 0))
 
     def __enter__(self):
         return self

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The places of a pool, with the double of a driver: connects that hang,
+ * queries that do not end after their cancel, connections that nothing uses,
+ * and the counts of all that. The double's library uses the counts of this
+ * program. */
+#define _GNU_SOURCE
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/check_suite.h"
+#include "support/fake_driver.h"
+#include "support/fixture.h"
+#include "uvarrow/adbc.h"
+
+#define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
+
+enum { MANY = 8 };
+
+static struct fixture f;
+static struct uva_adbc_pool *pool;
+static struct recording_consumer got[MANY];
+static struct uva_stream *streams[MANY];
+static char folder[] = "/tmp/uva_places_XXXXXX";
+static char remote[64]; /* the double under the name of a remote database */
+
+static void set_up(void)
+{
+    fake_driver_reset();
+    fixture_open(&f, 0);
+}
+
+static void make(const struct uva_adbc_pool_options *options)
+{
+    struct uva_error error = {0};
+    const int code = uva_adbc_pool_new(f.loop.runtime, options, &pool, &error);
+
+    ck_assert_msg(code == 0, "%s", error.message);
+}
+
+static void tear_down(void)
+{
+    fake_driver_go();
+    uva_adbc_pool_release(pool);
+    pool = NULL;
+    fixture_close(&f);
+    ck_assert_int_eq(atomic_load(&fake_driver.statements), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connections), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.drivers), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
+}
+
+/* ---- queries and events -------------------------------------------------- */
+
+static void start(int i, const char *sql)
+{
+    recording_init(&got[i]);
+    streams[i] =
+        uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
+    recording_start(&got[i], streams[i]);
+}
+
+static void await_end(int i)
+{
+    recording_await_done(&got[i], &f.loop);
+    uva_stream_release(streams[i]);
+}
+
+static void play(const char *sql)
+{
+    start(0, sql);
+    await_end(0);
+}
+
+static void await_complete(int i)
+{
+    await_end(i);
+    recording_ended(&got[i], UVA_END_COMPLETE, 0, "");
+}
+
+static void cancel(int i)
+{
+    uva_stream_cancel(streams[i], 0, NULL);
+    await_end(i);
+    recording_ended(&got[i], UVA_END_CANCELLED, ECANCELED, "");
+}
+
+static bool is_blocked(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.blocked) >= *(long *)ctx;
+}
+
+static void await_blocked(long count)
+{
+    loop_until(&f.loop, is_blocked, &count);
+}
+
+static struct uva_adbc_pool_stats stats(void)
+{
+    struct uva_adbc_pool_stats now;
+
+    uva_adbc_pool_get_stats(pool, &now);
+    return now;
+}
+
+static bool is_stuck(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return stats().connections_stuck == *(long *)ctx;
+}
+
+static void await_stuck(long count)
+{
+    loop_until(&f.loop, is_stuck, &count);
+}
+
+static bool is_left(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.connections) == *(long *)ctx;
+}
+
+/* Waits until as many connections are open. */
+static void await_connections(long count)
+{
+    loop_until(&f.loop, is_left, &count);
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+START_TEST(a_connect_that_hangs_ends_at_its_limit)
+{
+    const bool in_all = _i == 1;
+
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connect_ms = in_all ? 0 : 20,
+                                         .wait_ms = in_all ? 20 : 0});
+    atomic_store(&fake_driver.late, 1);
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, ETIMEDOUT,
+                    "cannot connect: the database has not answered within");
+    ck_assert_int_eq(stats().connections_used, 0);
+    await_stuck(1);
+    fake_driver_go();
+    await_stuck(0);
+    await_connections(0);
+}
+END_TEST
+
+/* The database is well again, but its call does not return. */
+START_TEST(a_connect_that_hangs_takes_no_place_from_others)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    atomic_store(&fake_driver.late, 1);
+    start(0, "rows 1");
+    await_blocked(1);
+    ck_assert_int_eq(stats().connections_used, 1);
+    ck_assert_int_eq(stats().queries_waiting, 1);
+    cancel(0);
+    await_stuck(1);
+    for (int i = 0; i < 3; i++) {
+        start(0, "rows 1");
+        await_complete(0);
+    }
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 2);
+    fake_driver_go();
+    await_stuck(0);
+    await_connections(1);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+}
+END_TEST
+
+static bool is_closed_database(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return atomic_load(&fake_driver.databases) == 1;
+}
+
+/* Its database is closed behind it. */
+START_TEST(the_database_of_a_connect_that_hung_is_replaced)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE});
+    start(0, "rows 1");
+    await_complete(0);
+    atomic_store(&fake_driver.late, 1);
+    start(0, "execute blocks");
+    await_blocked(1);
+    start(1, "rows 1"); /* the first connection is in use */
+    await_blocked(2);
+    cancel(1);
+    await_stuck(1);
+    start(1, "rows 1");
+    await_complete(1);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 2);
+    fake_driver_go();
+    cancel(0);
+    loop_until(&f.loop, is_closed_database, NULL);
+    start(1, "rows 1");
+    await_complete(1);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 1);
+}
+END_TEST
+
+START_TEST(connects_to_a_remote_database_run_side_by_side)
+{
+    make(&(struct uva_adbc_pool_options){.driver = remote,
+                                         .entrypoint = "fake_other_init"});
+    atomic_store(&fake_driver.late, 3);
+    for (int i = 0; i < 3; i++)
+        start(i, "rows 1");
+    await_blocked(3);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 3);
+    fake_driver_go();
+    for (int i = 0; i < 3; i++)
+        await_complete(i);
+}
+END_TEST
+
+/* ADBC allows one call of a database at one time. */
+START_TEST(a_connect_that_waits_for_another_ends_with_its_limit)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connect_ms = 20});
+    atomic_store(&fake_driver.late, 100);
+    for (int i = 0; i < 3; i++)
+        start(i, "rows 1");
+    for (int i = 0; i < 3; i++) {
+        await_end(i);
+        recording_ended(&got[i], UVA_END_FAILED, ETIMEDOUT, "cannot connect");
+    }
+}
+END_TEST
+
+START_TEST(as_many_connects_hang_as_may_be_stuck)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connections = 1,
+                                         .stuck_connections = 2,
+                                         .wait_ms = 300});
+    atomic_store(&fake_driver.late, 100);
+    ck_assert_int_eq(stats().connections_max, 3);
+    for (int i = 0; i < 3; i++) {
+        start(i, "rows 1");
+        await_blocked(i + 1);
+        cancel(i);
+        await_stuck(i + 1);
+    }
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, ETIMEDOUT,
+                    "the pool is full: 1 connections are used");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 3);
+    fake_driver_go();
+    await_stuck(0);
+    start(0, "rows 1");
+    await_complete(0);
+}
+END_TEST
+
+/* ---- queries that do not end --------------------------------------------- */
+
+START_TEST(a_query_that_does_not_end_after_its_cancel_frees_its_place)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .stuck_connections = 1});
+    start(0, "execute stops");
+    await_blocked(1);
+    cancel(0);
+    start(0, "execute stops"); /* when the first one is written off */
+    await_blocked(2);
+    ck_assert_int_eq(stats().connections_stuck, 1);
+    ck_assert_int_eq(stats().connections_used, 1);
+    cancel(0);
+    await_stuck(2);
+    start(0, "rows 1"); /* waits: no more may be stuck */
+    loop_settle(&f.loop);
+    ck_assert_int_eq(got[0].done, 0);
+    ck_assert_int_eq(stats().queries_waiting, 1);
+    fake_driver_go();
+    await_complete(0);
+    await_stuck(0);
+    ck_assert_int_eq(atomic_load(&fake_driver.most), 2);
+    ck_assert_int_eq(stats().queries, 3);
+}
+END_TEST
+
+/* ---- connections that nothing uses --------------------------------------- */
+
+START_TEST(idle_connections_are_closed_by_a_timer)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .idle_ms = _i == 0 ? 5 : 0, .max_age_ms = _i * 5});
+    start(0, "rows 1");
+    await_complete(0);
+    await_connections(0);
+    ck_assert_int_eq(stats().connections_idle, 0);
+}
+END_TEST
+
+START_TEST(no_connection_is_kept_for_a_millisecond)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .idle_ms = 1});
+    for (int i = 0; i < 2; i++) {
+        start(0, "rows 1");
+        await_complete(0);
+    }
+    await_connections(0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 2);
+}
+END_TEST
+
+static bool is_idle(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return stats().connections_idle == 1;
+}
+
+START_TEST(the_counts_are_those_of_now)
+{
+    static const int64_t none[8];
+    struct uva_adbc_pool_stats now;
+
+    uva_adbc_pool_get_stats(NULL, &now);
+    ck_assert_int_eq(now.connections_max, 0);
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 2});
+    ck_assert_int_eq(stats().connections_max, 4);
+    start(0, "rows 1");
+    await_complete(0);
+    loop_until(&f.loop, is_idle, NULL);
+    for (int i = 0; i < 3; i++)
+        start(i, "execute waits");
+    await_blocked(2);
+    loop_settle(&f.loop);
+    now = stats();
+    ck_assert_int_eq(now.connections_used, 2);
+    ck_assert_int_eq(now.connections_idle, 0);
+    ck_assert_int_eq(now.connections_stuck, 0);
+    ck_assert_int_eq(now.queries_waiting, 1);
+    ck_assert_int_eq(now.queries, 3);
+    ck_assert_mem_eq(now.reserved, none, sizeof(none));
+    uva_stream_cancel(streams[2], 0, NULL); /* that waits for its turn */
+    await_end(2);
+    fake_driver_go();
+    await_complete(0);
+    await_complete(1);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("places");
+    int code;
+
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    (void)snprintf(remote, sizeof(remote), "%s/flightsql.so", folder);
+    if (symlink(FAKE, remote) != 0)
+        return 1;
+    suite_add_loops(tc, 0, 2, a_connect_that_hangs_ends_at_its_limit,
+                    idle_connections_are_closed_by_a_timer, NULL);
+    tcase_add_test(tc, a_connect_that_hangs_takes_no_place_from_others);
+    tcase_add_test(tc, the_database_of_a_connect_that_hung_is_replaced);
+    tcase_add_test(tc, connects_to_a_remote_database_run_side_by_side);
+    tcase_add_test(tc, a_connect_that_waits_for_another_ends_with_its_limit);
+    tcase_add_test(tc, as_many_connects_hang_as_may_be_stuck);
+    tcase_add_test(tc,
+                   a_query_that_does_not_end_after_its_cancel_frees_its_place);
+    tcase_add_test(tc, no_connection_is_kept_for_a_millisecond);
+    tcase_add_test(tc, the_counts_are_those_of_now);
+    code = suite_main("places", set_up, tear_down, tc, NULL);
+    (void)unlink(remote);
+    (void)rmdir(folder);
+    return code;
+}
