@@ -266,3 +266,29 @@ def test_arrays_that_are_none_of_rows_are_no_parameters(run, database):
                 await database.ingest("t", array, mode="create").read_all()
 
     run(main)
+
+
+def test_counts_of_a_pool(run):
+    async def body():
+        with uvarrow.adbc.Pool("sqlite", connections=2, stuck=3) as pool:
+            assert set(pool.stats().values()) == {0}
+            async with pool.query(COUNT.format(10**9), window=1) as rows:
+                async for _ in rows:
+                    assert pool.stats()["used"] == 1
+                    break
+            now = pool.stats()
+        assert now["connections"] == 5
+        assert now["queries"] == 1
+        assert now["waiting"] == 0
+    run(body)
+
+
+def test_no_connection_is_kept(run):
+    """Its own database in memory ends with each connection."""
+    async def body():
+        with uvarrow.adbc.Pool("sqlite", uri=":memory:", connections=1,
+                               idle=0) as pool:
+            await pool.execute("CREATE TABLE t (n INTEGER)")
+            with pytest.raises(uvarrow.Error, match="no such table"):
+                await pool.execute("INSERT INTO t VALUES (1)")
+    run(body)

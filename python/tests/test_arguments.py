@@ -265,6 +265,12 @@ ROWS = {
         lambda v: uvarrow.adbc.Pool("sqlite", idle=v), fits=SECONDS),
     "adbc.Pool.__init__.wait": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", wait=v), fits=SECONDS),
+    "adbc.Pool.__init__.max_age": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", max_age=v), fits=SECONDS),
+    "adbc.Pool.__init__.connect": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", connect=v), fits=SECONDS),
+    "adbc.Pool.__init__.stuck": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", stuck=v), fits=NONE | COUNT),
     "adbc.Pool.query.sql": Row(lambda v: pool().query(v), fits=TEXTS),
     "adbc.Pool.query.parameters": Row(
         lambda v: pool().query("SELECT ?", v),

@@ -36,6 +36,9 @@ MEMBERS = {
         "connection_options": (uvarrow.adbc.Pool, "connection_options"),
         "connections": (uvarrow.adbc.Pool, "connections"),
         "idle_ms": (uvarrow.adbc.Pool, "idle"),
+        "stuck_connections": (uvarrow.adbc.Pool, "stuck"),
+        "max_age_ms": (uvarrow.adbc.Pool, "max_age"),
+        "connect_ms": (uvarrow.adbc.Pool, "connect"),
         "wait_ms": (uvarrow.adbc.Pool, "wait")},
     "adbc_query": {
         "sql": (uvarrow.adbc.Pool.query, "sql"),
@@ -58,7 +61,8 @@ MEMBERS = {
         "window": (uvarrow.stream, "window"),
         "on_loop": LOOP,
         "metadata": No("an object with __arrow_c_stream__ has none"),
-        "turns": No("the pool's; a semaphore does that in Python")},
+        "turns": No("the pool's; a semaphore does that in Python"),
+        "needed": OURS},
     "push_source": {
         "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
         "device_type": No("batches of to_reader() are the CPU's"),
@@ -115,8 +119,8 @@ MEMBERS = {
          "ctx"), RUNTIME),
 }
 # what the library fills in
-GIVEN = {"batch", "stream_info", "stage_stats", "runtime_stats", "outcome",
-         "event"}
+GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
+         "runtime_stats", "outcome", "event"}
 # parameters beside the members
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
           "uri", "mode"} # the last two are options of the driver

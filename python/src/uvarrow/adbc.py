@@ -63,7 +63,7 @@ class Pool:
                      _check.count(connections, "connections", least=1),
                      max(_check.ms(idle, "idle", bits=32), 1),
                      _check.ms(wait, "wait"),
-                     _check.ms(max_age, "max_age", bits=32),
+                     max(_check.ms(max_age, "max_age", bits=32), 1),
                      _check.ms(connect, "connect", bits=32),
                      0 if stuck is None
                      else _check.count(stuck, "stuck", least=1))
