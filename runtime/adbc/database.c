@@ -9,6 +9,12 @@
 #include "adbc/library.h"
 #include "adbc/pairs.h"
 
+/* What PostgreSQL gets unless the URI has another value. By the name a pooler
+ * is recognised, see adbc/pooler.c. Texts of Arrow are UTF-8, whatever the
+ * database has. */
+static const char *const postgresql_parameters[] = {
+    "fallback_application_name", "uvarrow", "client_encoding", "UTF8", NULL};
+
 static AdbcStatusCode database_set(void *object, const char *key,
                                    const char *value, struct AdbcError *error)
 {
@@ -34,7 +40,7 @@ static int postgresql_set_all(struct uva__database *d, char *const *options,
     char **own = uva__pairs_copy((const char *const *)options);
     char **place = own != NULL ? uva__pairs_find(own, "uri") : NULL;
     char *uri =
-        place != NULL ? uva__libpq_with(*place, uva__pooler_parameters) : NULL;
+        place != NULL ? uva__libpq_with(*place, postgresql_parameters) : NULL;
     int code;
 
     if (own == NULL || (place != NULL && uri == NULL)) {

@@ -16,9 +16,6 @@ static const char source_sql[] =
     "WHERE name = 'application_name' AND source = 'session'";
 static const char pid_sql[] = "SELECT pg_catalog.pg_backend_pid()::bigint";
 
-const char *const uva__pooler_parameters[] = {"fallback_application_name",
-                                              "uvarrow", NULL};
-
 /* ---- one number --------------------------------------------------------- */
 
 /* Whether a result has one column of int64. */

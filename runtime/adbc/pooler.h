@@ -15,13 +15,10 @@ enum uva__pooler {
     UVA__POOLER_SHARES    /* from a pooler, which was seen to share them */
 };
 
-/* The parameters by which a pooler is recognised: they must be among those of
- * the database, unless these have an own one of that name. Ends with NULL. */
-extern const char *const uva__pooler_parameters[];
-
-/* Finds out about the database of `first`, which is connected and idle. Makes
- * another connection if there is a pooler. Uses the database, as a connect
- * does. What fails is taken for an answer. Thread: a worker. */
+/* Finds out about the database of `first`, which is connected and idle, with
+ * a name of its application. Makes another connection if there is a pooler.
+ * Uses the database, as a connect does. What fails is taken for an answer.
+ * Thread: a worker. */
 enum uva__pooler uva__pooler_look(struct AdbcDatabase *database,
                                   struct AdbcConnection *first);
 

@@ -209,13 +209,14 @@ START_TEST(sessions_with_backends_of_their_own_execute_all)
 END_TEST
 
 /* A pooler is recognised by it. */
-START_TEST(the_name_of_the_application_is_given)
+START_TEST(the_name_of_the_application_and_the_encoding_are_given)
 {
     fake_driver.settings = fake_driver.pids = "0";
     make("postgresql://there?connect_timeout=2");
     ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
-    ck_assert_str_eq(fake_driver.uri, "postgresql://there?connect_timeout=2&"
-                                      "fallback_application_name=uvarrow");
+    ck_assert_str_eq(fake_driver.uri,
+                     "postgresql://there?connect_timeout=2&"
+                     "fallback_application_name=uvarrow&client_encoding=UTF8");
     finish();
 }
 END_TEST
@@ -259,7 +260,7 @@ int main(void)
     suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
               sessions_with_backends_of_their_own_execute_all,
-              the_name_of_the_application_is_given,
+              the_name_of_the_application_and_the_encoding_are_given,
               without_memory_nothing_is_left, NULL);
     return suite_main("pooler", set_up, tear_down, tc, NULL);
 }
