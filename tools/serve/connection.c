@@ -560,7 +560,7 @@ static void connection_name_peer(struct uva__connection *c)
         (void)uv_ip_name((struct sockaddr *)&address, c->peer, sizeof(c->peer));
 }
 
-int uva__connection_open(struct uva__http *http, uv_stream_t *listener)
+int uva__connection_accept(struct uva__http *http, uv_stream_t *listener)
 {
     struct uva__connection *c = calloc(1, sizeof(*c));
     int code;

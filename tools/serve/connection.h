@@ -68,8 +68,8 @@ struct uva__connection {
 
 /* Accepts the connection that waits. Returns 0 or an errno. Thread: loop, as
  * all here. */
-UVA_MUST_CHECK int uva__connection_open(struct uva__http *http,
-                                        uv_stream_t *listener);
+UVA_MUST_CHECK int uva__connection_accept(struct uva__http *http,
+                                          uv_stream_t *listener);
 
 /* Answers the request with all of a body (copied; NULL: none). `more` are
  * further lines of the head, or NULL; `origin` is a site that may read it, or

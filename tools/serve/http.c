@@ -70,7 +70,7 @@ static void http_accept(struct uva__http *http)
         return;
     }
     http->stats.connections++;
-    if (uva__connection_open(http, (uv_stream_t *)&http->listener) == 0) {
+    if (uva__connection_accept(http, (uv_stream_t *)&http->listener) == 0) {
         http->stats.accepted++;
         return;
     }
