@@ -4,6 +4,7 @@
 #define UVA_ADBC_CONNECTION_H
 
 #include "adbc/database.h"
+#include "adbc/known.h"
 
 /* Where it is: adbc/places.h. */
 enum uva__connection_state {

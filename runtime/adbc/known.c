@@ -8,13 +8,21 @@
 #include "adbc/failure.h"
 #include "uvarrow/arrow.h"
 
+/* PostgreSQL lets no transaction write any more that was made read-only and has
+ * taken its snapshot, which the second statement does. */
+static const char *const postgresql_read_only[] = {
+    "BEGIN READ ONLY",
+    "SELECT pg_catalog.set_config('default_transaction_read_only', 'on', true)",
+    NULL};
+
 /* The last row is for all other drivers. */
 static const struct uva__known table[] = {
-    {"ADBC PostgreSQL Driver", "postgresql", UVA__RESET_DISCARD_ALL, true},
-    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, false},
-    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, false},
-    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, true},
-    {NULL, NULL, UVA__RESET_CLOSE, false},
+    {"ADBC PostgreSQL Driver", "postgresql", UVA__RESET_DISCARD_ALL,
+     postgresql_read_only, true},
+    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, NULL, false},
+    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, NULL, false},
+    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, NULL, true},
+    {NULL, NULL, UVA__RESET_CLOSE, NULL, false},
 };
 
 const struct uva__known *uva__known_named(const char *driver)

@@ -20,6 +20,10 @@ struct uva__known {
     const char *driver; /* its name as ADBC_INFO_DRIVER_NAME; NULL: any */
     const char *file;   /* part of the name of its file */
     enum uva__known_reset reset;
+    /* begin a transaction that reads and cannot be made to write any more, NULL
+     * behind the last one; NULL: the driver has an option for that. ROLLBACK
+     * ends it */
+    const char *const *read_only;
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */
 };

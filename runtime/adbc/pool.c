@@ -30,6 +30,7 @@
 #include "adbc/fixed.h"
 #include "adbc/pairs.h"
 #include "adbc/places.h"
+#include "adbc/read_only.h"
 #include "adbc/uri.h"
 #include "uvarrow/adapters.h"
 
@@ -58,6 +59,7 @@ struct uva_adbc_pool {
     char **options;              /* owns: of the database */
     char **connection_options;   /* owns */
     int64_t connect_ms, wait_ms;
+    bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
     atomic_long refs;      /* the user, streams, and jobs */
     atomic_long holds;     /* of the memory: all `refs`, and a release */
     atomic_bool is_closed; /* released by the user */
@@ -622,6 +624,8 @@ void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
 {
     struct uva__connection *c = connection_end(pool, at);
 
+    if (is_good && pool->is_read_only)
+        is_good = uva__read_only_end(c);
     if (!is_good || !connection_keep(pool, c))
         connection_drop(pool, c);
 }
@@ -649,6 +653,11 @@ bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
                                    ADBC_CONNECTION_OPTION_AUTOCOMMIT);
 
     return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
+}
+
+bool uva__adbc_pool_is_read_only(const struct uva_adbc_pool *pool)
+{
+    return pool->is_read_only;
 }
 
 /* Closes the idle connections, each on a worker. */
@@ -824,6 +833,11 @@ static int pool_fill(struct uva_adbc_pool *pool,
     if (pool->driver_name == NULL || pool->connection_options == NULL ||
         (o->entrypoint != NULL && pool->entrypoint == NULL))
         return uva_error_set(error, ENOMEM, "no memory for a pool");
+    if (uva__read_only_take(pool->connection_options, &pool->is_read_only) != 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_adbc_pool_options: the "
+                             "option " ADBC_CONNECTION_OPTION_READ_ONLY
+                             " is given once, as true or false");
     if (pool->driver_name[0] == '\0')
         return uva_error_set(error, EINVAL,
                              "uva_adbc_pool_options: there is neither a driver "

@@ -24,6 +24,9 @@ int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool);
  * user's SQL begins one. */
 bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool);
 
+/* Whether its queries change nothing. */
+bool uva__adbc_pool_is_read_only(const struct uva_adbc_pool *pool);
+
 /* Count references; without the last one all is closed, on that thread. */
 struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool);
 void uva__adbc_pool_unref(struct uva_adbc_pool *pool);

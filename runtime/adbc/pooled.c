@@ -3,6 +3,8 @@
  * its result was released. */
 #include "adbc/pooled.h"
 
+#include "adbc/read_only.h"
+
 void uva__pooled_init(struct uva__pooled *p, struct uva_adbc_pool *pool,
                       const struct uva__execution_ops *ops)
 {
@@ -36,6 +38,8 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;
+    if (uva__adbc_pool_is_read_only(p->pool))
+        return uva__read_only_begin(p->connection, &p->execution.failure);
     if (!p->connection->shares || may_share)
         return 0;
     return uva__adbc_failure_set(

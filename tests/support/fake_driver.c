@@ -780,6 +780,8 @@ static AdbcStatusCode connection_set_option(struct AdbcConnection *connection,
                                             struct AdbcError *error)
 {
     (void)connection;
+    if (strcmp(key, ADBC_CONNECTION_OPTION_READ_ONLY) == 0)
+        atomic_fetch_add(&fake_driver.restricted, 1);
     if (strcmp(key, ADBC_CONNECTION_OPTION_AUTOCOMMIT) != 0)
         return set_nothing(key, error);
     if (fake_driver.no_transactions)

@@ -67,6 +67,7 @@ struct fake_driver {
     atomic_long most;              /* connections at one time */
     char uri[120];                 /* the database's, the last one */
     atomic_long executed, cancels; /* calls */
+    atomic_long restricted;        /* calls that make a connection read-only */
     atomic_long asked_settings, asked_pids;
     atomic_long blocked; /* calls that block now */
     atomic_long wrong;   /* calls that break a rule of ADBC */

@@ -424,6 +424,33 @@ START_TEST(an_option_that_is_refused_is_named)
 }
 END_TEST
 
+static const char *const read_only[] = {"a", "b", "adbc.connection.readonly",
+                                        "true", NULL};
+static const char *const read_write[] = {"adbc.connection.readonly", "false",
+                                         "a", "b", NULL};
+
+/* A driver of a database without a statement for that gets the option. */
+START_TEST(a_query_that_only_reads_needs_a_driver_that_can)
+{
+    struct uva_adbc_pool_options o = plain;
+
+    o.connection_options = _i == 1 ? read_write : read_only;
+    make(&o);
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.restricted), _i == 1 ? 0 : 2);
+    uva_adbc_pool_release(pool);
+    fake_driver.is_bare = true;
+    o.connection_options = &read_only[2];
+    make(&o);
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, ENOTSUP,
+                    "refuses the option adbc.connection.readonly of the");
+}
+END_TEST
+
 START_TEST(no_driver_is_an_error_of_the_query)
 {
     static const char *const uri[] = {"uri", "nosuch:db", NULL};
@@ -992,6 +1019,22 @@ START_TEST(limits_that_are_negative_are_refused)
 }
 END_TEST
 
+START_TEST(a_pool_either_only_reads_or_not)
+{
+    static const char *const maybe[] = {"adbc.connection.readonly", "maybe",
+                                        NULL};
+    static const char *const twice[] = {"adbc.connection.readonly", "true",
+                                        "adbc.connection.readonly", "true",
+                                        NULL};
+    struct uva_adbc_pool_options o = plain;
+
+    o.connection_options = _i == 0 ? maybe : twice;
+    pool_refuses(&o, "adbc.connection.readonly is given once, as true or "
+                     "false");
+    make(&plain);
+}
+END_TEST
+
 START_TEST(what_is_invalid_is_refused)
 {
     static const char *const odd[] = {"a", "b", "c", NULL};
@@ -1262,7 +1305,10 @@ int main(void)
     tcase_add_test(tc, options_are_set);
     tcase_add_test(tc, an_old_driver_cannot_be_cancelled);
     tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 4);
+    tcase_add_loop_test(tc, a_query_that_only_reads_needs_a_driver_that_can, 0,
+                        2);
     tcase_add_test(tc, no_driver_is_an_error_of_the_query);
+    tcase_add_loop_test(tc, a_pool_either_only_reads_or_not, 0, 2);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 6);
     tcase_add_test(tc, a_released_pool_lets_queries_end);

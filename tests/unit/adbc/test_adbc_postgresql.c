@@ -225,6 +225,67 @@ START_TEST(many_queries_share_the_connections)
 }
 END_TEST
 
+/* Each of these lets the next statement write, in a session that lasts. */
+static const char *const WAYS_TO_WRITE[] = {
+    "SELECT set_config('default_transaction_read_only', 'off', false)",
+    "SELECT set_config('transaction_read_only', 'off', false)",
+    "SET default_transaction_read_only = off",
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+    "BEGIN READ WRITE",
+    "START TRANSACTION READ WRITE",
+    "SET TRANSACTION READ WRITE",
+    "COMMIT",
+    "ROLLBACK",
+    "COMMIT AND CHAIN",
+    "RESET ALL",
+    "DISCARD ALL",
+    "COMMIT; INSERT INTO only_read VALUES (2)",
+    "ROLLBACK; BEGIN READ WRITE; INSERT INTO only_read VALUES (2)",
+    "INSERT INTO only_read VALUES (2)",
+    "WITH a AS (INSERT INTO only_read VALUES (2) RETURNING n) SELECT * FROM a",
+    "DO $$ BEGIN COMMIT; INSERT INTO only_read VALUES (2); END $$",
+    "DO $$ BEGIN SET TRANSACTION READ WRITE; "
+    "PERFORM setval('only_read_seq', 99); END $$", /* a rollback keeps that */
+    "EXPLAIN ANALYZE INSERT INTO only_read VALUES (2)",
+    "CREATE TEMP TABLE only_read AS SELECT 3 AS n",
+    "SELECT lo_from_bytea(4711, 'x')"};
+
+/* The whole pool has one connection, of a superuser. */
+START_TEST(a_pool_that_only_reads_cannot_be_talked_out_of_it)
+{
+    const char *options[] = {"uri", uri, NULL};
+    static const char *const read_only[] = {ADBC_CONNECTION_OPTION_READ_ONLY,
+                                            "true", NULL};
+    struct uva_adbc_pool *plain = pool;
+
+    ask("CREATE TABLE only_read AS SELECT 1 AS n");
+    ask("CREATE SEQUENCE only_read_seq");
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = UVA_TEST_POSTGRESQL,
+                                           .options = options,
+                                           .connections = 1,
+                                           .connection_options = read_only},
+                                       &pool, NULL),
+                     0);
+    for (size_t i = 0; i < sizeof(WAYS_TO_WRITE) / sizeof(char *); i++) {
+        ask(WAYS_TO_WRITE[i]);
+        ask("INSERT INTO only_read VALUES (2)");
+        recording_ended(&f.got, UVA_END_FAILED, EBUSY, "read-only transaction");
+        ck_assert_str_eq(sqlstate, "25006");
+        ask("SELECT FROM only_read WHERE current_setting("
+            "'default_transaction_read_only') = 'on'");
+        recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(f.got.rows, 1);
+    }
+    uva_adbc_pool_release(pool);
+    pool = plain;
+    ask("SELECT n FROM only_read UNION ALL SELECT 1 FROM pg_largeobject "
+        "UNION ALL SELECT 1 FROM only_read_seq WHERE last_value > 1");
+    ck_assert_int_eq(f.got.rows, 1);
+}
+END_TEST
+
 #define ENDLESS "SELECT generate_series(1, 1000000000) AS lost"
 
 static bool has_batch(void *ctx)
@@ -287,6 +348,7 @@ int main(void)
     tcase_add_unchecked_fixture(tc, start_server, end_server);
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
     tcase_add_test(tc, changed_rows_are_counted_without_a_result);
+    tcase_add_test(tc, a_pool_that_only_reads_cannot_be_talked_out_of_it);
     tcase_add_test(tc, a_cancel_stops_the_backend);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_lost_connection_is_reported);
