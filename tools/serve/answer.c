@@ -75,6 +75,7 @@ static void answer_on_gone(void *ctx)
     struct uva__answer *answer = ctx;
 
     answer->answers->cancelled++;
+    uva__rights_drop(&answer->question);
     uva_stream_drop(answer->stream);
     answer_free(answer);
 }
@@ -84,7 +85,7 @@ static void answer_on_writable(void *ctx)
     struct uva__answer *answer = ctx;
 
     answer->is_paused = false;
-    if (answer->stream != NULL)
+    if (answer->stream != NULL && answer->question.stream == NULL)
         uva_stream_resume(answer->stream);
 }
 
@@ -345,6 +346,36 @@ static int answer_open(struct uva__answer *answer, struct uva_error *error)
         error);
 }
 
+/* The answer has not begun: there is an error instead. */
+static void answer_refuse(struct uva__answer *answer,
+                          const struct uva_outcome *outcome)
+{
+    uva_stream_release(answer->stream);
+    answer->answers->failed++;
+    answer_fail(answer, outcome);
+    answer_free(answer);
+}
+
+static void answer_on_rights(void *ctx, const struct uva_outcome *outcome)
+{
+    struct uva__answer *answer = ctx;
+    struct uva_outcome fault = {.end = UVA_END_FAILED};
+
+    if (outcome->end != UVA_END_COMPLETE)
+        answer_refuse(answer, outcome);
+    else if (answer_open(answer, &fault.error) != 0)
+        answer_refuse(answer, &fault);
+}
+
+static int answer_ask(struct uva__answer *answer, struct uva_error *error)
+{
+    if (answer->answers->rights->are_few)
+        return answer_open(answer, error);
+    answer->question.on_answer = answer_on_rights;
+    answer->question.ctx = answer;
+    return uva__rights_ask(answer->answers->rights, &answer->question, error);
+}
+
 void uva__answer_start(struct uva__answers *answers,
                        struct uva__connection *connection,
                        struct uva_stream *stream, enum uva__rows format,
@@ -368,11 +399,8 @@ void uva__answer_start(struct uva__answers *answers,
         return;
     }
     answer->stream = stream;
-    if (answer_open(answer, &outcome.error) != 0) {
-        uva_stream_release(answer->stream);
-        answers->failed++;
-        answer_fail(answer, &outcome);
-        answer_free(answer);
+    if (answer_ask(answer, &outcome.error) != 0) {
+        answer_refuse(answer, &outcome);
         return;
     }
     uva__connection_defer(connection, &(struct uva__answer_events){

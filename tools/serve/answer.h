@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The answer to a query: a stream on one side, a connection on the other.
  *
- * Happy path:  stream starts -> schema -> first batch: head and schema sent ->
- *              (batch sent)* -> done -> end sent.
- * What fails:  the query, before its first batch: an error with a status;
- * later: the body is cut. The client leaves: the stream is dropped, which
- *              cancels the query.
- * Limits:      no batch is taken while much waits to be written, so the query
- *              stands still with its client. */
+ * Happy path:  the rights are few -> stream starts -> schema -> first batch:
+ * head and schema sent -> (batch sent)* -> done -> end sent. What fails:  the
+ * question of rights; the query, before its first batch: an error with a
+ * status; later: the body is cut. The client leaves: the stream is dropped,
+ * which cancels the query. Limits:      no batch is taken while much waits to
+ * be written, so the query stands still with its client. */
 #ifndef UVA_SERVE_ANSWER_H
 #define UVA_SERVE_ANSWER_H
 
@@ -16,6 +15,7 @@
 
 #include "connection.h"
 #include "format.h"
+#include "rights.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/io.h"
 
@@ -26,14 +26,15 @@ struct uva__answers;
 
 /* One that is under way. */
 struct uva__answer {
-    struct uva__answers *answers;       /* borrows: all of them */
-    struct uva__answer *next;           /* in their list */
-    struct uva__answer **previous;      /* what points to this one */
-    struct uva__connection *connection; /* borrows, until it is gone */
-    struct uva_stream *stream;          /* counts, until done */
-    enum uva__rows format;              /* of the rows */
-    struct uva_encoder *encoder;        /* owns; of Arrow */
-    char *header;                       /* owns; of lines: the first one */
+    struct uva__answers *answers;         /* borrows: all of them */
+    struct uva__answer *next;             /* in their list */
+    struct uva__answer **previous;        /* what points to this one */
+    struct uva__connection *connection;   /* borrows, until it is gone */
+    struct uva_stream *stream;            /* counts, until done */
+    struct uva__rights_question question; /* asked before the stream starts */
+    enum uva__rows format;                /* of the rows */
+    struct uva_encoder *encoder;          /* owns; of Arrow */
+    char *header;                         /* owns; of lines: the first one */
     const char *origin;   /* a site that may read it, or NULL; static */
     int64_t id;           /* number, from 1 */
     int64_t rows;         /* sent so far */
@@ -44,9 +45,10 @@ struct uva__answer {
     bool is_paused;       /* the client takes nothing at the moment */
 };
 
-/* All answers. Zeroes, then the first three. */
+/* All answers. Zeroes, then the first four. */
 struct uva__answers {
     struct uva_adbc_pool *pool;         /* borrows */
+    struct uva__rights *rights;         /* borrows: must be few */
     int64_t most_running, most_waiting; /* limits */
     struct uva__answer *first;          /* list of those under way */
     int64_t count;                      /* its length */

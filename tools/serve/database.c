@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+
+#include "reading.h"
 
 static int list_add(struct uva__database_list *list, const char *key,
                     size_t key_size, const char *value, struct uva_error *error)
@@ -50,30 +51,41 @@ static bool is_for(const struct uva__database *database, const char *name)
 }
 
 /* Returns the place of an option: key and value. NULL: it is not set. */
-static char **option_find(struct uva__database *database, const char *key)
+static char **list_find(struct uva__database_list *list, const char *key)
 {
     size_t i;
 
-    for (i = 0; i < database->options.count; i++)
-        if (strcmp(database->options.texts[2 * i], key) == 0)
-            return &database->options.texts[2 * i];
+    for (i = 0; i < list->count; i++)
+        if (strcmp(list->texts[2 * i], key) == 0)
+            return &list->texts[2 * i];
     return NULL;
 }
 
 /* Sets an option, whatever it was before. */
-static int option_set(struct uva__database *database, const char *key,
-                      const char *value, struct uva_error *error)
+static int list_set(struct uva__database_list *list, const char *key,
+                    const char *value, struct uva_error *error)
 {
-    char **place = option_find(database, key), *copy;
+    char **place = list_find(list, key), *copy;
 
     if (place == NULL)
-        return list_add(&database->options, key, strlen(key), value, error);
+        return list_add(list, key, strlen(key), value, error);
     copy = strdup(value);
     if (copy == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
     free(place[1]);
     place[1] = copy;
     return 0;
+}
+
+static char **option_find(struct uva__database *database, const char *key)
+{
+    return list_find(&database->options, key);
+}
+
+static int option_set(struct uva__database *database, const char *key,
+                      const char *value, struct uva_error *error)
+{
+    return list_set(&database->options, key, value, error);
 }
 
 /* As option_set(), with a value that is made of texts, one behind the other. */
@@ -182,29 +194,18 @@ static int duckdb_add(struct uva__database *database, const char *key,
     return code;
 }
 
-/* A session begins as one that reads; a query can set it otherwise. The name is
- * a URI, or parameters as libpq reads them. */
+/* Its transactions can be read-only whatever a query states, which the pool
+ * sees to: nothing of the URI is touched. */
 static int postgresql_add(struct uva__database *database,
                           struct uva_error *error)
 {
     const char *name = database->name;
+    int code = name != NULL ? option_set(database, "uri", name, error) : 0;
 
-    if (name == NULL)
-        return 0;
-    if (database->is_writable)
-        return option_set(database, "uri", name, error);
-    if (strstr(name, "://") == NULL)
-        return option_join(
-            database, "uri",
-            (const char *const[]){
-                name, " ", "options='-c default_transaction_read_only=on'", ""},
-            error);
-    return option_join(
-        database, "uri",
-        (const char *const[]){name, strchr(name, '?') != NULL ? "&" : "?",
-                              "options=-c%20default_transaction_read_only%3Don",
-                              ""},
-        error);
+    if (code != 0 || database->is_writable)
+        return code;
+    return list_set(&database->connections, ADBC_CONNECTION_OPTION_READ_ONLY,
+                    ADBC_OPTION_VALUE_ENABLED, error);
 }
 
 /* "sqlite:flights.db" names the driver, which must not get that part. */
@@ -287,47 +288,39 @@ int uva__database_pool(struct uva__database *database,
         out, error);
 }
 
-/* ---- queries ------------------------------------------------------------- */
-
-/* Skips blanks and comments, as SQLite does. */
-static const char *blanks_skip(const char *at)
+bool uva__database_needs_rights(const struct uva__database *database)
 {
-    for (;;) {
-        const char *end = NULL;
-
-        at += strspn(at, " \t\r\n\f");
-        if (strncmp(at, "--", 2) == 0)
-            end = strchr(at, '\n');
-        else if (strncmp(at, "/*", 2) == 0)
-            end = strstr(at + 2, "*/");
-        if (end == NULL)
-            return at;
-        at = end + (*end == '*' ? 2 : 1);
-    }
+    return is_for(database, "postgres") && !database->is_writable &&
+           !database->trusts_user;
 }
 
-/* SQLite opens only the first file for reading: ATTACH and VACUUM INTO write
- * other files, and PRAGMA changes what later queries on its connection get. The
- * driver executes only the first statement of a text, of which the first word
- * decides. */
+/* ---- queries ------------------------------------------------------------- */
+
 const char *uva__database_refusal(const struct uva__database *database,
                                   const char *sql)
 {
-    static const char *const READING[] = {"SELECT", "WITH", "VALUES",
-                                          "EXPLAIN"};
-    const char *word = blanks_skip(sql);
-    const size_t size = strspn(word, "abcdefghijklmnopqrstuvwxyz"
-                                     "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-    size_t i;
+    enum uva__reading reading = UVA__READING_ANY;
 
-    if (database->is_writable || !is_for(database, "sqlite"))
+    if (database->is_writable)
         return NULL;
-    for (i = 0; i < sizeof(READING) / sizeof(*READING); i++)
-        if (size == strlen(READING[i]) &&
-            strncasecmp(word, READING[i], size) == 0)
-            return NULL;
-    return "the database is only read: a query begins with SELECT, WITH, "
-           "VALUES or EXPLAIN; see --writable";
+    if (is_for(database, "sqlite"))
+        reading = UVA__READING_SQLITE;
+    else if (is_for(database, "duckdb"))
+        reading = UVA__READING_DUCKDB;
+    else if (is_for(database, "postgres"))
+        reading = UVA__READING_POSTGRESQL;
+    return uva__reading_refusal(reading, sql);
+}
+
+const char *const *
+uva__database_query_options(const struct uva__database *database,
+                            const char *sql)
+{
+    static const char *const PLAIN[] = {"adbc.postgresql.use_copy", "false",
+                                        NULL};
+
+    return is_for(database, "postgres") && uva__reading_needs_plain(sql) ? PLAIN
+                                                                         : NULL;
 }
 
 static void list_fini(struct uva__database_list *list)

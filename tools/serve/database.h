@@ -25,6 +25,7 @@ struct uva__database {
     const char *name;                      /* borrows: file, URI; or NULL */
     char *own_name;                        /* owns; of an option, or NULL */
     bool is_writable;                      /* changes are allowed */
+    bool trusts_user;                      /* whatever its rights are */
     struct uva__database_list options;     /* of the database */
     struct uva__database_list connections; /* of each connection */
 };
@@ -35,7 +36,7 @@ UVA_MUST_CHECK int uva__database_add(struct uva__database_list *list,
                                      const char *text, struct uva_error *error);
 
 /* Sets the options that `name`, or the option instead of it, and `is_writable`
- * mean. Returns 0; EINVAL or ENOMEM with an error. */
+ * mean; once. Returns 0; EINVAL or ENOMEM with an error. */
 UVA_MUST_CHECK int uva__database_settle(struct uva__database *database,
                                         struct uva_error *error);
 
@@ -47,10 +48,19 @@ UVA_MUST_CHECK int uva__database_pool(struct uva__database *database,
                                       struct uva_adbc_pool **out,
                                       struct uva_error *error);
 
+/* Whether queries must not run before uva__rights_ask(), once it is settled. */
+bool uva__database_needs_rights(const struct uva__database *database);
+
 /* Returns why a query may not run on a database that is only read, as a static
  * text; NULL if it may: then the driver and the database decide. */
 const char *uva__database_refusal(const struct uva__database *database,
                                   const char *sql);
+
+/* Returns what is set on the statement of a query: key, value, ..., NULL, or
+ * NULL. Static. */
+const char *const *
+uva__database_query_options(const struct uva__database *database,
+                            const char *sql);
 
 /* Frees what it owns. */
 void uva__database_fini(struct uva__database *database);

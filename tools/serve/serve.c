@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvarrow serve: queries in, rows out, over HTTP.
  *
- * Start:       settings -> runtime -> pool -> access log -> listens.
+ * Start:       settings -> runtime -> pool -> access log -> listens -> the
+ *              rights of the database's user are few -> announced.
  * End:         a signal -> no new connection, running answers go on -> all
  *              connections closed, at the latest after drain_ms or a second
  *              signal -> log written, unless its reader stands still -> pool
@@ -27,16 +28,18 @@
 
 /* One run of the command. */
 struct serve {
-    struct uva__settings settings;  /* owns */
-    uv_loop_t loop;                 /* of all the members below */
-    struct uva_runtime *runtime;    /* owns, until closed */
-    struct uva_adbc_pool *pool;     /* counts */
-    struct uva__tls *tls;           /* owns; NULL: plain */
-    struct uva__access_log log;     /* of `has_log` */
-    struct uva__site site;          /* the server */
-    uv_signal_t interrupt;          /* Ctrl-C */
-    uv_signal_t terminate;          /* SIGTERM */
-    uv_timer_t deadline;            /* of running answers, at the end */
+    struct uva__settings settings;        /* owns */
+    uv_loop_t loop;                       /* of all the members below */
+    struct uva_runtime *runtime;          /* owns, until closed */
+    struct uva_adbc_pool *pool;           /* counts */
+    struct uva__tls *tls;                 /* owns; NULL: plain */
+    struct uva__access_log log;           /* of `has_log` */
+    struct uva__site site;                /* the server */
+    struct uva__rights rights;            /* of the database's user */
+    struct uva__rights_question question; /* at the start */
+    uv_signal_t interrupt;                /* Ctrl-C */
+    uv_signal_t terminate;                /* SIGTERM */
+    uv_timer_t deadline;                  /* of running answers, at the end */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
     bool has_log;                   /* it is open */
@@ -56,6 +59,7 @@ static void serve_on_detached(void *ctx)
 /* Nothing is answered any more: closes what keeps the loop alive. */
 static void serve_release(struct serve *s)
 {
+    uva__rights_drop(&s->question);
     uva_adbc_pool_release(s->pool);
     s->pool = NULL;
     uv_close((uv_handle_t *)&s->interrupt, NULL);
@@ -176,7 +180,9 @@ static int serve_listen(struct serve *s)
     const struct uva__http_handler handler = uva__site_handler(&s->site);
 
     s->site.access = s->settings.access; /* which keeps what it owns */
-    s->site.answers.pool = s->pool;
+    s->site.answers.pool = s->rights.pool = s->pool;
+    s->site.answers.rights = &s->rights;
+    s->rights.are_few = !uva__database_needs_rights(&s->settings.database);
     s->site.database = &s->settings.database;
     s->site.answers.most_running = limits->queries;
     s->site.answers.most_waiting = limits->waiting;
@@ -228,6 +234,41 @@ static void serve_announce(const struct serve *s)
                   uva__http_port(&s->site.http));
 }
 
+/* Ends it with its error. */
+static void serve_give_up(struct serve *s)
+{
+    s->is_ending = true;
+    uva__http_drain(&s->site.http);
+    serve_hurry(s);
+}
+
+/* A database that cannot be asked may come later: until then, each query asks
+ * again. */
+static void serve_on_rights(void *ctx, const struct uva_outcome *outcome)
+{
+    struct serve *s = ctx;
+
+    if (s->rights.are_many) {
+        s->error = outcome->error;
+        serve_give_up(s);
+        return;
+    }
+    serve_announce(s);
+    if (outcome->end != UVA_END_COMPLETE)
+        (void)fprintf(stderr,
+                      "uvarrow: the database cannot be asked so far: %s\n",
+                      outcome->error.message);
+}
+
+/* Requests are answered meanwhile: the answer of a database may take long. */
+static void serve_ask(struct serve *s)
+{
+    s->question.on_answer = serve_on_rights;
+    s->question.ctx = s;
+    if (uva__rights_ask(&s->rights, &s->question, &s->error) != 0)
+        serve_give_up(s);
+}
+
 static int serve_run(struct serve *s)
 {
     int code = uv_loop_init(&s->loop);
@@ -239,17 +280,19 @@ static int serve_run(struct serve *s)
     }
     raise_descriptors();
     code = serve_start(s);
-    if (code == 0)
+    if (code == 0 && s->rights.are_few)
         serve_announce(s);
+    else if (code == 0)
+        serve_ask(s);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     uva__tls_free(s->tls);
     if (uv_loop_close(&s->loop) != 0 && s->error.code == 0)
-        code = uva_error_set(&s->error, EBUSY, "the loop does not close");
+        (void)uva_error_set(&s->error, EBUSY, "the loop does not close");
     if (s->log.lost > 0)
         (void)fprintf(stderr, "uvarrow: %lld lines of the access log lost\n",
                       (long long)s->log.lost);
-    code = code == 0 ? UVA__EXIT_OK
-                     : uva__report_error(&s->error, UVA__EXIT_USAGE);
+    code = s->error.code == 0 ? UVA__EXIT_OK
+                              : uva__report_error(&s->error, UVA__EXIT_USAGE);
     if (s->stats.calls_stuck > 0)
         _exit(code); /* skip cleanup: a driver call is still running */
     return code;

@@ -30,6 +30,8 @@ static const char HELP[] =
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on each connection\n"
     "  --writable                 queries may change the database\n"
+    "  --trust-user               PostgreSQL: its user may have rights that\n"
+    "                             reach beyond reading, such as a superuser's\n"
     "  --listen ADDRESS:PORT      127.0.0.1:8080; port 0 takes a free one\n"
     "  --token-file FILE          requests need the token in its first line;\n"
     "                             mandatory beyond this machine\n"
@@ -200,6 +202,8 @@ static bool flag_set(struct uva__settings *settings, const char *name)
         settings->is_quiet = true;
     else if (strcmp(name, "--writable") == 0)
         settings->database.is_writable = true;
+    else if (strcmp(name, "--trust-user") == 0)
+        settings->database.trusts_user = true;
     else
         return false;
     return true;

@@ -245,6 +245,8 @@ static void query(const struct call *call)
                 call->site->answers.pool,
                 &(struct uva_adbc_query){
                     .sql = ask.sql,
+                    .options = uva__database_query_options(call->site->database,
+                                                           ask.sql),
                     .parameters = ask.values != NULL ? &parameters : NULL,
                     .window = {.batches = UVA__ANSWER_WINDOW}}),
             format, call->origin);

@@ -91,21 +91,56 @@ START_TEST(duckdb_only_reads_and_only_its_file)
 }
 END_TEST
 
-START_TEST(postgresql_begins_sessions_that_read)
+/* The URI is as it was given, with its own options. */
+START_TEST(postgresql_reads_in_transactions)
 {
-    const char *option = "options=-c%20default_transaction_read_only%3Don ";
-    char text[256];
+    static const char *const NAMES[] = {
+        "postgresql://h/d", "postgresql://h/d?",
+        "host=/x dbname=d options='-c "
+        "statement_timeout=500'",
+        "postgresql:///d?options=-c%20search_path%3Dmine&host=/x#y"};
+    struct uva__database database;
+    struct uva_error error;
+    size_t i, writable;
 
-    (void)snprintf(text, sizeof(text), "uri=postgresql://h/d?%s", option);
-    ck_assert_str_eq(named("postgresql", "postgresql://h/d"), text);
-    ck_assert_str_eq(named(NULL, "postgresql://h/d"), text);
-    ck_assert_str_eq(set("postgresql", "uri=postgresql://h/d"), text);
-    (void)snprintf(text, sizeof(text), "uri=postgresql:///d?host=/x&%s",
-                   option);
-    ck_assert_str_eq(named(NULL, "postgresql:///d?host=/x"), text);
-    ck_assert_str_eq(named("postgresql", "host=/x dbname=d"),
-                     "uri=host=/x dbname=d options='-c "
-                     "default_transaction_read_only=on' ");
+    for (i = 0; i < 2 * sizeof(NAMES) / sizeof(*NAMES); i++) {
+        const char *name = NAMES[i / 2];
+
+        writable = i % 2;
+        database = (struct uva__database){
+            .driver = "postgresql", .name = name, .is_writable = writable};
+        ck_assert_int_eq(uva__database_settle(&database, &error), 0);
+        ck_assert_uint_eq(database.options.count, 1);
+        ck_assert_str_eq(database.options.texts[1], name);
+        ck_assert_uint_eq(database.connections.count, 1 - writable);
+        ck_assert_int_eq(uva__database_needs_rights(&database), !writable);
+        if (!writable) {
+            ck_assert_str_eq(database.connections.texts[0],
+                             "adbc.connection.readonly");
+            ck_assert_str_eq(database.connections.texts[1], "true");
+        }
+        uva__database_fini(&database);
+    }
+    ck_assert_str_eq(set(NULL, "uri=postgresql://h/d"),
+                     "uri=postgresql://h/d ");
+}
+END_TEST
+
+START_TEST(an_option_cannot_make_a_read_only_connection_write)
+{
+    struct uva__database database = {.driver = "postgresql",
+                                     .trusts_user = true};
+    struct uva_error error;
+
+    ck_assert_int_eq(uva__database_add(&database.connections,
+                                       "adbc.connection.readonly=false",
+                                       &error),
+                     0);
+    ck_assert_int_eq(uva__database_settle(&database, &error), 0);
+    ck_assert_uint_eq(database.connections.count, 1);
+    ck_assert_str_eq(database.connections.texts[1], "true");
+    ck_assert(!uva__database_needs_rights(&database));
+    uva__database_fini(&database);
 }
 END_TEST
 
@@ -133,11 +168,13 @@ END_TEST
 
 int main(void)
 {
-    return suite_main("serve_database", NULL, NULL,
-                      suite_tests("read only", sqlite_only_reads,
-                                  duckdb_only_reads_and_only_its_file,
-                                  postgresql_begins_sessions_that_read,
-                                  other_databases_are_as_they_were_named,
-                                  two_names_are_refused, NULL),
-                      NULL);
+    return suite_main(
+        "serve_database", NULL, NULL,
+        suite_tests("read only", sqlite_only_reads,
+                    duckdb_only_reads_and_only_its_file,
+                    postgresql_reads_in_transactions,
+                    an_option_cannot_make_a_read_only_connection_write,
+                    other_databases_are_as_they_were_named,
+                    two_names_are_refused, NULL),
+        NULL);
 }

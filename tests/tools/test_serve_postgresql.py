@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`uvarrow serve` with PostgreSQL: no client can write, or sees what another
+one has left; users that may do more than read are refused; options of
+the URI are kept.
+
+Environment variables give the paths, as for test_query_server.py; besides,
+UVA_TEST_POSTGRESQL that of the driver.
+"""
+import os
+import subprocess
+import sys
+import unittest
+from urllib.parse import quote
+
+sys.dont_write_bytecode = True
+from postgresql import BOUNCER, Bouncer, Cluster  # noqa: E402
+from server import PATIENCE, Server, main  # noqa: E402
+
+# Each of these lets the next statement write, if both are in one session that
+# is made read-only by a setting of it alone; or writes by itself.
+WAYS_TO_WRITE = (
+    "select set_config('default_transaction_read_only', 'off', false)",
+    "select set_config('transaction_read_only', 'off', false)",
+    "set default_transaction_read_only = off",
+    "set session characteristics as transaction read write",
+    "begin read write",
+    "start transaction read write",
+    "set transaction read write",
+    "commit",
+    "rollback",
+    "abort and chain",
+    "commit and chain",
+    "reset all",
+    "reset default_transaction_read_only",
+    "discard all",
+    "commit; insert into kept values (2)",
+    "end; begin read write; insert into kept values (2)",
+    "select 1; set transaction read write; insert into kept values (2)",
+    "insert into kept values (2)",
+    "update kept set i = 2",
+    "delete from kept",
+    "truncate kept",
+    "drop table kept",
+    "alter table kept add column j int",
+    "create table kept2 (i int)",
+    "select 2 as i into kept2",
+    "with a as (insert into kept values (2) returning i) select i from a",
+    "explain analyze insert into kept values (2)",
+    "do $$ begin commit; insert into kept values (2); end $$",
+    "do $$ begin set transaction read write; "
+    "perform setval('kept_id', 99); end $$",
+    "select nextval('kept_id')",
+    "select setval('kept_id', 99)",
+    "select writes()",
+    "call writes_more()",
+    "select lo_from_bytea(4711, 'x')",
+    "select query_to_xml('insert into kept values (2) returning i', true, "
+    "true, '')",
+    "copy kept from program 'echo 2'",
+    "copy kept to '/tmp/uva_kept'",
+    "copy (select 1) to program 'true'",
+    "grant all on kept to public",
+    "comment on table kept is 'x'",
+    "vacuum kept",
+    "alter role reader set default_transaction_read_only = off",
+    "prepare transaction 'x'",
+)
+# What a client leaves, and what another one asks then: the answer is that
+# of a fresh session.
+WAYS_TO_LEAVE = (
+    ("begin isolation level repeatable read", "show transaction_isolation",
+     "read committed"),
+    ("set transaction isolation level serializable",
+     "show transaction_isolation", "read committed"),
+    ("set search_path = nowhere", "show search_path",
+     '"""$user"", public"'),
+    ("select set_config('search_path', 'nowhere', false)", "show search_path",
+     '"""$user"", public"'),
+    ("set timezone = 'Asia/Tokyo'", "show timezone", "Etc/UTC"),
+    ("set statement_timeout = 1", "show statement_timeout", "0"),
+    ("set bytea_output = 'escape'", "show bytea_output", "hex"),
+    ("set role other", "select current_user as a", "reader"),
+    ("select set_config('role', 'other', false)", "select current_user as a",
+     "reader"),
+    ("set my.secret = 'x'",
+     "select coalesce(current_setting('my.secret', true), '') as a", '""'),
+    ("declare c cursor with hold for select 1",
+     "select count(*) as a from pg_cursors where name = 'c'", "0"),
+    ("listen x", "select count(*) as a from pg_listening_channels()", "0"),
+    ("create temp table kept as select 666 as i", "select i from kept", "1"),
+    ("create temp view kept as select 666 as i", "select i from kept", "1"),
+    ("select set_config('default_transaction_read_only', 'off', false)",
+     "show default_transaction_read_only", "on"),
+    ("savepoint x", "select i from kept", "1"),
+    ("lock table kept in access share mode",
+     "select count(*) as a from pg_locks where relation = 'kept'::regclass "
+     "and pid <> pg_backend_pid()", "0"),
+    ("select pg_advisory_xact_lock(1)",
+     "select count(*) as a from pg_locks where locktype = 'advisory'", "0"),
+)
+
+# Its first word passes.
+INSERT = ("/query?sql=with+a+as+(insert+into+kept+values+(2)+returning+i)"
+          "+select+i+from+a")
+
+cluster = None
+
+
+def setUpModule():
+    global cluster
+    cluster = Cluster("max_prepared_transactions=2", "timezone=Etc/UTC")
+    unittest.addModuleCleanup(cluster.close)
+    cluster.ask(
+        "create role reader login", "create role other",
+        "grant other to reader",
+        "grant create on schema public to reader",
+        "set role reader", "create table kept as select 1 as i",
+        "create sequence kept_id",
+        "create function writes() returns void language sql as "
+        "'insert into kept values (2)'",
+        "create procedure writes_more() language plpgsql as "
+        "'begin commit; insert into kept values (2); commit; end'")
+
+
+def serve(uri, *options, **more):
+    return Server("--driver", os.environ["UVA_TEST_POSTGRESQL"], *options,
+                  path=uri, name="postgresql", **more)
+
+
+def query(sql, format="csv"):
+    return f"/query?format={format}&sql={quote(sql)}"
+
+
+class ReadOnly(unittest.TestCase):
+    def test_no_way_to_write_is_left(self):
+        with serve(cluster.uri("reader"), "--max-queries", "1") as server:
+            for way in WAYS_TO_WRITE:
+                server.ask(query(way))
+                answer = server.ask(INSERT)
+                self.assertGreaterEqual(answer.status, 400, way)
+                self.assertIn("read-only transaction", answer.message(), way)
+                self.assertEqual(
+                    cluster.ask("select i from kept",
+                                "select last_value from kept_id",
+                                "select count(*) from pg_class where relname "
+                                "like 'kept2%'",
+                                "select count(*) from pg_largeobject",
+                                "select count(*) from pg_prepared_xacts"),
+                    ["1", "1", "0", "0", "0"], way)
+
+    def test_no_client_meets_what_another_one_has_left(self):
+        with serve(cluster.uri("reader"), "--max-queries", "1") as server:
+            for way, sql, expected in WAYS_TO_LEAVE:
+                server.ask(query(way))
+                answer = server.ask(query(sql))
+                self.assertEqual(answer.body.decode().splitlines()[1:],
+                                 [expected], (way, answer.body))
+
+    def test_rows_are_those_of_now(self):
+        with serve(cluster.uri("reader"), "--max-queries", "1") as server:
+            sql = query("select obj_description('kept'::regclass) as a")
+            for way in ("begin isolation level repeatable read", "select 1",
+                        "begin", "set session characteristics as transaction "
+                        "isolation level serializable"):
+                server.ask(query(way))
+                server.ask(sql)
+                text = f"after {way}"
+                cluster.ask(f"comment on table kept is '{text}'")
+                self.assertEqual(server.ask(sql).body.decode(), f"a\n{text}\n")
+
+    def test_tables_and_parameters(self):
+        with serve(cluster.uri("reader")) as server:
+            answer = server.ask("/tables?format=csv&table=kept")
+            self.assertIn(b"kept", answer.body)
+            answer = server.ask(query("select $1::int8 as a")
+                                + "&parameters=[7]")
+            self.assertEqual(answer.body, b"a\n7\n")
+
+    def test_a_writable_database(self):
+        with serve(cluster.uri("postgres"), "--writable") as server:
+            server.ask(query("create table written as select 1 as a"))
+            server.ask(query("drop table written"))
+            self.assertEqual(server.ask(query("table written")).status, 400)
+
+
+class Rights(unittest.TestCase):
+    def refused(self, text, uri):
+        result = subprocess.run(
+            [os.environ["UVA_TEST_TOOL"], "serve", "--quiet", "--listen",
+             "127.0.0.1:0", "--driver", os.environ["UVA_TEST_POSTGRESQL"], uri],
+            capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
+        self.assertIn(text, result.stderr)
+        self.assertIn("--trust-user", result.stderr)
+        self.assertNotIn("listening", result.stderr)
+
+    def test_a_superuser_must_be_trusted(self):
+        self.refused("it is a superuser", cluster.uri("postgres"))
+        self.refused("it is a superuser", cluster.uri(
+            "postgres", "&options=-c%20role%3Dreader"))
+        with serve(cluster.uri("postgres"), "--trust-user") as server:
+            answer = server.ask(query("select current_user as a"))
+            self.assertEqual(answer.body, b"a\npostgres\n")
+            server.ask(query("set transaction read write"))
+            answer = server.ask(INSERT)
+            self.assertIn("read-only transaction", answer.message())
+
+    def test_so_must_who_may_become_one(self):
+        cluster.ask("create role indirect login noinherit",
+                    "grant postgres to indirect")
+        self.refused("may become one", cluster.uri("indirect"))
+
+    def test_so_must_who_reaches_beyond_the_database(self):
+        cluster.ask("create role reaches login",
+                    "create role replicates login replication")
+        self.refused("it may replicate", cluster.uri("replicates"))
+        for role in ("pg_read_server_files", "pg_write_server_files",
+                     "pg_execute_server_program", "pg_signal_backend"):
+            cluster.ask(f"grant {role} to reaches")
+            self.refused(f"it has the role {role}", cluster.uri("reaches"))
+            cluster.ask(f"revoke {role} from reaches")
+        for function in ("lo_export(oid, text)", "pg_read_file(text)"):
+            cluster.ask(f"grant execute on function {function} to reaches")
+            self.refused("it may call " + function.split("(", maxsplit=1)[0],
+                         cluster.uri("reaches"))
+            cluster.ask(f"revoke execute on function {function} from reaches")
+        with serve(cluster.uri("reaches")) as server:
+            self.assertEqual(server.ask(query("select 1 as a")).body, b"a\n1\n")
+
+    def test_so_must_who_may_open_connections(self):
+        try:
+            cluster.ask("create extension dblink")
+        except subprocess.CalledProcessError:
+            self.skipTest("no dblink")
+        self.addCleanup(cluster.ask, "drop extension dblink")
+        self.refused("it may call dblink,", cluster.uri("reader"))
+
+
+class Uri(unittest.TestCase):
+    SETTINGS = query("select current_setting('statement_timeout') as a, "
+                     "current_setting('search_path') as b, "
+                     "current_setting('default_transaction_read_only') as c")
+
+    def test_its_options_are_kept(self):
+        options = "-c statement_timeout=500 -c search_path=mine"
+        for uri in (cluster.uri("reader", "&options=" + quote(options)),
+                    f"host={cluster.folder} user=reader dbname=postgres "
+                    f"options='{options}'"):
+            with serve(uri) as server:
+                self.assertEqual(server.ask(self.SETTINGS).body,
+                                 b"a,b,c\n500ms,mine,on\n")
+            with serve(uri, "--writable") as server:
+                self.assertEqual(server.ask(self.SETTINGS).body,
+                                 b"a,b,c\n500ms,mine,off\n")
+
+    def test_one_without_any_may_end_as_if_it_had_some(self):
+        with serve(f"postgresql://reader@{quote(cluster.folder, '')}/postgres?"
+                   ) as server:
+            self.assertEqual(server.ask(query("select 1 as a")).body, b"a\n1\n")
+
+    def test_behind_a_pooler_it_only_reads(self):
+        if not os.path.exists(BOUNCER):
+            self.skipTest("no pgbouncer")
+        for mode in ("session", "transaction"):
+            for settings in ((), ("ignore_startup_parameters = options",)):
+                with Bouncer(cluster, mode, *settings) as bouncer:
+                    with serve(bouncer.uri("reader")) as server:
+                        for way in WAYS_TO_WRITE[:12]:
+                            server.ask(query(way))
+                            answer = server.ask(INSERT)
+                            self.assertIn("read-only transaction",
+                                          answer.message())
+                        self.assertEqual(
+                            server.ask(query("select i from kept")).body,
+                            b"i\n1\n")
+
+    def test_a_pooler_that_refuses_its_options_is_reported(self):
+        if not os.path.exists(BOUNCER):
+            self.skipTest("no pgbouncer")
+        with Bouncer(cluster, "session") as bouncer:
+            uri = bouncer.uri("reader", "&options=-c%20statement_timeout%3D500")
+            with serve(uri) as server:
+                answer = server.ask(query("select 1"))
+                self.assertGreaterEqual(answer.status, 500)
+                self.assertIn("unsupported startup parameter", answer.message())
+            self.assertIn("cannot be asked so far", "".join(server.errors))
+            self.assertIn("unsupported startup parameter",
+                          "".join(server.errors))
+
+
+class Later(unittest.TestCase):
+    def test_a_database_may_start_after_the_server(self):
+        cluster.stop()
+        try:
+            with serve(cluster.uri("reader")) as reads, \
+                 serve(cluster.uri("postgres")) as may_write:
+                for server in (reads, may_write):
+                    answer = server.ask(query("select 1 as a"))
+                    self.assertGreaterEqual(answer.status, 500)
+                    self.assertIn("Failed to connect", answer.message())
+                    self.assertEqual(server.ask("/health").status, 200)
+                cluster.start()
+                answer = reads.ask(query("select 1 as a"))
+                self.assertEqual(answer.body, b"a\n1\n")
+                for path in (query("select 1 as a"), "/tables"):
+                    answer = may_write.ask(path)
+                    self.assertEqual(answer.status, 403)
+                    self.assertIn("it is a superuser", answer.message())
+        finally:
+            if not os.path.exists(f"{cluster.folder}/db/postmaster.pid"):
+                cluster.start()
+
+    def test_a_client_may_leave_before_the_rights_are_known(self):
+        with serve(cluster.uri("reader")) as server:
+            with server.client() as client:
+                client.request(query("select pg_sleep(1000)"))
+                server.wait(lambda stats: len(stats["queries"]["running"]) == 1)
+            server.wait(lambda stats: not stats["queries"]["running"]
+                        and stats["runtime"]["streams"] == 0)
+
+
+if __name__ == "__main__":
+    main()

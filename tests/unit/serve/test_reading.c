@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which texts may be asked of a database that is only read. */
+#include "reading.h"
+
+#include <check.h>
+
+#include "support/check_suite.h"
+
+enum { SQLITE = 1, DUCKDB = 2, POSTGRESQL = 4, ALL = 7 };
+
+static const struct {
+    const char *sql;
+    int passes; /* which of them let it pass */
+} cases[] = {
+    {"SELECT 1", ALL},
+    {"select(1)", ALL},
+    {"\t/* a */ -- b\n\r\f select 1 -- c", ALL},
+    {"with a as (select 1) table a", ALL},
+    {"VALUES (1)", ALL},
+    {"explain select 1", ALL},
+    {"table a", DUCKDB | POSTGRESQL},
+    {"show a", DUCKDB | POSTGRESQL},
+    {"((select 1))", DUCKDB | POSTGRESQL},
+    {"/* /* */ attach */ select 1", DUCKDB | POSTGRESQL},
+    {"from a", DUCKDB},
+    {"describe a", DUCKDB},
+    {"summarize a", DUCKDB},
+    {"pivot a on b", DUCKDB},
+    {"unpivot a on b", DUCKDB},
+    {"", 0},
+    {"-- only", 0},
+    {"/* open", 0},
+    {"/*/ select 1 */ attach 'x'", 0},
+    {"/* select */ attach 'x'", 0},
+    {"; select 1", 0},
+    {"selected", 0},
+    {"attach 'x' as y", 0},
+    {"call enable_logging()", 0},
+    {"set threads = 1", 0},
+    {"begin read write", 0},
+    {"commit", 0},
+    {"prepare transaction 'x'", 0},
+    {"copy a to 'x'", 0},
+    {"pragma a", 0},
+    {"\xef\xbb\xbf"
+     "select 1",
+     0},
+    /* a carriage return ends a comment, but not SQLite's */
+    {"--\rselect\nattach 'x'", DUCKDB | POSTGRESQL},
+    {"--\rattach 'x'\nselect 1", SQLITE},
+    /* SQLite executes the first statement alone */
+    {"select 1;", ALL},
+    {"select 1 ;; /* a */ -- b", ALL},
+    {"select 1; attach 'x'", SQLITE},
+    {"select 1;--\n;attach 'x'", SQLITE},
+    {"select ';', \";\", 'a'';'; -- ;", ALL},
+    {"select 'a', '; attach", ALL},
+    {"select 'a''; attach 'x", ALL},
+    {"select 'a'''; attach 'x'", SQLITE},
+    {"select \"a''\"; attach 'x'", SQLITE},
+    {"select 1 -- '\n; attach 'x'", SQLITE},
+    {"select 1 /* ' */; attach 'x'", SQLITE},
+    {"select 1 /* /* ; */ */", ALL},
+    {"select 1 /* /* */ ; */", ALL},
+    {"select 1 /* /* */ */ ; attach 'x'", SQLITE},
+    {"select $$;$$, $a$;$$;$a$", ALL},
+    {"select $1, $2", ALL},
+    {"select $1;attach $$x$$", SQLITE},
+    {"select a$$;attach $$x$$", SQLITE},
+    {"select _1\xc3\xa4$a$;attach $a$x", SQLITE},
+    {"select $a;attach $a$", SQLITE},
+    {"select $a$; attach", ALL},
+    {"select 1$$;$$", ALL},
+    {"select e'\\'; attach 'x' --'", SQLITE},
+    {"select e'\\'", ALL},
+    {"select e'a'\n'\\''; attach 'x' --'", SQLITE},
+    {"select e'\\';", ALL},
+};
+
+START_TEST(only_texts_that_read_pass)
+{
+    const char *sql = cases[_i].sql;
+
+    ck_assert_ptr_null(uva__reading_refusal(UVA__READING_ANY, sql));
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg((uva__reading_refusal(UVA__READING_SQLITE + i, sql) ==
+                       NULL) == ((cases[_i].passes >> i & 1) == 1),
+                      "%d: %s", i, sql);
+}
+END_TEST
+
+START_TEST(rows_of_no_query_need_a_plain_statement)
+{
+    ck_assert(uva__reading_needs_plain("show all"));
+    ck_assert(uva__reading_needs_plain("/* a */ EXPLAIN select 1"));
+    ck_assert(!uva__reading_needs_plain("select 'show'"));
+    ck_assert(!uva__reading_needs_plain("showing"));
+    ck_assert(!uva__reading_needs_plain(""));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("reading");
+
+    tcase_add_loop_test(tc, only_texts_that_read_pass, 0,
+                        sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tc, rows_of_no_query_need_a_plain_statement);
+    return suite_main("serve_reading", NULL, NULL, tc, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a text as the databases do: blanks, comments, quoted parts. Where their
+ * readings may differ, the text has several statements. */
+#include "reading.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#define BLANKS " \t\r\n\f\v"
+
+static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+struct dialect {
+    const char *const *words; /* that a text may begin with, NULL behind them */
+    const char *line_ends;    /* any of these ends a comment of one line */
+    bool nests;               /* comments may be in comments */
+    bool is_one;              /* a text must be one statement */
+    const char *refusal;      /* of another word */
+};
+
+static const struct dialect DIALECTS[] = {
+    [UVA__READING_SQLITE] =
+        {(const char *const[]){"SELECT", "WITH", "VALUES", "EXPLAIN", NULL},
+         "\n", false, false,
+         "the database is only read: a query begins with SELECT, WITH, VALUES "
+         "or EXPLAIN; see --writable"},
+    [UVA__READING_DUCKDB] =
+        {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "FROM",
+                               "EXPLAIN", "SHOW", "DESCRIBE", "SUMMARIZE",
+                               "PIVOT", "UNPIVOT", NULL},
+         "\r\n", true, true,
+         "the database is only read: a query begins with SELECT, WITH, VALUES, "
+         "TABLE, FROM, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, PIVOT or UNPIVOT; "
+         "see --writable"},
+    [UVA__READING_POSTGRESQL] =
+        {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN",
+                               "SHOW", NULL},
+         "\r\n", true, true,
+         "the database is only read: a query begins with SELECT, WITH, VALUES, "
+         "TABLE, EXPLAIN or SHOW; see --writable"},
+};
+
+static bool is_comment(const char *at)
+{
+    return strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0;
+}
+
+/* Returns what follows the comment that begins here. */
+static const char *comment_skip(const char *at, const struct dialect *dialect)
+{
+    int depth = 0;
+
+    if (*at == '-')
+        return at + strcspn(at, dialect->line_ends);
+    do {
+        if (strncmp(at, "/*", 2) == 0 && (dialect->nests || depth == 0))
+            depth++;
+        else if (strncmp(at, "*/", 2) == 0)
+            depth--;
+        else if (*at++ != '\0')
+            continue;
+        else
+            return at - 1;
+        at += 2;
+    } while (depth > 0);
+    return at;
+}
+
+/* Skips comments, and any of `signs`. */
+static const char *gap_skip(const char *at, const char *signs,
+                            const struct dialect *dialect)
+{
+    for (;;) {
+        at += strspn(at, signs);
+        if (!is_comment(at))
+            return at;
+        at = comment_skip(at, dialect);
+    }
+}
+
+static bool word_is(const char *at, const char *word)
+{
+    const size_t size = strspn(at, LETTERS);
+
+    return size == strlen(word) && strncasecmp(at, word, size) == 0;
+}
+
+/* ---- several statements -------------------------------------------------- */
+
+static bool is_of_name(char c)
+{
+    return (c != '\0' && strchr(LETTERS, c) != NULL) || c == '_' ||
+           (c >= '0' && c <= '9') || (unsigned char)c >= 128;
+}
+
+/* Returns what follows a text that is quoted by $tag$, or by $$; if none begins
+ * here, the next character. */
+static const char *dollar_skip(const char *at)
+{
+    size_t size = 1;
+    const char *end;
+
+    if (at[1] >= '0' && at[1] <= '9')
+        return at + 1;
+    while (is_of_name(at[size]))
+        size++;
+    if (at[size++] != '$')
+        return at + 1;
+    for (end = at + size; *end != '\0'; end++)
+        if (strncmp(end, at, size) == 0)
+            return end + size;
+    return end;
+}
+
+/* Returns what follows the part of a statement that begins here. */
+static const char *part_skip(const char *at, const struct dialect *dialect)
+{
+    const char *end;
+
+    if (is_comment(at))
+        return comment_skip(at, dialect);
+    if (*at == '$')
+        return dollar_skip(at);
+    if (*at == '\'' || *at == '"') {
+        end = strchr(at + 1, *at);
+        return end != NULL ? end + 1 : at + strlen(at);
+    }
+    if (!is_of_name(*at) || (*at >= '0' && *at <= '9'))
+        return at + 1;
+    while (is_of_name(*at) || *at == '$')
+        at++;
+    return at;
+}
+
+/* Returns the first semicolon that may end a statement, or the end. */
+static const char *statement_end(const char *at, const struct dialect *dialect)
+{
+    if (strstr(at, "\\'") != NULL) /* ends some texts, and others not */
+        return at + strcspn(at, ";");
+    while (*at != '\0' && *at != ';')
+        at = part_skip(at, dialect);
+    return at;
+}
+
+/* ---- what may be asked --------------------------------------------------- */
+
+const char *uva__reading_refusal(enum uva__reading reading, const char *sql)
+{
+    const struct dialect *dialect = &DIALECTS[reading];
+    const char *const *word = dialect->words;
+    const char *at;
+
+    if (reading == UVA__READING_ANY)
+        return NULL;
+    at = gap_skip(sql, dialect->is_one ? BLANKS "(" : BLANKS, dialect);
+    while (*word != NULL && !word_is(at, *word))
+        word++;
+    if (*word == NULL)
+        return dialect->refusal;
+    if (!dialect->is_one)
+        return NULL;
+    at = gap_skip(statement_end(at, dialect), BLANKS ";", dialect);
+    return *at != '\0' ? "the database is only read: a text is one statement; "
+                         "see --writable"
+                       : NULL;
+}
+
+bool uva__reading_needs_plain(const char *sql)
+{
+    const char *at = gap_skip(sql, BLANKS, &DIALECTS[UVA__READING_POSTGRESQL]);
+
+    return word_is(at, "SHOW") || word_is(at, "EXPLAIN");
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One query, of one row: a text that states which rights are too many, or
+ * NULL. Rights count that the user has by any role that it may become. */
+#include "rights.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "uvarrow/arrow.h"
+
+/* Functions count wherever their extension has put them. Names are whole, as
+ * the URI may set a search path. */
+static const char QUESTION[] =
+    "WITH roles AS (SELECT oid, rolname, rolsuper, rolreplication"
+    " FROM pg_catalog.pg_roles"
+    " WHERE pg_catalog.pg_has_role(session_user, oid, 'MEMBER')),"
+    " functions AS (SELECT DISTINCT p.proname"
+    " FROM pg_catalog.pg_proc p, roles r"
+    " WHERE (p.proname IN ('lo_import', 'lo_export', 'pg_read_file',"
+    " 'pg_read_binary_file', 'pg_ls_dir', 'pg_stat_file', 'pg_file_write',"
+    " 'pg_file_rename', 'pg_file_unlink', 'pg_reload_conf',"
+    " 'pg_rotate_logfile', 'pg_switch_wal', 'pg_create_restore_point',"
+    " 'pg_promote')"
+    " OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
+    " JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
+    " WHERE d.objid = p.oid"
+    " AND d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass"
+    " AND d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass"
+    " AND e.extname IN ('dblink', 'plproxy', 'http', 'pg_background')))"
+    " AND pg_catalog.has_schema_privilege(r.oid, p.pronamespace, 'USAGE')"
+    " AND pg_catalog.has_function_privilege(r.oid, p.oid, 'EXECUTE')),"
+    " rights AS ("
+    " SELECT 1 AS place, 'it is a superuser, or may become one' AS text"
+    " FROM roles WHERE rolsuper"
+    " UNION SELECT 2, 'it may replicate' FROM roles"
+    " WHERE rolreplication AND NOT EXISTS (SELECT FROM roles WHERE rolsuper)"
+    " UNION SELECT 3, 'it has the role ' || rolname FROM roles"
+    " WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files',"
+    " 'pg_execute_server_program', 'pg_signal_backend')"
+    " AND NOT EXISTS (SELECT FROM roles WHERE rolsuper)"
+    " UNION SELECT 4, 'it may call ' || proname FROM functions"
+    " WHERE NOT EXISTS (SELECT FROM roles WHERE rolsuper))"
+    " SELECT pg_catalog.string_agg(text, ', ' ORDER BY place, text) FROM "
+    "rights";
+
+enum { ANSWER_BYTES = 1 << 20 }; /* more is no answer */
+
+/* The only text, which ends where its bytes do. */
+static struct uva_bytes answer_text(const struct ArrowDeviceArray *batches,
+                                    size_t count)
+{
+    const struct ArrowArray *text;
+    const uint8_t *valid;
+    const int32_t *ends;
+
+    if (count != 1 || batches->array.length != 1 ||
+        batches->array.n_children != 1)
+        return uva_bytes_of("the database does not state its rights");
+    text = batches->array.children[0];
+    valid = text->buffers[0];
+    ends = text->buffers[1];
+    if (valid != NULL && (valid[0] & 1) == 0)
+        return (struct uva_bytes){0};
+    return (struct uva_bytes){.data = (const char *)text->buffers[2] + ends[0],
+                              .size = (size_t)(ends[1] - ends[0])};
+}
+
+static void question_on_answer(void *ctx, const struct uva_stream_info *info,
+                               struct ArrowDeviceArray *batches, size_t count,
+                               const struct uva_outcome *outcome)
+{
+    struct uva__rights_question *question = ctx;
+    struct uva_outcome refusal = {.end = UVA_END_FAILED};
+    struct uva_bytes text;
+
+    (void)info;
+    uva_stream_release(question->stream);
+    question->stream = NULL;
+    if (outcome->end == UVA_END_COMPLETE) {
+        text = answer_text(batches, count);
+        question->rights->are_few = text.size == 0;
+        question->rights->are_many = text.size > 0;
+        (void)uva_error_set(&refusal.error, EACCES,
+                            "the database's user can do more than read: %.*s; "
+                            "use one with few rights, or --trust-user",
+                            (int)text.size, (const char *)text.data);
+        if (text.size > 0)
+            outcome = &refusal;
+    }
+    question->on_answer(question->ctx, outcome);
+}
+
+int uva__rights_ask(struct uva__rights *rights,
+                    struct uva__rights_question *question,
+                    struct uva_error *error)
+{
+    int code;
+
+    question->rights = rights;
+    question->stream = uva_stream_from_query(
+        rights->pool, &(struct uva_adbc_query){.sql = QUESTION});
+    code = uva_stream_collect(question->stream, ANSWER_BYTES,
+                              question_on_answer, question, error);
+    if (code == 0)
+        return 0;
+    uva_stream_release(question->stream);
+    question->stream = NULL;
+    return code;
+}
+
+void uva__rights_drop(struct uva__rights_question *question)
+{
+    if (question->stream != NULL)
+        uva_stream_drop(question->stream);
+    question->stream = NULL;
+}
