@@ -92,6 +92,7 @@ MAY = {
                "arrow-adbc/adbc.h"],
     "tools/serve/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
                      "commands.h", "lines.h", "output.h", "report.h"],
+    "tools/sql.c": ["uvarrow/", "adbc/sql.h"],
     "tools/from.c": ["uvarrow/", "client/client.h"],
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
                       "access.h", "bytes.h", "transport.h", "options.h"],

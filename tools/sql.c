@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "adbc/sql.h"
+
 enum { SQL_FIRST = 4096, SQL_MOST = 16 << 20 };
 
 /* Reads the whole file into `*text`, which it may move, and adds a NUL. */
@@ -67,31 +69,12 @@ int uva__sql_read(const char *path, char **out, struct uva_error *error)
     return code;
 }
 
-/* Skips what may stand in front of a statement. */
-static const char *sql_skip(const char *at)
-{
-    for (;;) {
-        const char *end;
-
-        at += strspn(at, " \t\r\n;");
-        if (strncmp(at, "--", 2) == 0)
-            end = strchr(at, '\n');
-        else if (strncmp(at, "/*", 2) == 0)
-            end = strstr(at + 2, "*/");
-        else
-            return at;
-        if (end == NULL)
-            return at;
-        at = end + (*end == '*' ? 2 : 1);
-    }
-}
-
 bool uva__sql_is_update(const char *sql)
 {
     static const char *const WORDS[] = {"insert", "update", "delete", "replace",
                                         "merge"};
     static const char RETURNING[] = "returning";
-    const char *begin = sql_skip(sql), *at;
+    const char *begin = uva__sql_skip(sql), *at;
     size_t i;
 
     for (at = begin; *at != '\0'; at++)

@@ -157,8 +157,9 @@ static struct call *call_new(struct uva_adbc_pool *pool,
 static struct uva_stream *call_refuse(struct uva_adbc_pool *pool, int code,
                                       const char *what, const char *text)
 {
-    return uva__execution_fail(
-        pool != NULL ? uva__adbc_pool_runtime(pool) : NULL, code, what, text);
+    return uva__execution_fail(pool != NULL ? uva__handle(pool)->runtime(pool)
+                                            : NULL,
+                               code, what, text);
 }
 
 static const char *objects_fault(const struct uva_adbc_pool *pool,

@@ -15,6 +15,13 @@ static AdbcStatusCode connection_set(void *object, const char *key,
                : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
+int uva__connection_set(struct uva__connection *c, char *const *options,
+                        struct uva__adbc_failure *failure)
+{
+    return uva__pairs_set(options, connection_set, &c->adbc,
+                          c->adbc.private_driver, "connection", failure);
+}
+
 /* Looks for a pooler behind the first connect to a database. */
 static void connection_look(struct uva__connection *c,
                             struct uva__database *database)
@@ -30,8 +37,7 @@ static int connection_init(struct uva__connection *c, char *const *options,
 {
     struct AdbcDriver *driver = c->adbc.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
-    int code = uva__pairs_set(options, connection_set, &c->adbc, driver,
-                              "connection", failure);
+    int code = uva__connection_set(c, options, failure);
 
     if (code != 0)
         return code;

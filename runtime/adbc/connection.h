@@ -41,6 +41,12 @@ UVA_MUST_CHECK int uva__connection_open(struct uva__connection *connection,
                                         char *const *options,
                                         struct uva__adbc_failure *failure);
 
+/* Sets its options. 0 or an errno, with a failure that names the option.
+ * Thread: a worker. */
+UVA_MUST_CHECK int uva__connection_set(struct uva__connection *connection,
+                                       char *const *options,
+                                       struct uva__adbc_failure *failure);
+
 /* Closes it, if it is open. Thread: a worker. */
 void uva__connection_close(struct uva__connection *connection);
 

@@ -253,6 +253,7 @@ static void execution_free(void *ctx)
     struct uva__execution *e = ctx;
 
     uva__execution_release(e);
+    e->has_failed = e->failure.error.code != 0;
     uva__adbc_failure_fini(&e->failure);
     e->ops->free(e);
 }
@@ -285,4 +286,16 @@ struct uva_stream *uva__execution_fail(struct uva_runtime *runtime, int code,
 
     (void)uva_error_set(&error, code, "%s: %s", what, text);
     return uva_stream_from_error(runtime, &error);
+}
+
+/* A stream that is not started is released by a worker. */
+void uva__worker_call(struct uva_runtime *runtime, void (*run)(void *ctx),
+                      void *ctx)
+{
+    struct ArrowArrayStream nothing;
+
+    uva__fixed_nothing(&nothing);
+    uva_stream_release(uva_stream_from_blocking_cpu(
+        runtime, &nothing,
+        &(struct uva_blocking_source){.free_ctx = run, .ctx = ctx}));
 }

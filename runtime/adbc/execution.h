@@ -46,6 +46,7 @@ struct uva__execution {
     char described[64];               /* the stream's metadata ... */
     bool is_described;                /* ... if it has any */
     bool is_complete;                 /* the whole result was read */
+    bool has_failed;                  /* it was not; set before it is freed */
     atomic_bool may_cancel;           /* the members above may be used for it */
     atomic_bool is_cancelled;         /* no further step is wanted */
 };
@@ -69,5 +70,10 @@ UVA_MUST_CHECK int uva__statement_run(struct uva__execution *execution,
 
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);
+
+/* Has a worker call `run`, or does so itself after the close of the runtime.
+ * Thread: any. */
+void uva__worker_call(struct uva_runtime *runtime, void (*run)(void *ctx),
+                      void *ctx);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "adbc/execution.h"
 #include "adbc/fixed.h"
+#include "adbc/handle.h"
 #include "adbc/nulls.h"
-#include "adbc/pool.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/arrow.h"
@@ -99,7 +99,7 @@ struct uva_stream *uva_stream_from_partitions(struct uva_adbc_pool *pool,
                                               const struct ArrowArray *batch)
 {
     struct uva_runtime *runtime =
-        pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
+        pool != NULL ? uva__handle(pool)->runtime(pool) : NULL;
     struct uva_stream **others, *stream;
 
     if (pool == NULL || !batch_is_valid(batch))
@@ -119,7 +119,7 @@ struct uva_stream *uva_stream_from_partitions(struct uva_adbc_pool *pool,
         (void)uva_stream_merge(
             stream, others, (size_t)batch->length - 1,
             &(struct uva_merge){.open_at_once =
-                                    uva__adbc_pool_connections(pool)});
+                                    uva__handle(pool)->connections(pool)});
     free(others);
     return stream;
 }

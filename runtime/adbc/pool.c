@@ -20,14 +20,14 @@
  * A query that has its turn finds an idle connection or room for a new one, or
  * waits until one was closed: connections that are being closed count, too. */
 #define _GNU_SOURCE
-#include "adbc/pool.h"
+#include "adbc/handle.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
-#include "adbc/fixed.h"
+#include "adbc/execution.h"
 #include "adbc/pairs.h"
 #include "adbc/places.h"
 #include "adbc/read_only.h"
@@ -52,12 +52,13 @@ enum {
 #define LONG_NS     (3600000 * MS)     /* for a wait that an event ends */
 
 struct uva_adbc_pool {
-    struct uva_runtime *runtime; /* counts */
-    struct uva_turns *turns;     /* counts: one for each connection */
-    char *driver_name;           /* owns */
-    char *entrypoint;            /* owns; NULL: guessed */
-    char **options;              /* owns: of the database */
-    char **connection_options;   /* owns */
+    const struct uva__handle_ops *ops; /* static, first: see adbc/handle.h */
+    struct uva_runtime *runtime;       /* counts */
+    struct uva_turns *turns;           /* counts: one for each connection */
+    char *driver_name;                 /* owns */
+    char *entrypoint;                  /* owns; NULL: guessed */
+    char **options;                    /* owns: of the database */
+    char **connection_options;         /* owns */
     int64_t connect_ms, wait_ms;
     bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
     atomic_long refs;      /* the user, streams, and jobs */
@@ -89,20 +90,6 @@ static void pool_wait_locked(struct uva_adbc_pool *pool, uint64_t until_ns)
 
     if (now < until_ns)
         (void)uv_cond_timedwait(&pool->changed, &pool->lock, until_ns - now);
-}
-
-/* Has `run(ctx)` called by another worker: a stream that is not started is
- * released there. Without memory, and after the runtime's close, it happens
- * here. */
-static void pool_work(struct uva_adbc_pool *pool, void (*run)(void *ctx),
-                      void *ctx)
-{
-    struct ArrowArrayStream nothing;
-
-    uva__fixed_nothing(&nothing);
-    uva_stream_release(uva_stream_from_blocking_cpu(
-        pool->runtime, &nothing,
-        &(struct uva_blocking_source){.free_ctx = run, .ctx = ctx}));
 }
 
 /* The turns follow the places. Without the lock: it wakes the loop, which may
@@ -176,7 +163,7 @@ static void connection_drop_on_worker(void *ctx)
     struct uva_adbc_pool *pool = c->pool;
 
     connection_drop(pool, c);
-    uva__adbc_pool_unref(pool);
+    pool->ops->unref(pool);
 }
 
 /* ---- the keeper ---------------------------------------------------------- */
@@ -200,11 +187,12 @@ static void connection_move_locked(struct uva__connection *c,
 /* Another worker closes a connection that is idle. */
 static void connection_close_locked(struct uva__connection *c)
 {
-    struct uva_adbc_pool *pool = uva__adbc_pool_acquire(c->pool);
+    struct uva_adbc_pool *pool = c->pool;
 
     connection_move_locked(c, UVA__CONNECTION_CLOSING);
+    pool->ops->acquire(pool);
     uv_mutex_unlock(&pool->lock);
-    pool_work(pool, connection_drop_on_worker, c);
+    uva__worker_call(pool->runtime, connection_drop_on_worker, c);
     uv_mutex_lock(&pool->lock);
 }
 
@@ -400,15 +388,16 @@ static void connect_on_worker(void *ctx)
     uv_mutex_unlock(&pool->lock);
     if (is_left)
         connection_drop(pool, c);
-    uva__adbc_pool_unref(pool);
+    pool->ops->unref(pool);
 }
 
 static void connect_begin_locked(struct uva__connection *c)
 {
-    struct uva_adbc_pool *pool = uva__adbc_pool_acquire(c->pool);
+    struct uva_adbc_pool *pool = c->pool;
 
+    pool->ops->acquire(pool);
     uv_mutex_unlock(&pool->lock);
-    pool_work(pool, connect_on_worker, c);
+    uva__worker_call(pool->runtime, connect_on_worker, c);
     uv_mutex_lock(&pool->lock);
 }
 
@@ -525,7 +514,7 @@ static int connect_await_locked(struct uva_adbc_pool *pool,
     return code;
 }
 
-void uva__adbc_pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+static void pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
 {
     if (*needed_ns != 0)
         return;
@@ -535,7 +524,7 @@ void uva__adbc_pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
     uv_mutex_unlock(&pool->lock);
 }
 
-void uva__adbc_pool_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+static void pool_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
 {
     if (*needed_ns == 0)
         return;
@@ -545,16 +534,17 @@ void uva__adbc_pool_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
     uv_mutex_unlock(&pool->lock);
 }
 
-int uva__adbc_pool_take(struct uva_adbc_pool *pool,
-                        const atomic_bool *is_cancelled, uint64_t needed_ns,
-                        struct uva__connection **out,
-                        struct uva__adbc_failure *failure)
+static int pool_take(struct uva_adbc_pool *pool, enum uva__sql sql,
+                     const atomic_bool *is_cancelled, uint64_t needed_ns,
+                     struct uva__connection **out,
+                     struct uva__adbc_failure *failure)
 {
     const struct wait wait = {
         is_cancelled, needed_ns + (uint64_t)pool->wait_ms * MS, failure};
     struct uva__connection *c = NULL;
     int code;
 
+    (void)sql;
     uv_mutex_lock(&pool->lock);
     code = place_take_locked(pool, &wait, &c);
     if (code == 0 && c->state == UVA__CONNECTION_CONNECTING) {
@@ -574,8 +564,8 @@ int uva__adbc_pool_take(struct uva_adbc_pool *pool,
     return code;
 }
 
-void uva__adbc_pool_cancel(struct uva_adbc_pool *pool,
-                           struct uva__connection *const *at)
+static void pool_cancel(struct uva_adbc_pool *pool,
+                        struct uva__connection *const *at)
 {
     uv_mutex_lock(&pool->lock);
     if (*at != NULL && (*at)->state == UVA__CONNECTION_USED) {
@@ -619,10 +609,11 @@ static bool connection_keep(struct uva_adbc_pool *pool,
     return keeps;
 }
 
-void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
-                        bool is_good)
+static void pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
+                     const struct uva__used *used)
 {
     struct uva__connection *c = connection_end(pool, at);
+    bool is_good = used->how == UVA__USE_COMPLETE;
 
     if (is_good && pool->is_read_only)
         is_good = uva__read_only_end(c);
@@ -632,22 +623,27 @@ void uva__adbc_pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
 
 /* ---- life --------------------------------------------------------------- */
 
-struct uva_runtime *uva__adbc_pool_runtime(const struct uva_adbc_pool *pool)
+static struct uva_runtime *pool_runtime(const struct uva_adbc_pool *pool)
 {
     return pool->runtime;
 }
 
-struct uva_turns *uva__adbc_pool_turns(const struct uva_adbc_pool *pool)
+static struct uva_turns *pool_turns(const struct uva_adbc_pool *pool)
 {
     return pool->turns;
 }
 
-int32_t uva__adbc_pool_connections(const struct uva_adbc_pool *pool)
+static int32_t pool_connections(const struct uva_adbc_pool *pool)
 {
     return pool->locked.places.connections;
 }
 
-bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
+static int64_t pool_wait_ms(const struct uva_adbc_pool *pool)
+{
+    return pool->wait_ms;
+}
+
+static bool pool_autocommits(const struct uva_adbc_pool *pool)
 {
     char **value = uva__pairs_find(pool->connection_options,
                                    ADBC_CONNECTION_OPTION_AUTOCOMMIT);
@@ -655,9 +651,19 @@ bool uva__adbc_pool_autocommits(const struct uva_adbc_pool *pool)
     return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
 }
 
-bool uva__adbc_pool_is_read_only(const struct uva_adbc_pool *pool)
+static bool pool_is_read_only(const struct uva_adbc_pool *pool)
 {
     return pool->is_read_only;
+}
+
+/* The next query has another connection, or another query comes between. */
+static const char *pool_refusal(const struct uva_adbc_pool *pool,
+                                enum uva__sql sql)
+{
+    (void)pool;
+    (void)sql;
+    return "a transaction needs a session, as each query may have another "
+           "connection: see uva_adbc_pool_session()";
 }
 
 /* Closes the idle connections, each on a worker. */
@@ -689,13 +695,12 @@ static void pool_unhold(struct uva_adbc_pool *pool)
     free(pool);
 }
 
-struct uva_adbc_pool *uva__adbc_pool_acquire(struct uva_adbc_pool *pool)
+static void pool_acquire(struct uva_adbc_pool *pool)
 {
     atomic_fetch_add(&pool->refs, 1);
-    return pool;
 }
 
-void uva__adbc_pool_unref(struct uva_adbc_pool *pool)
+static void pool_unref(struct uva_adbc_pool *pool)
 {
     struct uva__database *d, *next;
 
@@ -710,31 +715,25 @@ void uva__adbc_pool_unref(struct uva_adbc_pool *pool)
 
 static void pool_unref_on_worker(void *ctx)
 {
-    uva__adbc_pool_unref(ctx);
+    pool_unref(ctx);
 }
 
-void uva_adbc_pool_release(struct uva_adbc_pool *pool)
+static void pool_release(struct uva_adbc_pool *pool)
 {
-    if (pool == NULL)
-        return;
     atomic_fetch_add(&pool->holds, 1); /* it keeps the runtime's core */
     keeper_stop(pool);
     idle_close(pool);
-    pool_work(pool, pool_unref_on_worker, pool);
+    uva__worker_call(pool->runtime, pool_unref_on_worker, pool);
     pool_unhold(pool);
 }
 
 /* A snapshot reads behind the lock. */
-void uva_adbc_pool_get_stats(const struct uva_adbc_pool *pool,
-                             struct uva_adbc_pool_stats *out)
+static void pool_get_stats(const struct uva_adbc_pool *pool,
+                           struct uva_adbc_pool_stats *out)
 {
     struct uva_adbc_pool *own = (struct uva_adbc_pool *)(uintptr_t)pool;
-    const struct uva__places *p;
+    const struct uva__places *p = &own->locked.places;
 
-    *out = (struct uva_adbc_pool_stats){0};
-    if (pool == NULL)
-        return;
-    p = &own->locked.places;
     uv_mutex_lock(&own->lock);
     out->connections_used = p->counts[UVA__CONNECTION_CONNECTING] +
                             p->counts[UVA__CONNECTION_USED] +
@@ -746,6 +745,24 @@ void uva_adbc_pool_get_stats(const struct uva_adbc_pool *pool,
     out->queries = own->locked.queries;
     uv_mutex_unlock(&own->lock);
 }
+
+static const struct uva__handle_ops pool_ops = {.runtime = pool_runtime,
+                                                .turns = pool_turns,
+                                                .connections = pool_connections,
+                                                .wait_ms = pool_wait_ms,
+                                                .autocommits = pool_autocommits,
+                                                .is_read_only =
+                                                    pool_is_read_only,
+                                                .refusal = pool_refusal,
+                                                .acquire = pool_acquire,
+                                                .unref = pool_unref,
+                                                .release = pool_release,
+                                                .get_stats = pool_get_stats,
+                                                .need = pool_need,
+                                                .unneed = pool_unneed,
+                                                .take = pool_take,
+                                                .cancel = pool_cancel,
+                                                .put = pool_put};
 
 /* ---- making one --------------------------------------------------------- */
 
@@ -891,13 +908,14 @@ int uva_adbc_pool_new(struct uva_runtime *runtime,
         free(pool);
         return uva_error_set(error, code, "no lock for a pool");
     }
+    pool->ops = &pool_ops;
     pool->runtime = uva_runtime_acquire(runtime);
     atomic_init(&pool->refs, 1);
     atomic_init(&pool->holds, 1);
     atomic_init(&pool->is_closed, false);
     code = pool_fill(pool, o, error);
     if (code != 0)
-        uva__adbc_pool_unref(pool);
+        pool_unref(pool);
     else
         *out = pool;
     return code;

@@ -9,36 +9,37 @@ void uva__pooled_init(struct uva__pooled *p, struct uva_adbc_pool *pool,
                       const struct uva__execution_ops *ops)
 {
     p->execution.ops = ops;
-    p->pool = uva__adbc_pool_acquire(pool);
+    p->pool = pool;
+    uva__handle(pool)->acquire(pool);
 }
 
 void uva__pooled_needed(struct uva__execution *execution)
 {
     struct uva__pooled *p = (struct uva__pooled *)execution;
 
-    uva__adbc_pool_need(p->pool, &p->needed_ns);
+    uva__handle(p->pool)->need(p->pool, &p->needed_ns);
 }
 
 void uva__pooled_interrupt(struct uva__execution *execution)
 {
     const struct uva__pooled *p = (const struct uva__pooled *)execution;
 
-    uva__adbc_pool_cancel(p->pool, &p->connection);
+    uva__handle(p->pool)->cancel(p->pool, &p->connection);
 }
 
 int uva__pooled_connect(struct uva__pooled *p, bool may_share)
 {
     int code;
 
-    uva__adbc_pool_need(p->pool, &p->needed_ns);
-    code =
-        uva__adbc_pool_take(p->pool, &p->execution.is_cancelled, p->needed_ns,
-                            &p->connection, &p->execution.failure);
-    uva__adbc_pool_unneed(p->pool, &p->needed_ns);
+    uva__handle(p->pool)->need(p->pool, &p->needed_ns);
+    code = uva__handle(p->pool)->take(p->pool, p->sql,
+                                      &p->execution.is_cancelled, p->needed_ns,
+                                      &p->connection, &p->execution.failure);
+    uva__handle(p->pool)->unneed(p->pool, &p->needed_ns);
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;
-    if (uva__adbc_pool_is_read_only(p->pool))
+    if (uva__handle(p->pool)->is_read_only(p->pool))
         return uva__read_only_begin(p->connection, &p->execution.failure);
     if (!p->connection->shares || may_share)
         return 0;
@@ -61,20 +62,32 @@ int uva__pooled_prepare(struct uva__execution *execution)
     return code;
 }
 
+/* A cancel may reach the database late, and end a later query. */
+static enum uva__use pooled_use(const struct uva__pooled *p)
+{
+    const struct uva__execution *e = &p->execution;
+
+    if (atomic_load(&e->is_cancelled) || p->is_spoiled)
+        return UVA__USE_CANCELLED;
+    if (e->is_complete)
+        return UVA__USE_COMPLETE;
+    return e->has_failed ? UVA__USE_FAILED : UVA__USE_CANCELLED;
+}
+
 void uva__pooled_fini(struct uva__pooled *p)
 {
-    uva__adbc_pool_unneed(p->pool, &p->needed_ns);
-    /* a cancel may reach the database late, and end a later query */
+    const struct uva__used used = {p->sql, pooled_use(p)};
+
+    uva__handle(p->pool)->unneed(p->pool, &p->needed_ns);
     if (p->connection != NULL)
-        uva__adbc_pool_put(p->pool, &p->connection,
-                           p->execution.is_complete && !p->is_spoiled &&
-                               !atomic_load(&p->execution.is_cancelled));
-    uva__adbc_pool_unref(p->pool);
+        uva__handle(p->pool)->put(p->pool, &p->connection, &used);
+    uva__handle(p->pool)->unref(p->pool);
 }
 
 struct uva_stream *uva__pooled_stream(struct uva__pooled *p,
                                       const struct uva_window *window)
 {
-    return uva__execution_stream(&p->execution, uva__adbc_pool_runtime(p->pool),
-                                 window, uva__adbc_pool_turns(p->pool));
+    return uva__execution_stream(&p->execution,
+                                 uva__handle(p->pool)->runtime(p->pool), window,
+                                 uva__handle(p->pool)->turns(p->pool));
 }

@@ -4,11 +4,12 @@
 #define UVA_ADBC_POOLED_H
 
 #include "adbc/execution.h"
-#include "adbc/pool.h"
+#include "adbc/handle.h"
 
 struct uva__pooled {
     struct uva__execution execution;    /* first */
     struct uva_adbc_pool *pool;         /* counts */
+    enum uva__sql sql;                  /* what it does to a transaction */
     struct uva__connection *connection; /* owns; NULL: none was taken */
     bool is_spoiled;    /* the connection is not as it was; it is closed */
     uint64_t needed_ns; /* since when it waits for one; 0: it does not */

@@ -200,8 +200,9 @@ static int query_rows(struct query *q)
         code = query_count(q);
     if (code != 0 || !q->is_many)
         return code;
-    return uva__bound_detach(q->bound, uva__adbc_pool_runtime(q->pooled.pool),
-                             &q->parameters, &e->failure);
+    return uva__bound_detach(
+        q->bound, uva__handle(q->pooled.pool)->runtime(q->pooled.pool),
+        &q->parameters, &e->failure);
 }
 
 static int query_bind(struct query *q)
@@ -265,7 +266,8 @@ static int query_begin(struct query *q)
     struct AdbcError error = uva__adbc_error(driver);
     AdbcStatusCode status;
 
-    if (!q->is_many || !uva__adbc_pool_autocommits(q->pooled.pool))
+    if (!q->is_many ||
+        !uva__handle(q->pooled.pool)->autocommits(q->pooled.pool))
         return 0;
     status = autocommit_set(q, ADBC_OPTION_VALUE_DISABLED, &error);
     q->is_begun = status == ADBC_STATUS_OK;
@@ -428,6 +430,16 @@ static const struct uva__execution_ops partitions_ops = {
     .free = query_free,
 };
 
+/* Why SQL must not be executed here; NULL: it may be. */
+static const char *sql_refusal(const struct uva_adbc_pool *pool,
+                               const char *sql)
+{
+    const enum uva__sql is =
+        sql != NULL ? uva__sql_transaction(sql) : UVA__SQL_OTHER;
+
+    return is != UVA__SQL_OTHER ? uva__handle(pool)->refusal(pool, is) : NULL;
+}
+
 static const char *parameters_fault(const struct uva_adbc_query *query)
 {
     const struct ArrowArrayStream *rows = query->parameters;
@@ -450,6 +462,8 @@ static const char *parameters_fault(const struct uva_adbc_query *query)
 static const char *query_fault(struct uva_adbc_pool *pool,
                                const struct uva_adbc_query *query)
 {
+    const char *refusal;
+
     if (pool == NULL || query == NULL)
         return "there is no pool or no query";
     for (size_t i = 0; i < 4; i++)
@@ -460,7 +474,8 @@ static const char *query_fault(struct uva_adbc_pool *pool,
         return "give either sql or ingest_table";
     if (!uva__pairs_are_whole(query->options))
         return "options: a key has no value";
-    return parameters_fault(query);
+    refusal = sql_refusal(pool, query->sql);
+    return refusal != NULL ? refusal : parameters_fault(query);
 }
 
 /* NULL without memory. */
@@ -474,6 +489,8 @@ static struct query *query_new(struct uva_adbc_pool *pool,
         return NULL;
     uva__pooled_init(&q->pooled, pool, ops);
     q->pooled.execution.is_update = query->update;
+    if (query->sql != NULL)
+        q->pooled.sql = uva__sql_transaction(query->sql);
     q->by_name = query->by_name;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)
@@ -503,7 +520,7 @@ static struct uva_stream *query_stream(struct uva_adbc_pool *pool,
                                        const struct uva__execution_ops *ops)
 {
     struct uva_runtime *runtime =
-        pool != NULL ? uva__adbc_pool_runtime(pool) : NULL;
+        pool != NULL ? uva__handle(pool)->runtime(pool) : NULL;
     const char *fault = query_fault(pool, query);
     struct query *q;
 

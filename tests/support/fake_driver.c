@@ -458,6 +458,17 @@ static AdbcStatusCode lenient_new(struct fake_statement *s,
     return ADBC_STATUS_OK;
 }
 
+static bool is_transaction(const char *sql)
+{
+    static const char *const WORDS[] = {"begin", "commit", "rollback",
+                                        "savepoint"};
+
+    for (size_t i = 0; i < sizeof(WORDS) / sizeof(*WORDS); i++)
+        if (strncmp(sql, WORDS[i], strlen(WORDS[i])) == 0)
+            return true;
+    return false;
+}
+
 static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
                                         struct ArrowArrayStream *out,
                                         int64_t *rows, struct AdbcError *error)
@@ -471,6 +482,10 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         return fault(error, ADBC_STATUS_INVALID_STATE, "no query is set");
     if (strncmp(s->sql, "execute ", 8) == 0)
         return happen(s, s->sql + 8, error);
+    if (is_transaction(s->sql))
+        return ADBC_STATUS_OK;
+    if (strcmp(s->sql, "SELECT 1") == 0 && fake_driver.has_given_up)
+        return fault(error, ADBC_STATUS_INVALID_STATE, "no transaction");
     if (strncmp(s->sql, "hollow", 6) == 0)
         return result_new_hollow(s, out, error);
     if (s->is_ingest) {
@@ -797,6 +812,13 @@ static AdbcStatusCode connection_commit(struct AdbcConnection *connection,
     return transaction_step("commit", error);
 }
 
+static AdbcStatusCode connection_rollback(struct AdbcConnection *connection,
+                                          struct AdbcError *error)
+{
+    (void)connection;
+    return transaction_step("rollback", error);
+}
+
 static AdbcStatusCode database_new(struct AdbcDatabase *database,
                                    struct AdbcError *error)
 {
@@ -896,6 +918,7 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
     driver->ConnectionNew = connection_new;
     driver->ConnectionSetOption = connection_set_option;
     driver->ConnectionCommit = connection_commit;
+    driver->ConnectionRollback = connection_rollback;
     driver->ConnectionInit = connection_init;
     driver->ConnectionRelease = connection_release;
     driver->StatementNew = statement_new;

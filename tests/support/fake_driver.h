@@ -10,6 +10,7 @@
  *     parameters   the batches that were bound, with their schema
  *     lenient parameters  so, too, but a failure of them is taken for their end
  *     value N      one row, and N is its value; `small N` is of another type
+ *     begin, commit, rollback, savepoint ...  no result
  *     partitions N N partitions; number i has "rows i"; bound rows are read as
  *                  leniently, as they are for a table that is written
  *
@@ -55,11 +56,14 @@ struct fake_driver {
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
     bool no_transactions;     /* autocommit cannot be turned off */
+    bool has_given_up;        /* a query that failed has ended the transaction:
+                                 "SELECT 1" fails, and a commit does not */
     const char *no_step;      /* the step of a transaction that fails, as in
                                  `transactions`; NULL: none */
     atomic_long late;         /* so many more calls of it do that alone */
     /* what happened */
-    char transactions[200]; /* their steps: "begin ", "commit ", "end " */
+    char transactions[200]; /* their steps: "begin ", "commit ",
+                               "rollback ", "end " */
     char asked[120];        /* of the catalog, the last time */
     atomic_long drivers, databases, connections, statements; /* live */
     atomic_long results;                                     /* live */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the user calls for a pool as for a session. */
+#include "adbc/handle.h"
+
+void uva_adbc_pool_release(struct uva_adbc_pool *pool)
+{
+    if (pool != NULL)
+        uva__handle(pool)->release(pool);
+}
+
+void uva_adbc_pool_get_stats(const struct uva_adbc_pool *pool,
+                             struct uva_adbc_pool_stats *out)
+{
+    *out = (struct uva_adbc_pool_stats){0};
+    if (pool != NULL)
+        uva__handle(pool)->get_stats(pool, out);
+}

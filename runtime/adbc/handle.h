@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What queries use of a struct uva_adbc_pool: it is a pool (adbc/pool.c) or a
+ * session of one (adbc/session.c), and begins with a pointer to these. */
+#ifndef UVA_ADBC_HANDLE_H
+#define UVA_ADBC_HANDLE_H
+
+#include <stdatomic.h>
+
+#include "adbc/connection.h"
+#include "adbc/sql.h"
+#include "uvarrow/adbc.h"
+
+/* How a connection was used. */
+enum uva__use {
+    UVA__USE_COMPLETE, /* the result was read to its end */
+    UVA__USE_FAILED,   /* the driver has reported why */
+    UVA__USE_CANCELLED /* or not read to its end */
+};
+
+/* What it was used for. */
+struct uva__used {
+    enum uva__sql sql; /* of the text that was executed; a commit and a
+                          roll-back of the driver's are that */
+    enum uva__use how;
+};
+
+struct uva__handle_ops {
+    /* the runtime, and the turns that streams of queries take: borrow. Thread:
+     * any, where it is not stated */
+    struct uva_runtime *(*runtime)(const struct uva_adbc_pool *pool);
+    struct uva_turns *(*turns)(const struct uva_adbc_pool *pool);
+    /* how many connections there are at most */
+    int32_t (*connections)(const struct uva_adbc_pool *pool);
+    /* the longest wait of a query */
+    int64_t (*wait_ms)(const struct uva_adbc_pool *pool);
+    /* whether a query is a transaction by itself. Thread: a worker */
+    bool (*autocommits)(const struct uva_adbc_pool *pool);
+    /* whether its queries change nothing */
+    bool (*is_read_only)(const struct uva_adbc_pool *pool);
+    /* why SQL of that kind, which is not OTHER, must not be executed; NULL: it
+     * may be */
+    const char *(*refusal)(const struct uva_adbc_pool *pool, enum uva__sql sql);
+    /* count references */
+    void (*acquire)(struct uva_adbc_pool *pool);
+    void (*unref)(struct uva_adbc_pool *pool);
+    /* the user's reference is dropped */
+    void (*release)(struct uva_adbc_pool *pool);
+    void (*get_stats)(const struct uva_adbc_pool *pool,
+                      struct uva_adbc_pool_stats *out);
+    /* a query waits for a connection from now on, and no longer: `*needed_ns`
+     * is since when, or 0. No effect if that was so before */
+    void (*need)(struct uva_adbc_pool *pool, uint64_t *needed_ns);
+    void (*unneed)(struct uva_adbc_pool *pool, uint64_t *needed_ns);
+    /* gives a connection for SQL of that kind. The wait for it, which began at
+     * `needed_ns`, ends with its limit of time, and when `is_cancelled` is set
+     * and cancel was called. 0 or an errno, with the failure. Thread: a worker
+     */
+    int (*take)(struct uva_adbc_pool *pool, enum uva__sql sql,
+                const atomic_bool *is_cancelled, uint64_t needed_ns,
+                struct uva__connection **out,
+                struct uva__adbc_failure *failure);
+    /* the query with the connection in `*at`, or without one so far, was
+     * cancelled: wakes it if it waits, and limits the time of the call that it
+     * is in */
+    void (*cancel)(struct uva_adbc_pool *pool,
+                   struct uva__connection *const *at);
+    /* takes back the connection in `*at`, which is NULL then. Thread: a worker
+     */
+    void (*put)(struct uva_adbc_pool *pool, struct uva__connection **at,
+                const struct uva__used *used);
+    bool is_session;
+};
+
+static inline const struct uva__handle_ops *
+uva__handle(const struct uva_adbc_pool *pool)
+{
+    return *(const struct uva__handle_ops *const *)(const void *)pool;
+}
+
+#endif

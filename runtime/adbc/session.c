@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A session: one connection of a pool, for queries that belong together.
+ *
+ * Happy path:  the first query takes a connection of the pool, and sets what
+ * the session has -> queries, one after the other, as there is one turn for
+ * them -> a commit, or a roll-back -> ... -> the last reference rolls back and
+ * puts the connection back.
+ *
+ * What can fail: a query: the transaction goes on, or not, as the database has
+ *              it, and a commit asks it; a commit: then it is rolled back.
+ *
+ * On cancel:   of a query that had begun: how far it came is not known. The
+ *              session is lost, and so is its connection.
+ *
+ * The turn of the session passes from one execution to the next by the loop, so
+ * that no lock is needed. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "adbc/pairs.h"
+#include "adbc/pooled.h"
+#include "uvarrow/adapters.h"
+
+struct session {
+    const struct uva__handle_ops *ops; /* static, first */
+    struct uva_adbc_pool *outer;       /* counts */
+    struct uva_turns *turns; /* counts: one, within those of the pool */
+    char **options;          /* owns: of the connection */
+    bool autocommits;        /* unless SQL begins a transaction */
+    atomic_long refs;        /* the user, and executions */
+
+    /* of the execution that has the turn, and of the end */
+    struct uva__connection *connection; /* owns; NULL: none was taken */
+    bool is_begun;   /* with `autocommits`, by SQL: in a transaction */
+    bool has_failed; /* a query has, in this transaction */
+    bool is_lost;    /* a query was cancelled */
+};
+
+static struct session *session_of(struct uva_adbc_pool *pool)
+{
+    return (struct session *)(void *)pool;
+}
+
+static const struct session *session_seen(const struct uva_adbc_pool *pool)
+{
+    return (const struct session *)(const void *)pool;
+}
+
+/* ---- steps, on a worker ------------------------------------------------- */
+
+static int autocommit_set(const struct session *s, bool on,
+                          struct uva__adbc_failure *failure)
+{
+    static char key[] = ADBC_CONNECTION_OPTION_AUTOCOMMIT;
+    static char enabled[] = ADBC_OPTION_VALUE_ENABLED;
+    static char disabled[] = ADBC_OPTION_VALUE_DISABLED;
+    char *const pairs[] = {key, on ? enabled : disabled, NULL};
+
+    return uva__connection_set(s->connection, pairs, failure);
+}
+
+static int session_roll_back(const struct session *s,
+                             struct uva__adbc_failure *failure)
+{
+    struct AdbcConnection *connection = &s->connection->adbc;
+    struct AdbcDriver *driver = connection->private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+
+    return uva__adbc_failure_take(
+        failure, "cannot roll back",
+        driver->ConnectionRollback != NULL
+            ? driver->ConnectionRollback(connection, &error)
+            : ADBC_STATUS_NOT_IMPLEMENTED,
+        &error, driver);
+}
+
+static int session_commit(const struct session *s,
+                          struct uva__adbc_failure *failure)
+{
+    struct AdbcConnection *connection = &s->connection->adbc;
+    struct AdbcDriver *driver = connection->private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+
+    return uva__adbc_failure_take(
+        failure, "cannot commit",
+        driver->ConnectionCommit != NULL
+            ? driver->ConnectionCommit(connection, &error)
+            : ADBC_STATUS_NOT_IMPLEMENTED,
+        &error, driver);
+}
+
+/* Asks whether the transaction goes on: some databases end it with the first
+ * query that fails, and take a commit for a roll-back, without a word. */
+static int session_ask(const struct session *s,
+                       struct uva__adbc_failure *failure)
+{
+    struct AdbcDriver *driver = s->connection->adbc.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    struct AdbcStatement statement = {.private_driver = driver};
+    struct ArrowArrayStream result = {0};
+    AdbcStatusCode status =
+        driver->StatementNew(&s->connection->adbc, &statement, &error);
+    int code;
+
+    statement.private_driver = driver;
+    if (status != ADBC_STATUS_OK)
+        return uva__adbc_failure_take(failure, "cannot commit", status, &error,
+                                      driver);
+    status = driver->StatementSetSqlQuery(&statement, "SELECT 1", &error);
+    if (status == ADBC_STATUS_OK)
+        status =
+            driver->StatementExecuteQuery(&statement, &result, NULL, &error);
+    code =
+        uva__adbc_failure_take(failure, "cannot commit, as a query has failed",
+                               status, &error, driver);
+    if (code == 0 && result.release != NULL)
+        result.release(&result);
+    error = uva__adbc_error(driver);
+    (void)driver->StatementRelease(&statement, &error); /* not reported */
+    uva__adbc_error_drop(&error);
+    return code;
+}
+
+/* ---- the connection ------------------------------------------------------ */
+
+/* Gives it back to the pool: as it was, or to be closed. */
+static void session_put(struct session *s, bool is_clean)
+{
+    const struct uva__used used = {
+        UVA__SQL_OTHER, is_clean ? UVA__USE_COMPLETE : UVA__USE_CANCELLED};
+
+    uva__handle(s->outer)->put(s->outer, &s->connection, &used);
+}
+
+static int session_connect(struct session *s, const atomic_bool *is_cancelled,
+                           uint64_t needed_ns,
+                           struct uva__adbc_failure *failure)
+{
+    int code =
+        uva__handle(s->outer)->take(s->outer, UVA__SQL_OTHER, is_cancelled,
+                                    needed_ns, &s->connection, failure);
+
+    if (code != 0)
+        return code;
+    code = uva__connection_set(s->connection, s->options, failure);
+    if (code == 0 && !s->autocommits)
+        code = autocommit_set(s, false, failure);
+    if (code != 0)
+        session_put(s, false);
+    return code;
+}
+
+static int session_check(const struct session *s,
+                         struct uva__adbc_failure *failure)
+{
+    return !s->is_lost
+               ? 0
+               : uva__adbc_failure_set(failure, ECONNABORTED,
+                                       "the session is lost, and rolled back: "
+                                       "a query of it was cancelled");
+}
+
+static int session_take(struct uva_adbc_pool *pool, enum uva__sql sql,
+                        const atomic_bool *is_cancelled, uint64_t needed_ns,
+                        struct uva__connection **out,
+                        struct uva__adbc_failure *failure)
+{
+    struct session *s = session_of(pool);
+    int code = session_check(s, failure);
+
+    if (code == 0 && s->connection == NULL)
+        code = session_connect(s, is_cancelled, needed_ns, failure);
+    if (code == 0 && sql == UVA__SQL_COMMIT && s->has_failed)
+        code = session_ask(s, failure);
+    if (code == 0)
+        *out = s->connection;
+    return code;
+}
+
+/* Those of the pool see the place of the session's connection alone. */
+static void session_cancel(struct uva_adbc_pool *pool,
+                           struct uva__connection *const *at)
+{
+    const struct session *s = session_of(pool);
+
+    (void)at;
+    uva__handle(s->outer)->cancel(s->outer, &s->connection);
+}
+
+static void session_take_back(struct uva_adbc_pool *pool,
+                              struct uva__connection **at,
+                              const struct uva__used *used)
+{
+    struct session *s = session_of(pool);
+
+    *at = NULL;
+    switch (used->how) {
+    case UVA__USE_CANCELLED:
+        s->is_lost = true;
+        session_put(s, false);
+        return;
+    case UVA__USE_FAILED:
+        s->has_failed = true;
+        return;
+    case UVA__USE_COMPLETE:
+        break;
+    }
+    if (used->sql == UVA__SQL_OTHER || used->sql == UVA__SQL_SAVEPOINT)
+        return;
+    s->has_failed = false;
+    s->is_begun = used->sql == UVA__SQL_BEGIN;
+}
+
+/* Ends what the session has on its connection. What cannot be set back ends
+ * with the connection. */
+static bool session_clean(const struct session *s)
+{
+    struct uva__adbc_failure failure = {0};
+    bool is_clean = !s->is_begun && s->options[0] == NULL;
+
+    if (is_clean && !s->autocommits)
+        is_clean = session_roll_back(s, &failure) == 0 &&
+                   (!uva__handle(s->outer)->autocommits(s->outer) ||
+                    autocommit_set(s, true, &failure) == 0);
+    uva__adbc_failure_fini(&failure);
+    return is_clean;
+}
+
+/* ---- as a pool ----------------------------------------------------------- */
+
+static struct uva_runtime *session_runtime(const struct uva_adbc_pool *pool)
+{
+    const struct session *s = session_seen(pool);
+
+    return uva__handle(s->outer)->runtime(s->outer);
+}
+
+static struct uva_turns *session_turns(const struct uva_adbc_pool *pool)
+{
+    return session_seen(pool)->turns;
+}
+
+static int32_t session_connections(const struct uva_adbc_pool *pool)
+{
+    (void)pool;
+    return 1;
+}
+
+static int64_t session_wait_ms(const struct uva_adbc_pool *pool)
+{
+    const struct session *s = session_seen(pool);
+
+    return uva__handle(s->outer)->wait_ms(s->outer);
+}
+
+static bool session_is_read_only(const struct uva_adbc_pool *pool)
+{
+    (void)pool; /* those have no sessions */
+    return false;
+}
+
+static bool session_autocommits(const struct uva_adbc_pool *pool)
+{
+    const struct session *s = session_seen(pool);
+
+    return s->autocommits && !s->is_begun;
+}
+
+/* A driver does not see what SQL does to its transaction. */
+static const char *session_refusal(const struct uva_adbc_pool *pool,
+                                   enum uva__sql sql)
+{
+    if (session_seen(pool)->autocommits || sql == UVA__SQL_SAVEPOINT)
+        return NULL;
+    return sql == UVA__SQL_BEGIN
+               ? "the session is in a transaction: it begins with the first "
+                 "query, and with the next one after a commit"
+               : "the transaction of a session ends by "
+                 "uva_stream_from_commit() or uva_stream_from_rollback()";
+}
+
+static void session_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+{
+    const struct session *s = session_of(pool);
+
+    uva__handle(s->outer)->need(s->outer, needed_ns);
+}
+
+static void session_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
+{
+    const struct session *s = session_of(pool);
+
+    uva__handle(s->outer)->unneed(s->outer, needed_ns);
+}
+
+static void session_get_stats(const struct uva_adbc_pool *pool,
+                              struct uva_adbc_pool_stats *out)
+{
+    const struct session *s = session_seen(pool);
+
+    uva__handle(s->outer)->get_stats(s->outer, out);
+}
+
+static void session_acquire(struct uva_adbc_pool *pool)
+{
+    atomic_fetch_add(&session_of(pool)->refs, 1);
+}
+
+static void session_free(struct session *s)
+{
+    uva_turns_release(s->turns);
+    uva__handle(s->outer)->unref(s->outer);
+    free(s->options);
+    free(s);
+}
+
+static void session_unref(struct uva_adbc_pool *pool)
+{
+    struct session *s = session_of(pool);
+
+    if (atomic_fetch_sub(&s->refs, 1) > 1)
+        return;
+    if (s->connection != NULL)
+        session_put(s, session_clean(s));
+    session_free(s);
+}
+
+static void session_on_worker(void *ctx)
+{
+    session_unref(ctx);
+}
+
+static void session_release(struct uva_adbc_pool *pool)
+{
+    struct uva_runtime *runtime = uva_runtime_acquire(session_runtime(pool));
+
+    uva__worker_call(runtime, session_on_worker, pool);
+    uva_runtime_release(runtime);
+}
+
+static const struct uva__handle_ops session_ops = {
+    .runtime = session_runtime,
+    .turns = session_turns,
+    .connections = session_connections,
+    .wait_ms = session_wait_ms,
+    .autocommits = session_autocommits,
+    .is_read_only = session_is_read_only,
+    .refusal = session_refusal,
+    .acquire = session_acquire,
+    .unref = session_unref,
+    .release = session_release,
+    .get_stats = session_get_stats,
+    .need = session_need,
+    .unneed = session_unneed,
+    .take = session_take,
+    .cancel = session_cancel,
+    .put = session_take_back,
+    .is_session = true};
+
+/* ---- making one --------------------------------------------------------- */
+
+static const char *session_fault(const struct uva_adbc_pool *pool,
+                                 const struct uva_adbc_session *o)
+{
+    for (size_t i = 0; i < 4; i++)
+        if (o->reserved[i] != NULL)
+            return "reserved members must be NULL; clear the struct before "
+                   "filling it in";
+    if (!uva__pairs_are_whole(o->options))
+        return "options: a key has no value";
+    if (uva__handle(pool)->is_read_only(pool))
+        return "a pool that only reads has no sessions";
+    return uva__handle(pool)->is_session ? "a session has no sessions" : NULL;
+}
+
+int uva_adbc_pool_session(struct uva_adbc_pool *pool,
+                          const struct uva_adbc_session *options,
+                          struct uva_adbc_pool **out, struct uva_error *error)
+{
+    static const struct uva_adbc_session none;
+    const struct uva_adbc_session *o = options != NULL ? options : &none;
+    const char *fault;
+    struct session *s;
+    int code = ENOMEM;
+
+    if (pool == NULL || out == NULL)
+        return uva_error_set(error, EINVAL, "session: the %s is NULL",
+                             pool == NULL ? "pool" : "result");
+    fault = session_fault(pool, o);
+    if (fault != NULL)
+        return uva_error_set(error, EINVAL, "uva_adbc_session: %s", fault);
+    s = calloc(1, sizeof(*s));
+    if (s != NULL)
+        s->options = uva__pairs_copy(o->options);
+    if (s == NULL || s->options == NULL)
+        (void)uva_error_set(error, code, "no memory for a session");
+    else
+        code = uva_turns_within(uva__handle(pool)->turns(pool), 1,
+                                uva__handle(pool)->wait_ms(pool), &s->turns,
+                                error);
+    if (code != 0) {
+        if (s != NULL)
+            free(s->options);
+        free(s);
+        return code;
+    }
+    s->ops = &session_ops;
+    s->outer = pool;
+    uva__handle(pool)->acquire(pool);
+    s->autocommits = o->autocommit;
+    atomic_init(&s->refs, 1);
+    *out = (struct uva_adbc_pool *)(void *)s;
+    return 0;
+}
+
+/* ---- the end of a transaction -------------------------------------------- */
+
+struct ending {
+    struct uva__pooled pooled; /* first */
+    bool commits;
+};
+
+/* Without a connection there is nothing to be ended. */
+static int ending_prepare(struct uva__execution *e)
+{
+    const struct ending *n = (const struct ending *)e;
+    const struct session *s = session_of(n->pooled.pool);
+    const int code = session_check(s, &e->failure);
+
+    return code != 0 || s->connection == NULL ? code : uva__pooled_prepare(e);
+}
+
+/* The driver may not see that a commit that fails has ended the transaction. */
+static int ending_run(struct uva__execution *e, int64_t *rows)
+{
+    struct ending *n = (struct ending *)e;
+    struct session *s = session_of(n->pooled.pool);
+    struct uva__adbc_failure second = {0};
+    int code = 0;
+
+    (void)rows;
+    if (s->connection == NULL)
+        return 0;
+    if (!n->commits)
+        code = session_roll_back(s, &e->failure);
+    else if (s->has_failed)
+        code = session_ask(s, &e->failure);
+    if (code == 0 && n->commits)
+        code = session_commit(s, &e->failure);
+    if (code != 0)
+        n->pooled.is_spoiled =
+            !n->commits || session_roll_back(s, &second) != 0;
+    uva__adbc_failure_fini(&second);
+    s->has_failed = false;
+    return code;
+}
+
+static void ending_free(struct uva__execution *e)
+{
+    struct ending *n = (struct ending *)e;
+
+    uva__pooled_fini(&n->pooled);
+    free(n);
+}
+
+static const struct uva__execution_ops ending_ops = {
+    .needed = uva__pooled_needed,
+    .prepare = ending_prepare,
+    .run = ending_run,
+    .interrupt = uva__pooled_interrupt,
+    .free = ending_free};
+
+static struct uva_stream *ending_stream(struct uva_adbc_pool *session,
+                                        bool commits, const char *what)
+{
+    const struct uva_window window = {0};
+    struct uva_runtime *runtime =
+        session != NULL ? uva__handle(session)->runtime(session) : NULL;
+    struct ending *n;
+
+    if (session == NULL || !uva__handle(session)->is_session)
+        return uva__execution_fail(runtime, EINVAL, what,
+                                   "this is not a session");
+    if (session_seen(session)->autocommits)
+        return uva__execution_fail(runtime, EINVAL, what,
+                                   "each query of the session is a transaction "
+                                   "by itself (autocommit)");
+    n = calloc(1, sizeof(*n));
+    if (n == NULL)
+        return uva__execution_fail(runtime, ENOMEM, what, "no memory");
+    uva__pooled_init(&n->pooled, session, &ending_ops);
+    n->commits = commits;
+    return uva__pooled_stream(&n->pooled, &window);
+}
+
+struct uva_stream *uva_stream_from_commit(struct uva_adbc_pool *session)
+{
+    return ending_stream(session, true, "from_commit");
+}
+
+struct uva_stream *uva_stream_from_rollback(struct uva_adbc_pool *session)
+{
+    return ending_stream(session, false, "from_rollback");
+}
