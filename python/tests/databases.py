@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools of real databases: SQLite, DuckDB, and servers of PostgreSQL and pgbouncer,
 each in a folder of its own. What is not installed is skipped."""
+import contextlib
 import getpass
 import os
 import shutil
@@ -72,12 +73,20 @@ def postgresql():
 def pgbouncer(postgresql):
     """uri(mode) of a pooler in front of it, with three backends in each mode:
     "transaction" or "session"."""
+    with pooler(lambda folder: _INI.format(
+            folder=folder, server=postgresql.split("=")[1])) as folder:
+        yield lambda mode: f"postgresql://postgres@/{mode}?host={folder}&port=6432"
+
+
+@contextlib.contextmanager
+def pooler(settings):
+    """Runs pgbouncer with settings(folder); gives its folder."""
     if not os.access(_PGBOUNCER, os.X_OK):
         pytest.skip("pgbouncer is not installed")
     folder = _folder()
     ini = os.path.join(folder, "pgbouncer.ini")
     with open(ini, "w", encoding="utf-8") as file:
-        file.write(_INI.format(folder=folder, server=postgresql.split("=")[1]))
+        file.write(settings(folder))
     user = "postgres" if getpass.getuser() == "root" else None
     with subprocess.Popen([_PGBOUNCER, ini], user=user, env=_environment(),
                           stderr=subprocess.PIPE, text=True) as process:
@@ -87,7 +96,7 @@ def pgbouncer(postgresql):
             if "process up" in line:
                 break
         assert process.poll() is None, "".join(log)
-        yield lambda mode: f"postgresql://postgres@/{mode}?host={folder}&port=6432"
+        yield folder
         process.terminate()
         process.communicate()
     shutil.rmtree(folder)
