@@ -518,7 +518,7 @@ static void pool_need(struct uva_adbc_pool *pool, uint64_t *needed_ns)
 {
     if (*needed_ns != 0)
         return;
-    *needed_ns = uv_hrtime();
+    *needed_ns = uv_hrtime() | 1; /* not 0 */
     uv_mutex_lock(&pool->lock);
     pool->locked.waiting++;
     uv_mutex_unlock(&pool->lock);
