@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adbc/known.h"
 #include "adbc/library.h"
 #include "sim/arena.h"
 #include "sim/batches.h"
@@ -33,12 +34,15 @@ struct pool {
     struct uva_runtime *runtime; /* borrows */
     struct uva_adbc_pool *pool;  /* owns; NULL: released */
     int32_t most;                /* connections */
+    int32_t most_stuck;          /* that may be replaced */
+    struct uva__known known;     /* of its driver */
     bool refuses;                /* some connections */
     bool sticks;                 /* connections wait until unblocked */
     bool is_late;                /* it is released after its runtime's close */
     bool waits;                  /* for a connection, for milliseconds */
     struct fake_server server;
-    int drivers, databases, connections; /* live */
+    int drivers, databases, connections;     /* live */
+    struct connection *all[2 * CONNECTIONS]; /* live; borrows */
 };
 
 /* ADBC allows one call of each at one time. */
@@ -53,6 +57,7 @@ struct connection {
     struct database *database; /* NULL: not connected */
     struct query *query;       /* the last one */
     int inside;                /* calls */
+    bool is_stuck;             /* in a call, though the server is well */
     int cancelling;            /* calls of a cancel */
     int parts;                 /* statements and results, live */
     int64_t start;             /* of the server, in which the session began */
@@ -133,11 +138,15 @@ static bool query_may_go_on(void *arg)
 }
 
 /* Returns false if it was cancelled. */
-static bool query_wait(struct query *query, int64_t at)
+static bool query_wait(struct connection *c, int64_t at)
 {
+    struct query *query = c->query;
+
     if (query->stuck_at != at)
         return true;
+    c->is_stuck = true;
     sim_wait(query_may_go_on, query);
+    c->is_stuck = false;
     return !query->is_cancelled;
 }
 
@@ -206,7 +215,7 @@ static int result_get_next(struct ArrowArrayStream *stream,
 
     if (!connection_reach(c))
         return connection_end(c, EIO);
-    if (!query_wait(query, query->next) && peers_chance(1, 2))
+    if (!query_wait(c, query->next) && peers_chance(1, 2))
         return connection_end(c, ECANCELED); /* or too late for the cancel */
     if (query->next >= expectation->fails_at)
         return connection_end(c, EIO);
@@ -251,7 +260,7 @@ static AdbcStatusCode execute(struct connection *c,
 {
     if (!connection_reach(c))
         return fault(error);
-    if (!query_wait(c->query, OPEN))
+    if (!query_wait(c, OPEN))
         return ADBC_STATUS_CANCELLED;
     if (query_fails(c->query, AT_EXECUTE))
         return fault(error);
@@ -291,6 +300,15 @@ static void query_begin(struct connection *c, const char *text)
     c->query = &adbc.queries[number];
 }
 
+static struct connection **connection_slot(struct pool *pool,
+                                           const struct connection *c)
+{
+    for (int i = 0; i < 2 * CONNECTIONS; i++)
+        if (pool->all[i] == c)
+            return &pool->all[i];
+    sim_fail("a connection that is none");
+}
+
 static AdbcStatusCode connection_new(struct AdbcConnection *connection,
                                      struct AdbcError *error)
 {
@@ -299,11 +317,12 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
     struct connection *c;
 
     (void)error;
-    if (++pool->connections > 2 * pool->most) /* with those that are stuck */
+    if (++pool->connections > pool->most + pool->most_stuck)
         sim_fail("%d connections instead of %d", pool->connections,
-                 2 * (int)pool->most);
+                 (int)(pool->most + pool->most_stuck));
     c = arena_new(sizeof(*c), "a connection");
     c->pool = pool;
+    *connection_slot(pool, NULL) = c;
     call_begin("ConnectionNew", &c->inside);
     connection->private_data = c;
     return call_end(&c->inside, ADBC_STATUS_OK, error);
@@ -325,8 +344,11 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     if (d->inside++ != 0)
         sim_fail("a database is used by two threads at once");
     sim_point();
-    if (c->pool->sticks)
+    if (c->pool->sticks) {
+        c->is_stuck = true;
         sim_wait(are_unblocked, NULL);
+        c->is_stuck = false;
+    }
     refused = !fake_server_accepts(&c->pool->server) ||
               (c->pool->refuses && peers_chance(1, 3));
     c->start = c->pool->server.starts;
@@ -349,6 +371,7 @@ static AdbcStatusCode connection_release(struct AdbcConnection *connection,
         sim_fail("a connection is released during a cancel");
     if (c->database != NULL)
         c->database->connections--;
+    *connection_slot(pool, c) = NULL;
     arena_free(c);
     pool->connections--;
     return ADBC_STATUS_OK;
@@ -512,7 +535,26 @@ static AdbcStatusCode driver_release(struct AdbcDriver *driver,
     return ADBC_STATUS_OK;
 }
 
-/* Replaces the library's: the name of the driver is the number of its pool. */
+/* These replace the library's: the name of the driver is the number of its
+ * pool. */
+const struct uva__known *uva__known_named(const char *driver)
+{
+    return &adbc.pools[strtol(driver, NULL, 10)].known;
+}
+
+const struct uva__known *uva__known_find(struct AdbcConnection *connection)
+{
+    const struct connection *c = connection->private_data;
+
+    return &c->pool->known;
+}
+
+bool uva__known_is_postgresql(const char *driver)
+{
+    (void)driver;
+    return false;
+}
+
 int uva__adbc_driver_load(const char *driver, const char *entrypoint,
                           struct AdbcDriver *out,
                           struct uva__adbc_failure *failure)
@@ -685,6 +727,8 @@ static void pool_draw(struct pool *pool, struct uva_runtime *runtime)
 {
     pool->runtime = runtime;
     pool->most = 1 + (int32_t)sim_choose(CONNECTIONS);
+    pool->most_stuck = 1 + (int32_t)sim_choose(CONNECTIONS);
+    pool->known.connects_at_once = peers_chance(1, 2);
     pool->refuses = peers_chance(1, 4);
     pool->sticks = peers_chance(1, 10);
     pool->is_late = peers_chance(1, 2);
@@ -698,6 +742,9 @@ static int pool_new(struct pool *pool)
     struct uva_adbc_pool_options options = {
         .driver = name,
         .connections = pool->most,
+        .stuck_connections = pool->most_stuck,
+        .connect_ms = peers_chance(1, 2) ? 1 + (int32_t)sim_choose(2000) : 0,
+        .max_age_ms = peers_chance(1, 4) ? 1 + (int32_t)sim_choose(100) : 0,
         .idle_ms = (int32_t)sim_choose(2),
         .wait_ms = pool->waits ? 1 + (int64_t)sim_choose(20) : 0};
 
@@ -862,17 +909,51 @@ static int probe_finish(struct probe *probe)
     return probe->code;
 }
 
+/* How many connections are in a call that does not return: of queries that were
+ * cancelled and connects, or of other queries. */
+static int pool_stuck(const struct pool *pool, bool is_over)
+{
+    const struct connection *c;
+    int count = 0;
+
+    for (int i = 0; i < 2 * CONNECTIONS; i++) {
+        c = pool->all[i];
+        if (c != NULL && c->is_stuck)
+            count += (c->was_cancelled || c->query == NULL) == is_over;
+    }
+    return count;
+}
+
+static void pool_check_stats(const struct pool *pool, int used)
+{
+    struct uva_adbc_pool_stats stats;
+
+    uva_adbc_pool_get_stats(pool->pool, &stats);
+    if (stats.connections_used != used || stats.queries_waiting != 0 ||
+        stats.connections_stuck != pool_stuck(pool, true) ||
+        stats.connections_max != pool->most + pool->most_stuck)
+        sim_fail("a pool of %d and %d connections with %d used and %d stuck "
+                 "states %d used, %d stuck, %d waiting",
+                 (int)pool->most, (int)pool->most_stuck, used,
+                 pool_stuck(pool, true), (int)stats.connections_used,
+                 (int)stats.connections_stuck, (int)stats.queries_waiting);
+}
+
 /* All places of the pool are taken at one time. Returns how many probes have
  * failed. */
 static int pool_probe(const struct pool *pool, int count)
 {
     static struct probe probes[CONNECTIONS];
-    int failures = 0;
+    int failures = 0, used = 0;
 
     for (int i = 0; i < count; i++)
         probe_start(&probes[i], pool);
     for (int i = 0; i < count; i++)
         sim_wait(probe_is_answered, &probes[i]);
+    for (int i = 0; i < count; i++)
+        used += !probes[i].is_over;
+    if (used == count)
+        pool_check_stats(pool, used);
     for (int i = 0; i < count; i++)
         failures += probe_finish(&probes[i]) != 0;
     return failures;
@@ -923,16 +1004,24 @@ static bool never(void *arg)
     return false;
 }
 
-/* Stuck calls of queries that are over return first, and what is left of chains
- * that were given up, such as branches, ends. */
+static bool pool_is_provable(const struct pool *pool)
+{
+    return pool->pool != NULL && !pool->waits &&
+           pool_stuck(pool, true) <= pool->most_stuck &&
+           pool_stuck(pool, false) == 0;
+}
+
+/* What is left of chains that were given up, such as branches, ends first.
+ * Calls that are stuck for good have been replaced, or they return now. */
 static void pools_prove(void)
 {
     if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))
         return;
-    peers_unblock();
+    if (peers_chance(1, 2))
+        peers_unblock();
     (void)sim_wait_until(never, NULL, sim_now_ns() + AN_HOUR_NS);
     for (int i = 0; i < adbc.pools_used; i++)
-        if (adbc.pools[i].pool != NULL && !adbc.pools[i].waits)
+        if (pool_is_provable(&adbc.pools[i]))
             pool_prove(&adbc.pools[i]);
 }
 
