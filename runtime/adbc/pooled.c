@@ -41,15 +41,16 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
     p->execution.connection = &p->connection->adbc;
     if (uva__handle(p->pool)->is_read_only(p->pool))
         return uva__read_only_begin(p->connection, &p->execution.failure);
-    if (!p->connection->shares || may_share)
+    if (!p->connection->shares || may_share ||
+        !uva__handle(p->pool)->autocommits(p->pool)) /* has its backend */
         return 0;
     return uva__adbc_failure_set(
         &p->execution.failure, ENOTSUP,
         "a pooler gives each transaction any of its backends, as pgbouncer "
         "does with pool_mode=transaction, so this could get the rows of "
-        "another client: use pool_mode=session; only a query without "
-        "parameters can be executed, with the option "
-        "adbc.postgresql.use_copy=false");
+        "another client: use pool_mode=session, or a session, which is one "
+        "transaction; besides, only a query without parameters can be "
+        "executed, with the option adbc.postgresql.use_copy=false");
 }
 
 int uva__pooled_prepare(struct uva__execution *execution)

@@ -208,6 +208,30 @@ START_TEST(sessions_with_backends_of_their_own_execute_all)
 }
 END_TEST
 
+/* A transaction keeps its backend to its end. */
+START_TEST(sessions_that_are_a_transaction_execute_all)
+{
+    struct uva_adbc_pool *outer, *session;
+
+    fake_driver.settings = fake_driver.pids = "1";
+    make("postgresql://there");
+    outer = pool;
+    for (int autocommit = 0; autocommit < 2; autocommit++) {
+        ck_assert_int_eq(
+            uva_adbc_pool_session(
+                outer, &(struct uva_adbc_session){.autocommit = autocommit},
+                &session, NULL),
+            0);
+        pool = session;
+        ask(&(struct uva_adbc_query){.sql = "rows 1"},
+            autocommit ? ENOTSUP : 0);
+        uva_adbc_pool_release(session);
+    }
+    pool = outer;
+    finish();
+}
+END_TEST
+
 /* A pooler is recognised by it. */
 START_TEST(the_name_of_the_application_and_the_encoding_are_given)
 {
@@ -260,6 +284,7 @@ int main(void)
     suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
               sessions_with_backends_of_their_own_execute_all,
+              sessions_that_are_a_transaction_execute_all,
               the_name_of_the_application_and_the_encoding_are_given,
               without_memory_nothing_is_left, NULL);
     return suite_main("pooler", set_up, tear_down, tc, NULL);
