@@ -57,6 +57,11 @@ struct uva_blocking_source {
      * source that gets its turn before it is needed (see uva_turns). May not
      * block. NULL: none */
     void (*needed)(void *ctx) UVA_0;
+    /* the most time that open, get_schema and get_next may take in all, on a
+     * blocking worker; then the source is interrupted, and the stream fails
+     * with ETIMEDOUT. The time of a slow consumer does not count. 0: no limit
+     */
+    int64_t busy_ms UVA_0;
     void *reserved[1] UVA_0;
 };
 

@@ -276,6 +276,7 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                       .ctx = e,
                                       .turns = turns,
                                       .needed = execution_needed,
+                                      .busy_ms = e->busy_ms,
                                       .window = *window});
 }
 

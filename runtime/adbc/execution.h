@@ -40,7 +40,8 @@ struct uva__execution {
     struct AdbcStatement statement;       /* owns, if it has a driver */
     struct AdbcConnection *connection;    /* borrows: to be cancelled where a
                                              statement cannot be; or NULL */
-    bool is_update; /* no result is wanted, but the number of rows */
+    int64_t busy_ms; /* that calls of the driver may take; 0: no limit */
+    bool is_update;  /* no result is wanted, but the number of rows */
     struct ArrowArrayStream result;   /* owns */
     struct uva__adbc_failure failure; /* of the last call that failed */
     char described[64];               /* the stream's metadata ... */

@@ -474,6 +474,8 @@ static const char *query_fault(struct uva_adbc_pool *pool,
         return "give either sql or ingest_table";
     if (!uva__pairs_are_whole(query->options))
         return "options: a key has no value";
+    if (query->busy_ms < 0)
+        return "busy_ms must not be negative";
     refusal = sql_refusal(pool, query->sql);
     return refusal != NULL ? refusal : parameters_fault(query);
 }
@@ -491,6 +493,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     q->pooled.execution.is_update = query->update;
     if (query->sql != NULL)
         q->pooled.sql = uva__sql_transaction(query->sql);
+    q->pooled.execution.busy_ms = query->busy_ms;
     q->by_name = query->by_name;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)

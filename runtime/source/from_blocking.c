@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "source/reader.h"
 #include "stream/check_hop.h"
+#include "stream/deadlines.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
@@ -234,6 +235,10 @@ static int given_check(const struct given *g, bool has_source,
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: `turns` are those of "
                              "another runtime");
+    if (options->busy_ms < 0)
+        return uva_error_set(error, EINVAL,
+                             "uva_blocking_source: busy_ms must not be "
+                             "negative");
     if (has_source && open)
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: give a source or an open "
@@ -270,6 +275,18 @@ static int blocking_new(struct uva__rt *rt, const struct given *g,
                                         : strerror(code));
 }
 
+/* Sets the limit on the calls of the source, if the stream was made. */
+static struct uva_stream *blocking_limit(struct uva_stream *stream,
+                                         struct blocking *b)
+{
+    if (uva_stream_status(stream, NULL) != 0 || b->given.options.busy_ms == 0)
+        return stream;
+    b->reader.is_timed = true;
+    if (uva__deadlines_add_busy(stream->tail, b->given.options.busy_ms) != 0)
+        (void)uva__stream_fail(stream, ENOMEM, "no memory for a time limit");
+    return stream;
+}
+
 static struct uva_stream *blocking_make(struct uva_runtime *runtime,
                                         struct given *g, bool has_source)
 {
@@ -288,7 +305,7 @@ static struct uva_stream *blocking_make(struct uva_runtime *runtime,
         b->reader.source.device_type = g->options.device_type;
     if (!g->plain && has_source)
         b->reader.source.device_type = g->stream.device.device_type;
-    return uva__stream_new(&b->reader.source);
+    return blocking_limit(uva__stream_new(&b->reader.source), b);
 }
 
 struct uva_stream *

@@ -80,6 +80,20 @@ static void reader_start(struct uva__source *source)
         uva__meter_block(source->meter, UVA_WAITING_TURN);
 }
 
+/* A call that ends meanwhile may be left out. */
+static uint64_t reader_busy_ns(const struct uva__source *source,
+                               uint64_t now_ns, bool *is_busy)
+{
+    const struct uva__reader *r =
+        uva__container_of(source, struct uva__reader, source);
+    const uint64_t spent_ns = uva__atomic64_load(&r->busy_ns),
+                   since_ns = uva__atomic64_load(&r->busy_since);
+
+    *is_busy = since_ns != 0;
+    return spent_ns +
+           (since_ns != 0 && now_ns > since_ns ? now_ns - since_ns : 0);
+}
+
 static bool reader_waits(const struct uva__reader *r)
 {
     return r->loop.turn != NULL && r->loop.turn->waits;
@@ -415,6 +429,7 @@ static const struct uva__source_ops reader_source_ops = {
     .stop = reader_stop,
     .leave = reader_leave,
     .need = reader_need,
+    .busy_ns = reader_busy_ns,
     .direct = true, /* woken by the worker, or by the budget */
 };
 

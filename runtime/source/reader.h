@@ -76,6 +76,7 @@ struct uva__reader {
     struct uva_window window;          /* with its defaults filled in */
     bool on_loop;                      /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
+    bool is_timed;                     /* its calls are measured */
     uint32_t ring_mask;                /* size of `ring` less one */
     struct uva__wakeup wakeup;  /* posted by the worker: for the schema, a
                                    batch, a pause, the end of the source */
@@ -105,6 +106,9 @@ struct uva__reader {
     struct uva__interrupt interrupt; /* whether the worker is in a call */
     struct uva__atomic64 tail;       /* slots filled, in all; by the worker */
     struct uva__counter read_bytes;  /* in these, as far as known */
+    struct uva__atomic64 busy_ns;    /* in calls that have ended, if it is
+                                        timed; by the worker */
+    struct uva__atomic64 busy_since; /* when the present one began; 0: none */
     struct uva__atomic64 events;     /* bits READER_EVENT_...; by the worker */
     struct uva__atomic64 consumed;   /* bytes consumed, in all; by the loop */
     struct uva__atomic64 discard_from; /* after a stop the loop discards the

@@ -218,6 +218,24 @@ static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
     return 0;
 }
 
+/* A call of the source begins, and ends. */
+static inline void worker_busy_begin(struct uva__reader *r)
+{
+    if (r->is_timed)
+        uva__atomic64_store(&r->busy_since, uva__clock_ns());
+}
+
+static inline void worker_busy_end(struct uva__reader *r)
+{
+    const uint64_t since_ns = uva__atomic64_peek(&r->busy_since);
+
+    if (!r->is_timed)
+        return;
+    uva__atomic64_store(&r->busy_since, 0);
+    uva__atomic64_store(&r->busy_ns, uva__atomic64_peek(&r->busy_ns) +
+                                         uva__clock_ns() - since_ns);
+}
+
 static void worker_open(struct uva__reader *r)
 {
     struct uva_error error;
@@ -230,7 +248,9 @@ static void worker_open(struct uva__reader *r)
         return;
     r->worker.device_type = r->source.device_type;
     since_ns = uva__span_begin(r->source.rt);
+    worker_busy_begin(r);
     code = r->ops->open(r, &r->worker.delivered, &error);
+    worker_busy_end(r);
     uva__span_end(r->source.meter, "open", -1, since_ns);
     if (!worker_is_wanted(r))
         return;
@@ -395,7 +415,9 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     uva_array_clear(
         &task->array); /* a source may leave parts of it as they are */
     since_ns = uva__span_begin(r->source.rt);
+    worker_busy_begin(r);
     code = r->ops->next(r, &read, error);
+    worker_busy_end(r);
     uva__span_end(r->source.meter, r->ops->call,
                   (int64_t)uva__atomic64_peek(&r->tail), since_ns);
     if (code != 0) {

@@ -19,13 +19,22 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-enum { RUNS_MAX = 32 };
+/* A source that is in no call is looked at again after so long, as a call of it
+ * may begin at any time. */
+enum { RUNS_MAX = 32, BUSY_LOOK_MS = 50 };
 
 /* The longest limit: 34 years. Nanoseconds cannot overflow below it. */
 #define LIMIT_MAX_MS ((int64_t)1 << 40)
 
-/* The limits, in the order of struct uva_timeout. */
-enum limit { LIMIT_OPEN, LIMIT_FIRST, LIMIT_BETWEEN, LIMIT_TOTAL, LIMITS };
+/* The limits, in the order of struct uva_timeout, and the source's own. */
+enum limit {
+    LIMIT_OPEN,
+    LIMIT_FIRST,
+    LIMIT_BETWEEN,
+    LIMIT_TOTAL,
+    LIMIT_BUSY,
+    LIMITS
+};
 
 struct uva__deadlines {
     struct uva__producer *producer; /* borrows: it owns us */
@@ -66,11 +75,9 @@ static struct uva__deadlines *deadlines_of(struct uva__producer *p)
     return d;
 }
 
-int uva__deadlines_add(struct uva__producer *p,
-                       const struct uva_timeout *limits)
+/* Sets those that are not 0. */
+static int deadlines_set(struct uva__producer *p, const int64_t ms[LIMITS])
 {
-    const int64_t ms[LIMITS] = {limits->open_ms, limits->first_ms,
-                                limits->between_ms, limits->total_ms};
     struct uva__deadlines *d = deadlines_of(p);
 
     if (d == NULL)
@@ -79,6 +86,22 @@ int uva__deadlines_add(struct uva__producer *p,
         if (ms[i] > 0 && (d->limit_ms[i] == 0 || ms[i] < d->limit_ms[i]))
             d->limit_ms[i] = ms[i] < LIMIT_MAX_MS ? ms[i] : LIMIT_MAX_MS;
     return 0;
+}
+
+int uva__deadlines_add(struct uva__producer *p,
+                       const struct uva_timeout *limits)
+{
+    const int64_t ms[LIMITS] = {limits->open_ms, limits->first_ms,
+                                limits->between_ms, limits->total_ms};
+
+    return deadlines_set(p, ms);
+}
+
+int uva__deadlines_add_busy(struct uva__producer *p, int64_t busy_ms)
+{
+    const int64_t ms[LIMITS] = {[LIMIT_BUSY] = busy_ms};
+
+    return deadlines_set(p, ms);
 }
 
 void uva__deadlines_free(struct uva__deadlines *d)
@@ -154,6 +177,30 @@ static void limit_choose(const struct uva__deadlines *d, enum limit limit,
     *due_ns = due;
 }
 
+/* As that, for the time that the source's calls take, which may have passed
+ * before now. */
+static void limit_choose_busy(const struct uva__deadlines *d, enum limit *first,
+                              uint64_t *due_ns)
+{
+    const struct uva__source *source = d->producer->source;
+    const uint64_t now_ns = uva__clock_ns(),
+                   limit_ns = (uint64_t)d->limit_ms[LIMIT_BUSY] * 1000000,
+                   look_ns = now_ns + (uint64_t)BUSY_LOOK_MS * 1000000;
+    uint64_t spent_ns, due;
+    bool is_busy;
+
+    if (limit_ns == 0)
+        return;
+    spent_ns = source->ops->busy_ns(source, now_ns, &is_busy);
+    due = spent_ns < limit_ns ? now_ns + limit_ns - spent_ns : 0;
+    if (!is_busy && spent_ns < limit_ns && due < look_ns)
+        due = look_ns;
+    if (due >= *due_ns)
+        return;
+    *first = LIMIT_BUSY;
+    *due_ns = due;
+}
+
 /* Gives the limit that passes first, and when; LIMITS: none does. */
 static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
 {
@@ -167,22 +214,25 @@ static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
             d->begun_ns, &first, due_ns);
     if (d->since_ns != 0)
         limit_choose(d, limit_of_batch(d), d->since_ns, &first, due_ns);
+    limit_choose_busy(d, &first, due_ns);
     return first;
 }
 
 static void limit_fail(const struct uva__deadlines *d, enum limit limit,
                        struct uva__failure *failure)
 {
-    static const char *const names[LIMITS] = {"open_ms", "first_ms",
-                                              "between_ms", "total_ms"};
+    static const char *const names[LIMITS] = {
+        "open_ms", "first_ms", "between_ms", "total_ms", "busy_ms"};
     static const char *const missing[LIMITS] = {
         "no schema came", "no first batch came", "no batch came",
-        "the stream has not ended"};
+        "the stream has not ended", "the calls of its source were not done"};
     const struct uva__producer *p = d->producer;
     const char *stage = p->source->name;
     enum uva_waiting what = UVA_WAITING_CONSUMER;
 
-    if (waits_for_schema(p) || d->since_ns != 0)
+    if (limit == LIMIT_BUSY)
+        what = UVA_WAITING_SOURCE;
+    else if (waits_for_schema(p) || d->since_ns != 0)
         what = uva__source_waiting(p->source, &stage);
     uva__failure_format(failure, &p->rt->allocator, ETIMEDOUT,
                         "timeout: %s within %lld ms (%s); %s waits for %s",

@@ -16,6 +16,11 @@ struct uva__deadlines;
 UVA_MUST_CHECK int uva__deadlines_add(struct uva__producer *producer,
                                       const struct uva_timeout *limits);
 
+/* Sets how long the calls of the producer's source may take in all; the source
+ * measures that. 0 or ENOMEM. Thread: builder. */
+UVA_MUST_CHECK int uva__deadlines_add_busy(struct uva__producer *producer,
+                                           int64_t busy_ms);
+
 /* The producer begins. Thread: loop. */
 void uva__deadlines_begin(struct uva__deadlines *deadlines);
 

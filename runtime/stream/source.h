@@ -14,8 +14,8 @@
 
 struct uva__source;
 
-/* What each kind of source does. All functions but `need` and `above` are
- * mandatory. */
+/* What each kind of source does. All functions but `need`, `above` and
+ * `busy_ns` are mandatory. */
 struct uva__source_ops {
     const char *name; /* "from_async"... */
     bool sized;       /* it measures its batches */
@@ -42,6 +42,11 @@ struct uva__source_ops {
     /* Gives the source above a stage that has started, from which its next
      * batch has to come; NULL: it does not. No function: the user's source. */
     const struct uva__source *(*above)(const struct uva__source *source);
+    /* Gives how long calls of the user's source have taken so far, with one
+     * that runs at `now_ns`, and whether one does. No function: it is not
+     * measured. */
+    uint64_t (*busy_ns)(const struct uva__source *source, uint64_t now_ns,
+                        bool *is_busy);
     bool direct; /* unless it pulls inline, pull and take may be called between
                     two turns: they call no code of the user's; after the start
                     a wake-up comes for the schema, and after a pull for the

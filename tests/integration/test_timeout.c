@@ -555,6 +555,51 @@ START_TEST(a_cancel_ends_the_wait)
 }
 END_TEST
 
+/* ---- the time of a source ----------------------------------------------- */
+
+/* It reads ahead, so nothing has to be requested. */
+START_TEST(a_source_that_takes_long_is_interrupted)
+{
+    fixture_open(&f, 5);
+    f.fake.gate_at = 1;
+    f.options.busy_ms = AT_ONCE;
+    f.got.appetite = _i;
+    f.stream = _i == 0 ? fixture_blocking(&f) : fixture_hook(&f);
+    fixture_start(&f);
+    times_out("the calls of its source were not done within 1 ms (busy_ms)",
+              "from_blocking waits for its source");
+    await_count(&f.fake.released, 1);
+}
+END_TEST
+
+/* It reads no further while the consumer takes nothing. */
+START_TEST(the_time_of_a_consumer_is_none_of_its_source)
+{
+    fixture_open(&f, 5);
+    f.options.busy_ms = 200;
+    f.options.window.batches = 1;
+    f.got.appetite = 1;
+    f.stream = fixture_blocking(&f);
+    fixture_start(&f);
+    loop_settle(&f.loop);
+    loop_pass(&f.loop, 250);
+    loop_turn(&f.loop);
+    ck_assert_int_eq(f.got.done, 0);
+    recording_feed(&f.got, 5);
+    ck_assert_int_eq(fixture_await(&f), 0);
+    ck_assert(!loop_has_timer(&f.loop));
+}
+END_TEST
+
+START_TEST(a_source_has_no_negative_limit)
+{
+    fixture_open(&f, 5);
+    f.options.busy_ms = -1;
+    fixture_refused(&f, fixture_blocking(&f), EINVAL,
+                    "uva_blocking_source: busy_ms must not be negative");
+}
+END_TEST
+
 /* ---- time that does not count ------------------------------------------- */
 
 /* The timer runs only while a wait can last too long. */
@@ -699,7 +744,10 @@ int main(void)
                     a_source_above_stages_is_named, NULL);
     suite_add_loops(tests, 0, 2,
                     the_wait_for_the_schema_counts_for_the_first_batch, NULL);
-    suite_add(tests, a_late_schema_does_not_count_with_open_ms,
+    suite_add_loops(tests, 0, 2, a_source_that_takes_long_is_interrupted, NULL);
+    suite_add(tests, the_time_of_a_consumer_is_none_of_its_source,
+              a_source_has_no_negative_limit,
+              a_late_schema_does_not_count_with_open_ms,
               time_before_the_first_request_does_not_count,
               a_second_call_shortens_limits_only,
               a_consumer_that_is_slow_is_named, a_worker_that_extracts_is_named,

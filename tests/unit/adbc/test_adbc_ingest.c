@@ -18,6 +18,7 @@ static struct fixture f; /* its source has the rows */
 static struct uva_adbc_pool *pool;
 static struct recording_consumer got;
 static struct uva_stream *stream;
+static int64_t busy_ms; /* of the next queries */
 
 static const struct uva_adbc_pool_options plain = {.driver = FAKE,
                                                    .connections = 1};
@@ -34,6 +35,7 @@ static void open_with(int64_t batches, const struct uva_adbc_pool_options *o)
 static void set_up(void)
 {
     fake_driver_reset();
+    busy_ms = 0;
 }
 
 static void tear_down(void)
@@ -66,7 +68,8 @@ static struct uva_stream *ask(const char *sql, struct ArrowArrayStream *rows)
     return uva_stream_from_query(
         pool, &(struct uva_adbc_query){.sql = sql,
                                        .ingest_table = sql == NULL ? "t" : NULL,
-                                       .parameters = rows});
+                                       .parameters = rows,
+                                       .busy_ms = busy_ms});
 }
 
 static void start_rows(const char *sql, struct ArrowArrayStream *rows)
@@ -264,6 +267,27 @@ START_TEST(a_limit_ends_rows_that_wait)
 }
 END_TEST
 
+/* In a call of the driver, and within that in a call of the rows. */
+START_TEST(the_time_of_a_driver_is_limited)
+{
+    struct ArrowArrayStream rows;
+
+    open_with(5, &plain);
+    f.fake.gate_at = _i == 0 ? -1 : 3;
+    busy_ms = 1;
+    fake_source_plain(&f.fake, &rows);
+    f.readers++;
+    recording_init(&got);
+    stream = ask(_i == 0 ? "execute blocks" : NULL, &rows);
+    recording_start(&got, stream);
+    await_end();
+    recording_ended(&got, UVA_END_FAILED, ETIMEDOUT, "(busy_ms)");
+    busy_ms = 0;
+    is_well(atomic_load(&fake_driver.connected) + 1);
+    fake_source_open_gate(&f.fake);
+}
+END_TEST
+
 /* ---- rows of the library's own ------------------------------------------ */
 
 static atomic_bool is_gone;
@@ -380,6 +404,7 @@ START_TEST(every_allocation_may_fail)
         fake_driver_reset();
         open_with(0, &plain);
         rows = rows_of_fake(&q, 3);
+        busy_ms = 3600000;
         if (_i == 0)
             loop_fail(&f.loop, k);
         else
@@ -411,7 +436,8 @@ int main(void)
     suite_add_loops(tc, 0, 3, a_step_of_a_transaction_may_fail, NULL);
     suite_add_loops(tc, 0, 2, rows_that_fail_are_not_committed,
                     a_source_that_waits_keeps_no_connection,
-                    every_allocation_may_fail, NULL);
+                    the_time_of_a_driver_is_limited, every_allocation_may_fail,
+                    NULL);
     suite_add_loops(tc, 0, 3, a_stream_that_waits_is_cancelled, NULL);
     suite_add(tc, what_is_cancelled_at_its_end_is_not_committed,
               a_limit_ends_rows_that_wait, a_stream_is_read_to_its_end,

@@ -1083,6 +1083,8 @@ START_TEST(what_is_invalid_is_refused)
     ck_assert(hollow.release == NULL);
     query_refuses(&(struct uva_adbc_query){.sql = "a", .reserved = {&f}},
                   "reserved");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .busy_ms = -1},
+                  "busy_ms must not be negative");
     query_refuses(
         &(struct uva_adbc_query){.sql = "a", .window = {.batches = -1}},
         "window");
