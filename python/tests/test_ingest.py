@@ -174,6 +174,42 @@ def test_a_limit_ends_an_ingest(run, pool):
     run(main)
 
 
+LONG = { # that of SQLite ends, as its driver cannot cancel
+    "sqlite": "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r "
+              "WHERE n < 2000000) SELECT max(n) FROM r",
+    "duckdb": "SELECT sum(a.i * b.i) FROM range(1000000) a(i), "
+              "range(1000000) b(i)",
+    "postgresql": "SELECT pg_sleep(1000)"}
+
+
+@pytest.mark.parametrize("limit", ["first", "between", "total", "busy"])
+def test_a_limit_ends_a_query_whose_first_row_is_late(run, database, limit):
+    kind, pool = database
+
+    async def main():
+        with pytest.raises(TimeoutError, match=limit):
+            if limit == "busy":
+                await pool.query(LONG[kind], busy=0.01).read_all()
+            else:
+                await pool.query(LONG[kind]).timeout(
+                    **{limit: 0.01}).read_all()
+
+    run(main)
+
+
+@pytest.mark.parametrize("busy", [-1, "1", float("nan")])
+def test_a_limit_is_a_time(run, pool, busy):
+    async def main():
+        with pytest.raises((TypeError, ValueError), match="busy"):
+            pool.query("SELECT 1", busy=busy)
+        with pytest.raises((TypeError, ValueError), match="busy"):
+            pool.ingest("t", batch(0), busy=busy)
+        with pytest.raises((TypeError, ValueError), match="busy"):
+            await pool.execute("SELECT 1", busy=busy)
+
+    run(main)
+
+
 def test_rows_of_parameters_are_all_written_or_none(run, pool):
     """In batches of one row, which alone DuckDB's driver takes."""
     def values(*numbers):

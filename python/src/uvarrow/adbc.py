@@ -71,7 +71,7 @@ class Pool:
         self._closed = False
 
     def query(self, sql, parameters=None, *, options=None, update=False,
-              by_name=False, window=_WINDOW, max_bytes=_BYTES):
+              by_name=False, busy=None, window=_WINDOW, max_bytes=_BYTES):
         """Returns a Stream of the rows of a query. It is executed when the
         stream is first read.
 
@@ -83,31 +83,38 @@ class Pool:
         fails with ENOTSUP. A list, tuple or dict without values is the same as
         None; with Arrow data without rows nothing is executed. Values need
         pyarrow. With `update` the stream has no rows; how many rows were
-        changed, which several drivers count only then, is in `metadata`."""
+        changed, which several drivers count only then, is in `metadata`.
+
+        `busy` is how many seconds the driver may spend in calls for the query;
+        then it is cancelled, and fails with a TimeoutError. The time of a slow
+        consumer does not count."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
-                            _check.flag(by_name, "by_name"), window, max_bytes)
+                            _check.flag(by_name, "by_name"), busy, window,
+                            max_bytes)
 
-    def ingest(self, table, data, *, mode="append", options=None):
+    def ingest(self, table, data, *, mode="append", options=None, busy=None):
         """Returns a Stream that writes the rows of `data`, which are Arrow data,
         into a table when it is read, and has no rows itself. `mode` is
         "create", "append", "replace" or "create_append". All rows are written,
         or none of them: what fails or is cancelled leaves the table as it was
-        (docs/adbc.md: where a driver cannot). `data` is closed then, too."""
+        (docs/adbc.md: where a driver cannot). `data` is closed then, too. Of
+        `busy`, as for `query()`, the time in which `data` is awaited is a
+        part."""
         mode = _check.one_of(mode, "mode", _MODES)
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
                    **_check.options(options, "options")}
         return self._stream(None, data, options, _check.text(table, "table"),
-                            False, False, _WINDOW, _BYTES)
+                            False, False, busy, _WINDOW, _BYTES)
 
     async def execute(self, sql, parameters=None, *, options=None, update=True,
-                      by_name=False):
+                      by_name=False, busy=None):
         """Executes a statement, without its rows, and returns how many rows it
         has changed, or -1 if the driver reports none. `update` is false for
         drivers that execute what has a result only if that is wanted;
-        `parameters`, `options` and `by_name` are as for `query()`."""
+        `parameters`, `options`, `by_name` and `busy` are as for `query()`."""
         async with self.query(sql, parameters, options=options, update=update,
-                              by_name=by_name) as rows:
+                              by_name=by_name, busy=busy) as rows:
             async for _ in rows:
                 pass
             return int(rows.metadata.get("adbc.rows_affected", -1))
@@ -135,7 +142,7 @@ class Pool:
     def __exit__(self, *exc_info):
         self.close()
 
-    def _stream(self, sql, parameters, options, table, update, by_name,
+    def _stream(self, sql, parameters, options, table, update, by_name, busy,
                 window, max_bytes):
         if self._closed:
             raise RuntimeError("uvarrow: the pool is closed")
@@ -145,11 +152,12 @@ class Pool:
             pool = self._pools[host] = _core.Pool(host, *self._how)
         options = _pairs(_check.options(options, "options"))
         window = _check.count(window, "window")
+        busy = 0 if busy is None else _check.ms(busy, "busy")
         half = _half(max_bytes)
         capsule, has_names = _rows(parameters, by_name, table)
         result = Stream()
         result._query((host, pool, sql, capsule, options, table, update,
-                       has_names, window, half), window, half)
+                       has_names, busy, window, half), window, half)
         return result
 
 

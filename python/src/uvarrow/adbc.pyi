@@ -33,6 +33,7 @@ class Pool:
         options: Mapping[str, _Option] | None = None,
         update: bool = False,
         by_name: bool = False,
+        busy: float | None = None,
         window: int = 64,
         max_bytes: int = 33554432,
     ) -> Stream: ...
@@ -43,6 +44,7 @@ class Pool:
         *,
         mode: Literal["create", "append", "replace", "create_append"] = "append",
         options: Mapping[str, _Option] | None = None,
+        busy: float | None = None,
     ) -> Stream: ...
     async def execute(
         self,
@@ -53,6 +55,7 @@ class Pool:
         options: Mapping[str, _Option] | None = None,
         update: bool = True,
         by_name: bool = False,
+        busy: float | None = None,
     ) -> int: ...
     def close(self) -> None: ...
     def stats(self) -> dict[str, int]: ...
