@@ -516,6 +516,7 @@ static void open_gated(void)
 {
     fixture_open(&f, 5);
     f.fake.gate_at = 1;
+    f.options.busy_ms = HOUR; /* never passes first */
     f.stream = fixture_blocking(&f);
 }
 

@@ -256,13 +256,12 @@ START_TEST(a_limit_ends_rows_that_wait)
     recording_init(&got);
     stream = ask(NULL, &rows);
     ck_assert_int_eq(
-        uva_stream_timeout(stream, &(struct uva_timeout){.total_ms = 20}), 0);
+        uva_stream_timeout(stream, &(struct uva_timeout){.total_ms = 1}), 0);
     recording_start(&got, stream);
     await_end();
     ck_assert_int_eq(got.outcome.error.code, ETIMEDOUT);
-    fake_source_await(&f.fake);
-    is_well(2);
-    ck_assert_str_eq(fake_driver.transactions, "begin ");
+    is_well(atomic_load(&fake_driver.connected) + 1);
+    ck_assert_ptr_null(strstr(fake_driver.transactions, "commit"));
     fake_source_open_gate(&f.fake);
 }
 END_TEST
