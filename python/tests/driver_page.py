@@ -221,6 +221,42 @@ async def journal_is(pool, there):
         await asyncio.sleep(0.001)
 
 
+async def rows_of_failed(kind, pool):
+    """Of an ingest that fails behind its first batch."""
+    if kind == "flightsql":
+        return SERVER
+
+    def batches():
+        yield pa.record_batch({"a": [1]})
+        raise KeyError("mine")
+
+    await pool.execute("CREATE TABLE failing (a BIGINT)")
+    with pytest.raises((uvarrow.Error, KeyError), match="mine"):
+        await pool.ingest("failing", pa.RecordBatchReader.from_batches(
+            pa.schema({"a": pa.int64()}), batches())).read_all()
+    count, = await values(pool, "SELECT count(*) FROM failing")
+    return "none" if count == 0 else str(count)
+
+
+async def rows_before_failing(kind, pool):
+    """Of parameters that were executed before a row that fails."""
+    if kind == "flightsql":
+        return SERVER
+    await pool.execute("CREATE TABLE twice (a BIGINT PRIMARY KEY)")
+    mark = "$1" if kind == "postgresql" else "?"
+    with pytest.raises(uvarrow.Error):
+        await pool.execute(f"INSERT INTO twice VALUES ({mark})",
+                           pa.table({"0": [1, 2, 1]}))
+    count, = await values(pool, "SELECT count(*) FROM twice")
+    return "none" if count == 0 else str(count)
+
+
+async def begin(kind, pool):
+    with pytest.raises(uvarrow.Error, match="session") as caught:
+        await pool.execute("BEGIN")
+    return errno.errorcode[caught.value.errno]
+
+
 CELLS = {
     "Rows come in batches of": batches,
     "Option of a statement for that": batch_option,
@@ -229,6 +265,9 @@ CELLS = {
     "Several statements in one text": several_statements,
     "Rows that an update has affected": rows_affected,
     "A cancel of a statement that executes": cancelled,
+    "Rows of an ingest that fails": rows_of_failed,
+    "Rows of parameters before one that fails": rows_before_failing,
+    "`BEGIN` on a pool": begin,
 }
 
 
