@@ -62,6 +62,9 @@ struct uva_blocking_source {
      * with ETIMEDOUT. The time of a slow consumer does not count. 0: no limit
      */
     int64_t busy_ms UVA_0;
+    bool frees_late UVA_0; /* the end of the stream does not wait for free_ctx,
+                              which may take long: it may come after the
+                              outcome. The turn lasts until then */
     void *reserved[1] UVA_0;
 };
 

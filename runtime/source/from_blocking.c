@@ -147,12 +147,23 @@ static int blocking_explain(struct uva__reader *reader, int code,
     return given_explain(given_of(reader), code, error);
 }
 
-static void given_close(struct given *g)
+static void given_end(struct given *g)
 {
     if (g->plain && g->stream.plain.release != NULL)
         g->stream.plain.release(&g->stream.plain);
     else if (!g->plain && g->stream.device.release != NULL)
         g->stream.device.release(&g->stream.device);
+}
+
+static bool blocking_end(struct uva__reader *reader)
+{
+    given_end(given_of(reader));
+    return given_of(reader)->options.frees_late;
+}
+
+static void given_close(struct given *g)
+{
+    given_end(g);
     if (g->options.free_ctx != NULL)
         g->options.free_ctx(g->options.ctx);
 }
@@ -189,6 +200,7 @@ static const struct uva__reader_ops plain_ops = {
     .next = plain_next,
     .explain = blocking_explain,
     .metadata = blocking_metadata,
+    .end = blocking_end,
     .close = blocking_close,
     .interrupt = blocking_interrupt,
 };
@@ -204,6 +216,7 @@ static const struct uva__reader_ops device_ops = {
     .next = device_next,
     .explain = blocking_explain,
     .metadata = blocking_metadata,
+    .end = blocking_end,
     .close = blocking_close,
     .interrupt = blocking_interrupt,
 };

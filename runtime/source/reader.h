@@ -59,6 +59,10 @@ struct uva__reader_ops {
     /* gives the metadata of the stream, if `code` is 0, or of the failure of
      * the last call: borrows, until the next call; or NULL. NULL: none */
     const char *(*metadata)(struct uva__reader *reader, int code);
+    /* ends reading, before close, also of a source that was never opened:
+     * releases what is read. Returns whether the stream may end before close
+     * has returned. NULL: it may not */
+    bool (*end)(struct uva__reader *reader);
     /* the last of these calls: releases the source, even if it was never
      * opened */
     void (*close)(struct uva__reader *reader);

@@ -571,6 +571,10 @@ static void worker_close(struct uva__reader *r)
 {
     worker_set_working(r, false);
     uva__lane_give_up_here(); /* a release may block, too */
+    if (r->ops->end != NULL && r->ops->end(r)) {
+        uva__atomic64_or(&r->events, READER_EVENT_END);
+        uva__rt_wake(r->source.rt, &r->wakeup);
+    }
     r->ops->close(r);
     uva__atomic64_or(&r->events, READER_EVENT_END);
     if (!uva__reader_credit_finish(&r->credit)) {

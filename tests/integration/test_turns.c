@@ -162,6 +162,42 @@ START_TEST(turns_outlive_their_runtime)
 }
 END_TEST
 
+/* ---- a late free_ctx ----------------------------------------------------- */
+
+static uv_sem_t may_free;
+static void (*frees)(void *ctx); /* the fixture's */
+
+static void free_when_told(void *ctx)
+{
+    uv_sem_wait(&may_free);
+    frees(ctx);
+}
+
+/* `_i`: the source ends with its batches, or with a failure. */
+START_TEST(a_stream_ends_before_a_late_free_ctx_and_its_turn_after_it)
+{
+    ck_assert_int_eq(uv_sem_init(&may_free, 0), 0);
+    make(0);
+    uva_stream_release(more[0].stream);
+    frees = more[0].options.free_ctx;
+    more[0].options.free_ctx = free_when_told;
+    more[0].options.frees_late = true;
+    more[0].fake.fail_at = _i == 0 ? -1 : 2;
+    more[0].stream = fixture_hook(&more[0]);
+    for (int i = 0; i < 2; i++)
+        fixture_start(&more[i]);
+    ck_assert_int_eq(await_end(&more[0]), _i == 0 ? 0 : EIO);
+    ck_assert_int_eq(more[0].got.batches, _i == 0 ? 5 : 2);
+    ck_assert_int_eq(atomic_load(&more[0].fake.released), 1);
+    fixture_release(&more[0]);
+    loop_settle(&f.loop);
+    ck_assert(!opened(1));
+    uv_sem_post(&may_free);
+    ck_assert_int_eq(await_end(&more[1]), 0);
+    uv_sem_destroy(&may_free);
+}
+END_TEST
+
 /* ---- what is needed ------------------------------------------------------ */
 
 static long needs[3]; /* of `more`, as long as it was not opened */
@@ -355,6 +391,9 @@ int main(void)
               turns_outlive_their_runtime, a_source_is_told_that_it_is_needed,
               a_source_that_waits_ahead_is_needed_in_its_time,
               a_source_that_was_opened_ahead_is_not_told, NULL);
+    suite_add_loops(tc, 0, 2,
+                    a_stream_ends_before_a_late_free_ctx_and_its_turn_after_it,
+                    NULL);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_test(tc, a_forked_child_cannot_make_turns);
     tcase_add_test(tc, metadata_reaches_the_consumer);
