@@ -526,6 +526,14 @@ bool uva_runtime_on_loop(const struct uva_runtime *runtime)
     return runtime != NULL && uva__rt_on_loop(runtime->rt);
 }
 
+void uva_runtime_log(struct uva_runtime *runtime, enum uva_log_level level,
+                     const char *stream, const char *message)
+{
+    if (runtime != NULL && message != NULL && level >= UVA_LOG_ERROR &&
+        level <= UVA_LOG_DEBUG)
+        uva__rt_log(runtime->rt, level, stream, NULL, "%s", message);
+}
+
 /* Between turns nothing reports that a handle is started on the loop after
  * this call, so the next turn finds out. */
 struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)

@@ -608,6 +608,28 @@ START_TEST(a_log_of_the_programs_own_goes_first)
 }
 END_TEST
 
+START_TEST(a_library_on_top_writes_lines_too)
+{
+    struct uva_runtime *runtime;
+
+    open_logged(UVA_LOG_WARN, 0);
+    runtime = uva_runtime_acquire(f.loop.runtime);
+    uva_runtime_log(NULL, UVA_LOG_WARN, NULL, "no runtime");
+    uva_runtime_log(runtime, UVA_LOG_WARN, NULL, NULL);
+    uva_runtime_log(runtime, (enum uva_log_level)0, NULL, "no level");
+    uva_runtime_log(runtime, (enum uva_log_level)5, NULL, "no level");
+    uva_runtime_log(runtime, UVA_LOG_INFO, NULL, "left out");
+    uva_runtime_log(runtime, UVA_LOG_WARN, NULL, "100 %s\nof it");
+    uva_runtime_log(runtime, UVA_LOG_ERROR, "orders", "lost");
+    ck_assert_str_eq(lines.text, "w -: 100 %s of it\ne orders: lost\n");
+    loop_close_runtime(&f.loop, 0);
+    uva_runtime_log(runtime, UVA_LOG_ERROR, NULL, "too late");
+    ck_assert_str_eq(lines_with("too late"), "");
+    uva_runtime_release(runtime);
+    fixture_close(&f);
+}
+END_TEST
+
 int main(void)
 {
     TCase *levels = suite_tests(
@@ -623,7 +645,8 @@ int main(void)
         a_rule_that_a_peer_breaks_is_logged_with_the_name,
         a_rule_that_the_checker_finds_broken_is_logged_with_the_name,
         info_has_the_first_use_of_a_device,
-        an_array_may_be_the_first_use_of_a_device, NULL);
+        an_array_may_be_the_first_use_of_a_device,
+        a_library_on_top_writes_lines_too, NULL);
     TCase *names = suite_tests(
         "names", an_outcome_has_the_name, an_error_of_the_start_has_the_name,
         a_start_on_a_closing_runtime_has_the_name,
