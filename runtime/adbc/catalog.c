@@ -115,18 +115,21 @@ static const struct uva__execution_ops objects_ops = {
     .run = objects_run,
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
+    .settle = uva__pooled_settle,
     .free = call_free};
 static const struct uva__execution_ops schema_ops = {
     .prepare = uva__pooled_prepare,
     .run = schema_run,
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
+    .settle = uva__pooled_settle,
     .free = call_free};
 static const struct uva__execution_ops partition_ops = {
     .prepare = uva__pooled_prepare,
     .run = partition_run,
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
+    .settle = uva__pooled_settle,
     .free = call_free};
 
 /* ---- making one --------------------------------------------------------- */

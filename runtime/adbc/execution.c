@@ -98,6 +98,19 @@ static const char *result_get_last_error(struct ArrowArrayStream *self)
     return e->failure.error.message;
 }
 
+void uva__execution_release(struct uva__execution *e)
+{
+    struct AdbcDriver *driver = e->statement.private_driver;
+    struct AdbcError error;
+
+    if (driver == NULL)
+        return;
+    error = uva__adbc_error(driver);
+    (void)driver->StatementRelease(&e->statement, &error); /* not reported */
+    uva__adbc_error_drop(&error);
+    e->statement = (struct AdbcStatement){0};
+}
+
 static void result_release(struct ArrowArrayStream *self)
 {
     struct uva__execution *e = self->private_data;
@@ -105,6 +118,9 @@ static void result_release(struct ArrowArrayStream *self)
     e->result.release(&e->result);
     e->result.release = NULL;
     self->release = NULL;
+    uva__execution_release(e);
+    if (e->ops->settle != NULL)
+        e->ops->settle(e);
 }
 
 /* ---- hooks of the source ------------------------------------------------ */
@@ -235,19 +251,6 @@ static const char *execution_metadata(void *ctx, int code)
     return e->is_described ? e->described : NULL;
 }
 
-void uva__execution_release(struct uva__execution *e)
-{
-    struct AdbcDriver *driver = e->statement.private_driver;
-    struct AdbcError error;
-
-    if (driver == NULL)
-        return;
-    error = uva__adbc_error(driver);
-    (void)driver->StatementRelease(&e->statement, &error); /* not reported */
-    uva__adbc_error_drop(&error);
-    e->statement = (struct AdbcStatement){0};
-}
-
 static void execution_free(void *ctx)
 {
     struct uva__execution *e = ctx;
@@ -273,6 +276,7 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                       .interrupt = execution_interrupt,
                                       .metadata = execution_metadata,
                                       .free_ctx = execution_free,
+                                      .frees_late = e->ops->settle != NULL,
                                       .ctx = e,
                                       .turns = turns,
                                       .needed = execution_needed,

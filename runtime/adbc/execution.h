@@ -30,7 +30,12 @@ struct uva__execution_ops {
     /* ends what it waits for besides its database: also while another of these
      * functions runs, and again and again. NULL: nothing */
     void (*interrupt)(struct uva__execution *execution);
-    /* the statement was released: frees the execution. Any thread */
+    /* the result was read, or released before, and the statement is released:
+     * gives back what later queries can use at once, before the stream ends.
+     * NULL: nothing */
+    void (*settle)(struct uva__execution *execution);
+    /* the statement was released: frees the execution, perhaps after the end of
+     * the stream. Any thread */
     void (*free)(struct uva__execution *execution);
 };
 

@@ -22,6 +22,8 @@ struct uva__used {
     enum uva__sql sql; /* of the text that was executed; a commit and a
                           roll-back of the driver's are that */
     enum uva__use how;
+    const char *text; /* borrows: that text; "": several; NULL: none that can
+                         leave anything in a session */
 };
 
 struct uva__handle_ops {
@@ -64,8 +66,13 @@ struct uva__handle_ops {
      * is in */
     void (*cancel)(struct uva_adbc_pool *pool,
                    struct uva__connection *const *at);
-    /* takes back the connection in `*at`, which is NULL then. Thread: a worker
-     */
+    /* whether a connection that was used to the end for `text` has to be reset
+     * when it is put back. Thread: a worker */
+    bool (*must_reset)(const struct uva_adbc_pool *pool,
+                       const struct uva__connection *connection,
+                       const char *text);
+    /* takes back the connection in `*at`, which is NULL then, and resets it.
+     * Thread: a worker */
     void (*put)(struct uva_adbc_pool *pool, struct uva__connection **at,
                 const struct uva__used *used);
     bool is_session;

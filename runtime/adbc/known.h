@@ -24,6 +24,8 @@ struct uva__known {
      * behind the last one; NULL: the driver has an option for that. ROLLBACK
      * ends it */
     const char *const *read_only;
+    bool refuses_rollback; /* outside of a transaction: so a success means that
+                              there was one */
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */
 };

@@ -31,6 +31,7 @@
 #include "adbc/pairs.h"
 #include "adbc/places.h"
 #include "adbc/read_only.h"
+#include "adbc/reset.h"
 #include "adbc/uri.h"
 #include "uvarrow/adapters.h"
 
@@ -61,6 +62,7 @@ struct uva_adbc_pool {
     char **connection_options;         /* owns */
     int64_t connect_ms, wait_ms;
     bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
+    bool keeps_session;    /* connections are not reset */
     atomic_long refs;      /* the user, streams, and jobs */
     atomic_long holds;     /* of the memory: all `refs`, and a release */
     atomic_bool is_closed; /* released by the user */
@@ -609,6 +611,29 @@ static bool connection_keep(struct uva_adbc_pool *pool,
     return keeps;
 }
 
+static bool pool_autocommits(const struct uva_adbc_pool *pool)
+{
+    char **value = uva__pairs_find(pool->connection_options,
+                                   ADBC_CONNECTION_OPTION_AUTOCOMMIT);
+
+    return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
+}
+
+static bool pool_must_reset(const struct uva_adbc_pool *pool,
+                            const struct uva__connection *c, const char *text)
+{
+    return !pool->keeps_session &&
+           (!pool_autocommits(pool) || uva__reset_is_needed(c, text));
+}
+
+static bool connection_clean(struct uva_adbc_pool *pool,
+                             struct uva__connection *c, const char *text)
+{
+    return !pool_must_reset(pool, c, text) ||
+           uva__reset(c, pool->connection_options, text != NULL ? text : "",
+                      pool->runtime);
+}
+
 static void pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
                      const struct uva__used *used)
 {
@@ -617,7 +642,8 @@ static void pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
 
     if (is_good && pool->is_read_only)
         is_good = uva__read_only_end(c);
-    if (!is_good || !connection_keep(pool, c))
+    if (!is_good || !connection_clean(pool, c, used->text) ||
+        !connection_keep(pool, c))
         connection_drop(pool, c);
 }
 
@@ -641,14 +667,6 @@ static int32_t pool_connections(const struct uva_adbc_pool *pool)
 static int64_t pool_wait_ms(const struct uva_adbc_pool *pool)
 {
     return pool->wait_ms;
-}
-
-static bool pool_autocommits(const struct uva_adbc_pool *pool)
-{
-    char **value = uva__pairs_find(pool->connection_options,
-                                   ADBC_CONNECTION_OPTION_AUTOCOMMIT);
-
-    return value == NULL || strcmp(*value, ADBC_OPTION_VALUE_DISABLED) != 0;
 }
 
 static bool pool_is_read_only(const struct uva_adbc_pool *pool)
@@ -762,6 +780,7 @@ static const struct uva__handle_ops pool_ops = {.runtime = pool_runtime,
                                                 .unneed = pool_unneed,
                                                 .take = pool_take,
                                                 .cancel = pool_cancel,
+                                                .must_reset = pool_must_reset,
                                                 .put = pool_put};
 
 /* ---- making one --------------------------------------------------------- */
@@ -860,6 +879,7 @@ static int pool_fill(struct uva_adbc_pool *pool,
                              "uva_adbc_pool_options: there is neither a driver "
                              "nor an option \"uri\" whose scheme names one");
     pool_limit(pool, o);
+    pool->keeps_session = o->keeps_session;
     pool->locked.known = uva__known_named(pool->driver_name);
     return pool_make_turns(pool, error);
 }

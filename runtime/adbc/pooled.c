@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A connection is taken when the turn of the stream has come, and put back when
- * its result was released. */
+ * its result was released: before the stream ends, or after that if its session
+ * must be reset first, for which no query waits but the one that needs the
+ * turn.
+ */
 #include "adbc/pooled.h"
 
 #include "adbc/read_only.h"
@@ -75,9 +78,22 @@ static enum uva__use pooled_use(const struct uva__pooled *p)
     return e->has_failed ? UVA__USE_FAILED : UVA__USE_CANCELLED;
 }
 
+void uva__pooled_settle(struct uva__execution *e)
+{
+    struct uva__pooled *p = (struct uva__pooled *)e;
+    const struct uva__used used = {p->sql, UVA__USE_COMPLETE, p->text};
+
+    if (pooled_use(p) != UVA__USE_COMPLETE ||
+        uva__handle(p->pool)->must_reset(p->pool, p->connection, p->text))
+        return;
+    atomic_store(&e->may_cancel, false);
+    e->connection = NULL;
+    uva__handle(p->pool)->put(p->pool, &p->connection, &used);
+}
+
 void uva__pooled_fini(struct uva__pooled *p)
 {
-    const struct uva__used used = {p->sql, pooled_use(p)};
+    const struct uva__used used = {p->sql, pooled_use(p), p->text};
 
     uva__handle(p->pool)->unneed(p->pool, &p->needed_ns);
     if (p->connection != NULL)

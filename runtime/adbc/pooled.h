@@ -7,10 +7,13 @@
 #include "adbc/handle.h"
 
 struct uva__pooled {
-    struct uva__execution execution;    /* first */
-    struct uva_adbc_pool *pool;         /* counts */
-    enum uva__sql sql;                  /* what it does to a transaction */
-    struct uva__connection *connection; /* owns; NULL: none was taken */
+    struct uva__execution execution; /* first */
+    struct uva_adbc_pool *pool;      /* counts */
+    enum uva__sql sql;               /* what it does to a transaction */
+    const char *text; /* borrows: what is executed; NULL: nothing that leaves
+                         anything in a session */
+    struct uva__connection *connection; /* owns; NULL: none was taken, or it
+                                           was put back */
     bool is_spoiled;    /* the connection is not as it was; it is closed */
     uint64_t needed_ns; /* since when it waits for one; 0: it does not */
 };
@@ -32,6 +35,9 @@ int uva__pooled_prepare(struct uva__execution *execution);
 /* For the ops of what is pooled. */
 void uva__pooled_needed(struct uva__execution *execution);
 void uva__pooled_interrupt(struct uva__execution *execution);
+
+/* Puts a connection back that needs no reset. */
+void uva__pooled_settle(struct uva__execution *execution);
 
 /* Puts the connection back, and drops the pool. Thread: any. */
 void uva__pooled_fini(struct uva__pooled *pooled);

@@ -418,6 +418,7 @@ static const struct uva__execution_ops query_ops = {
     .finish = query_commit,
     .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
+    .settle = uva__pooled_settle,
     .free = query_free,
 };
 static const struct uva__execution_ops partitions_ops = {
@@ -427,6 +428,7 @@ static const struct uva__execution_ops partitions_ops = {
     .finish = query_commit,
     .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
+    .settle = uva__pooled_settle,
     .free = query_free,
 };
 
@@ -501,6 +503,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     else
         q->table =
             uva__pairs_text(query->ingest_table, strlen(query->ingest_table));
+    q->pooled.text = q->sql != NULL ? q->sql : "an ingest";
     if (q->options != NULL && (q->sql != NULL || q->table != NULL))
         return q;
     query_free(&q->pooled.execution);

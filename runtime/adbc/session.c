@@ -127,7 +127,7 @@ static int session_ask(const struct session *s,
 static void session_put(struct session *s, bool is_clean)
 {
     const struct uva__used used = {
-        UVA__SQL_OTHER, is_clean ? UVA__USE_COMPLETE : UVA__USE_CANCELLED};
+        UVA__SQL_OTHER, is_clean ? UVA__USE_COMPLETE : UVA__USE_CANCELLED, ""};
 
     uva__handle(s->outer)->put(s->outer, &s->connection, &used);
 }
@@ -185,6 +185,17 @@ static void session_cancel(struct uva_adbc_pool *pool,
 
     (void)at;
     uva__handle(s->outer)->cancel(s->outer, &s->connection);
+}
+
+/* What its queries leave is for the session's next ones. */
+static bool session_must_reset(const struct uva_adbc_pool *pool,
+                               const struct uva__connection *connection,
+                               const char *text)
+{
+    (void)pool;
+    (void)connection;
+    (void)text;
+    return false;
 }
 
 static void session_take_back(struct uva_adbc_pool *pool,
@@ -354,6 +365,7 @@ static const struct uva__handle_ops session_ops = {
     .unneed = session_unneed,
     .take = session_take,
     .cancel = session_cancel,
+    .must_reset = session_must_reset,
     .put = session_take_back,
     .is_session = true};
 

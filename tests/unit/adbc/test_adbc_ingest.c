@@ -20,8 +20,8 @@ static struct recording_consumer got;
 static struct uva_stream *stream;
 static int64_t busy_ms; /* of the next queries */
 
-static const struct uva_adbc_pool_options plain = {.driver = FAKE,
-                                                   .connections = 1};
+static const struct uva_adbc_pool_options plain = {
+    .driver = FAKE, .keeps_session = true, .connections = 1};
 
 static void open_with(int64_t batches, const struct uva_adbc_pool_options *o)
 {

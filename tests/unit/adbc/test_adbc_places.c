@@ -137,7 +137,8 @@ START_TEST(a_connect_that_hangs_ends_at_its_limit)
 {
     const bool in_all = _i == 1;
 
-    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = FAKE,
                                          .connect_ms = in_all ? 0 : 20,
                                          .wait_ms = in_all ? 20 : 0});
     atomic_store(&fake_driver.late, 1);
@@ -155,7 +156,8 @@ END_TEST
 /* The database is well again, but its call does not return. */
 START_TEST(a_connect_that_hangs_takes_no_place_from_others)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    make(&(struct uva_adbc_pool_options){
+        .keeps_session = true, .driver = FAKE, .connections = 1});
     atomic_store(&fake_driver.late, 1);
     start(0, "rows 1");
     await_blocked(1);
@@ -185,7 +187,8 @@ static bool is_closed_database(void *ctx)
 /* Its database is closed behind it. */
 START_TEST(the_database_of_a_connect_that_hung_is_replaced)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE});
+    make(
+        &(struct uva_adbc_pool_options){.keeps_session = true, .driver = FAKE});
     start(0, "rows 1");
     await_complete(0);
     atomic_store(&fake_driver.late, 1);
@@ -209,7 +212,8 @@ END_TEST
 
 START_TEST(connects_to_a_remote_database_run_side_by_side)
 {
-    make(&(struct uva_adbc_pool_options){.driver = remote,
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = remote,
                                          .entrypoint = "fake_other_init"});
     atomic_store(&fake_driver.late, 3);
     for (int i = 0; i < 3; i++)
@@ -225,7 +229,8 @@ END_TEST
 /* ADBC allows one call of a database at one time. */
 START_TEST(a_connect_that_waits_for_another_ends_with_its_limit)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connect_ms = 20});
+    make(&(struct uva_adbc_pool_options){
+        .keeps_session = true, .driver = FAKE, .connect_ms = 20});
     atomic_store(&fake_driver.late, 100);
     for (int i = 0; i < 3; i++)
         start(i, "rows 1");
@@ -238,7 +243,8 @@ END_TEST
 
 START_TEST(as_many_connects_hang_as_may_be_stuck)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = FAKE,
                                          .connections = 1,
                                          .stuck_connections = 2,
                                          .wait_ms = 300});
@@ -265,8 +271,10 @@ END_TEST
 
 START_TEST(a_query_that_does_not_end_after_its_cancel_frees_its_place)
 {
-    make(&(struct uva_adbc_pool_options){
-        .driver = FAKE, .connections = 1, .stuck_connections = 1});
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = FAKE,
+                                         .connections = 1,
+                                         .stuck_connections = 1});
     start(0, "execute stops");
     await_blocked(1);
     cancel(0);
@@ -292,8 +300,10 @@ END_TEST
 
 START_TEST(idle_connections_are_closed_by_a_timer)
 {
-    make(&(struct uva_adbc_pool_options){
-        .driver = FAKE, .idle_ms = _i == 0 ? 5 : 0, .max_age_ms = _i * 5});
+    make(&(struct uva_adbc_pool_options){.keeps_session = true,
+                                         .driver = FAKE,
+                                         .idle_ms = _i == 0 ? 5 : 0,
+                                         .max_age_ms = _i * 5});
     start(0, "rows 1");
     await_complete(0);
     await_connections(0);
@@ -303,7 +313,8 @@ END_TEST
 
 START_TEST(no_connection_is_kept_for_a_millisecond)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE, .idle_ms = 1});
+    make(&(struct uva_adbc_pool_options){
+        .keeps_session = true, .driver = FAKE, .idle_ms = 1});
     for (int i = 0; i < 2; i++) {
         start(0, "rows 1");
         await_complete(0);
@@ -327,7 +338,8 @@ START_TEST(the_counts_are_those_of_now)
 
     uva_adbc_pool_get_stats(NULL, &now);
     ck_assert_int_eq(now.connections_max, 0);
-    make(&(struct uva_adbc_pool_options){.driver = FAKE, .connections = 2});
+    make(&(struct uva_adbc_pool_options){
+        .keeps_session = true, .driver = FAKE, .connections = 2});
     ck_assert_int_eq(stats().connections_max, 4);
     start(0, "rows 1");
     await_complete(0);

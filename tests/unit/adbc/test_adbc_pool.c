@@ -23,7 +23,8 @@ static struct recording_consumer got[MANY];
 static struct uva_stream *streams[MANY];
 static char metadata[512];
 
-static const struct uva_adbc_pool_options plain = {.driver = FAKE};
+static const struct uva_adbc_pool_options plain = {.driver = FAKE,
+                                                   .keeps_session = true};
 
 static void set_up(void)
 {
@@ -1128,7 +1129,8 @@ END_TEST
 
 START_TEST(idle_connections_are_closed)
 {
-    make(&(struct uva_adbc_pool_options){.driver = FAKE, .idle_ms = 1});
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .idle_ms = 1, .keeps_session = true});
     start(0, "execute blocks");
     start(1, "execute blocks");
     await_blocked(2);
@@ -1157,8 +1159,10 @@ static void pass(void)
 
 static void make_two_connections(int32_t idle_ms)
 {
-    make(&(struct uva_adbc_pool_options){
-        .driver = FAKE, .connections = 2, .idle_ms = idle_ms});
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connections = 2,
+                                         .idle_ms = idle_ms,
+                                         .keeps_session = true});
     start(0, "execute waits");
     start(1, "execute waits");
     await_blocked(2);

@@ -48,8 +48,8 @@ static void set_up(void)
 {
     fake_driver_reset();
     fixture_open(&f, 0);
-    make_pool(
-        &(struct uva_adbc_pool_options){.driver = FAKE, .connections = 1});
+    make_pool(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .keeps_session = true, .connections = 1});
 }
 
 static void finish(void)
@@ -273,8 +273,10 @@ START_TEST(a_pool_that_does_not_commit_gets_its_connection_as_it_was)
                                       NULL};
 
     uva_adbc_pool_release(pool);
-    make_pool(&(struct uva_adbc_pool_options){
-        .driver = FAKE, .connections = 1, .connection_options = off});
+    make_pool(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                              .keeps_session = true,
+                                              .connections = 1,
+                                              .connection_options = off});
     make_session(NULL);
     ck_assert_int_eq(play(ask(session, "rows 1")), 0);
     has_ended("begin begin rollback ", 1);
@@ -465,8 +467,8 @@ START_TEST(a_pool_that_only_reads_has_no_sessions)
     struct uva_adbc_pool *none = NULL;
 
     uva_adbc_pool_release(pool);
-    make_pool(&(struct uva_adbc_pool_options){.driver = FAKE,
-                                              .connection_options = reads});
+    make_pool(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .keeps_session = true, .connection_options = reads});
     ck_assert_int_eq(uva_adbc_pool_session(pool, NULL, &none, NULL), EINVAL);
 }
 END_TEST

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ways to a clean session.
+ *
+ * PostgreSQL:  DISCARD ALL, one round trip. It fails in a transaction, which is
+ *              rolled back then.
+ * SQLite:      a new connection reads the schema and the pages anew, so after a
+ *              statement that only reads it stays; what any other one changes
+ *              (temporary objects, attached files, settings, the last rowid) is
+ *              undone by no statement.
+ * any other:   a new connection.
+ *
+ * What can fail: each call: then the connection is closed. */
+#include "adbc/reset.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "adbc/sql.h"
+
+/* ---- what a statement of SQLite leaves ----------------------------------- */
+
+/* Returns whether a text begins with a word, which has small letters. */
+static bool text_begins_with(const char *text, const char *word)
+{
+    for (; *word != '\0'; text++, word++)
+        if (tolower((unsigned char)*text) != *word)
+            return false;
+    return true;
+}
+
+static bool sql_begins_with(const char *sql, const char *word)
+{
+    return text_begins_with(sql, word) &&
+           strchr(" \t\r\n\f(*'\"/-", sql[strlen(word)]) != NULL;
+}
+
+static bool sql_has_any(const char *sql, const char *const *words)
+{
+    for (; *sql != '\0'; sql++)
+        for (const char *const *word = words; *word != NULL; word++)
+            if (text_begins_with(sql, *word))
+                return true;
+    return false;
+}
+
+/* Whether it only reads. The driver executes the first statement of a text
+ * alone. A word that is somewhere in the text counts, as the text is not
+ * parsed: so some that leave nothing are taken for ones that do. */
+static bool sql_only_reads(const char *sql)
+{
+    static const char *const functions[] = {"load_extension", "fts3_tokenizer",
+                                            NULL};
+    static const char *const writes[] = {"insert", "update", "delete",
+                                         "replace", NULL};
+    const char *begin = uva__sql_skip(sql);
+
+    if (sql_has_any(sql, functions))
+        return false;
+    if (sql_begins_with(begin, "with"))
+        return !sql_has_any(sql, writes);
+    return sql_begins_with(begin, "select") || sql_begins_with(begin, "values");
+}
+
+/* ---- a forgotten transaction --------------------------------------------- */
+
+static AdbcStatusCode statement_run(struct AdbcStatement *statement,
+                                    const char *sql, struct AdbcError *error)
+{
+    struct AdbcDriver *driver = statement->private_driver;
+    const AdbcStatusCode status =
+        driver->StatementSetSqlQuery != NULL
+            ? driver->StatementSetSqlQuery(statement, sql, error)
+            : ADBC_STATUS_NOT_IMPLEMENTED;
+
+    return status == ADBC_STATUS_OK
+               ? driver->StatementExecuteQuery(statement, NULL, NULL, error)
+               : status;
+}
+
+/* Executes a statement without a result. `sqlstate` (NULL: not wanted) is that
+ * of the failure, five characters. */
+static bool session_execute(struct uva__connection *c, const char *sql,
+                            char *sqlstate)
+{
+    struct AdbcDriver *driver = c->adbc.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    struct AdbcStatement statement = {.private_driver = driver};
+    AdbcStatusCode status = driver->StatementNew(&c->adbc, &statement, &error);
+
+    if (status == ADBC_STATUS_OK) {
+        statement.private_driver = driver; /* the driver may have cleared it */
+        status = statement_run(&statement, sql, &error);
+        if (sqlstate != NULL)
+            memcpy(sqlstate, error.sqlstate, sizeof(error.sqlstate));
+        uva__adbc_error_drop(&error);
+        error = uva__adbc_error(driver);
+        (void)driver->StatementRelease(&statement, &error); /* not reported */
+    }
+    uva__adbc_error_drop(&error);
+    return status == ADBC_STATUS_OK;
+}
+
+static bool session_is_manual(struct uva__connection *c)
+{
+    struct AdbcDriver *driver = c->adbc.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    char value[8] = "";
+    size_t size = sizeof(value);
+
+    if (driver->ConnectionGetOption == NULL)
+        return false;
+    if (driver->ConnectionGetOption(&c->adbc, ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+                                    value, &size, &error) != ADBC_STATUS_OK)
+        value[0] = '\0';
+    uva__adbc_error_drop(&error);
+    return strcmp(value, ADBC_OPTION_VALUE_DISABLED) == 0;
+}
+
+/* A session of the user's ends with its transaction, which is no news. The log
+ * cuts a text that is too long for it. */
+static void forgotten_log(struct uva_runtime *runtime, const char *sql)
+{
+    char line[1024];
+
+    if (sql[0] == '\0')
+        return;
+    (void)snprintf(line, sizeof(line),
+                   "a transaction that a query left open was rolled back, as "
+                   "queries of a pool share connections: %s",
+                   sql);
+    uva_runtime_log(runtime, UVA_LOG_WARN, NULL, line);
+}
+
+/* The close would end it, too, but without a word. */
+static void forgotten_look(struct uva__connection *c, const char *sql,
+                           struct uva_runtime *runtime)
+{
+    static const char *const begins[] = {"begin", "start", "savepoint", NULL};
+
+    if (c->known->refuses_rollback && sql_has_any(sql, begins) &&
+        session_execute(c, "ROLLBACK", NULL))
+        forgotten_log(runtime, sql);
+}
+
+/* ---- PostgreSQL --------------------------------------------------------- */
+
+/* Without autocommit the driver begins a transaction before each statement, so
+ * it is turned on, and off again with the other options. */
+static bool session_autocommit(struct uva__connection *c,
+                               struct uva__adbc_failure *failure)
+{
+    char *pairs[] = {(char *)(uintptr_t)ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+                     (char *)(uintptr_t)ADBC_OPTION_VALUE_ENABLED, NULL};
+    struct AdbcDriver *driver = c->adbc.private_driver;
+    struct AdbcError error = uva__adbc_error(driver);
+    AdbcStatusCode status;
+
+    if (!session_is_manual(c))
+        return true;
+    status = driver->ConnectionRollback(&c->adbc, &error);
+    uva__adbc_error_drop(&error);
+    return status == ADBC_STATUS_OK &&
+           uva__connection_set(c, pairs, failure) == 0;
+}
+
+static bool session_discard(struct uva__connection *c, const char *sql,
+                            struct uva_runtime *runtime)
+{
+    char state[5] = "";
+
+    if (session_execute(c, "DISCARD ALL", state))
+        return true;
+    if (memcmp(state, "25001", 5) != 0 && memcmp(state, "25P02", 5) != 0)
+        return false;
+    forgotten_log(runtime, sql);
+    return session_execute(c, "ROLLBACK", NULL) &&
+           session_execute(c, "DISCARD ALL", NULL);
+}
+
+/* The options may have set what is discarded, such as a search path. */
+static bool postgresql_reset(struct uva__connection *c, char *const *options,
+                             const char *sql, struct uva_runtime *runtime)
+{
+    struct uva__adbc_failure failure = {0};
+    const bool is_clean = session_autocommit(c, &failure) &&
+                          session_discard(c, sql, runtime) &&
+                          uva__connection_set(c, options, &failure) == 0;
+
+    uva__adbc_failure_fini(&failure);
+    return is_clean;
+}
+
+/* ---- all ---------------------------------------------------------------- */
+
+bool uva__reset_is_needed(const struct uva__connection *c, const char *sql)
+{
+    return sql != NULL && (c->known->reset != UVA__RESET_CLOSE_IF_WRITES ||
+                           !sql_only_reads(sql));
+}
+
+bool uva__reset(struct uva__connection *c, char *const *options,
+                const char *sql, struct uva_runtime *runtime)
+{
+    if (session_is_manual(c) && !sql_only_reads(sql))
+        forgotten_log(runtime, sql);
+    if (c->known->reset == UVA__RESET_DISCARD_ALL)
+        return postgresql_reset(c, options, sql, runtime);
+    forgotten_look(c, sql, runtime);
+    return false;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The session of a connection that is idle is clean: it has nothing of the
+ * queries before. How that is reached is up to adbc/known.c. */
+#ifndef UVA_ADBC_RESET_H
+#define UVA_ADBC_RESET_H
+
+#include "adbc/connection.h"
+#include "uvarrow/runtime.h"
+
+/* Whether `sql` can have left anything in the session. "": statements of a
+ * session of the user's; NULL: none was executed. Thread: any. */
+bool uva__reset_is_needed(const struct uva__connection *connection,
+                          const char *sql);
+
+/* Makes a session as it was once it was connected with the options, if that is
+ * cheaper than another connection. Returns whether it is clean: otherwise the
+ * connection must be closed. A transaction that is open is rolled back, and
+ * stated in the log with `sql`. Thread: a worker. */
+bool uva__reset(struct uva__connection *connection, char *const *options,
+                const char *sql, struct uva_runtime *runtime);
+
+#endif
