@@ -176,21 +176,32 @@ static int sqlite_add(struct uva__database *database, struct uva_error *error)
     return code;
 }
 
-/* Without the last option its queries read and write files of this machine.
- */
+static int option_set_if_new(struct uva__database *database, const char *key,
+                             const char *value, struct uva_error *error)
+{
+    return option_find(database, key) == NULL
+               ? option_set(database, key, value, error)
+               : 0;
+}
+
+/* Its configuration is that of all connections: one query could take all
+ * threads, or end the process by a log that cannot be written. Without the last
+ * option queries read and write files of this machine. */
 static int duckdb_add(struct uva__database *database, const char *key,
                       struct uva_error *error)
 {
     const char *name = database->name;
     int code = name != NULL ? option_set(database, key, name, error) : 0;
 
-    if (database->is_writable)
+    if (code == 0)
+        code = option_set_if_new(database, "lock_configuration", "true", error);
+    if (code != 0 || database->is_writable)
         return code;
-    if (code == 0 && name != NULL && *name != '\0' &&
-        strncmp(name, ":memory:", 8) != 0)
+    if (name != NULL && *name != '\0' && strncmp(name, ":memory:", 8) != 0)
         code = option_set(database, "access_mode", "READ_ONLY", error);
-    if (code == 0 && option_find(database, "enable_external_access") == NULL)
-        code = option_set(database, "enable_external_access", "false", error);
+    if (code == 0)
+        code = option_set_if_new(database, "enable_external_access", "false",
+                                 error);
     return code;
 }
 

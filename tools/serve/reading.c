@@ -87,6 +87,16 @@ static bool word_is(const char *at, const char *word)
     return size == strlen(word) && strncasecmp(at, word, size) == 0;
 }
 
+/* Whether a word is here that a text may begin with. */
+static bool has_word(const char *at, const struct dialect *dialect)
+{
+    const char *const *word = dialect->words;
+
+    while (*word != NULL && !word_is(at, *word))
+        word++;
+    return *word != NULL;
+}
+
 /* ---- several statements -------------------------------------------------- */
 
 static bool is_of_name(char c)
@@ -144,20 +154,32 @@ static const char *statement_end(const char *at, const struct dialect *dialect)
     return at;
 }
 
+/* Skips EXPLAIN and its options, as DuckDB executes what follows ANALYZE. */
+static const char *explain_skip(const char *at, const struct dialect *dialect)
+{
+    if (!word_is(at, "EXPLAIN"))
+        return at;
+    at = gap_skip(at + strlen("EXPLAIN"), BLANKS, dialect);
+    if (word_is(at, "ANALYZE") || word_is(at, "ANALYSE"))
+        at = gap_skip(at + strlen("ANALYZE"), BLANKS, dialect);
+    if (*at == '(' && !has_word(gap_skip(at, BLANKS "(", dialect), dialect))
+        at += strcspn(at, ")") + (strchr(at, ')') != NULL);
+    return gap_skip(at, BLANKS "(", dialect);
+}
+
 /* ---- what may be asked --------------------------------------------------- */
 
 const char *uva__reading_refusal(enum uva__reading reading, const char *sql)
 {
     const struct dialect *dialect = &DIALECTS[reading];
-    const char *const *word = dialect->words;
     const char *at;
 
     if (reading == UVA__READING_ANY)
         return NULL;
     at = gap_skip(sql, dialect->is_one ? BLANKS "(" : BLANKS, dialect);
-    while (*word != NULL && !word_is(at, *word))
-        word++;
-    if (*word == NULL)
+    if (!has_word(at, dialect) ||
+        (reading == UVA__READING_DUCKDB &&
+         !has_word(explain_skip(at, dialect), dialect)))
         return dialect->refusal;
     if (!dialect->is_one)
         return NULL;

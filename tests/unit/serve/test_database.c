@@ -72,7 +72,8 @@ END_TEST
 
 START_TEST(duckdb_only_reads_and_only_its_file)
 {
-    const char *safe = "access_mode=READ_ONLY enable_external_access=false ";
+    const char *safe = "lock_configuration=true access_mode=READ_ONLY "
+                       "enable_external_access=false ";
     char text[256];
 
     (void)snprintf(text, sizeof(text), "path=a.db %s", safe);
@@ -81,13 +82,22 @@ START_TEST(duckdb_only_reads_and_only_its_file)
     ck_assert_str_eq(set("duckdb", "path=a.db"), text);
     (void)snprintf(text, sizeof(text), "uri=a.db %s", safe);
     ck_assert_str_eq(set("duckdb", "uri=a.db"), text);
-    ck_assert_str_eq(named("duckdb", NULL), "enable_external_access=false ");
+    ck_assert_str_eq(named("duckdb", NULL),
+                     "lock_configuration=true enable_external_access=false ");
     ck_assert_str_eq(named("duckdb", ":memory:"),
-                     "path=:memory: enable_external_access=false ");
+                     "path=:memory: lock_configuration=true "
+                     "enable_external_access=false ");
     ck_assert_str_eq(set("duckdb", "access_mode=READ_WRITE"),
-                     "access_mode=READ_WRITE enable_external_access=false ");
+                     "access_mode=READ_WRITE lock_configuration=true "
+                     "enable_external_access=false ");
     ck_assert_str_eq(set("duckdb", "enable_external_access=true"),
-                     "enable_external_access=true ");
+                     "enable_external_access=true lock_configuration=true ");
+    ck_assert_str_eq(set("duckdb", "lock_configuration=false"),
+                     "lock_configuration=false enable_external_access=false ");
+    ck_assert_str_eq(settled(&(struct uva__database){.driver = "duckdb",
+                                                     .name = "a.db",
+                                                     .is_writable = true}),
+                     "path=a.db lock_configuration=true ");
 }
 END_TEST
 
