@@ -155,6 +155,8 @@ int uva__adbc_driver_load(const char *driver, const char *entrypoint,
         code = symbol_find(&found, entrypoint, &init, failure);
     if (code == 0)
         code = driver_init(init, found.name, out, failure);
+    if (code == 0)
+        uva__adbc_failure_fini(failure); /* of what was tried before */
     return code;
 }
 
