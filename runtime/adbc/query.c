@@ -258,7 +258,8 @@ static AdbcStatusCode autocommit_set(struct query *q, const char *value,
 }
 
 /* Where there are no transactions each row may stay. Otherwise what fails or is
- * cancelled is undone, as its connection is closed. */
+ * cancelled is undone: its connection is closed, or, in a session, which goes
+ * on after a failure, it is rolled back. */
 static int query_begin(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
@@ -277,6 +278,22 @@ static int query_begin(struct query *q)
                                   status, &error, driver);
 }
 
+/* Ends a transaction, of which the last step had `status` and `error`: if this
+ * fails, the connection is none for other queries. */
+static void query_end(struct query *q, AdbcStatusCode status,
+                      struct AdbcError *error)
+{
+    struct AdbcDriver *driver = q->pooled.connection->adbc.private_driver;
+
+    q->is_begun = false;
+    uva__adbc_error_drop(error);
+    *error = uva__adbc_error(driver);
+    if (status == ADBC_STATUS_OK)
+        status = autocommit_set(q, ADBC_OPTION_VALUE_ENABLED, error);
+    q->pooled.is_spoiled = status != ADBC_STATUS_OK;
+    uva__adbc_error_drop(error);
+}
+
 static int query_commit(struct uva__execution *e)
 {
     struct query *q = (struct query *)e;
@@ -289,13 +306,29 @@ static int query_commit(struct uva__execution *e)
     code = uva__adbc_failure_take(
         &e->failure, "cannot commit",
         driver->ConnectionCommit(e->connection, &error), &error, driver);
-    if (code != 0)
-        return code;
+    if (code == 0)
+        query_end(q, ADBC_STATUS_OK, &error);
+    return code;
+}
+
+/* What was cancelled is closed in a session, too. */
+static void query_undo(struct query *q)
+{
+    struct AdbcConnection *connection = q->pooled.execution.connection;
+    struct AdbcDriver *driver;
+    struct AdbcError error;
+
+    if (!q->is_begun || !q->pooled.execution.has_failed ||
+        atomic_load(&q->pooled.execution.is_cancelled) ||
+        !uva__handle(q->pooled.pool)->is_session)
+        return;
+    driver = connection->private_driver;
     error = uva__adbc_error(driver);
-    q->pooled.is_spoiled =
-        autocommit_set(q, ADBC_OPTION_VALUE_ENABLED, &error) != ADBC_STATUS_OK;
-    uva__adbc_error_drop(&error);
-    return 0;
+    query_end(q,
+              driver->ConnectionRollback != NULL
+                  ? driver->ConnectionRollback(connection, &error)
+                  : ADBC_STATUS_NOT_IMPLEMENTED,
+              &error);
 }
 
 /* ---- executing ---------------------------------------------------------- */
@@ -404,6 +437,7 @@ static void query_free(struct uva__execution *e)
     if (q->parameters.release != NULL)
         q->parameters.release(&q->parameters);
     uva__bound_release(q->bound);
+    query_undo(q);
     uva__pooled_fini(&q->pooled);
     free(q->options);
     free(q->sql);

@@ -255,6 +255,52 @@ START_TEST(sql_may_begin_a_transaction_there)
 }
 END_TEST
 
+/* Gives rows that fail behind the second one to a query of the session. */
+static int play_failing_rows(void)
+{
+    struct AdbcError error = ADBC_ERROR_INIT;
+    struct ArrowArrayStream rows;
+    struct fake_query q;
+    int code;
+
+    fake_driver_open(&q, "batch 2 fails");
+    ck_assert_int_eq(
+        q.driver.StatementExecuteQuery(&q.statement, &rows, NULL, &error), 0);
+    code = play(uva_stream_from_query(
+        session,
+        &(struct uva_adbc_query){.ingest_table = "t", .parameters = &rows}));
+    fake_driver_close(&q);
+    return code;
+}
+
+/* Later queries are no part of it. The connection of the rows counts. */
+START_TEST(rows_that_fail_are_rolled_back_there)
+{
+    make_session(&(struct uva_adbc_session){.autocommit = true});
+    ck_assert_int_eq(play_failing_rows(), EIO);
+    ck_assert_int_eq(play(ask(session, "update 1")), 0);
+    has_ended("begin rollback end ", 2);
+}
+END_TEST
+
+START_TEST(a_session_that_cannot_undo_rows_is_lost)
+{
+    fake_driver.no_step = _i == 0 ? "rollback" : "end";
+    make_session(&(struct uva_adbc_session){.autocommit = true});
+    ck_assert_int_eq(play_failing_rows(), EIO);
+    ck_assert_int_eq(play(ask(session, "update 1")), ECONNABORTED);
+    has_ended(_i == 0 ? "begin rollback " : "begin rollback end ", 3);
+}
+END_TEST
+
+START_TEST(rows_are_part_of_the_transaction_of_a_session)
+{
+    make_session(NULL);
+    ck_assert_int_eq(play_failing_rows(), EIO);
+    has_ended("begin rollback end ", 2); /* by the session */
+}
+END_TEST
+
 static const char *const isolation[] = {"adbc.connection.isolation", "strict",
                                         NULL};
 
@@ -528,6 +574,8 @@ int main(void)
         queries_of_a_session_run_in_order_and_alone,
         a_session_ends_after_its_last_query, a_session_outlives_the_users_pool,
         a_session_ends_with_the_runtime, a_session_may_commit_each_query,
+        rows_that_fail_are_rolled_back_there,
+        rows_are_part_of_the_transaction_of_a_session,
         a_connection_with_options_of_a_session_is_closed,
         a_pool_that_does_not_commit_gets_its_connection_as_it_was,
         so_it_does_for_a_commit_by_sql, a_commit_that_fails_is_rolled_back,
@@ -537,6 +585,7 @@ int main(void)
         a_pool_that_only_reads_has_no_sessions,
         an_option_of_a_session_may_be_refused, every_allocation_may_fail, NULL);
     suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there, NULL);
+    suite_add_loops(tc, 0, 2, a_session_that_cannot_undo_rows_is_lost, NULL);
     suite_add_loops(tc, 0, 2, after_a_failure_the_database_decides,
                     a_connection_that_cannot_be_set_back_is_closed,
                     a_session_with_a_cancelled_query_is_lost, NULL);
