@@ -257,6 +257,16 @@ async def begin(kind, pool):
     return errno.errorcode[caught.value.errno]
 
 
+async def left_over(kind, pool):
+    """What a query has left in its session, for the next one."""
+    if kind == "flightsql":
+        return SERVER
+    for _ in range(3): # as many as there are connections, and one more
+        await pool.execute("CREATE TEMPORARY TABLE left_over (a INT)")
+    end = await failure(pool, "SELECT * FROM left_over")
+    return "gone" if end else "there"
+
+
 CELLS = {
     "Rows come in batches of": batches,
     "Option of a statement for that": batch_option,
@@ -268,6 +278,7 @@ CELLS = {
     "Rows of an ingest that fails": rows_of_failed,
     "Rows of parameters before one that fails": rows_before_failing,
     "`BEGIN` on a pool": begin,
+    "A temporary table, for the next query": left_over,
 }
 
 

@@ -26,8 +26,10 @@ int uva__connection_set(struct uva__connection *c, char *const *options,
 static void connection_look(struct uva__connection *c,
                             struct uva__database *database)
 {
-    if (database->is_postgresql && !database->has_looked)
+    if (database->is_postgresql && !database->has_looked) {
         database->pooler = uva__pooler_look(&database->adbc, &c->adbc);
+        c->warns = database->pooler == UVA__POOLER_FOUND;
+    }
     database->has_looked = true;
     c->shares = database->pooler == UVA__POOLER_SHARES;
 }

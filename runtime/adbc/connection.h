@@ -26,6 +26,7 @@ struct uva__connection {
     const struct uva__known *known; /* static: of its database; NULL before it
                                        is connected */
     bool shares; /* its backend, with other sessions: see adbc/pooler.h */
+    bool warns;  /* of a pooler that may be one that shares them */
 
     /* the pool's, under its lock */
     struct uva__connection *next, **at; /* of those in its state */

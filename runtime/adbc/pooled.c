@@ -30,6 +30,18 @@ void uva__pooled_interrupt(struct uva__execution *execution)
     uva__handle(p->pool)->cancel(p->pool, &p->connection);
 }
 
+static void connection_warn(struct uva__connection *c,
+                            struct uva_runtime *runtime)
+{
+    if (c->warns)
+        uva_runtime_log(runtime, UVA_LOG_WARN, NULL,
+                        "PostgreSQL is behind a pooler: if it shares backends "
+                        "between sessions, as pgbouncer does without "
+                        "pool_mode=session, queries may get the rows of "
+                        "other clients");
+    c->warns = false;
+}
+
 int uva__pooled_connect(struct uva__pooled *p, bool may_share)
 {
     int code;
@@ -42,6 +54,7 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;
+    connection_warn(p->connection, uva__handle(p->pool)->runtime(p->pool));
     if (uva__handle(p->pool)->is_read_only(p->pool))
         return uva__read_only_begin(p->connection, &p->execution.failure);
     if (!p->connection->shares || may_share ||

@@ -169,6 +169,8 @@ static bool session_discard(struct uva__connection *c, const char *sql,
 {
     char state[5] = "";
 
+    if (c->shares) /* the backend is any other one now */
+        return session_execute(c, "ROLLBACK", NULL);
     if (session_execute(c, "DISCARD ALL", state))
         return true;
     if (memcmp(state, "25001", 5) != 0 && memcmp(state, "25P02", 5) != 0)

@@ -118,9 +118,21 @@ END_TEST
 
 /* ---- what is executed ---------------------------------------------------- */
 
+static char logged[1000];
+
+static void write_log(void *ctx, const struct uva_log_record *record)
+{
+    (void)ctx;
+    ck_assert_int_eq(record->level, UVA_LOG_WARN);
+    (void)snprintf(logged + strlen(logged), sizeof(logged) - strlen(logged),
+                   "%s|", record->message);
+}
+
 static void make(const char *uri)
 {
-    fixture_open(&f, 0);
+    logged[0] = '\0';
+    fixture_open_with(&f, 0,
+                      &(struct uva_runtime_options){.log.write = write_log});
     ck_assert_int_eq(
         uva_adbc_pool_new(
             f.loop.runtime,
@@ -198,13 +210,19 @@ START_TEST(what_takes_two_calls_is_refused_where_sessions_share_a_backend)
 }
 END_TEST
 
-START_TEST(sessions_with_backends_of_their_own_execute_all)
+START_TEST(sessions_with_backends_of_their_own_execute_all_with_a_warning)
 {
+    const char *end;
+
     fake_driver.settings = "1";
     fake_driver.pids = "12";
     make("postgresql://there");
-    ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
+    for (int i = 0; i < 2; i++)
+        ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
     finish();
+    ck_assert_ptr_nonnull(strstr(logged, "pool_mode=session"));
+    end = strchr(logged, '|'); /* it is stated once */
+    ck_assert_str_eq(end, "|");
 }
 END_TEST
 
@@ -238,6 +256,7 @@ START_TEST(the_name_of_the_application_and_the_encoding_are_given)
     fake_driver.settings = fake_driver.pids = "0";
     make("postgresql://there?connect_timeout=2");
     ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
+    ck_assert_str_eq(logged, "");
     ck_assert_str_eq(fake_driver.uri,
                      "postgresql://there?connect_timeout=2&"
                      "fallback_application_name=uvarrow&client_encoding=UTF8");
@@ -283,7 +302,7 @@ int main(void)
     tcase_add_loop_test(tc, a_second_session_may_be_refused, 0, 2);
     suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
-              sessions_with_backends_of_their_own_execute_all,
+              sessions_with_backends_of_their_own_execute_all_with_a_warning,
               sessions_that_are_a_transaction_execute_all,
               the_name_of_the_application_and_the_encoding_are_given,
               without_memory_nothing_is_left, NULL);

@@ -328,12 +328,22 @@ START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
 }
 END_TEST
 
+/* What it has left is in no session of its own, but a transaction is. */
+START_TEST(where_sessions_share_backends_none_is_discarded)
+{
+    connection.shares = true;
+    ck_assert(reset("select 1"));
+    ck_assert_str_eq(calls, "new|ROLLBACK|run|release|schema=x|");
+}
+END_TEST
+
 int main(void)
 {
     TCase *postgresql = suite_tests(
         "postgresql", postgresql_discards_all_and_sets_its_options_again,
         without_autocommit_it_is_turned_on_for_a_moment,
-        a_transaction_that_does_not_end_has_the_connection_closed, NULL);
+        a_transaction_that_does_not_end_has_the_connection_closed,
+        where_sessions_share_backends_none_is_discarded, NULL);
 
     suite_add_loops(postgresql, 0, 2,
                     a_transaction_that_is_open_is_ended_and_logged, NULL);
