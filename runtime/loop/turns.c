@@ -349,7 +349,7 @@ static void turns_on_hold(void *ctx)
 int uva_turns_within(struct uva_turns *outer, int32_t count, int64_t wait_ms,
                      struct uva_turns **out, struct uva_error *error)
 {
-    struct uva_turns *turns;
+    struct uva_turns *turns = NULL;
     int code;
 
     if (outer == NULL || out == NULL)
