@@ -10,15 +10,20 @@ import io
 import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 
 import pytest
+
+import uvarrow.adbc
 
 from databases import pooler
 
 pytest.importorskip("adbc_driver_postgresql")
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "../../docs/postgresql.md")
-BLOCK = re.compile(r"^```(python|sql)\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?",
+BLOCK = re.compile(r"^```(python|sql|sh)\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?",
                    re.M | re.S)
 
 
@@ -40,7 +45,6 @@ def server(postgresql, tmp_path, monkeypatch):
 
 
 async def run_sql(text):
-    import uvarrow.adbc
     with uvarrow.adbc.Pool("postgresql", uri="postgresql:///flights") as pool:
         await pool.execute(text)
 
@@ -57,12 +61,34 @@ async def run_python(text, names):
     return output.getvalue()
 
 
+def serve(texts, output):
+    """Runs the command as the first text does, on another port, and what the
+    second text is of it. Without the command, or curl, nothing."""
+    tool = os.path.join(os.path.dirname(uvarrow.__file__),
+                        "../../tools/uvarrow")
+    if not os.path.exists(tool) or not shutil.which("curl"):
+        return
+    environment = {**os.environ, "PATH": os.pathsep.join(
+        [os.path.dirname(sys.executable), os.environ["PATH"]])}
+    command = texts[0].replace("uvarrow serve",
+                               f"exec {tool} serve --listen 127.0.0.1:0")
+    with subprocess.Popen(command, shell=True, stderr=subprocess.PIPE,
+                          text=True, env=environment) as process:
+        place = process.stderr.readline().split()[-1]
+        shown = subprocess.run(
+            texts[1].replace("http://127.0.0.1:8080", place), shell=True,
+            check=True, stdout=subprocess.PIPE, text=True).stdout
+        process.terminate()
+    assert shown.strip() == output.strip()
+
+
 def test_the_page_is_what_happens(server):
     with open(PAGE, encoding="utf-8") as file:
         blocks = BLOCK.findall(file.read())
+    shell = [block for block in blocks if block[0] == "sh"][-2:]
+    blocks = [block for block in blocks if block[0] != "sh"]
 
     async def main():
-        import uvarrow.adbc
         with uvarrow.adbc.Pool("postgresql",
                                uri="postgresql:///postgres") as pool:
             await pool.execute("CREATE DATABASE flights")
@@ -75,11 +101,11 @@ def test_the_page_is_what_happens(server):
 
     asyncio.run(main())
     assert len(blocks) >= 10
+    serve([text for _, text, _ in shell], shell[-1][2])
 
 
 def test_its_pgbouncer_lets_all_queries_through(postgresql):
     """With another folder and another port than the page has."""
-    import uvarrow.adbc
     with open(PAGE, encoding="utf-8") as file:
         ini, = re.findall(r"^```ini\n(.*?)^```$", file.read(), re.M | re.S)
 
