@@ -127,7 +127,7 @@ LONG = {
 async def batches(kind, pool):
     first = (await ask(pool, MANY_ROWS[kind]))[0]
     if kind == "postgresql":
-        return f"{round(first.nbytes / 2**20)} MiB"
+        return f"{round(first.nbytes / 2**16) * 64} KiB"
     return f"{len(first):,} rows" if kind != "flightsql" else SERVER
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import databases
 import uvarrow
+import uvarrow.adbc
 
 SCHEMA = pa.schema({"n": pa.int64()})
 MODES = "create", "append", "replace", "create_append"
@@ -193,6 +194,30 @@ def test_a_limit_ends_a_query_whose_first_row_is_late(run, database, limit):
             else:
                 await pool.query(LONG[kind]).timeout(
                     **{limit: 0.01}).read_all()
+
+    run(main)
+
+
+@pytest.mark.parametrize("how, least", [
+    ({}, 30), ({"batch_bytes": 2**24}, 1), ({"batch_bytes": 2**16}, 150),
+    ({"options": {"adbc.postgresql.batch_size_hint_bytes": "65536"}}, 150)])
+def test_batches_have_the_size_that_is_wanted(run, postgresql, how, least):
+    async def main():
+        with uvarrow.adbc.Pool("postgresql", uri=postgresql) as pool:
+            batches = await pool.query(
+                "SELECT g FROM generate_series(1::bigint, 1000000) g",
+                **how).read_all()
+            assert sum(len(b) for b in batches) == 1000000
+            assert least <= len(batches) < 2 * least + 2
+
+    run(main)
+
+
+def test_a_size_of_batches_is_a_number(run, pool):
+    async def main():
+        for size in -1, 1.5, "1":
+            with pytest.raises((TypeError, ValueError), match="batch_bytes"):
+                pool.query("SELECT 1", batch_bytes=size)
 
     run(main)
 

@@ -18,13 +18,14 @@ static const char *const postgresql_read_only[] = {
 /* The last row is for all other drivers. */
 static const struct uva__known table[] = {
     {"ADBC PostgreSQL Driver", "postgresql", UVA__RESET_DISCARD_ALL,
-     postgresql_read_only, false, true},
-    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, NULL, true,
-     false},
-    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, NULL, true, false},
-    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, NULL, false,
+     postgresql_read_only, false, "adbc.postgresql.batch_size_hint_bytes",
      true},
-    {NULL, NULL, UVA__RESET_CLOSE, NULL, false, false},
+    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, NULL, true,
+     NULL, false},
+    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, NULL, true, NULL, false},
+    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, NULL, false,
+     NULL, true},
+    {NULL, NULL, UVA__RESET_CLOSE, NULL, false, NULL, false},
 };
 
 const struct uva__known *uva__known_named(const char *driver)

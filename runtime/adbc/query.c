@@ -9,6 +9,7 @@
  * which undoes a transaction.
  */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +19,13 @@
 #include "adbc/pooled.h"
 #include "uvarrow/adbc.h"
 
+enum { BATCH_BYTES = 256 * 1024 };
+
 struct query {
     struct uva__pooled pooled;          /* first */
     struct ArrowArrayStream parameters; /* owns, until they are bound */
     char **options;                     /* owns: of the statement */
+    int64_t batch_bytes;                /* that a batch should have */
     char *sql;                          /* owns; NULL: ingest */
     char *table;                        /* owns: of ingest, or NULL */
     struct uva__bound *bound;           /* counts: the parameters; or NULL */
@@ -86,6 +90,23 @@ static int query_options(struct query *q)
     return uva__pairs_set(q->options, statement_set, &e->statement,
                           e->statement.private_driver, "statement",
                           &e->failure);
+}
+
+/* Sets the size of batches, which an older driver may not know. */
+static int query_batches(struct query *q)
+{
+    const char *option = q->pooled.connection->known->batch_option;
+    struct uva__execution *e = &q->pooled.execution;
+    struct AdbcError error = uva__adbc_error(e->statement.private_driver);
+    char number[24];
+
+    if (option == NULL || q->sql == NULL ||
+        uva__pairs_find(q->options, option) != NULL)
+        return 0;
+    (void)snprintf(number, sizeof(number), "%lld", (long long)q->batch_bytes);
+    (void)statement_set(&e->statement, option, number, &error);
+    uva__adbc_error_drop(&error);
+    return 0;
 }
 
 static int query_ingest(struct query *q)
@@ -230,7 +251,8 @@ static int query_bind(struct query *q)
 static int query_prepare(struct uva__execution *e)
 {
     static int (*const steps[])(struct query *) = {
-        query_connect, query_statement, query_options, query_text, query_bind};
+        query_connect, query_statement, query_options,
+        query_batches, query_text,      query_bind};
     struct query *q = (struct query *)e;
     int code = 0;
 
@@ -510,8 +532,8 @@ static const char *query_fault(struct uva_adbc_pool *pool,
         return "give either sql or ingest_table";
     if (!uva__pairs_are_whole(query->options))
         return "options: a key has no value";
-    if (query->busy_ms < 0)
-        return "busy_ms must not be negative";
+    if (query->busy_ms < 0 || query->batch_bytes < 0)
+        return "busy_ms and batch_bytes must not be negative";
     refusal = sql_refusal(pool, query->sql);
     return refusal != NULL ? refusal : parameters_fault(query);
 }
@@ -530,6 +552,7 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     if (query->sql != NULL)
         q->pooled.sql = uva__sql_transaction(query->sql);
     q->pooled.execution.busy_ms = query->busy_ms;
+    q->batch_bytes = query->batch_bytes > 0 ? query->batch_bytes : BATCH_BYTES;
     q->by_name = query->by_name;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)

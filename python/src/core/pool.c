@@ -125,7 +125,8 @@ static void pool_dealloc(PyObject *object)
 }
 
 /* args: host, pool, sql or None, capsule of the parameters or None, options,
- * table or None, update, by_name, busy_ms, batches, bytes */
+ * table or None, update, by_name, busy_ms, batch_bytes, batches,
+ * bytes */
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};
@@ -134,18 +135,19 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     PyObject *owner, *pool, *capsule, *options;
     const char **texts;
     int update, by_name;
-    long long bytes, busy_ms;
+    long long bytes, busy_ms, batch_bytes;
     Pool *self;
 
-    if (!PyArg_ParseTuple(args, "O!O!zOO!zppLiL", host_type, &owner, pool_type,
+    if (!PyArg_ParseTuple(args, "O!O!zOO!zppLLiL", host_type, &owner, pool_type,
                           &pool, &query.sql, &capsule, &PyList_Type, &options,
                           &query.ingest_table, &update, &by_name, &busy_ms,
-                          &query.window.batches, &bytes))
+                          &batch_bytes, &query.window.batches, &bytes))
         return NULL;
     self = (Pool *)pool;
     query.update = update != 0;
     query.by_name = by_name != 0;
     query.busy_ms = busy_ms;
+    query.batch_bytes = batch_bytes;
     query.window.bytes = bytes;
     *host = (Host *)owner;
     if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)

@@ -112,7 +112,7 @@ static PyObject *stream_open(PyObject *object, PyObject *args)
 }
 
 /* _query((host, pool, sql, parameters, options, table, update, by_name,
- * busy_ms, batches, bytes), batches, bytes) */
+ * busy_ms, batch_bytes, batches, bytes), batches, bytes) */
 static PyObject *stream_query(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;

@@ -71,7 +71,8 @@ class Pool:
         self._closed = False
 
     def query(self, sql, parameters=None, *, options=None, update=False,
-              by_name=False, busy=None, window=_WINDOW, max_bytes=_BYTES):
+              by_name=False, busy=None, batch_bytes=None, window=_WINDOW,
+              max_bytes=_BYTES):
         """Returns a Stream of the rows of a query. It is executed when the
         stream is first read.
 
@@ -87,11 +88,12 @@ class Pool:
 
         `busy` is how many seconds the driver may spend in calls for the query;
         then it is cancelled, and fails with a TimeoutError. The time of a slow
-        consumer does not count."""
+        consumer does not count. `batch_bytes` is about how large a batch should
+        be (256 KiB), for drivers that know such a size, as PostgreSQL's does."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), busy, window,
-                            max_bytes)
+                            max_bytes, batch_bytes)
 
     def ingest(self, table, data, *, mode="append", options=None, busy=None):
         """Returns a Stream that writes the rows of `data`, which are Arrow data,
@@ -143,7 +145,7 @@ class Pool:
         self.close()
 
     def _stream(self, sql, parameters, options, table, update, by_name, busy,
-                window, max_bytes):
+                window, max_bytes, batch_bytes=None):
         if self._closed:
             raise RuntimeError("uvarrow: the pool is closed")
         host = _host.current()
@@ -153,11 +155,13 @@ class Pool:
         options = _pairs(_check.options(options, "options"))
         window = _check.count(window, "window")
         busy = 0 if busy is None else _check.ms(busy, "busy")
+        size = (0 if batch_bytes is None else
+                _check.count(batch_bytes, "batch_bytes", bits=64))
         half = _half(max_bytes)
         capsule, has_names = _rows(parameters, by_name, table)
         result = Stream()
         result._query((host, pool, sql, capsule, options, table, update,
-                       has_names, busy, window, half), window, half)
+                       has_names, busy, size, window, half), window, half)
         return result
 
 

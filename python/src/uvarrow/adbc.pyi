@@ -34,6 +34,7 @@ class Pool:
         update: bool = False,
         by_name: bool = False,
         busy: float | None = None,
+        batch_bytes: int | None = None,
         window: int = 64,
         max_bytes: int = 33554432,
     ) -> Stream: ...

@@ -1085,7 +1085,9 @@ START_TEST(what_is_invalid_is_refused)
     query_refuses(&(struct uva_adbc_query){.sql = "a", .reserved = {&f}},
                   "reserved");
     query_refuses(&(struct uva_adbc_query){.sql = "a", .busy_ms = -1},
-                  "busy_ms must not be negative");
+                  "busy_ms and batch_bytes must not be negative");
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .batch_bytes = -1},
+                  "busy_ms and batch_bytes must not be negative");
     query_refuses(
         &(struct uva_adbc_query){.sql = "a", .window = {.batches = -1}},
         "window");
