@@ -25,7 +25,11 @@
 enum { POOLS = 4, QUERIES = 64, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
 enum { CONNECTIONS = 3, PROBE_BATCHES = 4 };
 
+#define READS "select " /* how the text of a query that leaves nothing begins  \
+                         */
+
 #define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
+#define MINUTES_NS (UINT64_C(300) * 1000000000)
 
 /* Where a query fails that gives no batch. */
 enum place { AT_TEXT, AT_EXECUTE, AT_SCHEMA, AT_BATCH, PLACES };
@@ -40,6 +44,8 @@ struct pool {
     bool sticks;                 /* connections wait until unblocked */
     bool is_late;                /* it is released after its runtime's close */
     bool waits;                  /* for a connection, for milliseconds */
+    bool keeps;                  /* what queries leave in their sessions */
+    bool hurries;                /* a slow connect may take too long */
     struct fake_server server;
     int drivers, databases, connections;     /* live */
     struct connection *all[2 * CONNECTIONS]; /* live; borrows */
@@ -58,6 +64,8 @@ struct connection {
     struct query *query;       /* the last one */
     int inside;                /* calls */
     bool is_stuck;             /* in a call, though the server is well */
+    bool is_dirty;             /* a query has left something in its session */
+    bool resets;               /* the statement is the pool's own */
     int cancelling;            /* calls of a cancel */
     int parts;                 /* statements and results, live */
     int64_t start;             /* of the server, in which the session began */
@@ -71,6 +79,7 @@ struct query {
     int64_t stuck_at; /* batch it gets stuck at; OPEN; or NOWHERE */
     enum place fails; /* where, if it gives no batch */
     bool is_deaf;     /* cancels have no effect */
+    bool leaves;      /* something in its session */
     bool is_cancelled;
 };
 
@@ -291,10 +300,15 @@ static void connection_use(struct connection *c)
         sim_fail("a connection is used with a query on it");
 }
 
+/* One that only reads leaves nothing. */
 static void query_begin(struct connection *c, const char *text)
 {
-    const long number = strtol(text, NULL, 10);
+    const size_t reads = sizeof(READS) - 1;
+    const long number = strtol(
+        strncmp(text, READS, reads) == 0 ? text + reads : text, NULL, 10);
 
+    if (c->is_dirty && !c->pool->keeps)
+        sim_fail("a session is not clean when it is given out");
     if (number < 0 || number >= adbc.queries_used)
         sim_fail("there is no query %s", text);
     c->query = &adbc.queries[number];
@@ -440,10 +454,24 @@ static AdbcStatusCode statement_set_sql(struct AdbcStatement *statement,
     struct connection *c = statement->private_data;
 
     call_begin("StatementSetSqlQuery", &c->inside);
+    c->resets = strcmp(sql, "DISCARD ALL") == 0;
+    if (c->resets)
+        return connection_leave(c, ADBC_STATUS_OK, error);
     query_begin(c, sql);
     return connection_leave(
         c, query_fails(c->query, AT_TEXT) ? fault(error) : ADBC_STATUS_OK,
         error);
+}
+
+static AdbcStatusCode session_reset(struct connection *c,
+                                    struct AdbcError *error)
+{
+    if (c->pool->known.reset != UVA__RESET_DISCARD_ALL)
+        sim_fail("a session is reset by a statement of another database");
+    if (!connection_reach(c) || peers_chance(1, 20))
+        return fault(error);
+    c->is_dirty = false;
+    return ADBC_STATUS_OK;
 }
 
 static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
@@ -453,7 +481,10 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
     struct connection *c = statement->private_data;
 
     call_begin("StatementExecuteQuery", &c->inside);
+    if (c->resets)
+        return connection_leave(c, session_reset(c, error), error);
     *rows = -1;
+    c->is_dirty = c->is_dirty || c->query->leaves;
     return connection_leave(c, execute(c, out, error), error);
 }
 
@@ -605,6 +636,7 @@ static struct query *query_draw(const struct pool *pool,
 
     query->expectation = expectation;
     query->stuck_at = NOWHERE;
+    query->leaves = peers_chance(1, 2);
     query->fails = (enum place)sim_choose(PLACES);
     query_excuse(pool, expectation);
     if (!peers_chance(1, expectation->meddled ? 2 : 8))
@@ -625,7 +657,8 @@ static struct uva_stream *query_stream(const struct pool *pool,
     char text[16];
     int size;
 
-    size = snprintf(text, sizeof(text), "%d", (int)(query - adbc.queries));
+    size = snprintf(text, sizeof(text), "%s%d", query->leaves ? "" : READS,
+                    (int)(query - adbc.queries));
     expectation_note("chain %d: query %s, stuck at %lld%s", expectation->number,
                      text, (long long)query->stuck_at,
                      query->is_deaf ? ", and deaf" : "");
@@ -729,10 +762,13 @@ static void pool_draw(struct pool *pool, struct uva_runtime *runtime)
     pool->most = 1 + (int32_t)sim_choose(CONNECTIONS);
     pool->most_stuck = 1 + (int32_t)sim_choose(CONNECTIONS);
     pool->known.connects_at_once = peers_chance(1, 2);
+    pool->known.reset = (enum uva__known_reset)sim_choose(3);
+    pool->keeps = peers_chance(1, 6);
     pool->refuses = peers_chance(1, 4);
     pool->sticks = peers_chance(1, 10);
     pool->is_late = peers_chance(1, 2);
     pool->waits = peers_chance(1, 2);
+    pool->hurries = peers_chance(1, 2);
     fake_server_begin(&pool->server, &adbc.fibers);
 }
 
@@ -742,8 +778,9 @@ static int pool_new(struct pool *pool)
     struct uva_adbc_pool_options options = {
         .driver = name,
         .connections = pool->most,
+        .keeps_session = pool->keeps,
         .stuck_connections = pool->most_stuck,
-        .connect_ms = peers_chance(1, 2) ? 1 + (int32_t)sim_choose(2000) : 0,
+        .connect_ms = pool->hurries ? 1 + (int32_t)sim_choose(2000) : 0,
         .max_age_ms = peers_chance(1, 4) ? 1 + (int32_t)sim_choose(100) : 0,
         .idle_ms = (int32_t)sim_choose(2),
         .wait_ms = pool->waits ? 1 + (int64_t)sim_choose(20) : 0};
@@ -1007,6 +1044,7 @@ static bool never(void *arg)
 static bool pool_is_provable(const struct pool *pool)
 {
     return pool->pool != NULL && !pool->waits &&
+           !(pool->hurries && peers_are_slow()) &&
            pool_stuck(pool, true) <= pool->most_stuck &&
            pool_stuck(pool, false) == 0;
 }
@@ -1019,7 +1057,7 @@ static void pools_prove(void)
         return;
     if (peers_chance(1, 2))
         peers_unblock();
-    (void)sim_wait_until(never, NULL, sim_now_ns() + AN_HOUR_NS);
+    (void)sim_wait_until(never, NULL, sim_now_ns() + MINUTES_NS);
     for (int i = 0; i < adbc.pools_used; i++)
         if (pool_is_provable(&adbc.pools[i]))
             pool_prove(&adbc.pools[i]);
