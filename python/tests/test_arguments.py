@@ -271,6 +271,8 @@ ROWS = {
         lambda v: uvarrow.adbc.Pool("sqlite", connect=v), fits=SECONDS),
     "adbc.Pool.__init__.stuck": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", stuck=v), fits=NONE | COUNT),
+    "adbc.Pool.__init__.keeps_session": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", keeps_session=v)),
     "adbc.Pool.query.sql": Row(lambda v: pool().query(v), fits=TEXTS),
     "adbc.Pool.query.parameters": Row(
         lambda v: pool().query("SELECT ?", v),

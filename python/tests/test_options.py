@@ -37,6 +37,7 @@ MEMBERS = {
         "connections": (uvarrow.adbc.Pool, "connections"),
         "idle_ms": (uvarrow.adbc.Pool, "idle"),
         "stuck_connections": (uvarrow.adbc.Pool, "stuck"),
+        "keeps_session": (uvarrow.adbc.Pool, "keeps_session"),
         "max_age_ms": (uvarrow.adbc.Pool, "max_age"),
         "connect_ms": (uvarrow.adbc.Pool, "connect"),
         "wait_ms": (uvarrow.adbc.Pool, "wait")},
@@ -62,7 +63,7 @@ MEMBERS = {
         "on_loop": LOOP,
         "metadata": No("an object with __arrow_c_stream__ has none"),
         "turns": No("the pool's; a semaphore does that in Python"),
-        "needed": OURS},
+        "needed": OURS, "frees_late": OURS},
     "push_source": {
         "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
         "device_type": No("batches of to_reader() are the CPU's"),

@@ -41,18 +41,19 @@ static int pool_make(Pool *self, PyObject *args)
     struct uva_error error = {0};
     const char **texts = NULL, **more = NULL;
     long long wait_ms;
-    int code = -1;
+    int code = -1, keeps_session;
 
-    if (!PyArg_ParseTuple(args, "O!zzO!O!iiLiii", host_type, &host,
+    if (!PyArg_ParseTuple(args, "O!zzO!O!iiLiiip", host_type, &host,
                           &options.driver, &options.entrypoint, &PyList_Type,
                           &of_database, &PyList_Type, &of_connection,
                           &options.connections, &options.idle_ms, &wait_ms,
                           &options.max_age_ms, &options.connect_ms,
-                          &options.stuck_connections) ||
+                          &options.stuck_connections, &keeps_session) ||
         !host_check((Host *)host))
         return -1;
     self->forks = fork_number();
     options.wait_ms = wait_ms;
+    options.keeps_session = keeps_session != 0;
     texts = texts_of(of_database, "options");
     more = texts == NULL ? NULL : texts_of(of_connection, "connection_options");
     if (more != NULL) {
@@ -69,7 +70,8 @@ static int pool_make(Pool *self, PyObject *args)
 }
 
 /* Pool(host, driver, entrypoint, options, options of connections, connections,
- * idle_ms, wait_ms, max_age_ms, connect_ms, stuck_connections) */
+ * idle_ms, wait_ms, max_age_ms, connect_ms, stuck_connections, keeps_session)
+ */
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     Pool *self = (Pool *)core_alloc(type);

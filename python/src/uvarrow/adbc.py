@@ -43,13 +43,19 @@ class Pool:
     a connect, or from a query that was cancelled, is replaced, up to `stuck` of
     them; None: as many as `connections`.
 
+    What a query leaves in its session (settings, temporary tables, locks, a
+    transaction) is not there for the next one: a connection is reset behind its
+    query, which costs the query no time, or closed. With `keeps_session` it is
+    not.
+
     Nothing is connected before the first query. A pool may be used by several
     event loops, each of which has connections of its own.
     """
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
                  connection_options=None, connections=8, idle=60.0, wait=30.0,
-                 max_age=3600.0, connect=10.0, stuck=None):
+                 max_age=3600.0, connect=10.0, stuck=None,
+                 keeps_session=False):
         options = _check.options(options, "options")
         if uri is not None:
             options["uri"] = _check.text(uri, "uri")
@@ -66,7 +72,8 @@ class Pool:
                      max(_check.ms(max_age, "max_age", bits=32), 1),
                      _check.ms(connect, "connect", bits=32),
                      0 if stuck is None
-                     else _check.count(stuck, "stuck", least=1))
+                     else _check.count(stuck, "stuck", least=1),
+                     _check.flag(keeps_session, "keeps_session"))
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
 

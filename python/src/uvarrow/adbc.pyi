@@ -23,6 +23,7 @@ class Pool:
         max_age: float = 3600.0,
         connect: float = 10.0,
         stuck: int | None = None,
+        keeps_session: bool = False,
     ) -> None: ...
     def query(
         self,

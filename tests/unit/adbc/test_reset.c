@@ -2,7 +2,7 @@
 /* How a session is made clean, by the calls that a driver gets: which
  * statements of SQLite leave nothing, what PostgreSQL gets in which state, what
  * is logged, and each call failing. What the real databases make of it is
- * tested in python/tests/test_sessions_reset.py. */
+ * tested in python/tests/test_sessions_clean.py. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
