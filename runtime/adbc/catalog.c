@@ -110,12 +110,20 @@ static void call_free(struct uva__execution *e)
     free(c);
 }
 
+/* What only reads the catalog can be read again. */
+static bool call_retry(struct uva__execution *e)
+{
+    return uva__pooled_retry((struct uva__pooled *)e, true);
+}
+
 static const struct uva__execution_ops objects_ops = {
     .prepare = uva__pooled_prepare,
     .run = objects_run,
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
     .settle = uva__pooled_settle,
+    .lost = uva__pooled_lost,
+    .retry = call_retry,
     .free = call_free};
 static const struct uva__execution_ops schema_ops = {
     .prepare = uva__pooled_prepare,
@@ -123,6 +131,9 @@ static const struct uva__execution_ops schema_ops = {
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
     .settle = uva__pooled_settle,
+    .lost = uva__pooled_lost,
+    .look = uva__pooled_look,
+    .retry = call_retry,
     .free = call_free};
 static const struct uva__execution_ops partition_ops = {
     .prepare = uva__pooled_prepare,
@@ -130,6 +141,8 @@ static const struct uva__execution_ops partition_ops = {
     .needed = uva__pooled_needed,
     .interrupt = uva__pooled_interrupt,
     .settle = uva__pooled_settle,
+    .lost = uva__pooled_lost,
+    .look = uva__pooled_look,
     .free = call_free};
 
 /* ---- making one --------------------------------------------------------- */

@@ -33,6 +33,7 @@ struct uva__connection {
     enum uva__connection_state state;
     uint64_t since_ns;                /* when it came there */
     uint64_t born_ns;                 /* when it was connected */
+    uint64_t rested_ns;               /* how long it was idle, the last time */
     struct uva__adbc_failure failure; /* of the connect, for its query */
 };
 
@@ -47,6 +48,9 @@ UVA_MUST_CHECK int uva__connection_open(struct uva__connection *connection,
 UVA_MUST_CHECK int uva__connection_set(struct uva__connection *connection,
                                        char *const *options,
                                        struct uva__adbc_failure *failure);
+
+/* Whether it is alive, as far as its server can be asked. Thread: a worker. */
+bool uva__connection_is_alive(const struct uva__connection *connection);
 
 /* Closes it, if it is open. Thread: a worker. */
 void uva__connection_close(struct uva__connection *connection);

@@ -3,6 +3,7 @@
  * nothing but the library. */
 #include "adbc/database.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "adbc/libpq.h"
@@ -11,9 +12,18 @@
 
 /* What PostgreSQL gets unless the URI has another value. By the name a pooler
  * is recognised, see adbc/pooler.c. Texts of Arrow are UTF-8, whatever the
- * database has. */
+ * database has. A server or a network that is gone is noticed in 15 seconds. */
+/* clang-format off */
 static const char *const postgresql_parameters[] = {
-    "fallback_application_name", "uvarrow", "client_encoding", "UTF8", NULL};
+    "fallback_application_name", "uvarrow",
+    "client_encoding", "UTF8",
+    "keepalives", "1",
+    "keepalives_idle", "6",
+    "keepalives_interval", "3",
+    "keepalives_count", "3",
+    "tcp_user_timeout", "15000",
+    NULL};
+/* clang-format on */
 
 static AdbcStatusCode database_set(void *object, const char *key,
                                    const char *value, struct AdbcError *error)
@@ -33,14 +43,32 @@ static int database_set_all(struct uva__database *d, char *const *options,
                           "database", failure);
 }
 
-/* Sets the options with parameters of our own in the URI. */
+/* Gives the URI with parameters of our own, which the caller frees. A connect
+ * tries two addresses in its time, of at least 2 seconds each, as libpq has it.
+ * NULL without memory. */
+static char *postgresql_uri(const char *uri, int64_t connect_ms)
+{
+    char seconds[24];
+    const char *const limit[] = {"connect_timeout", seconds, NULL};
+    char *limited, *whole;
+
+    (void)snprintf(seconds, sizeof(seconds), "%lld",
+                   (long long)(connect_ms > 4000 ? connect_ms / 2000 : 2));
+    limited = uva__libpq_with(uri, limit);
+    if (limited == NULL)
+        return NULL;
+    whole = uva__libpq_with(limited, postgresql_parameters);
+    free(limited);
+    return whole;
+}
+
 static int postgresql_set_all(struct uva__database *d, char *const *options,
+                              int64_t connect_ms,
                               struct uva__adbc_failure *failure)
 {
     char **own = uva__pairs_copy((const char *const *)options);
     char **place = own != NULL ? uva__pairs_find(own, "uri") : NULL;
-    char *uri =
-        place != NULL ? uva__libpq_with(*place, postgresql_parameters) : NULL;
+    char *uri = place != NULL ? postgresql_uri(*place, connect_ms) : NULL;
     int code;
 
     if (own == NULL || (place != NULL && uri == NULL)) {
@@ -56,7 +84,7 @@ static int postgresql_set_all(struct uva__database *d, char *const *options,
 }
 
 static int database_init(struct uva__database *d, char *const *options,
-                         struct uva__adbc_failure *failure)
+                         int64_t connect_ms, struct uva__adbc_failure *failure)
 {
     struct AdbcError error = uva__adbc_error(&d->driver);
     int code = uva__adbc_failure_take(failure, "the driver gives no database",
@@ -66,8 +94,9 @@ static int database_init(struct uva__database *d, char *const *options,
     if (code != 0)
         return code;
     d->adbc.private_driver = &d->driver;
-    code = d->is_postgresql ? postgresql_set_all(d, options, failure)
-                            : database_set_all(d, options, failure);
+    code = d->is_postgresql
+               ? postgresql_set_all(d, options, connect_ms, failure)
+               : database_set_all(d, options, failure);
     if (code != 0)
         return code;
     error = uva__adbc_error(&d->driver);
@@ -78,13 +107,13 @@ static int database_init(struct uva__database *d, char *const *options,
 
 int uva__database_open(struct uva__database *d, const char *driver,
                        const char *entrypoint, char *const *options,
-                       struct uva__adbc_failure *failure)
+                       int64_t connect_ms, struct uva__adbc_failure *failure)
 {
     int code;
 
     d->is_postgresql = uva__known_is_postgresql(driver);
     code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
-    return code == 0 ? database_init(d, options, failure) : code;
+    return code == 0 ? database_init(d, options, connect_ms, failure) : code;
 }
 
 void uva__database_close(struct uva__database *d)

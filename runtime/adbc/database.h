@@ -34,12 +34,14 @@ struct uva__database {
 };
 
 /* Loads a driver and opens its database with the options; `entrypoint` may be
- * NULL. `database` is cleared, and to be closed also on failure. 0 or an errno,
- * with the failure. Thread: a worker. */
+ * NULL. Where the driver has limits of time itself, they are set, unless the
+ * options do that: for the address of a server a part of `connect_ms`.
+ * `database` is cleared, and to be closed also on failure. 0 or an errno, with
+ * the failure. Thread: a worker. */
 UVA_MUST_CHECK int uva__database_open(struct uva__database *database,
                                       const char *driver,
                                       const char *entrypoint,
-                                      char *const *options,
+                                      char *const *options, int64_t connect_ms,
                                       struct uva__adbc_failure *failure);
 
 /* Closes what there is of it. Thread: a worker. */

@@ -47,6 +47,13 @@ static int result_explain(struct uva__execution *e, int code)
         text != NULL ? text : "the driver gives no reason");
 }
 
+/* A call has failed. */
+static void execution_lose(struct uva__execution *e)
+{
+    if (e->failure.loss != UVA__LOSS_NONE && e->ops->lost != NULL)
+        e->ops->lost(e);
+}
+
 /* What a driver states does not count if what it was given has failed. */
 static int execution_check(struct uva__execution *e, int code)
 {
@@ -65,13 +72,24 @@ static int execution_finish(struct uva__execution *e)
                : e->ops->finish(e);
 }
 
+static int result_fail(struct uva__execution *e, int code)
+{
+    code = result_explain(e, code);
+    execution_lose(e);
+    return execution_check(e, code);
+}
+
 static int result_get_schema(struct ArrowArrayStream *self,
                              struct ArrowSchema *out)
 {
     struct uva__execution *e = self->private_data;
     const int code = e->result.get_schema(&e->result, out);
 
-    return code == 0 ? 0 : execution_check(e, result_explain(e, code));
+    if (code != 0)
+        return result_fail(e, code);
+    if (e->ops->look != NULL)
+        e->ops->look(e, out);
+    return 0;
 }
 
 static int result_get_next(struct ArrowArrayStream *self,
@@ -81,7 +99,7 @@ static int result_get_next(struct ArrowArrayStream *self,
     int code = e->result.get_next(&e->result, out);
 
     if (code != 0)
-        return execution_check(e, result_explain(e, code));
+        return result_fail(e, code);
     if (out->release != NULL)
         return 0;
     code = execution_check(e, 0);
@@ -189,14 +207,25 @@ static int execution_run(struct uva__execution *e)
     return 0;
 }
 
-static int execution_open(void *ctx, struct ArrowArrayStream *out,
-                          struct uva_error *error)
+static int execution_begin(struct uva__execution *e)
 {
-    struct uva__execution *e = ctx;
     int code = e->ops->prepare != NULL ? e->ops->prepare(e) : 0;
 
     if (code == 0)
         code = execution_run(e);
+    if (code != 0)
+        execution_lose(e);
+    return code;
+}
+
+static int execution_open(void *ctx, struct ArrowArrayStream *out,
+                          struct uva_error *error)
+{
+    struct uva__execution *e = ctx;
+    int code = execution_begin(e);
+
+    if (code != 0 && e->ops->retry != NULL && e->ops->retry(e))
+        code = execution_begin(e);
     if (code != 0) {
         *error = e->failure.error;
         return code;
@@ -217,20 +246,22 @@ static void execution_needed(void *ctx)
         e->ops->needed(e);
 }
 
-static void execution_interrupt(void *ctx)
+bool uva__execution_withdraw(struct uva__execution *e)
 {
-    struct uva__execution *e = ctx;
-    struct AdbcDriver *driver;
-    struct AdbcError error;
+    int may = UVA__MAY_CANCEL;
+
+    return atomic_compare_exchange_strong(&e->may_cancel, &may,
+                                          UVA__MAY_CANCEL_NOT) ||
+           may == UVA__MAY_CANCEL_NOT;
+}
+
+/* Calls the driver's cancel. */
+static void execution_cancel(struct uva__execution *e)
+{
+    struct AdbcDriver *driver = execution_driver(e);
+    struct AdbcError error = uva__adbc_error(driver);
     AdbcStatusCode status = ADBC_STATUS_NOT_IMPLEMENTED;
 
-    atomic_store(&e->is_cancelled, true); /* first: read after each step */
-    if (e->ops->interrupt != NULL)
-        e->ops->interrupt(e);
-    if (!atomic_load(&e->may_cancel))
-        return;
-    driver = execution_driver(e);
-    error = uva__adbc_error(driver);
     if (e->statement.private_driver != NULL && driver->StatementCancel != NULL)
         status = driver->StatementCancel(&e->statement, &error);
     uva__adbc_error_drop(&error);
@@ -240,6 +271,21 @@ static void execution_interrupt(void *ctx)
     error = uva__adbc_error(driver);
     (void)driver->ConnectionCancel(e->connection, &error);
     uva__adbc_error_drop(&error);
+}
+
+static void execution_interrupt(void *ctx)
+{
+    struct uva__execution *e = ctx;
+    int may = UVA__MAY_CANCEL;
+
+    atomic_store(&e->is_cancelled, true); /* first: read after each step */
+    if (e->ops->interrupt != NULL)
+        e->ops->interrupt(e);
+    if (!atomic_compare_exchange_strong(&e->may_cancel, &may,
+                                        UVA__MAY_CANCEL_RUNS))
+        return;
+    execution_cancel(e);
+    atomic_store(&e->may_cancel, UVA__MAY_CANCEL);
 }
 
 static const char *execution_metadata(void *ctx, int code)
@@ -268,7 +314,7 @@ struct uva_stream *uva__execution_stream(struct uva__execution *e,
                                          const struct uva_window *window,
                                          struct uva_turns *turns)
 {
-    atomic_init(&e->may_cancel, false);
+    atomic_init(&e->may_cancel, UVA__MAY_CANCEL_NOT);
     atomic_init(&e->is_cancelled, false);
     return uva_stream_from_blocking_cpu(
         runtime, NULL,

@@ -30,6 +30,14 @@ struct uva__execution_ops {
     /* ends what it waits for besides its database: also while another of these
      * functions runs, and again and again. NULL: nothing */
     void (*interrupt)(struct uva__execution *execution);
+    /* the failure states that more is lost than the query. NULL: nothing */
+    void (*lost)(struct uva__execution *execution);
+    /* looks at the schema of the result, which it borrows. NULL: nothing */
+    void (*look)(struct uva__execution *execution,
+                 const struct ArrowSchema *schema);
+    /* whether it may be prepared and run once more, behind a failure: then it
+     * is as before. Once. NULL: it may not */
+    bool (*retry)(struct uva__execution *execution);
     /* the result was read, or released before, and the statement is released:
      * gives back what later queries can use at once, before the stream ends.
      * NULL: nothing */
@@ -37,6 +45,13 @@ struct uva__execution_ops {
     /* the statement was released: frees the execution, perhaps after the end of
      * the stream. Any thread */
     void (*free)(struct uva__execution *execution);
+};
+
+/* Whether the driver's cancel may be called. */
+enum uva__may_cancel {
+    UVA__MAY_CANCEL_NOT,
+    UVA__MAY_CANCEL,
+    UVA__MAY_CANCEL_RUNS /* it is called now */
 };
 
 /* The first member of each kind. */
@@ -53,8 +68,8 @@ struct uva__execution {
     bool is_described;                /* ... if it has any */
     bool is_complete;                 /* the whole result was read */
     bool has_failed;                  /* it was not; set before it is freed */
-    atomic_bool may_cancel;           /* the members above may be used for it */
-    atomic_bool is_cancelled;         /* no further step is wanted */
+    atomic_int may_cancel;    /* whether the members above may be used for it */
+    atomic_bool is_cancelled; /* no further step is wanted */
 };
 
 /* Creates a stream of `execution`, which is cleared but for its ops, and takes
@@ -73,6 +88,10 @@ uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,
  */
 UVA_MUST_CHECK int uva__statement_run(struct uva__execution *execution,
                                       int64_t *rows);
+
+/* Takes back what may be cancelled. False if it is being cancelled. Thread: a
+ * worker. */
+bool uva__execution_withdraw(struct uva__execution *execution);
 
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);

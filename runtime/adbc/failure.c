@@ -168,6 +168,7 @@ int uva__adbc_failure_copy(struct uva__adbc_failure *failure, const char *what,
     if (error->vendor_code != ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA)
         failure->error.vendor_code = error->vendor_code;
     free(failure->metadata);
+    failure->loss = uva__loss_of(status, error);
     failure->metadata = notes_of(status, error, driver,
                                  text_is_cut(&failure->error, what, error));
     return code;
@@ -196,6 +197,7 @@ int uva__adbc_failure_set(struct uva__adbc_failure *failure, int code,
     va_end(args);
     free(failure->metadata);
     failure->metadata = NULL;
+    failure->loss = UVA__LOSS_NONE;
     return uva_error_set(&failure->error, code, "%s", text);
 }
 

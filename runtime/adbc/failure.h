@@ -3,13 +3,15 @@
 #ifndef UVA_ADBC_FAILURE_H
 #define UVA_ADBC_FAILURE_H
 
+#include "adbc/loss.h"
 #include "uvarrow/adbc_abi.h"
 #include "uvarrow/base.h"
 
 /* What a driver reported. All zeroes: nothing. */
 struct uva__adbc_failure {
     struct uva_error error;
-    char *metadata; /* owns; NULL: none, or there was no memory for it */
+    char *metadata;      /* owns; NULL: none, or there was no memory for it */
+    enum uva__loss loss; /* besides the query */
 };
 
 /* An error for a driver to fill in, which may have details. */

@@ -78,7 +78,7 @@ static void given_take(struct given *g, struct AdbcStatement *statement,
     *statement = (struct AdbcStatement){0};
     g->free_ctx = options->free_ctx;
     g->ctx = options->ctx;
-    atomic_store(&g->execution.may_cancel, true);
+    atomic_store(&g->execution.may_cancel, UVA__MAY_CANCEL);
 }
 
 static void given_put_back(struct given *g, struct AdbcStatement *statement)

@@ -66,6 +66,11 @@ struct uva__handle_ops {
      * is in */
     void (*cancel)(struct uva_adbc_pool *pool,
                    struct uva__connection *const *at);
+    /* a failure states that connections, or the database, are lost */
+    void (*lose)(struct uva_adbc_pool *pool, enum uva__loss loss);
+    /* a result has a type that was made behind the open of its database: the
+     * next queries get to know it */
+    void (*know)(struct uva_adbc_pool *pool, const char *type);
     /* whether a connection that was used to the end for `text` has to be reset
      * when it is put back. Thread: a worker */
     bool (*must_reset)(const struct uva_adbc_pool *pool,

@@ -3,6 +3,7 @@
  * of ConnectionGetInfo. A stream that has another form gives no name. */
 #include "adbc/known.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "adbc/failure.h"
@@ -17,15 +18,26 @@ static const char *const postgresql_read_only[] = {
 
 /* The last row is for all other drivers. */
 static const struct uva__known table[] = {
-    {"ADBC PostgreSQL Driver", "postgresql", UVA__RESET_DISCARD_ALL,
-     postgresql_read_only, false, "adbc.postgresql.batch_size_hint_bytes",
-     true},
-    {"ADBC SQLite Driver", "sqlite", UVA__RESET_CLOSE_IF_WRITES, NULL, true,
-     NULL, false},
-    {"ADBC DuckDB Driver", "duckdb", UVA__RESET_CLOSE, NULL, true, NULL, false},
-    {"ADBC Flight SQL Driver - Go", "flightsql", UVA__RESET_CLOSE, NULL, false,
-     NULL, true},
-    {NULL, NULL, UVA__RESET_CLOSE, NULL, false, NULL, false},
+    {.driver = "ADBC PostgreSQL Driver",
+     .file = "postgresql",
+     .reset = UVA__RESET_DISCARD_ALL,
+     .read_only = postgresql_read_only,
+     .batch_option = "adbc.postgresql.batch_size_hint_bytes",
+     .connects_at_once = true,
+     .answers = true},
+    {.driver = "ADBC SQLite Driver",
+     .file = "sqlite",
+     .reset = UVA__RESET_CLOSE_IF_WRITES,
+     .refuses_rollback = true},
+    {.driver = "ADBC DuckDB Driver",
+     .file = "duckdb",
+     .reset = UVA__RESET_CLOSE,
+     .refuses_rollback = true},
+    {.driver = "ADBC Flight SQL Driver - Go",
+     .file = "flightsql",
+     .reset = UVA__RESET_CLOSE,
+     .connects_at_once = true},
+    {.reset = UVA__RESET_CLOSE},
 };
 
 const struct uva__known *uva__known_named(const char *driver)
@@ -37,6 +49,41 @@ const struct uva__known *uva__known_named(const char *driver)
            strstr(slash != NULL ? slash : driver, k->file) == NULL)
         k++;
     return k;
+}
+
+/* ---- types ----------------------------------------------------------------
+ */
+
+enum { DEPTH = 8 };
+
+/* PostgreSQL's driver reads the types of a server when it opens a database. */
+static bool field_is_strange(const struct ArrowSchema *field, char *out,
+                             size_t size)
+{
+    static const char mark[] = "unnamed<oid:";
+    struct uva_bytes type;
+
+    if (uva_metadata_get(field->metadata, "POSTGRESQL:type", &type) != 0 ||
+        type.size < strlen(mark) || memcmp(type.data, mark, strlen(mark)) != 0)
+        return false;
+    (void)snprintf(out, size, "%.*s", (int)type.size, (const char *)type.data);
+    return true;
+}
+
+static bool fields_are_strange(const struct ArrowSchema *schema, int depth,
+                               char *out, size_t size)
+{
+    for (int64_t i = 0; depth > 0 && i < schema->n_children; i++)
+        if (field_is_strange(schema->children[i], out, size) ||
+            fields_are_strange(schema->children[i], depth - 1, out, size))
+            return true;
+    return false;
+}
+
+bool uva__known_is_strange(const struct ArrowSchema *schema, char *out,
+                           size_t size)
+{
+    return fields_are_strange(schema, DEPTH, out, size);
 }
 
 /* ---- the name ----------------------------------------------------------- */

@@ -30,6 +30,7 @@ struct uva__known {
                                  have; NULL: none */
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */
+    bool answers;          /* ADBC_INFO_VENDOR_VERSION is asked of the server */
 };
 
 /* Whether a driver, by its name or path before it is loaded, is that of
@@ -39,6 +40,12 @@ bool uva__known_is_postgresql(const char *driver);
 /* What is known of a driver before it has answered, by the name of its file or
  * that it is looked for with. Never NULL. Thread: any. */
 const struct uva__known *uva__known_named(const char *driver);
+
+/* Whether a schema has a type that the driver has not found when it opened the
+ * database, such as one that was made later; gives its name, cut to `size`.
+ * Thread: any. */
+bool uva__known_is_strange(const struct ArrowSchema *schema, char *out,
+                           size_t size);
 
 /* Asks the driver of a connection that is connected, which asks no server for
  * that. Returns what is known, never NULL: where nothing is, what is right for

@@ -41,6 +41,7 @@ enum {
     MAX_AGE_MS = 3600000,
     CONNECT_MS = 10000,
     WAIT_MS = 30000,
+    UNKNOWN = 8,  /* types that are remembered */
     SHARE_MS = 20 /* for the call of another connect; then a remote database is
                      opened once more */
 };
@@ -51,6 +52,12 @@ enum {
 #define MS          UINT64_C(1000000)
 #define WAIT_MAX_MS ((int64_t)1 << 40) /* 34 years: no time overflows */
 #define LONG_NS     (3600000 * MS)     /* for a wait that an event ends */
+
+/* A type that a database did not know, and when it was first asked for it. */
+struct unknown {
+    char type[40];
+    uint64_t asked_ns;
+};
 
 struct uva_adbc_pool {
     const struct uva__handle_ops *ops; /* static, first: see adbc/handle.h */
@@ -76,6 +83,7 @@ struct uva_adbc_pool {
         struct uva__places places;
         struct uva__database *databases; /* owns: the last one opened first */
         const struct uva__known *known;  /* static: of all of them */
+        struct unknown unknown[UNKNOWN]; /* types */
         uint64_t keeper_due_ns;          /* when the keeper looks again */
         int64_t queries;                 /* that got a connection, so far */
         int64_t waiting;                 /* queries, for a connection */
@@ -133,29 +141,38 @@ static struct uva__database *database_leaving_locked(struct uva_adbc_pool *pool)
 
 static void database_drop(struct uva__database *d)
 {
-    if (d == NULL)
-        return;
     uva__database_close(d);
     free(d);
+}
+
+static void databases_sweep(struct uva_adbc_pool *pool)
+{
+    struct uva__database *leaving;
+
+    uv_mutex_lock(&pool->lock);
+    while ((leaving = database_leaving_locked(pool)) != NULL) {
+        uv_cond_broadcast(&pool->changed);
+        uv_mutex_unlock(&pool->lock);
+        database_drop(leaving);
+        uv_mutex_lock(&pool->lock);
+    }
+    uv_mutex_unlock(&pool->lock);
 }
 
 /* It is gone: its place is free, and its database, if it was retired. */
 static void connection_drop(struct uva_adbc_pool *pool,
                             struct uva__connection *c)
 {
-    struct uva__database *leaving;
-
     uva__connection_close(c);
     uv_mutex_lock(&pool->lock);
     uva__places_remove(&pool->locked.places, c);
     if (c->database != NULL)
         c->database->connections--;
-    leaving = database_leaving_locked(pool);
     uv_cond_broadcast(&pool->changed);
     uv_mutex_unlock(&pool->lock);
-    database_drop(leaving);
     uva__adbc_failure_fini(&c->failure);
     free(c);
+    databases_sweep(pool);
     turns_follow(pool);
 }
 
@@ -354,7 +371,7 @@ static int connect_call(struct uva_adbc_pool *pool, struct uva__connection *c)
 
     if (d->born_ns == 0) {
         code = uva__database_open(d, pool->driver_name, pool->entrypoint,
-                                  pool->options, &c->failure);
+                                  pool->options, pool->connect_ms, &c->failure);
         if (code != 0)
             return code;
         d->born_ns = uv_hrtime() | 1;
@@ -464,6 +481,7 @@ static int place_take_locked(struct uva_adbc_pool *pool,
         return wait_fail_locked(pool, wait);
     if (*idle != NULL) {
         *out = *idle;
+        (*out)->rested_ns = uv_hrtime() - (*out)->since_ns;
         uva__places_move(places, *out, UVA__CONNECTION_USED);
         return 0;
     }
@@ -536,22 +554,17 @@ static void pool_unneed(struct uva_adbc_pool *pool, uint64_t *needed_ns)
     uv_mutex_unlock(&pool->lock);
 }
 
-static int pool_take(struct uva_adbc_pool *pool, enum uva__sql sql,
-                     const atomic_bool *is_cancelled, uint64_t needed_ns,
-                     struct uva__connection **out,
-                     struct uva__adbc_failure *failure)
+static int connection_take(struct uva_adbc_pool *pool, const struct wait *wait,
+                           struct uva__connection **out)
 {
-    const struct wait wait = {
-        is_cancelled, needed_ns + (uint64_t)pool->wait_ms * MS, failure};
     struct uva__connection *c = NULL;
     int code;
 
-    (void)sql;
     uv_mutex_lock(&pool->lock);
-    code = place_take_locked(pool, &wait, &c);
+    code = place_take_locked(pool, wait, &c);
     if (code == 0 && c->state == UVA__CONNECTION_CONNECTING) {
         connect_begin_locked(c);
-        code = connect_await_locked(pool, &c, &wait);
+        code = connect_await_locked(pool, &c, wait);
     }
     pool->locked.queries += code == 0;
     if (code == 0) {
@@ -647,6 +660,99 @@ static void pool_put(struct uva_adbc_pool *pool, struct uva__connection **at,
         connection_drop(pool, c);
 }
 
+/* ---- what is lost -------------------------------------------------------- */
+
+static void idle_close_locked(struct uva_adbc_pool *pool)
+{
+    struct uva__connection *const *idle =
+        &pool->locked.places.of[UVA__CONNECTION_IDLE];
+
+    while (*idle != NULL)
+        connection_close_locked(*idle);
+}
+
+/* Connections to the server are dead, or of no use any more. */
+static void idle_close(struct uva_adbc_pool *pool)
+{
+    uv_mutex_lock(&pool->lock);
+    idle_close_locked(pool);
+    uv_mutex_unlock(&pool->lock);
+}
+
+/* Whether a database that is open now was opened before it was asked for the
+ * type. If not, no other one knows it either. */
+static bool type_is_news_locked(struct uva_adbc_pool *pool, const char *type)
+{
+    struct unknown *place = &pool->locked.unknown[0];
+    const struct uva__database *d = pool->locked.databases;
+
+    for (int i = 0; i < UNKNOWN; i++) {
+        if (strcmp(pool->locked.unknown[i].type, type) == 0) {
+            place = &pool->locked.unknown[i];
+            break;
+        }
+        if (pool->locked.unknown[i].asked_ns < place->asked_ns)
+            place = &pool->locked.unknown[i];
+    }
+    if (strcmp(place->type, type) != 0) {
+        place->asked_ns = uv_hrtime();
+        (void)snprintf(place->type, sizeof(place->type), "%s", type);
+    }
+    while (d != NULL &&
+           (d->state >= UVA__DATABASE_STUCK || d->born_ns > place->asked_ns))
+        d = d->next;
+    return d != NULL;
+}
+
+static void databases_renew(struct uva_adbc_pool *pool, const char *type)
+{
+    uv_mutex_lock(&pool->lock);
+    if (type != NULL && !type_is_news_locked(pool, type)) {
+        uv_mutex_unlock(&pool->lock);
+        return;
+    }
+    for (struct uva__database *d = pool->locked.databases; d != NULL;
+         d = d->next)
+        database_retire_locked(d);
+    idle_close_locked(pool);
+    uv_mutex_unlock(&pool->lock);
+}
+
+static void pool_lose(struct uva_adbc_pool *pool, enum uva__loss loss)
+{
+    if (loss == UVA__LOSS_DATABASE)
+        databases_renew(pool, NULL);
+    else
+        idle_close(pool);
+}
+
+static void pool_know(struct uva_adbc_pool *pool, const char *type)
+{
+    databases_renew(pool, type);
+}
+
+/* One that was idle for so long is asked whether it is alive. */
+#define RESTED_NS (100 * MS)
+
+/* If one is dead, others are as well. */
+static int pool_take(struct uva_adbc_pool *pool, enum uva__sql sql,
+                     const atomic_bool *is_cancelled, uint64_t needed_ns,
+                     struct uva__connection **out,
+                     struct uva__adbc_failure *failure)
+{
+    const struct wait wait = {
+        is_cancelled, needed_ns + (uint64_t)pool->wait_ms * MS, failure};
+    int code;
+
+    (void)sql;
+    while ((code = connection_take(pool, &wait, out)) == 0 &&
+           (*out)->rested_ns >= RESTED_NS && !uva__connection_is_alive(*out)) {
+        idle_close(pool);
+        connection_drop(pool, connection_end(pool, out));
+    }
+    return code;
+}
+
 /* ---- life --------------------------------------------------------------- */
 
 static struct uva_runtime *pool_runtime(const struct uva_adbc_pool *pool)
@@ -682,18 +788,6 @@ static const char *pool_refusal(const struct uva_adbc_pool *pool,
     (void)sql;
     return "a transaction needs a session, as each query may have another "
            "connection: see uva_adbc_pool_session()";
-}
-
-/* Closes the idle connections, each on a worker. */
-static void idle_close(struct uva_adbc_pool *pool)
-{
-    struct uva__connection *const *idle =
-        &pool->locked.places.of[UVA__CONNECTION_IDLE];
-
-    uv_mutex_lock(&pool->lock);
-    while (*idle != NULL)
-        connection_close_locked(*idle);
-    uv_mutex_unlock(&pool->lock);
 }
 
 /* Frees the memory, without calls of the driver. */
@@ -780,6 +874,8 @@ static const struct uva__handle_ops pool_ops = {.runtime = pool_runtime,
                                                 .unneed = pool_unneed,
                                                 .take = pool_take,
                                                 .cancel = pool_cancel,
+                                                .lose = pool_lose,
+                                                .know = pool_know,
                                                 .must_reset = pool_must_reset,
                                                 .put = pool_put};
 

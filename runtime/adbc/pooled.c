@@ -75,7 +75,7 @@ int uva__pooled_prepare(struct uva__execution *execution)
     const int code = uva__pooled_connect(p, false);
 
     if (code == 0)
-        atomic_store(&execution->may_cancel, true);
+        atomic_store(&execution->may_cancel, UVA__MAY_CANCEL);
     return code;
 }
 
@@ -99,9 +99,45 @@ void uva__pooled_settle(struct uva__execution *e)
     if (pooled_use(p) != UVA__USE_COMPLETE ||
         uva__handle(p->pool)->must_reset(p->pool, p->connection, p->text))
         return;
-    atomic_store(&e->may_cancel, false);
+    if (!uva__execution_withdraw(e))
+        return; /* it is being cancelled */
     e->connection = NULL;
     uva__handle(p->pool)->put(p->pool, &p->connection, &used);
+}
+
+void uva__pooled_lost(struct uva__execution *execution)
+{
+    const struct uva__pooled *p = (const struct uva__pooled *)execution;
+
+    uva__handle(p->pool)->lose(p->pool, execution->failure.loss);
+}
+
+void uva__pooled_look(struct uva__execution *execution,
+                      const struct ArrowSchema *schema)
+{
+    const struct uva__pooled *p = (const struct uva__pooled *)execution;
+    char type[40];
+
+    if (uva__known_is_strange(schema, type, sizeof(type)))
+        uva__handle(p->pool)->know(p->pool, type);
+}
+
+bool uva__pooled_retry(struct uva__pooled *p, bool may_repeat)
+{
+    const struct uva__used used = {p->sql, UVA__USE_FAILED, p->text};
+    struct uva__execution *e = &p->execution;
+
+    if (uva__handle(p->pool)->is_session)
+        return false; /* what was before it is lost, too */
+    if (e->failure.loss != UVA__LOSS_UNUSED &&
+        !(may_repeat && e->failure.loss == UVA__LOSS_CONNECTION))
+        return false;
+    if (p->connection == NULL || !uva__execution_withdraw(e))
+        return false;
+    uva__execution_release(e);
+    e->connection = NULL;
+    uva__handle(p->pool)->put(p->pool, &p->connection, &used);
+    return true;
 }
 
 void uva__pooled_fini(struct uva__pooled *p)

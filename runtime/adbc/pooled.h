@@ -38,6 +38,14 @@ void uva__pooled_interrupt(struct uva__execution *execution);
 
 /* Puts a connection back that needs no reset. */
 void uva__pooled_settle(struct uva__execution *execution);
+void uva__pooled_lost(struct uva__execution *execution);
+void uva__pooled_look(struct uva__execution *execution,
+                      const struct ArrowSchema *schema);
+
+/* Whether what has failed may be tried once more, as its connection was lost
+ * before anything was executed, or it `may_repeat` that in any case. Then it
+ * has no statement and no connection. Thread: blocking worker. */
+bool uva__pooled_retry(struct uva__pooled *pooled, bool may_repeat);
 
 /* Puts the connection back, and drops the pool. Thread: any. */
 void uva__pooled_fini(struct uva__pooled *pooled);

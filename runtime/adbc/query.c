@@ -79,7 +79,7 @@ static int query_statement(struct query *q)
         return code;
     e->statement = statement;
     e->statement.private_driver = driver;
-    atomic_store(&e->may_cancel, true);
+    atomic_store(&e->may_cancel, UVA__MAY_CANCEL);
     return 0;
 }
 
@@ -384,6 +384,14 @@ static void query_interrupt(struct uva__execution *e)
         uva__bound_cancel(q->bound);
 }
 
+/* Parameters may have been read. */
+static bool query_retry(struct uva__execution *e)
+{
+    struct query *q = (struct query *)e;
+
+    return q->bound == NULL && uva__pooled_retry(&q->pooled, false);
+}
+
 /* ---- partitions --------------------------------------------------------- */
 
 static bool partitions_are_whole(const struct AdbcPartitions *partitions)
@@ -475,6 +483,9 @@ static const struct uva__execution_ops query_ops = {
     .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
     .settle = uva__pooled_settle,
+    .lost = uva__pooled_lost,
+    .look = uva__pooled_look,
+    .retry = query_retry,
     .free = query_free,
 };
 static const struct uva__execution_ops partitions_ops = {
@@ -485,6 +496,9 @@ static const struct uva__execution_ops partitions_ops = {
     .needed = uva__pooled_needed,
     .interrupt = query_interrupt,
     .settle = uva__pooled_settle,
+    .lost = uva__pooled_lost,
+    .look = uva__pooled_look,
+    .retry = query_retry,
     .free = query_free,
 };
 

@@ -187,6 +187,20 @@ static void session_cancel(struct uva_adbc_pool *pool,
     uva__handle(s->outer)->cancel(s->outer, &s->connection);
 }
 
+static void session_lose(struct uva_adbc_pool *pool, enum uva__loss loss)
+{
+    const struct session *s = session_of(pool);
+
+    uva__handle(s->outer)->lose(s->outer, loss);
+}
+
+static void session_know(struct uva_adbc_pool *pool, const char *type)
+{
+    const struct session *s = session_of(pool);
+
+    uva__handle(s->outer)->know(s->outer, type);
+}
+
 /* What its queries leave is for the session's next ones. */
 static bool session_must_reset(const struct uva_adbc_pool *pool,
                                const struct uva__connection *connection,
@@ -365,6 +379,8 @@ static const struct uva__handle_ops session_ops = {
     .unneed = session_unneed,
     .take = session_take,
     .cancel = session_cancel,
+    .lose = session_lose,
+    .know = session_know,
     .must_reset = session_must_reset,
     .put = session_take_back,
     .is_session = true};

@@ -586,6 +586,15 @@ bool uva__known_is_postgresql(const char *driver)
     return false;
 }
 
+bool uva__known_is_strange(const struct ArrowSchema *schema, char *out,
+                           size_t size)
+{
+    (void)schema;
+    (void)out;
+    (void)size;
+    return false;
+}
+
 int uva__adbc_driver_load(const char *driver, const char *entrypoint,
                           struct AdbcDriver *out,
                           struct uva__adbc_failure *failure)

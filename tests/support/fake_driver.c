@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "uvarrow/arrow.h"
+
 struct fake_driver fake_driver;
 
 /* What is in private_data. */
@@ -100,6 +102,25 @@ static void stop(void)
     atomic_fetch_sub(&fake_driver.blocked, 1);
 }
 
+/* Whether this is one of so many calls. */
+static bool is_one_of(atomic_long *count)
+{
+    long left = atomic_load(count);
+
+    while (left > 0)
+        if (atomic_compare_exchange_weak(count, &left, left - 1))
+            return true;
+    return false;
+}
+
+/* A failure without an SQLSTATE. */
+static AdbcStatusCode loss(struct AdbcError *error, const char *text)
+{
+    (void)fault(error, ADBC_STATUS_IO, text);
+    memset(error->sqlstate, 0, sizeof(error->sqlstate));
+    return ADBC_STATUS_IO;
+}
+
 /* Does what the text states. */
 static AdbcStatusCode happen(struct fake_statement *s, const char *what,
                              struct AdbcError *error)
@@ -108,6 +129,18 @@ static AdbcStatusCode happen(struct fake_statement *s, const char *what,
         return fault(error, ADBC_STATUS_INVALID_DATA, "division by zero");
     if (strncmp(what, "plainly", 7) == 0)
         return ADBC_STATUS_IO;
+    if (strncmp(what, "fatal", 5) == 0)
+        return loss(error, "FATAL Error: database has been invalidated");
+    if (strncmp(what, "dies", 4) == 0)
+        return is_one_of(&fake_driver.deaths)
+                   ? loss(error, "Failed to prepare query: server closed the "
+                                 "connection unexpectedly")
+                   : ADBC_STATUS_OK;
+    if (strncmp(what, "breaks", 6) == 0)
+        return is_one_of(&fake_driver.deaths)
+                   ? loss(error, "Failed to execute query: could not receive "
+                                 "data from server")
+                   : ADBC_STATUS_OK;
     if (strncmp(what, "waits", 5) == 0) {
         stop();
         return ADBC_STATUS_OK;
@@ -153,12 +186,24 @@ static int result_fail(struct fake_result *r, const char *what)
 /* A schema with one column, in one block. */
 struct fake_schema {
     struct ArrowSchema child, *children[1];
+    char metadata[80]; /* of the child */
 };
 
 static void schema_free(struct ArrowSchema *schema)
 {
     free(schema->private_data);
     schema->release = NULL;
+}
+
+/* The type of a column, as PostgreSQL's driver states it. */
+static void strange_name(struct fake_schema *schema, const char *type)
+{
+    const struct uva_pair pair = {.key = uva_bytes_of("POSTGRESQL:type"),
+                                  .value = uva_bytes_of(type)};
+    size_t size = sizeof(schema->metadata);
+
+    if (uva_metadata_encode(&pair, 1, schema->metadata, &size) == 0)
+        schema->child.metadata = schema->metadata;
 }
 
 static int result_get_schema(struct ArrowArrayStream *self,
@@ -177,6 +222,8 @@ static int result_get_schema(struct ArrowArrayStream *self,
                                          .name = "n",
                                          .flags = ARROW_FLAG_NULLABLE,
                                          .release = schema_release};
+    if (strncmp(r->statement->sql, "strange ", 8) == 0)
+        strange_name(schema, r->statement->sql + 8);
     schema->children[0] = &schema->child;
     *out = (struct ArrowSchema){.format = "+s",
                                 .name = "",
@@ -237,6 +284,8 @@ static int result_get_next(struct ArrowArrayStream *self,
     long count = 0;
 
     out->release = NULL;
+    if (strncmp(sql, "strange ", 8) == 0 && r->row >= 1)
+        return 0;
     if (sscanf(sql, "rows %ld", &count) == 1 && r->row >= count)
         return 0;
     if (sscanf(sql, "value %ld", &count) == 1)
@@ -731,17 +780,6 @@ struct fake_database {
     atomic_long inside; /* calls: ADBC allows one at one time */
 };
 
-/* Whether this is one of the calls that stop. */
-static bool is_late(void)
-{
-    long left = atomic_load(&fake_driver.late);
-
-    while (left > 0)
-        if (atomic_compare_exchange_weak(&fake_driver.late, &left, left - 1))
-            return true;
-    return false;
-}
-
 static AdbcStatusCode connection_init(struct AdbcConnection *connection,
                                       struct AdbcDatabase *database,
                                       struct AdbcError *error)
@@ -751,7 +789,7 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     (void)connection;
     if (d == NULL || atomic_fetch_add(&d->inside, 1) > 0)
         atomic_fetch_add(&fake_driver.wrong, 1);
-    if (fake_driver.connects_late || is_late())
+    if (fake_driver.connects_late || is_one_of(&fake_driver.late))
         stop();
     if (d != NULL)
         atomic_fetch_sub(&d->inside, 1);
@@ -828,6 +866,7 @@ static AdbcStatusCode database_new(struct AdbcDatabase *database,
     if (d == NULL)
         return fault(error, ADBC_STATUS_INTERNAL, "no database");
     atomic_fetch_add(&fake_driver.databases, 1);
+    atomic_fetch_add(&fake_driver.opened, 1);
     database->private_data = d;
     return ADBC_STATUS_OK;
 }

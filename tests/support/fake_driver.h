@@ -19,11 +19,15 @@
  *     hollow0, hollow1, hollow2  a result that lacks a function, or a partition
  *                  without a descriptor
  *
+ *     strange T    one row of a type T, as PostgreSQL's driver names it
+ *
  * X is `fails`, with an SQLSTATE, a vendor code and details; `plainly`, with a
- * code alone; `blocks`, until it is cancelled; or `stops`, which ignores
- * cancels until fake_driver_go() is called, as does `waits`, which then ends
- * without a failure. Objects and calls are counted. A
- * library of its own has entry points for it: unit/adbc/fake_library.c. */
+ * code alone; `fatal`, as a database that cannot be used any more; `dies` and
+ * `breaks`, for `deaths` times, with a connection that was lost before and
+ * after it was executed; `blocks`, until it is cancelled; or `stops`, which
+ * ignores cancels until fake_driver_go() is called, as does `waits`, which then
+ * ends without a failure. Objects and calls are counted. A library of its own
+ * has entry points for it: unit/adbc/fake_library.c. */
 #ifndef UVA_SUPPORT_FAKE_DRIVER_H
 #define UVA_SUPPORT_FAKE_DRIVER_H
 
@@ -61,15 +65,16 @@ struct fake_driver {
     const char *no_step;      /* the step of a transaction that fails, as in
                                  `transactions`; NULL: none */
     atomic_long late;         /* so many more calls of it do that alone */
+    atomic_long deaths;       /* so many more connections are lost */
     /* what happened */
     char transactions[200]; /* their steps: "begin ", "commit ",
                                "rollback ", "end " */
     char asked[120];        /* of the catalog, the last time */
     atomic_long drivers, databases, connections, statements; /* live */
     atomic_long results;                                     /* live */
-    atomic_long connected;                                   /* in all */
+    atomic_long connected, opened;                           /* in all */
     atomic_long most;              /* connections at one time */
-    char uri[120];                 /* the database's, the last one */
+    char uri[320];                 /* the database's, the last one */
     atomic_long executed, cancels; /* calls */
     atomic_long restricted;        /* calls that make a connection read-only */
     atomic_long asked_settings, asked_pids;

@@ -39,9 +39,9 @@ class Pool:
     `idle` seconds is closed (0: each is closed behind its query), and one that
     is older than `max_age` seconds behind its query. A connect takes at most
     `connect` seconds, and a query waits for a connection, whatever is in its
-    way, at most `wait` seconds. A connection whose driver does not return from
-    a connect, or from a query that was cancelled, is replaced, up to `stuck` of
-    them; None: as many as `connections`.
+    way, at most `wait` seconds. A connection of which the
+    driver does not return from a connect, or from a query that was cancelled, is
+    replaced, up to `stuck` of them; None: as many as `connections`.
 
     What a query leaves in its session (settings, temporary tables, locks, a
     transaction) is not there for the next one: a connection is reset behind its

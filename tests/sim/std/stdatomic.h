@@ -24,6 +24,20 @@ typedef long atomic_long;
 #define atomic_store(word, value)                                              \
     ((void)sim_exchange((word), sizeof(*(word)), (uint64_t)(value)))
 
+/* `expected` points to an int. */
+static inline bool sim_atomic_cas(void *word, size_t size, int *expected,
+                                  uint64_t value)
+{
+    uint64_t wide = (uint64_t)(int64_t)*expected;
+    const bool done = sim_cas(word, size, &wide, value);
+
+    *expected = (int)wide;
+    return done;
+}
+
+#define atomic_compare_exchange_strong(word, expected, value)                  \
+    sim_atomic_cas((word), sizeof(*(word)), (expected), (uint64_t)(value))
+
 #define atomic_fetch_add(word, n)                                              \
     ((SIM_ATOMIC_TYPE(word))sim_add((word), sizeof(*(word)), (uint64_t)(n)))
 

@@ -324,11 +324,15 @@ START_TEST(no_connection_is_kept_for_a_millisecond)
 }
 END_TEST
 
-static bool is_idle(void *ctx)
+static bool are_idle(void *ctx)
 {
-    (void)ctx;
     loop_nudge(&f.loop);
-    return stats().connections_idle == 1;
+    return stats().connections_idle == *(long *)ctx;
+}
+
+static void await_idle(long count)
+{
+    loop_until(&f.loop, are_idle, &count);
 }
 
 START_TEST(the_counts_are_those_of_now)
@@ -343,7 +347,7 @@ START_TEST(the_counts_are_those_of_now)
     ck_assert_int_eq(stats().connections_max, 4);
     start(0, "rows 1");
     await_complete(0);
-    loop_until(&f.loop, is_idle, NULL);
+    await_idle(1);
     for (int i = 0; i < 3; i++)
         start(i, "execute waits");
     await_blocked(2);
@@ -360,6 +364,129 @@ START_TEST(the_counts_are_those_of_now)
     fake_driver_go();
     await_complete(0);
     await_complete(1);
+}
+END_TEST
+
+/* ---- connections and databases that are lost ----------------------------- */
+
+/* Leaves as many idle connections. */
+static void rest(long count)
+{
+    for (int i = 0; i < count; i++)
+        start(i, "execute waits");
+    await_blocked(count);
+    fake_driver_go();
+    for (int i = 0; i < count; i++)
+        await_complete(i);
+    await_idle(count);
+    atomic_store(&fake_driver.goes, false);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), count);
+}
+
+START_TEST(what_was_not_executed_is_tried_once_more)
+{
+    const bool twice = _i == 1;
+
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    rest(3);
+    atomic_store(&fake_driver.deaths, twice ? 2 : 1);
+    play("execute dies");
+    if (twice)
+        recording_ended(&got[0], UVA_END_FAILED, EIO, "Failed to prepare");
+    else
+        recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 4); /* a new one */
+    await_connections(twice ? 0 : 1);
+}
+END_TEST
+
+START_TEST(what_may_have_been_executed_is_not_repeated)
+{
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    rest(3);
+    atomic_store(&fake_driver.deaths, 1);
+    play("execute breaks");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "could not receive data");
+    await_connections(0); /* as dead as that one */
+    ck_assert_int_eq(atomic_load(&fake_driver.executed), 4);
+    play("execute breaks");
+    recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+/* They may have been read. */
+START_TEST(what_has_parameters_is_not_repeated)
+{
+    struct fake_query q;
+    struct ArrowArrayStream rows;
+    int64_t none;
+
+    fake_driver_open(&q, "rows 1");
+    ck_assert_int_eq(
+        q.driver.StatementExecuteQuery(&q.statement, &rows, &none, NULL),
+        ADBC_STATUS_OK);
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    atomic_store(&fake_driver.deaths, 1);
+    recording_init(&got[0]);
+    streams[0] = uva_stream_from_query(
+        pool,
+        &(struct uva_adbc_query){.sql = "execute dies", .parameters = &rows});
+    recording_start(&got[0], streams[0]);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "Failed to prepare");
+    fake_driver_close(&q);
+}
+END_TEST
+
+START_TEST(a_failure_in_the_rows_ends_idle_connections_too)
+{
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    rest(2);
+    atomic_store(&fake_driver.deaths, 1);
+    play("batch 1 breaks");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "could not receive data");
+    await_connections(0);
+}
+END_TEST
+
+START_TEST(a_database_with_a_fatal_error_is_opened_again)
+{
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    rest(2);
+    play("execute fatal");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "FATAL Error");
+    start(0, "rows 1");
+    await_complete(0);
+    ck_assert_int_eq(atomic_load(&fake_driver.opened), 2);
+    ck_assert_int_eq(atomic_load(&fake_driver.databases), 1);
+}
+END_TEST
+
+/* A type that was made behind the open of the database is known to the next
+ * one; one that no database knows is not asked for again and again. */
+START_TEST(a_database_that_does_not_know_a_type_is_opened_again)
+{
+    char sql[40];
+
+    make(
+        &(struct uva_adbc_pool_options){.driver = FAKE, .keeps_session = true});
+    for (int i = 0; i < 12; i++) {
+        (void)snprintf(sql, sizeof(sql), "strange unnamed<oid:%d>", i);
+        play(sql);
+        recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(atomic_load(&fake_driver.opened), i + 1);
+        start(0, "rows 1");
+        await_complete(0);
+        play(sql);
+        ck_assert_int_eq(atomic_load(&fake_driver.opened), i + 2);
+    }
+    play("strange bytea");
+    ck_assert_int_eq(atomic_load(&fake_driver.opened), 13);
 }
 END_TEST
 
@@ -384,6 +511,12 @@ int main(void)
                    a_query_that_does_not_end_after_its_cancel_frees_its_place);
     tcase_add_test(tc, no_connection_is_kept_for_a_millisecond);
     tcase_add_test(tc, the_counts_are_those_of_now);
+    tcase_add_loop_test(tc, what_was_not_executed_is_tried_once_more, 0, 2);
+    tcase_add_test(tc, what_may_have_been_executed_is_not_repeated);
+    tcase_add_test(tc, what_has_parameters_is_not_repeated);
+    tcase_add_test(tc, a_failure_in_the_rows_ends_idle_connections_too);
+    tcase_add_test(tc, a_database_with_a_fatal_error_is_opened_again);
+    tcase_add_test(tc, a_database_that_does_not_know_a_type_is_opened_again);
     code = suite_main("places", set_up, tear_down, tc, NULL);
     (void)unlink(remote);
     (void)rmdir(folder);

@@ -2,11 +2,14 @@
 /* The pool with PostgreSQL: a server of Debian's in a folder of its own. A
  * cancel stops its backend, errors have a SQLSTATE, and a server that goes away
  * is reported. Without the server or the driver the test is skipped. */
+#include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "support/check_suite.h"
@@ -36,6 +39,17 @@ static void server(const char *command)
     ck_assert_int_eq(system(whole), 0);
 }
 
+static void run_server(void)
+{
+    char command[400];
+
+    (void)snprintf(command, sizeof(command),
+                   BIN "pg_ctl -D %s/db -l %s/log -w start -o \"-k %s -c "
+                       "listen_addresses=\"",
+                   folder, folder, folder);
+    server(command);
+}
+
 static void start_server(void)
 {
     char command[400];
@@ -48,11 +62,7 @@ static void start_server(void)
     (void)snprintf(command, sizeof(command),
                    BIN "initdb -D %s/db -A trust -U postgres", folder);
     server(command);
-    (void)snprintf(command, sizeof(command),
-                   BIN "pg_ctl -D %s/db -l %s/log -w start -o \"-k %s -c "
-                       "listen_addresses=\"",
-                   folder, folder, folder);
-    server(command);
+    run_server();
     (void)snprintf(uri, sizeof(uri), "postgresql://postgres@/postgres?host=%s",
                    folder);
 }
@@ -331,6 +341,204 @@ START_TEST(a_lost_connection_is_reported)
 }
 END_TEST
 
+/* ---- trouble ---------------------------------------------------------------
+ */
+
+static struct recording_consumer many[8];
+
+/* Leaves 8 idle connections. */
+static void rest(void)
+{
+    struct uva_stream *streams[8];
+
+    for (int i = 0; i < 8; i++) {
+        recording_init(&many[i]);
+        streams[i] = uva_stream_from_query(
+            pool, &(struct uva_adbc_query){.sql = "SELECT pg_sleep(0.2)"});
+        recording_start(&many[i], streams[i]);
+    }
+    for (int i = 0; i < 8; i++) {
+        recording_await_done(&many[i], &f.loop);
+        recording_ended(&many[i], UVA_END_COMPLETE, 0, "");
+        uva_stream_release(streams[i]);
+    }
+}
+
+static struct uva_adbc_pool_stats stats(void)
+{
+    struct uva_adbc_pool_stats now;
+
+    uva_adbc_pool_get_stats(pool, &now);
+    return now;
+}
+
+static bool are_idle(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return stats().connections_idle == *(long *)ctx;
+}
+
+static void await_idle(long count)
+{
+    loop_until(&f.loop, are_idle, &count);
+}
+
+static bool are_stuck(void *ctx)
+{
+    loop_nudge(&f.loop);
+    return stats().connections_stuck == *(long *)ctx;
+}
+
+static void await_stuck(long count)
+{
+    loop_until(&f.loop, are_stuck, &count);
+}
+
+/* Queries of each kind, the first of which finds that all are dead. */
+static void ask_all(int first)
+{
+    static const char *const sql[] = {"SELECT 1", "SELECT 2 AS n"};
+
+    for (int i = 0; i < 6; i++) {
+        if ((i + first) % 3 == 2)
+            ck_assert_int_eq(update("UPDATE restarts SET n = n + 1"), 1);
+        else
+            ask(sql[(i + first) % 3]);
+        recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    }
+}
+
+START_TEST(connections_that_were_ended_fail_no_query)
+{
+    ask("CREATE TABLE IF NOT EXISTS restarts AS SELECT 1 AS n");
+    rest();
+    await_idle(8);
+    if (_i < 3) {
+        ask("SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity "
+            "WHERE backend_type = 'client backend' AND pid <> "
+            "pg_backend_pid()");
+        ck_assert_int_eq(f.got.rows, 7);
+    } else {
+        stop_server();
+        run_server();
+    }
+    ask_all(_i);
+}
+END_TEST
+
+/* A migration under a service that runs. */
+START_TEST(a_new_type_is_read_as_what_it_is)
+{
+    ask("SELECT 1");
+    ask("CREATE TYPE mood AS ENUM ('sad', 'glad')");
+    ask("SELECT 'glad'::mood AS m, ARRAY['sad'::mood] AS moods");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    ask("SELECT 'glad'::mood AS m");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    start("SELECT 'glad'::mood AS m");
+    recording_await_done(&f.got, &f.loop);
+    ck_assert_str_eq(uva_stream_get_info(stream)->schema->children[0]->format,
+                     "u");
+    uva_stream_release(stream);
+    ask("DROP TYPE mood");
+}
+END_TEST
+
+/* Listens, and answers nothing. */
+static int listener_open(char *out, size_t size)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof(address);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, length), 0);
+    ck_assert_int_eq(listen(fd, 16), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    (void)snprintf(
+        out, size,
+        "postgresql://postgres@127.0.0.1:%d/postgres?connect_timeout=2",
+        (int)ntohs(address.sin_port));
+    return fd;
+}
+
+/* The limit of the driver's own ends the call. */
+START_TEST(a_server_that_does_not_answer_takes_no_place_for_good)
+{
+    char silent[100];
+    const char *options[] = {"uri", silent, NULL};
+    const int fd = listener_open(silent, sizeof(silent));
+
+    uva_adbc_pool_release(pool);
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = UVA_TEST_POSTGRESQL,
+                                           .options = options,
+                                           .connections = 1},
+                                       &pool, NULL),
+                     0);
+    start("SELECT 1");
+    loop_settle(&f.loop);
+    uva_stream_cancel(stream, 0, NULL);
+    await_end();
+    recording_ended(&f.got, UVA_END_CANCELLED, ECANCELED, "");
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_FAILED, EIO, "timeout expired");
+    await_stuck(0);
+    ck_assert_int_eq(stats().connections_used, 0);
+    (void)close(fd);
+}
+END_TEST
+
+/* Signals the server, and all of its processes. */
+static void signal_server(const char *name)
+{
+    char command[300];
+
+    (void)snprintf(command, sizeof(command),
+                   "p=$(head -n 1 %s/db/postmaster.pid) && kill -%s $p $(ps -o "
+                   "pid= --ppid $p)",
+                   folder, name);
+    server(command);
+}
+
+/* It is frozen, as is a network that swallows all, and goes on. */
+START_TEST(a_server_that_was_frozen_is_well_at_once)
+{
+    const char *options[] = {"uri", uri, NULL};
+
+    uva_adbc_pool_release(pool);
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = UVA_TEST_POSTGRESQL,
+                                           .options = options,
+                                           .connections = 2,
+                                           .connect_ms = 1000,
+                                           .wait_ms = 1000},
+                                       &pool, NULL),
+                     0);
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+    await_idle(1);
+    signal_server("STOP");
+    for (int i = 0; i < 6; i++) {
+        recording_init(&f.got);
+        stream = uva_stream_from_query(
+            pool, &(struct uva_adbc_query){.sql = "SELECT 1"});
+        ck_assert_int_eq(
+            uva_stream_timeout(stream, &(struct uva_timeout){.first_ms = 500}),
+            0);
+        recording_start(&f.got, stream);
+        await_end();
+        ck_assert_int_eq(f.got.outcome.error.code, ETIMEDOUT);
+    }
+    signal_server("CONT");
+    await_stuck(0);
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
 static bool has_rows(void *ctx)
 {
     (void)ctx;
@@ -357,6 +565,7 @@ int main(void)
     if (access(UVA_TEST_POSTGRESQL, R_OK) != 0 ||
         access(BIN "initdb", X_OK) != 0)
         return SKIP;
+    tcase_set_timeout(tc, 60); /* a restart takes seconds */
     tcase_add_unchecked_fixture(tc, start_server, end_server);
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
     tcase_add_test(tc, changed_rows_are_counted_without_a_result);
@@ -364,6 +573,10 @@ int main(void)
     tcase_add_test(tc, a_cancel_stops_the_backend);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_lost_connection_is_reported);
+    tcase_add_loop_test(tc, connections_that_were_ended_fail_no_query, 0, 6);
+    tcase_add_test(tc, a_new_type_is_read_as_what_it_is);
+    tcase_add_test(tc, a_server_that_was_frozen_is_well_at_once);
+    tcase_add_test(tc, a_server_that_does_not_answer_takes_no_place_for_good);
     tcase_add_test(tc, a_server_that_goes_away_is_reported); /* the last one */
     return suite_main("adbc_postgresql", set_up, tear_down, tc, NULL);
 }

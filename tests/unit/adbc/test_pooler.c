@@ -251,7 +251,7 @@ START_TEST(sessions_that_are_a_transaction_execute_all)
 END_TEST
 
 /* A pooler is recognised by it. */
-START_TEST(the_name_of_the_application_and_the_encoding_are_given)
+START_TEST(the_name_of_the_application_and_limits_are_given)
 {
     fake_driver.settings = fake_driver.pids = "0";
     make("postgresql://there?connect_timeout=2");
@@ -259,7 +259,17 @@ START_TEST(the_name_of_the_application_and_the_encoding_are_given)
     ck_assert_str_eq(logged, "");
     ck_assert_str_eq(fake_driver.uri,
                      "postgresql://there?connect_timeout=2&"
-                     "fallback_application_name=uvarrow&client_encoding=UTF8");
+                     "fallback_application_name=uvarrow&client_encoding=UTF8&"
+                     "keepalives=1&keepalives_idle=6&keepalives_interval=3&"
+                     "keepalives_count=3&tcp_user_timeout=15000");
+    finish();
+    make("host=there keepalives=0");
+    ask(&(struct uva_adbc_query){.sql = "rows 1"}, 0);
+    ck_assert_str_eq(fake_driver.uri,
+                     "host=there keepalives=0 connect_timeout=5 "
+                     "fallback_application_name=uvarrow client_encoding=UTF8 "
+                     "keepalives_idle=6 keepalives_interval=3 "
+                     "keepalives_count=3 tcp_user_timeout=15000");
     finish();
 }
 END_TEST
@@ -304,7 +314,7 @@ int main(void)
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
               sessions_with_backends_of_their_own_execute_all_with_a_warning,
               sessions_that_are_a_transaction_execute_all,
-              the_name_of_the_application_and_the_encoding_are_given,
+              the_name_of_the_application_and_limits_are_given,
               without_memory_nothing_is_left, NULL);
     return suite_main("pooler", set_up, tear_down, tc, NULL);
 }
