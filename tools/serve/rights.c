@@ -72,7 +72,7 @@ static void question_on_answer(void *ctx, const struct uva_stream_info *info,
 {
     struct uva__rights_question *question = ctx;
     struct uva_outcome refusal = {.end = UVA_END_FAILED};
-    struct uva_bytes text;
+    struct uva_bytes text = uva_bytes_of("");
 
     (void)info;
     uva_stream_release(question->stream);
@@ -81,12 +81,13 @@ static void question_on_answer(void *ctx, const struct uva_stream_info *info,
         text = answer_text(batches, count);
         question->rights->are_few = text.size == 0;
         question->rights->are_many = text.size > 0;
+    }
+    if (text.size > 0) {
         (void)uva_error_set(&refusal.error, EACCES,
                             "the database's user can do more than read: %.*s; "
                             "use one with few rights, or --trust-user",
                             (int)text.size, (const char *)text.data);
-        if (text.size > 0)
-            outcome = &refusal;
+        outcome = &refusal;
     }
     question->on_answer(question->ctx, outcome);
 }
