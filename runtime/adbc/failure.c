@@ -12,7 +12,7 @@
 
 enum {
     DETAILS_MAX = 64, /* of a driver's details, the first ones */
-    PAIRS_MAX = DETAILS_MAX + 4,
+    PAIRS_MAX = DETAILS_MAX + 5,
     KEY_SIZE = 128 /* of a detail's name; a longer one is cut */
 };
 
@@ -199,6 +199,28 @@ int uva__adbc_failure_set(struct uva__adbc_failure *failure, int code,
     failure->metadata = NULL;
     failure->loss = UVA__LOSS_NONE;
     return uva_error_set(&failure->error, code, "%s", text);
+}
+
+void uva__adbc_failure_note(struct uva__adbc_failure *failure, const char *key,
+                            const char *value)
+{
+    struct notes *notes = calloc(1, sizeof(*notes));
+    struct uva_metadata_at at = {0};
+    char *block = NULL;
+
+    if (notes == NULL)
+        return;
+    while (notes->count < PAIRS_MAX - 1 &&
+           uva_metadata_next(failure->metadata, &at,
+                             &notes->pairs[notes->count]) == 0)
+        notes->count++;
+    notes_add(notes, key, value, strlen(value));
+    block = notes_encode(notes);
+    free(notes);
+    if (block == NULL)
+        return;
+    free(failure->metadata);
+    failure->metadata = block;
 }
 
 void uva__adbc_failure_fini(struct uva__adbc_failure *failure)

@@ -33,6 +33,10 @@ int uva__adbc_failure_take(struct uva__adbc_failure *failure, const char *what,
 int uva__adbc_failure_set(struct uva__adbc_failure *failure, int code,
                           const char *format, ...) UVA_PRINTF(3, 4);
 
+/* Adds a pair to the metadata, unless there is no memory for it. */
+void uva__adbc_failure_note(struct uva__adbc_failure *failure, const char *key,
+                            const char *value);
+
 /* Releases an error that nothing is interested in. */
 void uva__adbc_error_drop(struct AdbcError *error);
 

@@ -51,6 +51,8 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
                                       &p->execution.is_cancelled, p->needed_ns,
                                       &p->connection, &p->execution.failure);
     uva__handle(p->pool)->unneed(p->pool, &p->needed_ns);
+    if (code != 0 && code != ECANCELED)
+        uva__adbc_failure_note(&p->execution.failure, "adbc.step", "connect");
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;

@@ -19,7 +19,6 @@ unix_socket_dir = {folder}
 listen_port = 6432
 auth_type = trust
 auth_file = {folder}/users
-default_pool_size = 2
 """
 
 

@@ -131,6 +131,25 @@ class DuckDB(unittest.TestCase):
             server.ask(ASK + quote("set global threads = 2"))
             self.assertEqual(server.ask(threads).body, b"a\n2\n")
 
+    def test_the_type_of_an_error_decides(self):
+        with serve(self.path, "--option", "memory_limit=50MB", "--option",
+                   "temp_directory=") as server:
+            for status, sql, kind in (
+                    (400, "select selec from", None), (400, "selec 1", None),
+                    (400, "select * from missing", None),
+                    (400, "select missing from flights", None),
+                    (400, "select 'a'::int", "Conversion"),
+                    (400, "select error('x')", "InvalidInput"),
+                    (403, "select * from read_csv('/etc/passwd')", None),
+                    (403, "with a as (select 1) insert into flights from a",
+                     "InvalidInput"),
+                    (403, "from enable_logging()", None),
+                    (500, "select range x, repeat('x', 50) || range s from "
+                     "range(20000000) order by hash(range)", "OutOfMemory")):
+                answer = server.ask(ASK + quote(sql))
+                self.assertEqual(answer.status, status, (sql, answer.body))
+                self.assertEqual(answer.json()["error"].get("error_type"), kind)
+
     def test_what_only_reads_is_answered(self):
         with serve(self.path) as server:
             for sql in ("from flights", "table flights", "show tables",

@@ -282,11 +282,46 @@ class Uri(unittest.TestCase):
             uri = bouncer.uri("reader", "&options=-c%20statement_timeout%3D500")
             with serve(uri) as server:
                 answer = server.ask(query("select 1"))
-                self.assertGreaterEqual(answer.status, 500)
+                self.assertEqual(answer.status, 503)
                 self.assertIn("unsupported startup parameter", answer.message())
             self.assertIn("cannot be asked so far", "".join(server.errors))
             self.assertIn("unsupported startup parameter",
                           "".join(server.errors))
+
+
+class Statuses(unittest.TestCase):
+    def test_the_class_of_the_sqlstate_decides(self):
+        cluster.ask("create function fails(code text) returns void language "
+                    "plpgsql as 'begin raise exception using errcode = code; "
+                    "end'")
+        with serve(cluster.uri("reader", "&options=-c%20statement_timeout%3D50"
+                               "%20-c%20lock_timeout%3D50")) as server:
+            for status, sql in (
+                    (400, "select 1 / 0"), (400, "select 'x'::int"),
+                    (400, "selec"), (400, "select * from missing"),
+                    (400, "select * from kept where i = 'x'"),
+                    (403, "create table kept2 (i int)"),
+                    (403, "with a as (delete from kept returning i) "
+                     "select i from a"),
+                    (403, "select * from pg_authid"),
+                    (504, "select pg_sleep(1000)"),
+                    (400, "select fails('P0001')"), (400, "select fails('54001')"),
+                    (403, "select fails('42501')"), (500, "select fails('53100')"),
+                    (500, "select fails('XX001')"), (503, "select fails('40001')"),
+                    (503, "select fails('40P01')"), (504, "select fails('55P03')"),
+                    (503, "select fails('57P03')"), (501, "select fails('0A000')"),
+                    (503, "select pg_terminate_backend(pg_backend_pid())")):
+                answer = server.ask(query(sql))
+                self.assertEqual(answer.status, status, (sql, answer.body))
+                self.assertEqual("retry-after" in answer.headers,
+                                 status == 503, sql)
+
+    def test_no_connection_is_for_a_while(self):
+        cluster.ask("create role alone login connection limit 0")
+        with serve(cluster.uri("alone")) as server:
+            answer = server.ask(query("select 1"))
+            self.assertEqual(answer.status, 503, answer.body)
+            self.assertIn("too many connections", answer.message())
 
 
 class Later(unittest.TestCase):
@@ -297,7 +332,8 @@ class Later(unittest.TestCase):
                  serve(cluster.uri("postgres")) as may_write:
                 for server in (reads, may_write):
                     answer = server.ask(query("select 1 as a"))
-                    self.assertGreaterEqual(answer.status, 500)
+                    self.assertEqual(answer.status, 503)
+                    self.assertEqual(answer.headers["retry-after"], "1")
                     self.assertIn("Failed to connect", answer.message())
                     self.assertEqual(server.ask("/health").status, 200)
                 cluster.start()

@@ -210,6 +210,7 @@ class Paths(unittest.TestCase):
         self.fails(400, "/query?sql=SELECT+1&parameters=")
 
     def test_errors(self):
+        self.fails(400, query("SELECT abs(-9223372036854775808)"))
         error = self.fails(400, query("SELECT <b>")).json()["error"]
         self.assertIn("SELECT <b>", error["message"])
         self.assertEqual(error["status_name"], "INVALID_ARGUMENT")
@@ -238,7 +239,7 @@ class Paths(unittest.TestCase):
                     pass
 
     def test_nothing_is_changed(self):
-        self.fails(500, query("WITH x AS (SELECT 1) "
+        self.fails(403, query("WITH x AS (SELECT 1) "
                               "INSERT INTO numbers SELECT 1, 'x' FROM x"))
         other = os.path.join(folder(), f"other-{os.getpid()}.db")
         attach = f"ATTACH '{other}' AS other"
@@ -279,7 +280,7 @@ class Life(unittest.TestCase):
                               ((), f"file:{path}?mode=rwc"),
                               (("--option", f"uri={path}"), None)):
             with Server(*options, path=name, own=False, name="uri") as server:
-                self.assertEqual(server.ask(insert).status, 500, name)
+                self.assertEqual(server.ask(insert).status, 403, name)
                 answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
                 self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
         os.remove(path)
@@ -559,7 +560,8 @@ class CommandLine(unittest.TestCase):
     def test_a_database_that_is_not_there(self):
         with Server(name="missing", path="/nowhere/x.db") as server:
             answer = server.ask(query("SELECT 1"))
-            self.assertGreaterEqual(answer.status, 400)
+            self.assertEqual(answer.status, 503)
+            self.assertEqual(answer.headers["retry-after"], "1")
             self.assertIn("/nowhere/x.db", answer.message())
 
 

@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "lines.h"
+#include "status.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -89,61 +90,44 @@ static void answer_on_writable(void *ctx)
         uva_stream_resume(answer->stream);
 }
 
-/* The status of an answer to a query that failed before its first row. */
-static int status_of(int code, bool by_driver)
-{
-    switch (code) {
-    case ENOMEM:
-    case ESHUTDOWN:
-        return 503;
-    case ETIMEDOUT:
-        return by_driver ? 504 : 503;
-    case EACCES:
-        return 403;
-    case ENOTSUP:
-        return 501;
-    case EIO:
-        return 500;
-    default:
-        return by_driver ? 400 : 500;
-    }
-}
-
 /* What the driver states of an error, for its members. */
 struct details {
-    char values[3][64];
-    const char *members[7]; /* key, value, ..., NULL */
+    char values[4][64];
+    const char *members[9]; /* key, value, ..., NULL */
 };
 
-static bool details_read(const char *metadata, struct details *out)
+static void details_read(const char *metadata, struct details *out)
 {
-    static const char *const KEYS[][2] = {{"adbc.status", "status_name"},
-                                          {"adbc.sqlstate", "sqlstate"},
-                                          {"adbc.vendor_code", "vendor_code"}};
+    static const char *const KEYS[][2] = {
+        {"adbc.status", "status_name"},
+        {"adbc.sqlstate", "sqlstate"},
+        {"adbc.vendor_code", "vendor_code"},
+        {"adbc.detail.duckdb:error_type", "error_type"}};
     struct uva_bytes value;
     int i, n = 0;
 
     memset(out, 0, sizeof(*out));
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < 4; i++) {
         if (uva_metadata_get(metadata, KEYS[i][0], &value) != 0)
             continue;
         (void)snprintf(out->values[i], sizeof(out->values[i]), "%.*s",
-                       (int)value.size, value.data);
+                       (int)value.size, (const char *)value.data);
         out->members[n++] = KEYS[i][1];
         out->members[n++] = out->values[i];
     }
-    return out->values[0][0] != '\0';
 }
 
 static void answer_fail(struct uva__answer *answer,
                         const struct uva_outcome *outcome)
 {
     struct details details;
-    const bool by_driver = details_read(outcome->metadata, &details);
     const struct uva_error *error =
         answer->why.code != 0 ? &answer->why : &outcome->error;
-    const int status = status_of(error->code, by_driver);
+    const int status =
+        uva__status_of(answer->answers->kind, error,
+                       error == &outcome->error ? outcome->metadata : NULL);
 
+    details_read(outcome->metadata, &details);
     uva__connection_fail(answer->connection, status, answer->origin,
                          status == 503 ? "Retry-After: 1\r\n" : NULL,
                          error->message, details.members);

@@ -45,10 +45,11 @@ struct uva__answer {
     bool is_paused;       /* the client takes nothing at the moment */
 };
 
-/* All answers. Zeroes, then the first four. */
+/* All answers. Zeroes, then the first five. */
 struct uva__answers {
     struct uva_adbc_pool *pool;         /* borrows */
     struct uva__rights *rights;         /* borrows: must be few */
+    enum uva__kind kind;                /* of the database */
     int64_t most_running, most_waiting; /* limits */
     struct uva__answer *first;          /* list of those under way */
     int64_t count;                      /* its length */

@@ -266,12 +266,16 @@ int uva__database_settle(struct uva__database *database,
         name_split(database, "sqlite");
     if (is_for(database, "duckdb") && database->name != NULL)
         name_split(database, "duckdb");
-    if (is_for(database, "sqlite"))
+    switch (uva__database_kind(database)) {
+    case UVA__KIND_SQLITE:
         return sqlite_add(database, error);
-    if (is_for(database, "duckdb"))
+    case UVA__KIND_DUCKDB:
         return duckdb_add(database, key, error);
-    if (is_for(database, "postgres"))
+    case UVA__KIND_POSTGRESQL:
         return postgresql_add(database, error);
+    case UVA__KIND_OTHER:
+        break;
+    }
     return database->name != NULL
                ? option_set(database, "uri", database->name, error)
                : 0;
@@ -299,28 +303,33 @@ int uva__database_pool(struct uva__database *database,
         out, error);
 }
 
+enum uva__kind uva__database_kind(const struct uva__database *database)
+{
+    static const char *const NAMES[] = {[UVA__KIND_SQLITE] = "sqlite",
+                                        [UVA__KIND_DUCKDB] = "duckdb",
+                                        [UVA__KIND_POSTGRESQL] = "postgres"};
+    int kind;
+
+    for (kind = UVA__KIND_POSTGRESQL; kind > UVA__KIND_OTHER; kind--)
+        if (is_for(database, NAMES[kind]))
+            break;
+    return (enum uva__kind)kind;
+}
+
 bool uva__database_needs_rights(const struct uva__database *database)
 {
-    return is_for(database, "postgres") && !database->is_writable &&
-           !database->trusts_user;
+    return uva__database_kind(database) == UVA__KIND_POSTGRESQL &&
+           !database->is_writable && !database->trusts_user;
 }
 
 /* ---- queries ------------------------------------------------------------- */
 
-const char *uva__database_refusal(const struct uva__database *database,
-                                  const char *sql)
+int uva__database_check(const struct uva__database *database, const char *sql,
+                        const char **why)
 {
-    enum uva__reading reading = UVA__READING_ANY;
-
-    if (database->is_writable)
-        return NULL;
-    if (is_for(database, "sqlite"))
-        reading = UVA__READING_SQLITE;
-    else if (is_for(database, "duckdb"))
-        reading = UVA__READING_DUCKDB;
-    else if (is_for(database, "postgres"))
-        reading = UVA__READING_POSTGRESQL;
-    return uva__reading_refusal(reading, sql);
+    return database->is_writable
+               ? 0
+               : uva__reading_check(uva__database_kind(database), sql, why);
 }
 
 const char *const *
@@ -330,8 +339,10 @@ uva__database_query_options(const struct uva__database *database,
     static const char *const PLAIN[] = {"adbc.postgresql.use_copy", "false",
                                         NULL};
 
-    return is_for(database, "postgres") && uva__reading_needs_plain(sql) ? PLAIN
-                                                                         : NULL;
+    return uva__database_kind(database) == UVA__KIND_POSTGRESQL &&
+                   uva__reading_needs_plain(sql)
+               ? PLAIN
+               : NULL;
 }
 
 static void list_fini(struct uva__database_list *list)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kind.h"
 #include "uvarrow/adbc.h"
 
 /* Most options of one object. */
@@ -48,13 +49,16 @@ UVA_MUST_CHECK int uva__database_pool(struct uva__database *database,
                                       struct uva_adbc_pool **out,
                                       struct uva_error *error);
 
+/* Which one it is, by the driver or the URI. */
+enum uva__kind uva__database_kind(const struct uva__database *database);
+
 /* Whether queries must not run before uva__rights_ask(), once it is settled. */
 bool uva__database_needs_rights(const struct uva__database *database);
 
-/* Returns why a query may not run on a database that is only read, as a static
- * text; NULL if it may: then the driver and the database decide. */
-const char *uva__database_refusal(const struct uva__database *database,
-                                  const char *sql);
+/* Returns 0 if a query may run: then the driver and the database decide;
+ * otherwise a status, and why, as a static text. */
+int uva__database_check(const struct uva__database *database, const char *sql,
+                        const char **why);
 
 /* Returns what is set on the statement of a query: key, value, ..., NULL, or
  * NULL. Static. */

@@ -20,13 +20,27 @@ struct dialect {
     const char *refusal;      /* of another word */
 };
 
+/* What changes something, for the status alone. */
+static const char *const CHANGING[] = {
+    "ABORT",      "ALTER",      "ANALYZE",   "ATTACH",   "BEGIN",   "CALL",
+    "CHECKPOINT", "CLOSE",      "CLUSTER",   "COMMENT",  "COMMIT",  "COPY",
+    "CREATE",     "DEALLOCATE", "DECLARE",   "DELETE",   "DETACH",  "DISCARD",
+    "DO",         "DROP",       "END",       "EXECUTE",  "EXPORT",  "FETCH",
+    "FORCE",      "GRANT",      "IMPORT",    "INSERT",   "INSTALL", "LISTEN",
+    "LOAD",       "LOCK",       "MERGE",     "MOVE",     "NOTIFY",  "PRAGMA",
+    "PREPARE",    "REASSIGN",   "REFRESH",   "REINDEX",  "RELEASE", "RESET",
+    "REVOKE",     "ROLLBACK",   "SAVEPOINT", "SECURITY", "SET",     "START",
+    "TRUNCATE",   "UNLISTEN",   "UPDATE",    "USE",      "VACUUM",  NULL};
+
+/* Of several statements, SQLite's driver executes the first, DuckDB's all, and
+ * PostgreSQL's refuses them. */
 static const struct dialect DIALECTS[] = {
-    [UVA__READING_SQLITE] =
+    [UVA__KIND_SQLITE] =
         {(const char *const[]){"SELECT", "WITH", "VALUES", "EXPLAIN", NULL},
          "\n", false, false,
          "the database is only read: a query begins with SELECT, WITH, VALUES "
          "or EXPLAIN; see --writable"},
-    [UVA__READING_DUCKDB] =
+    [UVA__KIND_DUCKDB] =
         {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "FROM",
                                "EXPLAIN", "SHOW", "DESCRIBE", "SUMMARIZE",
                                "PIVOT", "UNPIVOT", NULL},
@@ -34,7 +48,7 @@ static const struct dialect DIALECTS[] = {
          "the database is only read: a query begins with SELECT, WITH, VALUES, "
          "TABLE, FROM, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, PIVOT or UNPIVOT; "
          "see --writable"},
-    [UVA__READING_POSTGRESQL] =
+    [UVA__KIND_POSTGRESQL] =
         {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN",
                                "SHOW", NULL},
          "\r\n", true, true,
@@ -87,11 +101,9 @@ static bool word_is(const char *at, const char *word)
     return size == strlen(word) && strncasecmp(at, word, size) == 0;
 }
 
-/* Whether a word is here that a text may begin with. */
-static bool has_word(const char *at, const struct dialect *dialect)
+/* Whether one of the words is here; NULL is behind the last one. */
+static bool has_word(const char *at, const char *const *word)
 {
-    const char *const *word = dialect->words;
-
     while (*word != NULL && !word_is(at, *word))
         word++;
     return *word != NULL;
@@ -162,36 +174,38 @@ static const char *explain_skip(const char *at, const struct dialect *dialect)
     at = gap_skip(at + strlen("EXPLAIN"), BLANKS, dialect);
     if (word_is(at, "ANALYZE") || word_is(at, "ANALYSE"))
         at = gap_skip(at + strlen("ANALYZE"), BLANKS, dialect);
-    if (*at == '(' && !has_word(gap_skip(at, BLANKS "(", dialect), dialect))
+    if (*at == '(' &&
+        !has_word(gap_skip(at, BLANKS "(", dialect), dialect->words))
         at += strcspn(at, ")") + (strchr(at, ')') != NULL);
     return gap_skip(at, BLANKS "(", dialect);
 }
 
 /* ---- what may be asked --------------------------------------------------- */
 
-const char *uva__reading_refusal(enum uva__reading reading, const char *sql)
+int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
 {
-    const struct dialect *dialect = &DIALECTS[reading];
+    const struct dialect *dialect = &DIALECTS[kind];
     const char *at;
 
-    if (reading == UVA__READING_ANY)
-        return NULL;
+    if (kind == UVA__KIND_OTHER)
+        return 0;
     at = gap_skip(sql, dialect->is_one ? BLANKS "(" : BLANKS, dialect);
-    if (!has_word(at, dialect) ||
-        (reading == UVA__READING_DUCKDB &&
-         !has_word(explain_skip(at, dialect), dialect)))
-        return dialect->refusal;
+    if (kind == UVA__KIND_DUCKDB)
+        at = explain_skip(at, dialect);
+    *why = dialect->refusal;
+    if (!has_word(at, dialect->words))
+        return dialect->is_one && !has_word(at, CHANGING) ? 400 : 403;
     if (!dialect->is_one)
-        return NULL;
+        return 0;
+    *why = "the database is only read: a text is one statement; see "
+           "--writable";
     at = gap_skip(statement_end(at, dialect), BLANKS ";", dialect);
-    return *at != '\0' ? "the database is only read: a text is one statement; "
-                         "see --writable"
-                       : NULL;
+    return *at != '\0' ? 403 : 0;
 }
 
 bool uva__reading_needs_plain(const char *sql)
 {
-    const char *at = gap_skip(sql, BLANKS, &DIALECTS[UVA__READING_POSTGRESQL]);
+    const char *at = gap_skip(sql, BLANKS, &DIALECTS[UVA__KIND_POSTGRESQL]);
 
     return word_is(at, "SHOW") || word_is(at, "EXPLAIN");
 }

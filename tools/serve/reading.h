@@ -7,16 +7,12 @@
 
 #include <stdbool.h>
 
-/* Databases that differ in what a text may be. */
-enum uva__reading {
-    UVA__READING_ANY,        /* any text may be asked */
-    UVA__READING_SQLITE,     /* of several statements the first is executed */
-    UVA__READING_DUCKDB,     /* all are */
-    UVA__READING_POSTGRESQL, /* they are refused */
-};
+#include "kind.h"
 
-/* Returns why a text may not be asked, as a static text; NULL if it may. */
-const char *uva__reading_refusal(enum uva__reading reading, const char *sql);
+/* Returns 0 if a text may be asked, as in another database; otherwise a status,
+ * and why, as a static text: 403 for what may change something, 400 for no
+ * statement. */
+int uva__reading_check(enum uva__kind kind, const char *sql, const char **why);
 
 /* Whether PostgreSQL gives rows for a text that are not those of a query, so
  * that COPY cannot send them. */

@@ -182,6 +182,7 @@ static int serve_listen(struct serve *s)
     s->site.access = s->settings.access; /* which keeps what it owns */
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.answers.rights = &s->rights;
+    s->site.answers.kind = uva__database_kind(&s->settings.database);
     s->rights.are_few = !uva__database_needs_rights(&s->settings.database);
     s->site.database = &s->settings.database;
     s->site.answers.most_running = limits->queries;

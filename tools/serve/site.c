@@ -211,8 +211,7 @@ static int ask_check(struct ask *ask, const struct call *call,
         return status;
     if (json_is_array(ask->values) && json_array_size(ask->values) == 0)
         ask->values = NULL;
-    *why = uva__database_refusal(call->site->database, ask->sql);
-    return *why != NULL ? 403 : 0;
+    return uva__database_check(call->site->database, ask->sql, why);
 }
 
 /* The stream takes the parameters, so nothing is refused once they are made. */

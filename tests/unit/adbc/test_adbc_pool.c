@@ -334,7 +334,11 @@ START_TEST(a_driver_that_does_not_connect_is_asked_again)
     fake_driver.no_connect = true;
     play("rows 1");
     recording_ended(&got[0], UVA_END_FAILED, EACCES, "wrong password");
+    ck_assert_ptr_nonnull(strstr(metadata, "adbc.step=connect"));
     fake_driver.no_connect = false;
+    play("execute fails");
+    ck_assert_ptr_nonnull(strstr(metadata, "adbc.status="));
+    ck_assert_ptr_null(strstr(metadata, "adbc.step"));
     play("rows 1");
     recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
     ck_assert_int_eq(atomic_load(&fake_driver.databases), 1);

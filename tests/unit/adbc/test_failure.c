@@ -169,6 +169,38 @@ START_TEST(a_sum_that_is_too_large_is_refused)
 }
 END_TEST
 
+START_TEST(a_note_is_behind_all_the_rest)
+{
+    struct AdbcError error = ADBC_ERROR_INIT;
+    struct uva_bytes value;
+
+    details = 100;
+    error.private_data = &details;
+    driver.ErrorGetDetail = detail_get;
+    driver.ErrorGetDetailCount = detail_count;
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 64);
+    for (int k = 1; k < 3; k++) { /* unless memory runs out */
+        faulty_libc_fail(k);
+        uva__adbc_failure_note(&failure, "adbc.step", "x");
+        ck_assert(faulty_libc_stop());
+        ck_assert_int_ne(
+            uva_metadata_get(failure.metadata, "adbc.step", &value), 0);
+        ck_assert_int_eq(
+            uva_metadata_get(failure.metadata, "adbc.status", &value), 0);
+    }
+    uva__adbc_failure_note(&failure, "adbc.step", "x");
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
+                     0);
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.status", &value),
+                     0);
+    uva__adbc_failure_fini(&failure);
+    uva__adbc_failure_note(&failure, "adbc.step", "y");
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
+                     0);
+    ck_assert_int_eq(*(const char *)value.data, 'y');
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("failure");
@@ -176,7 +208,8 @@ int main(void)
     suite_add(tc, an_unknown_status_is_an_error, details_need_both_functions,
               without_memory_there_is_no_metadata,
               a_stream_may_be_released_unread, without_memory_all_is_released,
-              a_sum_that_is_too_large_is_refused, NULL);
+              a_sum_that_is_too_large_is_refused, a_note_is_behind_all_the_rest,
+              NULL);
     suite_add_loops(tc, 0, 3, a_text_that_was_cut_is_whole_in_the_metadata,
                     NULL);
     return suite_main("failure", NULL, tear_down, tc, NULL);

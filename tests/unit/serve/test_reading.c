@@ -92,11 +92,35 @@ START_TEST(only_texts_that_read_pass)
 {
     const char *sql = cases[_i].sql;
 
-    ck_assert_ptr_null(uva__reading_refusal(UVA__READING_ANY, sql));
+    const char *why;
+
+    ck_assert_int_eq(uva__reading_check(UVA__KIND_OTHER, sql, &why), 0);
     for (int i = 0; i < 3; i++)
-        ck_assert_msg((uva__reading_refusal(UVA__READING_SQLITE + i, sql) ==
-                       NULL) == ((cases[_i].passes >> i & 1) == 1),
+        ck_assert_msg((uva__reading_check(UVA__KIND_SQLITE + i, sql, &why) ==
+                       0) == ((cases[_i].passes >> i & 1) == 1),
                       "%d: %s", i, sql);
+}
+END_TEST
+
+/* Of a text that changes nothing, but is no statement. */
+START_TEST(a_status_tells_faults_from_changes)
+{
+    static const struct {
+        const char *sql;
+        int sqlite, others;
+    } texts[] = {{"selec 1", 403, 400},
+                 {"", 403, 400},
+                 {"create table a (b int)", 403, 403},
+                 {"Vacuum", 403, 403},
+                 {"(insert into a values (1))", 403, 403},
+                 {"select 1; selec", 0, 403}};
+    const char *why;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+        for (int kind = UVA__KIND_SQLITE; kind <= UVA__KIND_POSTGRESQL; kind++)
+            ck_assert_int_eq(
+                uva__reading_check((enum uva__kind)kind, texts[i].sql, &why),
+                kind == UVA__KIND_SQLITE ? texts[i].sqlite : texts[i].others);
 }
 END_TEST
 
@@ -116,6 +140,7 @@ int main(void)
 
     tcase_add_loop_test(tc, only_texts_that_read_pass, 0,
                         sizeof(cases) / sizeof(*cases));
+    tcase_add_test(tc, a_status_tells_faults_from_changes);
     tcase_add_test(tc, rows_of_no_query_need_a_plain_statement);
     return suite_main("serve_reading", NULL, NULL, tc, NULL);
 }
