@@ -276,7 +276,7 @@ ROWS = {
     "adbc.Pool.query.sql": Row(lambda v: pool().query(v), fits=TEXTS),
     "adbc.Pool.query.parameters": Row(
         lambda v: pool().query("SELECT ?", v),
-        fits=NONE | {"list", "dict"}),
+        fits=NONE | {"list", "dict", "asynchronous generator"}),
     "adbc.Pool.query.options": Row(
         lambda v: pool().query("SELECT 1", options=v), fits=NONE | {"dict"}),
     "adbc.Pool.query.update": Row(
@@ -289,7 +289,9 @@ ROWS = {
         lambda v: pool().query("SELECT 1", max_bytes=v), fits=COUNT),
     "adbc.Pool.ingest.table": Row(lambda v: pool().ingest(v, pa.table(ONE)),
                                   fits=TEXTS),
-    "adbc.Pool.ingest.data": Row(lambda v: pool().ingest("t", v)),
+    "adbc.Pool.ingest.data": Row(lambda v: pool().ingest("t", v),
+                                 fits={"asynchronous generator"},
+                                 gives={"dict"}), # a row
     "adbc.Pool.ingest.mode": Row(
         lambda v: pool().ingest("t", pa.table(ONE), mode=v)),
     "adbc.Pool.ingest.options": Row(
@@ -298,7 +300,7 @@ ROWS = {
     "adbc.Pool.execute.sql": Row(lambda v: pool().execute(v), fits=TEXTS),
     "adbc.Pool.execute.parameters": Row(
         lambda v: pool().execute("SELECT ?", v),
-        fits=NONE | {"list", "dict"}),
+        fits=NONE | {"list", "dict", "asynchronous generator"}),
     "adbc.Pool.execute.options": Row(
         lambda v: pool().execute("SELECT 1", options=v),
         fits=NONE | {"dict"}),

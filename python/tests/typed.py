@@ -66,8 +66,11 @@ async def out(batches: AsyncIterator[uvarrow.Batch], schema: pa.Schema) -> None:
         assert_type(await anext(chunks), memoryview)
 
 
-async def query() -> int:
+async def query(batch: pa.RecordBatch) -> int:
     with uvarrow.adbc.Pool("sqlite", uri=":memory:") as pool:
         async with pool.query("SELECT ?", [1]) as rows:
             print(rows.metadata)
+        await pool.ingest("t", [batch, {"a": 1}]).read_all()
+        await pool.ingest("t", pool.query("SELECT 1")).read_all()
+        await pool.execute("SELECT ?", iter([batch]))
         return await pool.execute("SELECT 1")

@@ -74,6 +74,7 @@ def wrong(batch: uvarrow.Batch, rows: uvarrow.Stream) -> None:
     uvarrow.adbc.Pool(5) # wrong
     uvarrow.adbc.Pool("sqlite", options={"a": None}) # wrong
     uvarrow.adbc.Pool("sqlite").ingest("t", [1]) # wrong
+    uvarrow.adbc.Pool("sqlite").ingest("t", {"a": [1]}) # wrong
 
     uvarrow.stream([uvarrow.stream(batch).to_reader(), batch])
     uvarrow.stream(lambda: iter([uvarrow.stream(batch).to_reader()]))

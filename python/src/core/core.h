@@ -351,13 +351,20 @@ void given_close(struct given *given);
  * `opener`. NULL with an exception. */
 struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args);
 
+/* Makes a blocking stream of such an object, opened by the first call of it.
+ * `item` is borrowed: what errors call one of an iterable. -1 with an
+ * exception. */
+int source_defer(struct tap *tap, PyObject *object, PyObject *opener,
+                 const char *item, struct ArrowArrayStream *out);
+
 /* Makes a blocking stream of an iterator over objects with __arrow_c_array__;
  * the second form, of an iterator over objects with __arrow_c_device_array__,
- * all on such a device. Takes nothing. -1 with an exception. */
-int rows_open(PyObject *iterator, struct tap *tap,
+ * all on such a device. `name`, which is borrowed, is that of an item. Takes
+ * nothing. -1 with an exception. */
+int rows_open(PyObject *iterator, const char *name, struct tap *tap,
               struct ArrowArrayStream *out);
-int rows_open_device(PyObject *iterator, struct tap *tap, int device_type,
-                     struct ArrowDeviceArrayStream *out);
+int rows_open_device(PyObject *iterator, const char *name, struct tap *tap,
+                     int device_type, struct ArrowDeviceArrayStream *out);
 
 /* Wraps `stream` in place, so that the GIL is lent while it waits. `schema`, if
  * it is not NULL, is copied and given without waiting. -1 with an exception;

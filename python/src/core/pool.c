@@ -126,22 +126,36 @@ static void pool_dealloc(PyObject *object)
     core_free(object);
 }
 
-/* args: host, pool, sql or None, capsule of the parameters or None, options,
- * table or None, update, by_name, busy_ms, batch_bytes, batches,
- * bytes */
+/* Takes the parameters: a capsule, or an object and its opener, which workers
+ * call. -1 with an exception. */
+static int parameters_take(struct given *given, PyObject *object,
+                           const char *item, struct tap *tap)
+{
+    PyObject *source, *opener;
+
+    if (!PyTuple_Check(object))
+        return given_take(given, object, false, "parameters");
+    return PyArg_ParseTuple(object, "OO", &source, &opener)
+               ? source_defer(tap, source, opener, item, &given->plain)
+               : -1;
+}
+
+/* args: host, pool, sql or None, parameters (a capsule, an object and its
+ * opener, or None), options, table or None, update, by_name,
+ * busy_ms, batch_bytes, batches, bytes */
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};
     struct given parameters = {0};
     struct uva_stream *stream = NULL;
-    PyObject *owner, *pool, *capsule, *options;
+    PyObject *owner, *pool, *rows, *options;
     const char **texts;
     int update, by_name;
     long long bytes, busy_ms, batch_bytes;
     Pool *self;
 
     if (!PyArg_ParseTuple(args, "O!O!zOO!zppLLiL", host_type, &owner, pool_type,
-                          &pool, &query.sql, &capsule, &PyList_Type, &options,
+                          &pool, &query.sql, &rows, &PyList_Type, &options,
                           &query.ingest_table, &update, &by_name, &busy_ms,
                           &batch_bytes, &query.window.batches, &bytes))
         return NULL;
@@ -160,9 +174,13 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     query.options = texts;
     if (self->pool == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "uvarrow: the pool is closed");
-    } else if (capsule == Py_None) {
+    } else if (rows == Py_None) {
         stream = uva_stream_from_query(self->pool, &query);
-    } else if (given_take(&parameters, capsule, false, "parameters") == 0 &&
+    } else if (parameters_take(&parameters, rows,
+                               query.ingest_table != NULL
+                                   ? "an item of data"
+                                   : "an item of parameters",
+                               *tap) == 0 &&
                guarded_wrap(&parameters.plain) == 0) {
         query.parameters = &parameters.plain;
         stream = uva_stream_from_query(self->pool, &query);

@@ -13,6 +13,7 @@
 
 struct rows {
     PyObject *iterator; /* owns */
+    const char *name;   /* of an item, for errors */
     struct tap *tap;    /* counts: where exceptions are kept */
     struct given item;  /* owns: a stream, of which the batches come now */
     struct ArrowSchema schema;     /* owns: that of the first batch */
@@ -20,8 +21,6 @@ struct rows {
     struct uva_error error;        /* of the last call */
     int device_type;               /* of all batches; -1: plain arrays */
 };
-
-static const char ITEM[] = "an item of source";
 
 static bool rows_on_device(const struct rows *rows)
 {
@@ -35,9 +34,9 @@ static int rows_take_schema(struct rows *rows, struct ArrowSchema *schema)
     const bool is_first = !uva_schema_is_live(&rows->schema);
     int code = 0;
 
-    if (is_first && checked_is_rows(schema, ITEM))
+    if (is_first && checked_is_rows(schema, rows->name))
         uva_schema_move(schema, &rows->schema);
-    else if (is_first || !batch_schema_fits(&rows->schema, schema, ITEM))
+    else if (is_first || !batch_schema_fits(&rows->schema, schema, rows->name))
         code = -1;
     uva_schema_release(schema);
     return code;
@@ -50,16 +49,16 @@ static int rows_open_item(struct rows *rows, PyObject *object)
                                           "__arrow_c_device_stream__"};
     bool device = rows_on_device(rows);
     PyObject *method = NULL, *capsule = NULL;
-    int found = checked_method(object, methods[device], ITEM, &method);
+    int found = checked_method(object, methods[device], rows->name, &method);
 
     if (found == 0) {
         device = !device;
-        found = checked_method(object, methods[device], ITEM, &method);
+        found = checked_method(object, methods[device], rows->name, &method);
     }
     if (found > 0)
         capsule = PyObject_CallFunctionObjArgs(method, NULL);
-    if (found > 0 && (capsule == NULL ||
-                      given_take(&rows->item, capsule, device, ITEM) != 0))
+    if (found > 0 && (capsule == NULL || given_take(&rows->item, capsule,
+                                                    device, rows->name) != 0))
         found = -1;
     Py_XDECREF(capsule);
     Py_XDECREF(method);
@@ -88,8 +87,8 @@ static int rows_take_array(struct rows *rows, PyObject *object,
 {
     struct ArrowSchema schema = {0};
 
-    if (batch_export(object, rows_on_device(rows), ITEM, NULL, &schema, out) !=
-        0)
+    if (batch_export(object, rows_on_device(rows), rows->name, NULL, &schema,
+                     out) != 0)
         return -1;
     if (rows_take_schema(rows, &schema) == 0)
         return 0;
@@ -211,8 +210,8 @@ static int schema_of_nothing(struct ArrowSchema *out)
 }
 
 /* Reads the first batch, for the schema. NULL with an exception. */
-static struct rows *rows_new(PyObject *iterator, struct tap *tap,
-                             int device_type)
+static struct rows *rows_new(PyObject *iterator, const char *name,
+                             struct tap *tap, int device_type)
 {
     struct rows *rows = calloc(1, sizeof(*rows));
 
@@ -221,6 +220,7 @@ static struct rows *rows_new(PyObject *iterator, struct tap *tap,
         return NULL;
     }
     rows->iterator = Py_NewRef(iterator);
+    rows->name = name;
     rows->tap = tap_acquire(tap);
     rows->device_type = device_type;
     if (rows_step(rows, &rows->first) != 0) {
@@ -273,9 +273,10 @@ static void rows_release(struct ArrowArrayStream *stream)
     rows_free(stream->private_data);
 }
 
-int rows_open(PyObject *iterator, struct tap *tap, struct ArrowArrayStream *out)
+int rows_open(PyObject *iterator, const char *name, struct tap *tap,
+              struct ArrowArrayStream *out)
 {
-    struct rows *rows = rows_new(iterator, tap, -1);
+    struct rows *rows = rows_new(iterator, name, tap, -1);
 
     if (rows == NULL)
         return -1;
@@ -316,10 +317,10 @@ static void device_rows_release(struct ArrowDeviceArrayStream *stream)
     rows_free(stream->private_data);
 }
 
-int rows_open_device(PyObject *iterator, struct tap *tap, int device_type,
-                     struct ArrowDeviceArrayStream *out)
+int rows_open_device(PyObject *iterator, const char *name, struct tap *tap,
+                     int device_type, struct ArrowDeviceArrayStream *out)
 {
-    struct rows *rows = rows_new(iterator, tap, device_type);
+    struct rows *rows = rows_new(iterator, name, tap, device_type);
 
     if (rows == NULL)
         return -1;

@@ -21,6 +21,7 @@ enum { OBJECT, OPENER, INTERRUPT };
 
 struct source {
     struct holder held;
+    const char *item; /* what errors call one of an iterable */
     int device_type;  /* of the data; -1: plain arrays */
     bool is_open;     /* it was opened, and counts as live */
     bool is_reported; /* that its interrupt would have to be awaited */
@@ -75,7 +76,7 @@ static int source_open_cpu(void *ctx, struct ArrowArrayStream *out,
         code = source_take(opened, false, &given);
         *out = given.plain;
     } else if (opened != NULL) {
-        code = rows_open(opened, source->held.tap, out);
+        code = rows_open(opened, source->item, source->held.tap, out);
     }
     if (code != 0)
         code = tap_fail(source->held.tap, error);
@@ -100,8 +101,8 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
         code = source_take(opened, true, &given);
         *out = given.device;
     } else if (opened != NULL) {
-        code = rows_open_device(opened, source->held.tap, source->device_type,
-                                out);
+        code = rows_open_device(opened, source->item, source->held.tap,
+                                source->device_type, out);
     }
     if (code != 0)
         code = tap_fail(source->held.tap, error);
@@ -147,6 +148,60 @@ static void source_free(void *ctx)
     tap_release(tap);
 }
 
+/* ---- a stream that its first call opens -----------------------------------
+ */
+
+struct deferred {
+    struct source *source;         /* owns */
+    struct ArrowArrayStream inner; /* owns; released before it is opened */
+    struct uva_error error;        /* why it could not be opened */
+};
+
+static int deferred_open(struct deferred *d)
+{
+    if (d->inner.release == NULL && d->error.code == 0)
+        (void)source_open_cpu(d->source, &d->inner, &d->error);
+    return d->error.code;
+}
+
+static int deferred_get_schema(struct ArrowArrayStream *stream,
+                               struct ArrowSchema *out)
+{
+    struct deferred *d = stream->private_data;
+    const int code = deferred_open(d);
+
+    return code != 0 ? code : d->inner.get_schema(&d->inner, out);
+}
+
+static int deferred_get_next(struct ArrowArrayStream *stream,
+                             struct ArrowArray *out)
+{
+    struct deferred *d = stream->private_data;
+    const int code = deferred_open(d);
+
+    return code != 0 ? code : d->inner.get_next(&d->inner, out);
+}
+
+static const char *deferred_get_last_error(struct ArrowArrayStream *stream)
+{
+    struct deferred *d = stream->private_data;
+
+    if (d->error.code != 0)
+        return d->error.message;
+    return d->inner.release != NULL ? d->inner.get_last_error(&d->inner) : NULL;
+}
+
+static void deferred_release(struct ArrowArrayStream *stream)
+{
+    struct deferred *d = stream->private_data;
+
+    if (d->inner.release != NULL)
+        d->inner.release(&d->inner);
+    source_free(d->source);
+    free(d);
+    stream->release = NULL;
+}
+
 /* ---- on the loop thread ---------------------------------------------------
  */
 
@@ -184,6 +239,7 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     source = source_new(tap, object, opener, interrupt);
     if (source == NULL)
         return NULL;
+    source->item = "an item of source";
     source->device_type = device;
     tap->device = device > ARROW_DEVICE_CPU;
     how.ctx = source;
@@ -200,4 +256,27 @@ struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args)
     /* its data may have events */
     (void)uva_stream_ready(stream, &(struct uva_ready){.window = how.window});
     return stream;
+}
+
+int source_defer(struct tap *tap, PyObject *object, PyObject *opener,
+                 const char *item, struct ArrowArrayStream *out)
+{
+    struct deferred *d = calloc(1, sizeof(*d));
+
+    if (d == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    d->source = source_new(tap, object, opener, Py_None);
+    if (d->source == NULL) {
+        free(d);
+        return -1;
+    }
+    d->source->item = item;
+    *out = (struct ArrowArrayStream){.get_schema = deferred_get_schema,
+                                     .get_next = deferred_get_next,
+                                     .get_last_error = deferred_get_last_error,
+                                     .release = deferred_release,
+                                     .private_data = d};
+    return 0;
 }

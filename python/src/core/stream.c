@@ -324,6 +324,20 @@ static PyObject *stream_cancel(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* _note(exception) -> (errno, text): keeps what the stream raises when it fails
+ * with that text. */
+static PyObject *stream_note(PyObject *object, PyObject *exception)
+{
+    Stream *self = (Stream *)object;
+    struct uva_error error = {0};
+
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+    if (self->tap == NULL)
+        return NULL;
+    (void)tap_fail(self->tap, &error);
+    return Py_BuildValue("is", error.code, error.message);
+}
+
 /* Whether every source of Python behind the stream is freed. */
 static bool stream_is_released(const Stream *self)
 {
@@ -973,6 +987,7 @@ static PyMethodDef stream_methods[] = {
     {"_wait", stream_wait, METH_O, NULL},
     {"_unwait", stream_unwait, METH_O, NULL},
     {"_cancel", stream_cancel, METH_VARARGS, NULL},
+    {"_note", stream_note, METH_O, NULL},
     {"_close", stream_close, METH_NOARGS, NULL},
     {"_drop", stream_drop, METH_NOARGS, NULL},
     {"_map", stream_map, METH_VARARGS, NULL},

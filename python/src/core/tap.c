@@ -110,11 +110,16 @@ static void exception_text(PyObject *exception, char *text, size_t size)
     PyObject *line =
         name == NULL ? NULL : PyUnicode_FromFormat("%U: %S", name, exception);
     const char *utf8 = NULL;
+    Py_ssize_t whole = 0;
 
     if (line != NULL)
-        utf8 = PyUnicode_AsUTF8AndSize(line, NULL);
+        utf8 = PyUnicode_AsUTF8AndSize(line, &whole);
     PyErr_Clear();
-    PyOS_snprintf(text, size, "%s", utf8 != NULL ? utf8 : "an exception");
+    if (utf8 != NULL && whole >= (Py_ssize_t)size) /* cut before a character */
+        for (whole = (Py_ssize_t)size - 1; (utf8[whole] & 0xc0) == 0x80;)
+            whole--;
+    PyOS_snprintf(text, size, "%.*s", utf8 != NULL ? (int)whole : (int)size,
+                  utf8 != NULL ? utf8 : "an exception");
     Py_XDECREF(line);
     Py_XDECREF(name);
 }

@@ -17,6 +17,7 @@ typedef struct {
     struct uva_pusher *pusher; /* owns; NULL: closed */
     struct ArrowSchema schema; /* owns */
     unsigned forks;            /* fork_number() when it was made */
+    char item[32];             /* what errors call a batch */
 } Writer;
 
 static void writer_on_writable(void *ctx, struct uva_pusher *pusher)
@@ -39,28 +40,40 @@ static void writer_free_ctx(void *tap)
     tap_release(tap);
 }
 
-static int writer_set_schema(Writer *self, PyObject *capsule)
+/* Sets the schema of all batches, which is borrowed. Returns 0, an errno, or -1
+ * with an exception, which begins with `name`. */
+static int writer_set_schema(Writer *self, const struct ArrowSchema *schema,
+                             const char *name)
 {
-    const struct ArrowSchema *schema =
-        checked_capsule(capsule, "arrow_schema", "schema");
     struct ArrowSchema copy = {0};
     int code;
 
-    if (schema == NULL || !checked_is_rows(schema, "schema"))
+    if (!checked_is_rows(schema, name))
         return -1;
-    code = uva_schema_copy(schema, &self->schema);
+    code = uva_schema_copy(schema, &copy);
     if (code == 0)
-        code = uva_schema_copy(schema, &copy);
+        code = uva_schema_copy(schema, &self->schema);
     if (code == 0)
         code = uva_pusher_set_schema(self->pusher, &copy);
-    if (code == 0)
-        return 0;
-    uva_schema_release(&copy);
-    (void)core_raise(code, "the schema cannot be used", NULL);
-    return -1;
+    if (code != 0) /* otherwise it was taken */
+        uva_schema_release(&copy);
+    return code;
 }
 
-/* Writer(host, capsule of the schema, batches, bytes) */
+static int writer_take_capsule(Writer *self, PyObject *capsule)
+{
+    const struct ArrowSchema *schema =
+        checked_capsule(capsule, "arrow_schema", "schema");
+    const int code =
+        schema == NULL ? -1 : writer_set_schema(self, schema, "schema");
+
+    if (code > 0)
+        (void)core_raise(code, "the schema cannot be used", NULL);
+    return code != 0 ? -1 : 0;
+}
+
+/* Writer(host, capsule of the schema, batches, bytes, name of the iterable);
+ * None: the schema is that of the first batch */
 static PyObject *writer_new(PyTypeObject *type, PyObject *args,
                             PyObject *kwargs)
 {
@@ -68,12 +81,13 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args,
                                   .on_closed = writer_on_closed,
                                   .free_ctx = writer_free_ctx};
     PyObject *host, *schema;
+    const char *name;
     long long bytes;
     Writer *self;
 
     (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!OiL", host_type, &host, &schema,
-                          &how.window.batches, &bytes) ||
+    if (!PyArg_ParseTuple(args, "O!OiLs", host_type, &host, &schema,
+                          &how.window.batches, &bytes, &name) ||
         !host_check((Host *)host))
         return NULL;
     self = (Writer *)core_alloc(type);
@@ -82,12 +96,13 @@ static PyObject *writer_new(PyTypeObject *type, PyObject *args,
     how.window.bytes = bytes;
     self->host = (Host *)Py_NewRef((PyObject *)host);
     self->forks = fork_number();
+    PyOS_snprintf(self->item, sizeof(self->item), "an item of %s", name);
     self->tap = tap_new(self->host);
     if (self->tap != NULL) {
         how.ctx = tap_acquire(self->tap);
         self->tap->stream =
             uva_stream_from_pusher(self->host->runtime, &how, &self->pusher);
-        if (writer_set_schema(self, schema) == 0)
+        if (schema == Py_None || writer_take_capsule(self, schema) == 0)
             return (PyObject *)self;
     }
     Py_DECREF((PyObject *)self);
@@ -103,7 +118,31 @@ static PyObject *writer_reader(PyObject *object, PyObject *args)
     if (!host_check(self->host) ||
         stream_block(self->tap->stream, args, &out) != 0)
         return NULL;
-    return polite_wrap(&out, &self->schema) != 0 ? NULL : stream_capsule(&out);
+    return polite_wrap(&out, uva_schema_is_live(&self->schema) ? &self->schema
+                                                               : NULL) != 0
+               ? NULL
+               : stream_capsule(&out);
+}
+
+/* Exports a batch to `out`, and sets the schema by the first one. Returns 0, an
+ * errno, or -1 with an exception. */
+static int writer_take(Writer *self, PyObject *batch,
+                       struct ArrowDeviceArray *out)
+{
+    const bool is_first = !uva_schema_is_live(&self->schema);
+    struct ArrowSchema schema = {0};
+    int code;
+
+    if (batch_export(batch, false, self->item, is_first ? NULL : &self->schema,
+                     is_first ? &schema : NULL, out) != 0)
+        return -1;
+    if (!is_first)
+        return 0;
+    code = writer_set_schema(self, &schema, self->item);
+    uva_schema_release(&schema);
+    if (code != 0)
+        uva_array_release(out);
+    return code;
 }
 
 /* push(batch) -> errno: 0; EAGAIN: the waiters are called when there is room;
@@ -116,11 +155,13 @@ static PyObject *writer_push(PyObject *object, PyObject *batch)
 
     if (self->forks != fork_number() || self->pusher == NULL)
         return PyLong_FromLong(EPIPE);
-    if (batch_export(batch, false, "an item of iterable", &self->schema, NULL,
-                     &data) != 0)
+    code = writer_take(self, batch, &data);
+    if (code < 0)
         return NULL;
-    code = uva_pusher_push(self->pusher, &data, NULL, 0);
-    uva_array_release(&data); /* if it was not taken */
+    if (code == 0) {
+        code = uva_pusher_push(self->pusher, &data, NULL, 0);
+        uva_array_release(&data); /* if it was not taken */
+    }
     return PyLong_FromLong(code);
 }
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import warnings
+import weakref
 from collections import deque
 from collections.abc import AsyncGenerator
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from ._error import metadata_dict
 _WINDOW = 64
 _BYTES = 32 << 20
 _CLOSE_SECONDS = 0.002
+_FEED = 8
 
 
 class StageStats(NamedTuple):
@@ -359,17 +361,23 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
     _check.async_iterable(iterable, "iterable")
     window = _check.count(window, "window")
     writer = _core.Writer(host, _check.schema(schema, "schema"), window,
-                          _half(max_bytes))
+                          _half(max_bytes), "iterable")
     reader = Reader(writer.reader(window, _half(max_bytes)))
     host.spawn(lambda: _pump(host, writer, iterable))
     return reader
 
 
-async def _pump(host, writer, iterable):
+def _described(exception):
+    return errno.EIO, f"{type(exception).__name__}: {exception}"
+
+
+async def _pump(host, writer, iterable, noted=_described):
+    """Pushes all of an iterable. `noted` gives the errno and the text of what it
+    raises."""
     try:
         await _push_all(host, writer, iterable)
     except Exception as exception: # the reader reports it
-        writer.close(errno.EIO, f"{type(exception).__name__}: {exception}")
+        writer.close(*noted(exception))
     except BaseException:
         writer.close(errno.ECANCELED, "the writing task was cancelled")
         raise
@@ -399,6 +407,21 @@ async def _push_all(host, writer, iterable):
     finally:
         guard.end()
         await iterator.aclose()
+
+
+def _feed(host, stream, iterable, name):
+    """Gives a capsule with what an asynchronous iterable yields, and a function
+    that starts that. What it raises, `stream` raises, which reads the capsule."""
+    window, half = _FEED, _half(_BYTES)
+    writer = _core.Writer(host, None, window, half, name)
+    reads = weakref.ref(stream)
+
+    def noted(exception):
+        stream = reads()
+        return _described(exception) if stream is None else stream._note(exception)
+
+    return writer.reader(window, half), lambda: host.spawn(
+        lambda: _pump(host, writer, iterable, noted))
 
 
 def ipc(source, *, compression=None):

@@ -11,15 +11,17 @@ GIL. A query that is cancelled is cancelled in the database.
 """
 import importlib.util
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 
 from . import _check, _core, _host
-from ._stream import _BYTES, _WINDOW, Stream, _half
+from ._stream import _BYTES, _WINDOW, Stream, _feed, _half
+from ._stream import stream as _stream
 
 __all__ = ["Pool"]
 
 _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
+_BATCH_ROWS = 1024 # of dicts
 _MODES = "create", "append", "replace", "create_append"
 
 # drivers with another name than the scheme of a URI
@@ -87,7 +89,8 @@ class Pool:
         a dict of values by name, or a list of such dicts, for each of which the
         query is executed; or rows of Arrow data, for each of which it is
         executed, too, which are bound in order, or with `by_name` by the names
-        of their columns. Not every driver can bind by name: then the stream
+        of their columns; or an iterator or an asynchronous iterable over such
+        data, with `by_name` also over dicts, as for `ingest()`. Not every driver can bind by name: then the stream
         fails with ENOTSUP. A list, tuple or dict without values is the same as
         None; with Arrow data without rows nothing is executed. Values need
         pyarrow. With `update` the stream has no rows; how many rows were
@@ -103,13 +106,19 @@ class Pool:
                             max_bytes, batch_bytes)
 
     def ingest(self, table, data, *, mode="append", options=None, busy=None):
-        """Returns a Stream that writes the rows of `data`, which are Arrow data,
-        into a table when it is read, and has no rows itself. `mode` is
-        "create", "append", "replace" or "create_append". All rows are written,
-        or none of them: what fails or is cancelled leaves the table as it was
-        (docs/adbc.md: where a driver cannot). `data` is closed then, too. Of
-        `busy`, as for `query()`, the time in which `data` is awaited is a
-        part."""
+        """Returns a Stream that writes the rows of `data` into a table when it
+        is read, and has no rows itself. `mode` is "create", "append", "replace"
+        or "create_append". All rows are written, or none of them: what fails or
+        is cancelled leaves the table as it was (docs/adbc.md: where a driver
+        cannot). `data` is closed then, too. Of `busy`, as for `query()`, the
+        time in which `data` is awaited is a part.
+
+        `data` is Arrow data, or an iterable, also an asynchronous one such as a
+        Stream, of Arrow data and dicts, of one schema. A worker reads an
+        iterable, and the event loop an asynchronous one, from the call on, a
+        few batches ahead. 1,024 dicts are a batch; the first such batch has the
+        types of all of them, and they need pyarrow. What an iterable raises,
+        the Stream raises."""
         mode = _check.one_of(mode, "mode", _MODES)
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
                    **_check.options(options, "options")}
@@ -165,10 +174,12 @@ class Pool:
         size = (0 if batch_bytes is None else
                 _check.count(batch_bytes, "batch_bytes", bits=64))
         half = _half(max_bytes)
-        capsule, has_names = _rows(parameters, by_name, table)
         result = Stream()
-        result._query((host, pool, sql, capsule, options, table, update,
-                       has_names, busy, size, window, half), window, half)
+        rows, has_names, start = _rows(host, result, parameters, by_name, table)
+        result._query((host, pool, sql, rows, options, table, update, has_names,
+                       busy, size, window, half), window, half)
+        if start is not None:
+            start()
         return result
 
 
@@ -202,25 +213,50 @@ def _library(name):
     return None
 
 
-def _rows(parameters, by_name, table):
-    """Parameters as a capsule with a stream, or None, and whether they are
-    bound by name."""
+def _rows(host, stream, parameters, by_name, table):
+    """What a query is given: None, a capsule, or an object and its opener; then
+    whether it is bound by name, and what starts an asynchronous iterable."""
     name = "data" if table is not None else "parameters"
     method = _check.stream_method(parameters, name)
     if method == "__arrow_c_stream__":
-        return _check.stream(parameters, method, name), by_name
+        return _check.stream(parameters, method, name), by_name, None
     if _check.method(parameters, "__arrow_c_array__", name) is not None:
-        return _capsule(_check.Array(parameters, name)), by_name
+        return _capsule(_check.Array(parameters, name)), by_name, None
+    if _check.is_a(parameters, AsyncIterable):
+        items = _AsyncItems(parameters, name, by_name or table is not None)
+        capsule, start = _feed(host, stream, items, name)
+        return capsule, by_name, start
     if table is not None:
-        raise _check.refuse(parameters, name, "Arrow data, which has "
-                            "__arrow_c_stream__ or __arrow_c_array__")
+        return (_checked_data(parameters), _open_items), False, None
+    if _check.is_a(parameters, Iterator):
+        return (_Items(parameters, name, by_name), _open_items), by_name, None
+    return *_values(parameters, by_name), None
+
+
+def _checked_data(data):
+    """Rows to be written that are no Arrow data: an iterable of it, or of
+    dicts."""
+    if not _check.is_iterable(data):
+        hint = ": make a table of it" if _check.is_a(data, Mapping) else ""
+        raise _check.refuse(data, "data", "Arrow data, which has "
+                            "__arrow_c_stream__ or __arrow_c_array__, or an "
+                            f"iterable of that, or of dicts{hint}")
+    items = _Items(data, "data", True)
+    for item in data[:1] if _check.is_a(data, (list, tuple)) else ():
+        items.check(item) # further ones as they are read
+    return items
+
+
+def _values(parameters, by_name):
+    """Values as a capsule, or None, and whether they are bound by name."""
     if parameters is None or (_holds_values(parameters) and not parameters):
         return None, False
     if _check.is_a(parameters, Mapping):
         return _capsule(_columns([parameters])), True
     if not _holds_values(parameters):
-        raise _check.refuse(parameters, name, "a list, a tuple, a dict or Arrow "
-                            "data, which has __arrow_c_stream__")
+        raise _check.refuse(parameters, "parameters", "a list, a tuple, a dict, "
+                            "Arrow data, which has __arrow_c_stream__, or an "
+                            "iterator over that")
     if all(_check.is_a(row, Mapping) for row in parameters):
         return _capsule(_columns(parameters)), True
     if by_name:
@@ -229,18 +265,144 @@ def _rows(parameters, by_name, table):
                      for i, value in enumerate(parameters)}), False
 
 
+# ---- rows that come one after the other -------------------------------------
+
+class _Items:
+    """Items that a worker, or the loop, reads: Arrow data, or dicts, of which
+    batches are made."""
+
+    def __init__(self, items, name, takes_dicts):
+        self.items = items
+        self.name = name
+        self._takes_dicts = takes_dicts
+        self._columns = {} # of the dicts that no batch has
+        self._rows = 0
+        self._schema = None
+        self._is_empty = True
+
+    def check(self, item):
+        name = f"an item of {self.name}"
+        if not _check.is_a(item, Mapping):
+            if not (_check.has_arrays(item, name)
+                    or _check.stream_method(item, name)):
+                raise _check.refuse(_core.sync(item, name), name, "Arrow data, "
+                                    "which has __arrow_c_array__ or "
+                                    "__arrow_c_stream__, or a dict")
+        elif not self._takes_dicts:
+            raise TypeError(f"uvarrow: {name} is a dict: with by_name=True it is "
+                            "bound by its names")
+
+    def add(self, item):
+        """Gives what can be read now: a batch of dicts, Arrow data."""
+        self.check(item)
+        self._is_empty = False
+        if not _check.is_a(item, Mapping):
+            yield from self.rest()
+            yield item
+            return
+        if not self._columns:
+            self._columns = {one: [] for one in _names(item, self.name)}
+        if item.keys() != self._columns.keys():
+            raise ValueError(f"uvarrow: an item of {self.name} has other names "
+                             "than the first")
+        for one, values in self._columns.items():
+            values.append(item[one])
+        self._rows += 1
+        if self._rows == _BATCH_ROWS:
+            yield from self.rest()
+
+    def rest(self):
+        """Gives the dicts that no batch has."""
+        if self._rows:
+            import pyarrow
+            batch = _batch(pyarrow, self._columns, self.name, self._schema)
+            self._schema = batch.schema
+            self._columns = {one: [] for one in self._columns}
+            self._rows = 0
+            yield batch
+
+    def end(self):
+        yield from self.rest()
+        if self._is_empty:
+            raise ValueError(f"uvarrow: {self.name} yields nothing, so that its "
+                             "columns are not known: pass a table without rows")
+
+
+def _open_items(items, device):
+    """On a worker: the iterator over what can be read."""
+    def arrays():
+        for item in _check.iterator(items.items, items.name):
+            yield from items.add(item)
+        yield from items.end()
+
+    return arrays()
+
+
+class _AsyncItems:
+    """As _open_items(), on the loop: yields objects with __arrow_c_array__."""
+
+    def __init__(self, iterable, name, takes_dicts):
+        self._iterable = iterable
+        self._iterator = _check.Items(iterable, name)
+        self._arrays = self._read(_Items(iterable, name, takes_dicts))
+
+    def __aiter__(self):
+        return self
+
+    def __anext__(self):
+        return self._arrays.__anext__()
+
+    async def aclose(self):
+        try:
+            await self._arrays.aclose()
+        finally: # also if nothing was read
+            await self._iterator.aclose()
+
+    async def _read(self, items):
+        while True:
+            try:
+                item = await self._iterator.__anext__()
+            except StopAsyncIteration:
+                break
+            for one in items.add(item):
+                async for batch in _arrays(one, items.name):
+                    yield batch
+        if _check.is_a(self._iterable, Stream): # it may have been closed
+            self._iterable._check_end()
+        for one in items.end():
+            yield one
+
+
+async def _arrays(item, name):
+    """An item, or the batches of one that has a stream, which may block."""
+    name = f"an item of {name}"
+    if _check.has_arrays(item, name):
+        yield item
+        return
+    method = _check.stream_method(item, name)
+    async with _stream(_check.stream(item, method, name)) as batches:
+        async for batch in batches:
+            yield batch
+
+
 def _holds_values(parameters):
     return (_check.is_a(parameters, (Mapping, Sequence)) and
             not _check.is_a(parameters, (str, bytes, bytearray, memoryview)))
 
 
+def _names(row, name):
+    """The names of a dict's values."""
+    names = row.keys()
+    if not names or not all(_check.is_a(one, str) for one in names):
+        raise TypeError(f"{name}: a dict has texts as names, at least one")
+    for one in names: # Arrow's end at a NUL
+        _check.text(one, f"a name of {name}")
+    return names
+
+
 def _columns(rows):
     """The values of dicts, which have the same names, by name."""
-    names = rows[0].keys()
-    if not names or not all(_check.is_a(name, str) for name in names):
-        raise TypeError("parameters: a dict has texts as names, at least one")
-    for name in names: # Arrow's end at a NUL
-        _check.text(name, "a name of parameters")
+    names = _names(rows[0], "parameters")
     for i, row in enumerate(rows):
         if row.keys() != names:
             raise ValueError(f"parameters: number {i} has other names than the "
@@ -253,14 +415,14 @@ def _capsule(rows):
     with `__arrow_c_array__`."""
     import pyarrow
     if isinstance(rows, dict):
-        rows = _batch(pyarrow, rows)
+        rows = _batch(pyarrow, rows, "parameters")
     return pyarrow.Table.from_batches(
         [pyarrow.record_batch(rows)]).__arrow_c_stream__()
 
 
-def _batch(pyarrow, values):
+def _batch(pyarrow, values, name, schema=None):
     try:
-        return pyarrow.RecordBatch.from_pydict(values)
+        return pyarrow.RecordBatch.from_pydict(values, schema)
     except (TypeError, pyarrow.ArrowException) as error:
-        raise TypeError("uvarrow: parameters that Arrow has no type for: "
+        raise TypeError(f"uvarrow: {name} that Arrow has no type for: "
                         f"{error}") from error

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, Self, TypeAlias
 
@@ -7,6 +7,7 @@ from . import ArrowArray, ArrowStream, Stream
 __all__ = ["Pool"]
 
 _Option: TypeAlias = str | int | float | PathLike[str]
+_Rows: TypeAlias = ArrowStream | ArrowArray | Mapping[str, Any]
 
 class Pool:
     def __init__(
@@ -29,7 +30,8 @@ class Pool:
         self,
         sql: str,
         parameters: ArrowStream | ArrowArray | Sequence[Any]
-        | Mapping[str, Any] | None = None,
+        | Mapping[str, Any] | Iterator[_Rows] | AsyncIterable[_Rows]
+        | None = None,
         *,
         options: Mapping[str, _Option] | None = None,
         update: bool = False,
@@ -42,7 +44,7 @@ class Pool:
     def ingest(
         self,
         table: str,
-        data: ArrowStream | ArrowArray,
+        data: ArrowStream | ArrowArray | Iterable[_Rows] | AsyncIterable[_Rows],
         *,
         mode: Literal["create", "append", "replace", "create_append"] = "append",
         options: Mapping[str, _Option] | None = None,
@@ -52,7 +54,8 @@ class Pool:
         self,
         sql: str,
         parameters: ArrowStream | ArrowArray | Sequence[Any]
-        | Mapping[str, Any] | None = None,
+        | Mapping[str, Any] | Iterator[_Rows] | AsyncIterable[_Rows]
+        | None = None,
         *,
         options: Mapping[str, _Option] | None = None,
         update: bool = True,
