@@ -279,7 +279,8 @@ static AdbcStatusCode autocommit_set(struct query *q, const char *value,
                : ADBC_STATUS_NOT_IMPLEMENTED;
 }
 
-/* Where there are no transactions each row may stay. Otherwise what fails or is
+/* Queries that change nothing are in a transaction, which the pool rolls back.
+ * Where there are no transactions each row may stay. Otherwise what fails or is
  * cancelled is undone: its connection is closed, or, in a session, which goes
  * on after a failure, it is rolled back. */
 static int query_begin(struct query *q)
@@ -290,7 +291,8 @@ static int query_begin(struct query *q)
     AdbcStatusCode status;
 
     if (!q->is_many ||
-        !uva__handle(q->pooled.pool)->autocommits(q->pooled.pool))
+        !uva__handle(q->pooled.pool)->autocommits(q->pooled.pool) ||
+        uva__handle(q->pooled.pool)->is_read_only(q->pooled.pool))
         return 0;
     status = autocommit_set(q, ADBC_OPTION_VALUE_DISABLED, &error);
     q->is_begun = status == ADBC_STATUS_OK;

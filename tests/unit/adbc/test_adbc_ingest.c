@@ -113,6 +113,8 @@ static const char *const no_commit[] = {"adbc.connection.autocommit", "false",
 static const char *const commits[] = {"adbc.connection.autocommit", "true",
                                       NULL};
 
+static const char *const reads[] = {"adbc.connection.readonly", "true", NULL};
+
 static const struct {
     const char *sql; /* NULL: ingest */
     int rows;        /* in as many batches */
@@ -129,6 +131,7 @@ static const struct {
     {NULL, 9, no_commit, false, "begin "}, /* of the connection */
     {NULL, 9, commits, false, "end begin commit end "},
     {NULL, 9, NULL, true, ""},
+    {"parameters", 9, reads, false, ""}, /* and is rolled back */
 };
 
 START_TEST(several_rows_are_one_transaction)
