@@ -159,6 +159,36 @@ def test_a_source_that_blocks_keeps_no_connection(run, pool):
         opened.set()
 
 
+def test_an_ingest_that_is_left_writes_nothing(run, pool):
+    async def main():
+        reached, closed = anyio.Event(), anyio.Event()
+
+        async def source():
+            try:
+                for i in range(10 ** 9):
+                    if i == 5:
+                        reached.set()
+                    yield batch(i)
+                    await anyio.sleep(0)
+            finally:
+                closed.set()
+
+        async def read(rows):
+            with pytest.raises((uvarrow.Error, StopAsyncIteration)):
+                await anext(rows)
+
+        await fill(pool, "replace")
+        async with anyio.create_task_group() as group:
+            async with pool.ingest("t", uvarrow.to_reader(source(), SCHEMA),
+                                   mode="replace") as rows:
+                group.start_soon(read, rows)
+                await reached.wait()
+        await closed.wait()
+        assert await is_as_before(pool, "replace")
+
+    run(main)
+
+
 def test_a_limit_ends_an_ingest(run, pool):
     async def source():
         for i in range(10 ** 9):
