@@ -284,11 +284,29 @@ def test_counts_of_a_pool(run):
 
 
 def test_no_connection_is_kept(run):
-    """Its own database in memory ends with each connection."""
+    """What is temporary ends with each connection."""
     async def body():
         with uvarrow.adbc.Pool("sqlite", uri=":memory:", connections=1,
-                               idle=0) as pool:
-            await pool.execute("CREATE TABLE t (n INTEGER)")
+                               idle=0, keeps_session=True) as pool:
+            await pool.execute("CREATE TEMP TABLE t (n INTEGER)")
             with pytest.raises(uvarrow.Error, match="no such table"):
                 await pool.execute("INSERT INTO t VALUES (1)")
     run(body)
+
+
+@pytest.mark.parametrize("uri", [":memory:", "file::memory:"])
+def test_memory_is_one_database_of_all_connections(run, uri):
+    async def body():
+        with uvarrow.adbc.Pool("sqlite", uri=uri) as pool, \
+                uvarrow.adbc.Pool("sqlite", uri=uri) as other:
+            await pool.execute("CREATE TABLE t (n INTEGER)")
+            await pool.execute("INSERT INTO t VALUES (1)")
+            with pytest.raises(uvarrow.Error, match="no such column"):
+                await pool.execute("SELECT m FROM t")
+            with pytest.raises(uvarrow.Error, match="no such table"):
+                await other.execute("SELECT n FROM t")
+            rows = [pool.query("SELECT n FROM t") for _ in range(4)]
+            for each in rows: # each has a connection of its own
+                await each.schema()
+            return [(await table_of(each)).to_pylist() for each in rows]
+    assert run(body) == [[{"n": 1}]] * 4

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "adbc/libpq.h"
 #include "adbc/library.h"
@@ -62,13 +63,41 @@ static char *postgresql_uri(const char *uri, int64_t connect_ms)
     return whole;
 }
 
-static int postgresql_set_all(struct uva__database *d, char *const *options,
-                              int64_t connect_ms,
-                              struct uva__adbc_failure *failure)
+/* One database in memory for all connections of a pool, instead of one for
+ * each: nothing that is in it belongs to a session. `name` is unique. */
+static char *memory_uri(const void *name)
+{
+    char uri[64];
+
+    (void)snprintf(uri, sizeof(uri), "file:/uvarrow-%p?vfs=memdb", name);
+    return uva__pairs_text(uri, strlen(uri));
+}
+
+static bool is_memory(const char *uri)
+{
+    return strcmp(uri, ":memory:") == 0 || strcmp(uri, "file::memory:") == 0;
+}
+
+/* Gives the URI that the driver gets instead, to be freed. NULL without memory.
+ */
+static char *uri_own(const struct uva__database *d, const char *uri,
+                     const void *name, int64_t connect_ms)
+{
+    if (d->is_postgresql)
+        return postgresql_uri(uri, connect_ms);
+    return d->splits_memory && is_memory(uri)
+               ? memory_uri(name)
+               : uva__pairs_text(uri, strlen(uri));
+}
+
+/* Sets the options with a URI of our own. */
+static int database_set_own(struct uva__database *d, char *const *options,
+                            int64_t connect_ms,
+                            struct uva__adbc_failure *failure)
 {
     char **own = uva__pairs_copy((const char *const *)options);
     char **place = own != NULL ? uva__pairs_find(own, "uri") : NULL;
-    char *uri = place != NULL ? postgresql_uri(*place, connect_ms) : NULL;
+    char *uri = place != NULL ? uri_own(d, *place, options, connect_ms) : NULL;
     int code;
 
     if (own == NULL || (place != NULL && uri == NULL)) {
@@ -94,9 +123,7 @@ static int database_init(struct uva__database *d, char *const *options,
     if (code != 0)
         return code;
     d->adbc.private_driver = &d->driver;
-    code = d->is_postgresql
-               ? postgresql_set_all(d, options, connect_ms, failure)
-               : database_set_all(d, options, failure);
+    code = database_set_own(d, options, connect_ms, failure);
     if (code != 0)
         return code;
     error = uva__adbc_error(&d->driver);
@@ -112,6 +139,7 @@ int uva__database_open(struct uva__database *d, const char *driver,
     int code;
 
     d->is_postgresql = uva__known_is_postgresql(driver);
+    d->splits_memory = uva__known_named(driver)->splits_memory;
     code = uva__adbc_driver_load(driver, entrypoint, &d->driver, failure);
     return code == 0 ? database_init(d, options, connect_ms, failure) : code;
 }

@@ -23,6 +23,7 @@ struct uva__database {
     const struct uva__known *known; /* static; NULL before the first connection;
                                        of the connect that uses it */
     bool is_postgresql;             /* and reached by libpq */
+    bool splits_memory;             /* as in adbc/known.h */
     bool has_looked;                /* for a pooler, behind the first connect */
     enum uva__pooler pooler;        /* what it has found */
 

@@ -26,6 +26,7 @@ struct uva__known {
     const char *const *read_only;
     bool refuses_rollback; /* outside of a transaction: so a success means that
                               there was one */
+    bool splits_memory;    /* ":memory:" is a database for each connection */
     const char *batch_option; /* of a statement: how many bytes a batch should
                                  have; NULL: none */
     bool connects_at_once; /* connects may run side by side, each on a database
