@@ -64,7 +64,7 @@ select concat_ws(' ', current_setting('application_name'), to_regclass('pg_temp.
     (select string_agg(locktype, ' ') from pg_locks
      where locktype = 'advisory' and pid = pg_backend_pid()))
 """
-CLEAN = ' postgres "$user", public'
+CLEAN = 'uvarrow postgres "$user", public'
 
 TABLES = f"""
 create table points as
