@@ -8,6 +8,7 @@ Environment variables give the paths, as for test_query_server.py; besides,
 UVA_TEST_POSTGRESQL that of the driver.
 """
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -322,6 +323,36 @@ class Statuses(unittest.TestCase):
             answer = server.ask(query("select 1"))
             self.assertEqual(answer.status, 503, answer.body)
             self.assertIn("too many connections", answer.message())
+
+
+class Stuck(unittest.TestCase):
+    def test_a_server_without_a_connection_is_not_well(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            port = silent.getsockname()[1]
+            with serve(f"postgresql://reader@127.0.0.1:{port}/postgres",
+                       "--max-queries", "1", "--wait-ms", "200") as server:
+                while (answer := server.ask("/health")).status == 200:
+                    stuck = server.stats()["database"]["stuck"]
+                    self.assertLess(stuck, 2)
+                    answer = server.ask(query("select 1"))
+                    self.assertEqual(answer.status, 503)
+                    self.assertEqual(answer.headers["retry-after"], "1")
+                self.assertEqual(answer.status, 503)
+                self.assertEqual(answer.headers["retry-after"], "1")
+                self.assertEqual(server.stats()["database"]["stuck"],
+                                 server.stats()["database"]["max"])
+                silent.close()  # resets those that wait
+                server.wait(lambda _: server.ask("/health").status == 200)
+
+    def test_the_pool_is_in_the_statistics(self):
+        with serve(cluster.uri("reader"), "--max-queries", "3") as server:
+            server.ask(query("select 1"))
+            stats = server.wait(lambda stats: stats["database"]["idle"] > 0
+                                and stats["database"]["used"] == 0)
+            self.assertEqual(stats["database"]["stuck"], 0)
+            self.assertEqual(stats["database"]["max"], 6)
+            self.assertEqual(stats["database"]["waiting"], 0)
+            self.assertEqual(stats["database"]["queries"], 2)  # and rights
 
 
 class Later(unittest.TestCase):

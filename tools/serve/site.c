@@ -300,9 +300,34 @@ static void answer_json(const struct call *call, json_t *value)
     json_decref(value);
 }
 
+/* The server is of no use while each of its connections is in a call that does
+ * not return. */
 static void health(const struct call *call)
 {
-    answer_json(call, json_pack("{s:s}", "status", "ok"));
+    struct uva_adbc_pool_stats pool;
+
+    uva_adbc_pool_get_stats(call->site->answers.pool, &pool);
+    if (pool.connections_stuck < pool.connections_max)
+        answer_json(call, json_pack("{s:s}", "status", "ok"));
+    else
+        uva__connection_fail(call->connection, 503, call->origin,
+                             "Retry-After: 1\r\n",
+                             "no connection is left: each is in a call of the "
+                             "driver that does not return",
+                             NULL);
+}
+
+static json_t *stats_database(const struct uva__answers *answers)
+{
+    struct uva_adbc_pool_stats pool;
+
+    uva_adbc_pool_get_stats(answers->pool, &pool);
+    return json_pack(
+        "{s:I,s:I,s:I,s:I,s:I,s:I}", "used", (json_int_t)pool.connections_used,
+        "idle", (json_int_t)pool.connections_idle, "stuck",
+        (json_int_t)pool.connections_stuck, "max",
+        (json_int_t)pool.connections_max, "waiting",
+        (json_int_t)pool.queries_waiting, "queries", (json_int_t)pool.queries);
 }
 
 static json_t *stats_queries(const struct uva__answers *answers)
@@ -336,7 +361,7 @@ static void stats(const struct call *call)
     answer_json(
         call,
         json_pack(
-            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:o}, "
+            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:o}, s:o, "
             "s:{s:I,s:I,s:I,s:I,s:I}}",
             "http", "connections", (json_int_t)http->connections, "accepted",
             (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
@@ -347,8 +372,9 @@ static void stats(const struct call *call)
             (json_int_t)answers->failed, "cancelled",
             (json_int_t)answers->cancelled, "refused",
             (json_int_t)answers->refused, "running", stats_queries(answers),
-            "runtime", "streams", (json_int_t)runtime.streams_open,
-            "streams_held", (json_int_t)runtime.streams_held, "threads",
+            "database", stats_database(answers), "runtime", "streams",
+            (json_int_t)runtime.streams_open, "streams_held",
+            (json_int_t)runtime.streams_held, "threads",
             (json_int_t)(runtime.threads_blocking + runtime.threads_compute),
             "memory_held", (json_int_t)runtime.memory_held, "hold_max_us",
             (json_int_t)(runtime.hold_max_ns / 1000)));

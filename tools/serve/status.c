@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database that states nothing has an errno alone, as ADBC's status gives it:
- * that often cannot tell a fault of the query from one of the database. */
+ * often one code is both for faults of the query and for those of the database. */
 #include "status.h"
 
 #include <errno.h>
