@@ -427,8 +427,11 @@ PyObject *stream_set_clock(PyObject *module, PyObject *ns); /* for tests */
 /* ---- databases (pool.c) ---------------------------------------------------
  */
 
-/* Makes a stream of a query, with a tap, to which it gives a reference. Lends
- * the host. NULL with an exception; then there may be a tap, too. */
-struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap);
+/* Make a stream of a query, and of a commit or a roll-back, with a tap, to
+ * which they give a reference. Lend the host. NULL with an exception; then
+ * there may be a tap, too. */
+typedef struct uva_stream *pool_stream_fn(PyObject *args, Host **host,
+                                          struct tap **tap);
+pool_stream_fn pool_query, pool_ending;
 
 #endif

@@ -120,6 +120,36 @@ static PyObject *pool_stats(PyObject *object, PyObject *unused)
         (long long)now.connections_max, "queries", (long long)now.queries);
 }
 
+/* session(autocommit, options) -> Pool */
+static PyObject *pool_session(PyObject *object, PyObject *args)
+{
+    const Pool *self = (const Pool *)object;
+    struct uva_adbc_session options = {0};
+    struct uva_error error = {0};
+    PyObject *list;
+    const char **texts;
+    Pool *made;
+    int autocommit, code;
+
+    if (!PyArg_ParseTuple(args, "pO!", &autocommit, &PyList_Type, &list))
+        return NULL;
+    made = (Pool *)core_alloc(pool_type);
+    texts = made != NULL ? texts_of(list, "options") : NULL;
+    if (texts == NULL) {
+        Py_XDECREF((PyObject *)made);
+        return NULL;
+    }
+    options.autocommit = autocommit != 0;
+    options.options = texts;
+    made->forks = self->forks;
+    code = uva_adbc_pool_session(self->pool, &options, &made->pool, &error);
+    free(texts);
+    if (code == 0)
+        return (PyObject *)made;
+    Py_DECREF((PyObject *)made);
+    return core_raise(code, error.message, NULL);
+}
+
 static void pool_dealloc(PyObject *object)
 {
     pool_drop((Pool *)object);
@@ -189,9 +219,29 @@ struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
     return stream;
 }
 
-static PyMethodDef pool_methods[] = {{"close", pool_close, METH_NOARGS, NULL},
-                                     {"stats", pool_stats, METH_NOARGS, NULL},
-                                     {NULL, NULL, 0, NULL}};
+/* args: host, session, whether it commits */
+struct uva_stream *pool_ending(PyObject *args, Host **host, struct tap **tap)
+{
+    PyObject *owner, *pool;
+    Pool *self;
+    int commits;
+
+    if (!PyArg_ParseTuple(args, "O!O!p", host_type, &owner, pool_type, &pool,
+                          &commits))
+        return NULL;
+    self = (Pool *)pool;
+    *host = (Host *)owner;
+    if (!host_check(*host) || (*tap = tap_new(*host)) == NULL)
+        return NULL;
+    return commits ? uva_stream_from_commit(self->pool)
+                   : uva_stream_from_rollback(self->pool);
+}
+
+static PyMethodDef pool_methods[] = {
+    {"close", pool_close, METH_NOARGS, NULL},
+    {"session", pool_session, METH_VARARGS, NULL},
+    {"stats", pool_stats, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
 
 static PyType_Slot pool_slots[] = {{Py_tp_new, pool_new},
                                    {Py_tp_dealloc, pool_dealloc},

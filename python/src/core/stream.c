@@ -111,11 +111,9 @@ static PyObject *stream_open(PyObject *object, PyObject *args)
     return stream_opened(self, source_open(self->host, self->tap, how));
 }
 
-/* _query((host, pool, sql, parameters, options, table, update, by_name,
- * busy_ms, batch_bytes, batches, bytes), batches, bytes) */
-static PyObject *stream_query(PyObject *object, PyObject *args)
+/* Opens what `make` makes of the first argument. */
+static PyObject *stream_make(Stream *self, PyObject *args, pool_stream_fn *make)
 {
-    Stream *self = (Stream *)object;
     struct uva_stream *stream;
     PyObject *how;
     long long bytes;
@@ -128,10 +126,23 @@ static PyObject *stream_query(PyObject *object, PyObject *args)
                                  : NULL;
     self->window.batches = batches;
     self->window.bytes = bytes;
-    stream = pool_query(how, &host, &self->tap);
+    stream = make(how, &host, &self->tap);
     if (self->tap != NULL)
         self->host = (Host *)Py_NewRef((PyObject *)host);
     return stream_opened(self, stream);
+}
+
+/* _query((host, pool, sql, parameters, options, table, update, by_name,
+ * busy_ms, batch_bytes, batches, bytes), batches, bytes) */
+static PyObject *stream_query(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_query);
+}
+
+/* _ending((host, session, commits), batches, bytes) */
+static PyObject *stream_ending(PyObject *object, PyObject *args)
+{
+    return stream_make((Stream *)object, args, pool_ending);
 }
 
 /* ---- start and take -------------------------------------------------------
@@ -979,6 +990,7 @@ static PyObject *stream_new(PyTypeObject *type, PyObject *args,
 static PyMethodDef stream_methods[] = {
     {"_open", stream_open, METH_VARARGS, NULL},
     {"_query", stream_query, METH_VARARGS, NULL},
+    {"_ending", stream_ending, METH_VARARGS, NULL},
     {"_take", stream_take, METH_NOARGS, NULL},
     {"_check_end", stream_check_end, METH_NOARGS, NULL},
     {"_peek", stream_peek, METH_NOARGS, NULL},

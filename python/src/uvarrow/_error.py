@@ -5,6 +5,12 @@ import errno
 from . import _core
 
 
+# Functions of C in the texts of errors, as they are called here.
+_NAMES = {"uva_adbc_pool_session()": "pool.session()",
+          "uva_stream_from_commit()": "session.commit()",
+          "uva_stream_from_rollback()": "session.rollback()"}
+
+
 class Error(OSError):
     """A stream has failed: `errno`, `strerror` and `metadata`.
 
@@ -19,6 +25,8 @@ class Error(OSError):
     def _of(cls, code, text, pairs):
         kind = _TimedOut if code == errno.ETIMEDOUT else cls
         metadata = metadata_dict(pairs)
+        for name, own in _NAMES.items():
+            text = text.replace(name, own)
         error = kind(code, _whole(text, metadata))
         error.metadata = metadata
         return error

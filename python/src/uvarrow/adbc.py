@@ -9,15 +9,17 @@
 Connecting, executing and fetching run on worker threads, in C, without the
 GIL. A query that is cancelled is cancelled in the database.
 """
+import contextlib
 import importlib.util
 import weakref
 from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 
 from . import _check, _core, _host
+from ._error import Error
 from ._stream import _BYTES, _WINDOW, Stream, _feed, _half
 from ._stream import stream as _stream
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "Session"]
 
 _STATS = "used", "idle", "stuck", "waiting", "connections", "queries"
 
@@ -137,6 +139,16 @@ class Pool:
                 pass
             return int(rows.metadata.get("adbc.rows_affected", -1))
 
+    def session(self, *, autocommit=False, options=None):
+        """Returns a Session: one connection for queries that belong together,
+        `async with pool.session() as session`. They are a transaction, which is
+        committed at the end, and rolled back after an exception. With
+        `autocommit` each query is one, unless `begin()` is called. `options`
+        are those of the connection in ADBC, such as its isolation level; a
+        session with some closes its connection."""
+        return Session(self, _check.flag(autocommit, "autocommit"),
+                       _pairs(_check.options(options, "options")))
+
     def close(self):
         """Closes idle connections now, and others when their queries end."""
         self._closed = True
@@ -160,14 +172,19 @@ class Pool:
     def __exit__(self, *exc_info):
         self.close()
 
-    def _stream(self, sql, parameters, options, table, update, by_name, busy,
-                window, max_bytes, batch_bytes=None):
+    def _opened(self):
+        """The host of the loop that runs, and the pool of it."""
         if self._closed:
             raise RuntimeError("uvarrow: the pool is closed")
         host = _host.current()
         pool = self._pools.get(host)
         if pool is None:
             pool = self._pools[host] = _core.Pool(host, *self._how)
+        return host, pool
+
+    def _stream(self, sql, parameters, options, table, update, by_name, busy,
+                window, max_bytes, batch_bytes=None):
+        host, pool = self._opened()
         options = _pairs(_check.options(options, "options"))
         window = _check.count(window, "window")
         busy = 0 if busy is None else _check.ms(busy, "busy")
@@ -181,6 +198,90 @@ class Pool:
         if start is not None:
             start()
         return result
+
+
+class Session:
+    """One connection of a pool, for queries that belong together: a transaction,
+    or with autocommit temporary tables and settings. `pool.session()` makes one.
+
+    Its queries run one after the other, in the order in which they are first
+    read. After one that failed the transaction goes on, or not, as the database
+    has it: then `commit()` fails, too. After one that was cancelled, or not read
+    to its end, all others fail with ECONNABORTED, and the transaction is rolled
+    back. The connection is taken by the first query, and goes back to the pool
+    at the end."""
+
+    def __init__(self, pool, autocommit, options):
+        self._of = pool
+        self._autocommit = autocommit
+        self._how = autocommit, options
+        self._host = self._pool = None
+        self._begun = not autocommit
+        self._over = False
+
+    query = Pool.query
+    ingest = Pool.ingest
+    execute = Pool.execute
+    _stream = Pool._stream
+
+    async def begin(self):
+        """Begins a transaction, in a session with autocommit."""
+        if self._begun:
+            raise RuntimeError("uvarrow: the session is in a transaction")
+        await self.execute("BEGIN", update=False)
+        self._begun = True
+
+    async def commit(self):
+        """Commits; the next query begins another transaction, or with autocommit
+        `begin()` does. If it fails the transaction is rolled back."""
+        await self._end("COMMIT")
+
+    async def rollback(self):
+        """Rolls back, as `commit()` commits."""
+        await self._end("ROLLBACK")
+
+    async def __aenter__(self):
+        if self._pool is not None or self._over:
+            raise RuntimeError("uvarrow: a session is entered once")
+        self._host, pool = self._of._opened()
+        self._pool = pool.session(*self._how)
+        return self
+
+    async def __aexit__(self, kind, value, trace):
+        try:
+            if self._begun and kind is None:
+                await self.commit()
+            elif self._begun and issubclass(kind, Exception):
+                with contextlib.suppress(Error):
+                    await self.rollback()
+        finally:
+            self._over = True
+            self._pool.close() # which rolls back
+
+    async def _end(self, sql):
+        host, session = self._opened()
+        if not self._begun:
+            raise RuntimeError("uvarrow: the session is in no transaction: see "
+                               "begin()")
+        if self._autocommit:
+            await self.execute(sql, update=False)
+            self._begun = False
+            return
+        stream = Stream()
+        half = _half(_BYTES)
+        stream._ending((host, session, sql == "COMMIT"), _WINDOW, half)
+        async with stream:
+            async for _ in stream:
+                pass
+
+    def _opened(self):
+        if self._over:
+            raise RuntimeError("uvarrow: the session is over")
+        if self._pool is None:
+            raise RuntimeError("uvarrow: a session is used with `async with`")
+        if self._host is not _host.current():
+            raise RuntimeError("uvarrow: the session belongs to another loop")
+        return self._host, self._pool
 
 
 def _pairs(options):

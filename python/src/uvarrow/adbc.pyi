@@ -4,7 +4,7 @@ from typing import Any, Literal, Self, TypeAlias
 
 from . import ArrowArray, ArrowStream, Stream
 
-__all__ = ["Pool"]
+__all__ = ["Pool", "Session"]
 
 _Option: TypeAlias = str | int | float | PathLike[str]
 _Rows: TypeAlias = ArrowStream | ArrowArray | Mapping[str, Any]
@@ -62,7 +62,54 @@ class Pool:
         by_name: bool = False,
         busy: float | None = None,
     ) -> int: ...
+    def session(
+        self,
+        *,
+        autocommit: bool = False,
+        options: Mapping[str, _Option] | None = None,
+    ) -> Session: ...
     def close(self) -> None: ...
     def stats(self) -> dict[str, int]: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exc_info: object) -> None: ...
+
+class Session:
+    def query(
+        self,
+        sql: str,
+        parameters: ArrowStream | ArrowArray | Sequence[Any]
+        | Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, _Option] | None = None,
+        update: bool = False,
+        by_name: bool = False,
+        busy: float | None = None,
+        batch_bytes: int | None = None,
+        window: int = 64,
+        max_bytes: int = 33554432,
+    ) -> Stream: ...
+    def ingest(
+        self,
+        table: str,
+        data: ArrowStream | ArrowArray,
+        *,
+        mode: Literal["create", "append", "replace", "create_append"] = "append",
+        options: Mapping[str, _Option] | None = None,
+        busy: float | None = None,
+    ) -> Stream: ...
+    async def execute(
+        self,
+        sql: str,
+        parameters: ArrowStream | ArrowArray | Sequence[Any]
+        | Mapping[str, Any] | None = None,
+        *,
+        options: Mapping[str, _Option] | None = None,
+        update: bool = True,
+        by_name: bool = False,
+        busy: float | None = None,
+    ) -> int: ...
+    async def begin(self) -> None: ...
+    async def commit(self) -> None: ...
+    async def rollback(self) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *exc_info: object) -> None: ...
