@@ -308,9 +308,20 @@ ROWS = {
         lambda v: pool().execute("SELECT 1", update=v)),
     "adbc.Pool.execute.by_name": Row(
         lambda v: pool().execute("SELECT 1", pa.table(ONE), by_name=v)),
+    "adbc.Pool.session.autocommit": Row(
+        lambda v: pool().session(autocommit=v)),
+    "adbc.Pool.session.options": Row(lambda v: pool().session(options=v),
+                                     fits=NONE | {"dict"}),
+    "adbc.Session.__aexit__.exc_info": Row( # Python's own
+        lambda v: pool().session().__aexit__(v), fits=set(BAD)),
     "adbc.Pool.__exit__.exc_info": Row( # not used
         lambda v: pool().__exit__(v), fits=set(BAD)),
 }
+# What a session has of a pool
+ROWS.update({name.replace(".Pool.", ".Session."): row
+             for name, row in ROWS.items() if name.startswith((
+                 "adbc.Pool.query.", "adbc.Pool.ingest.",
+                 "adbc.Pool.execute."))})
 # Arguments that are checked by their parts, too
 PARTS = {
     "an item of source": Row(lambda v: uvarrow.stream([v])),

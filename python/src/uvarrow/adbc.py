@@ -247,7 +247,8 @@ class Session:
         self._pool = pool.session(*self._how)
         return self
 
-    async def __aexit__(self, kind, value, trace):
+    async def __aexit__(self, *exc_info):
+        kind = exc_info[0]
         try:
             if self._begun and kind is None:
                 await self.commit()
