@@ -784,10 +784,11 @@ static bool pool_is_read_only(const struct uva_adbc_pool *pool)
 static const char *pool_refusal(const struct uva_adbc_pool *pool,
                                 enum uva__sql sql)
 {
-    (void)pool;
     (void)sql;
-    return "a transaction needs a session, as each query may have another "
-           "connection: see uva_adbc_pool_session()";
+    return pool->keeps_session
+               ? NULL
+               : "a transaction needs a session, as each query may have "
+                 "another connection: see uva_adbc_pool_session()";
 }
 
 /* Frees the memory, without calls of the driver. */

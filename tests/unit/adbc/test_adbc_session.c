@@ -463,10 +463,23 @@ enum { KINDS = sizeof(TRANSACTIONS) / sizeof(*TRANSACTIONS) };
 
 START_TEST(a_pool_has_no_transactions)
 {
+    uva_adbc_pool_release(pool);
+    make_pool(&(struct uva_adbc_pool_options){.driver = FAKE});
     fixture_refused(&f, ask(pool, TRANSACTIONS[_i]), EINVAL,
                     "uva_adbc_pool_session()");
     ck_assert_int_eq(atomic_load(&fake_driver.drivers), 0);
     ck_assert_int_eq(play(ask(pool, "rows 1")), 0);
+}
+END_TEST
+
+START_TEST(a_pool_that_keeps_its_session_may_have_them)
+{
+    uva_adbc_pool_release(pool);
+    make_pool(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .keeps_session = true});
+    ck_assert_int_eq(play(ask(pool, "begin")), 0);
+    ck_assert_int_eq(play(ask(pool, "commit")), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
 }
 END_TEST
 
@@ -582,6 +595,7 @@ int main(void)
         a_session_that_cannot_roll_back_is_lost, a_session_needs_transactions,
         a_session_that_cannot_connect_may_try_again,
         a_query_that_waits_may_be_cancelled, what_is_invalid_is_refused,
+        a_pool_that_keeps_its_session_may_have_them,
         a_pool_that_only_reads_has_no_sessions,
         an_option_of_a_session_may_be_refused, every_allocation_may_fail, NULL);
     suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there, NULL);
