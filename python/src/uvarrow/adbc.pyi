@@ -78,7 +78,8 @@ class Session:
         self,
         sql: str,
         parameters: ArrowStream | ArrowArray | Sequence[Any]
-        | Mapping[str, Any] | None = None,
+        | Mapping[str, Any] | Iterator[_Rows] | AsyncIterable[_Rows]
+        | None = None,
         *,
         options: Mapping[str, _Option] | None = None,
         update: bool = False,
@@ -91,7 +92,7 @@ class Session:
     def ingest(
         self,
         table: str,
-        data: ArrowStream | ArrowArray,
+        data: ArrowStream | ArrowArray | Iterable[_Rows] | AsyncIterable[_Rows],
         *,
         mode: Literal["create", "append", "replace", "create_append"] = "append",
         options: Mapping[str, _Option] | None = None,
@@ -101,7 +102,8 @@ class Session:
         self,
         sql: str,
         parameters: ArrowStream | ArrowArray | Sequence[Any]
-        | Mapping[str, Any] | None = None,
+        | Mapping[str, Any] | Iterator[_Rows] | AsyncIterable[_Rows]
+        | None = None,
         *,
         options: Mapping[str, _Option] | None = None,
         update: bool = True,
