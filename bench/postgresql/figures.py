@@ -41,7 +41,7 @@ create table target(n bigint, half float8, text text);
 analyze
 """
 WHO = "uvarrow", "asyncpg", "psycopg"
-KEPT = ("asyncpg-kept",) # without resets
+KEPT = "uvarrow-kept", "asyncpg-kept" # without resets
 CASES = {"small": WHO + KEPT, "bound": WHO, "beside": WHO, "cold": WHO,
          "ingest": WHO}
 
