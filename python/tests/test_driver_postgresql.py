@@ -114,7 +114,7 @@ def test_a_connection_that_is_lost_has_no_sqlstate(postgresql, tmp_path):
 
     async def copy(reader, writer):
         while data := await reader.read(1 << 16):
-            if b"pg_sleep" in data:
+            if b"COPY (SELECT pg_sleep" in data: # it is prepared
                 asked.set()
             writer.write(data)
         writer.close()
