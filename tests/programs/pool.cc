@@ -73,6 +73,33 @@ static void what_is_asked_is_given(uva_runtime *rt)
     assert(got.code == 0 && got.rows == 3);
 }
 
+static void a_session_commits_and_rolls_back(uva_runtime *rt)
+{
+    static const char *const options[] = {
+        "uri", "file:session?mode=memory&cache=shared", nullptr};
+    uva::adbc_pool pool, session;
+    int code =
+        pool.open(rt, uva::options<uva_adbc_pool_options>()
+                          .set(&uva_adbc_pool_options::driver, UVA_TEST_DRIVER)
+                          .set(&uva_adbc_pool_options::options, options));
+
+    assert(code == 0);
+    code = pool.session(session);
+    assert(code == 0 && session);
+    result got = result_of(session.query("CREATE TABLE t (n INTEGER)"));
+    assert(got.code == 0);
+    got = result_of(session.commit());
+    assert(got.code == 0);
+    got = result_of(session.query("INSERT INTO t VALUES (1)"));
+    assert(got.code == 0 && pool.stats().connections_used == 1);
+    got = result_of(session.rollback());
+    assert(got.code == 0);
+    got = result_of(session.query("SELECT * FROM t"));
+    assert(got.code == 0 && got.rows == 0);
+    code = session.session(pool);
+    assert(code == EINVAL && pool);
+}
+
 static void what_is_invalid_is_refused(uva_runtime *rt)
 {
     uva::adbc_pool none;
@@ -97,6 +124,7 @@ int main()
     const int code = rt.open(uv_default_loop());
 
     assert(code == 0);
+    a_session_commits_and_rolls_back(rt.get());
     what_is_invalid_is_refused(rt.get());
     if (access(UVA_TEST_DRIVER, R_OK) == 0)
         what_is_asked_is_given(rt.get());
