@@ -95,6 +95,28 @@ bool uva__connection_is_alive(const struct uva__connection *c)
     return status == ADBC_STATUS_OK;
 }
 
+int uva__connection_execute(struct uva__connection *c, const char *sql,
+                            const char *what, struct uva__adbc_failure *failure)
+{
+    struct AdbcDriver *driver = c->adbc.private_driver;
+    struct AdbcStatement statement = {.private_driver = driver};
+    struct AdbcError error = uva__adbc_error(driver), ignored = error;
+    AdbcStatusCode status = driver->StatementNew(&c->adbc, &statement, &error);
+
+    if (status == ADBC_STATUS_OK) {
+        statement.private_driver = driver; /* the driver may have cleared it */
+        status = driver->StatementSetSqlQuery != NULL
+                     ? driver->StatementSetSqlQuery(&statement, sql, &error)
+                     : ADBC_STATUS_NOT_IMPLEMENTED;
+        if (status == ADBC_STATUS_OK)
+            status =
+                driver->StatementExecuteQuery(&statement, NULL, NULL, &error);
+        (void)driver->StatementRelease(&statement, &ignored);
+        uva__adbc_error_drop(&ignored);
+    }
+    return uva__adbc_failure_take(failure, what, status, &error, driver);
+}
+
 void uva__connection_close(struct uva__connection *c)
 {
     struct AdbcDriver *driver = c->adbc.private_driver;

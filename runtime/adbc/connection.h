@@ -52,6 +52,12 @@ UVA_MUST_CHECK int uva__connection_set(struct uva__connection *connection,
 /* Whether it is alive, as far as its server can be asked. Thread: a worker. */
 bool uva__connection_is_alive(const struct uva__connection *connection);
 
+/* Executes SQL without its result. 0 or an errno, with a failure that begins
+ * with `what`. Thread: a worker. */
+UVA_MUST_CHECK int uva__connection_execute(struct uva__connection *connection,
+                                           const char *sql, const char *what,
+                                           struct uva__adbc_failure *failure);
+
 /* Closes it, if it is open. Thread: a worker. */
 void uva__connection_close(struct uva__connection *connection);
 

@@ -14,6 +14,8 @@
 
 #include "adbc/pairs.h"
 
+static const char CANNOT[] = "the query cannot be made read-only";
+
 int uva__read_only_take(char **options, bool *out)
 {
     char **value = uva__pairs_find(options, ADBC_CONNECTION_OPTION_READ_ONLY);
@@ -31,32 +33,6 @@ int uva__read_only_take(char **options, bool *out)
     return uva__pairs_find(options, ADBC_CONNECTION_OPTION_READ_ONLY) == NULL
                ? 0
                : EINVAL;
-}
-
-/* Executes a statement, and drops its result. */
-static int connection_execute(struct AdbcConnection *connection,
-                              const char *sql,
-                              struct uva__adbc_failure *failure)
-{
-    struct AdbcDriver *driver = connection->private_driver;
-    struct AdbcStatement statement = {.private_driver = driver};
-    struct AdbcError error = uva__adbc_error(driver), ignored = error;
-    AdbcStatusCode status =
-        driver->StatementNew(connection, &statement, &error);
-
-    if (status == ADBC_STATUS_OK) {
-        statement.private_driver = driver;
-        status = driver->StatementSetSqlQuery != NULL
-                     ? driver->StatementSetSqlQuery(&statement, sql, &error)
-                     : ADBC_STATUS_NOT_IMPLEMENTED;
-        if (status == ADBC_STATUS_OK)
-            status =
-                driver->StatementExecuteQuery(&statement, NULL, NULL, &error);
-        (void)driver->StatementRelease(&statement, &ignored);
-        uva__adbc_error_drop(&ignored);
-    }
-    return uva__adbc_failure_take(failure, "the query cannot be made read-only",
-                                  status, &error, driver);
 }
 
 /* The driver's own way, which lasts as long as the connection. */
@@ -88,7 +64,7 @@ int uva__read_only_begin(struct uva__connection *c,
         return connection_restrict(&c->adbc, failure);
     for (const char *const *sql = c->known->read_only;
          *sql != NULL && code == 0; sql++)
-        code = connection_execute(&c->adbc, *sql, failure);
+        code = uva__connection_execute(c, *sql, CANNOT, failure);
     return code;
 }
 
@@ -99,7 +75,7 @@ bool uva__read_only_end(struct uva__connection *c)
 
     if (c->known->read_only == NULL)
         return true;
-    code = connection_execute(&c->adbc, "ROLLBACK", &ignored);
+    code = uva__connection_execute(c, "ROLLBACK", CANNOT, &ignored);
     uva__adbc_failure_fini(&ignored);
     return code == 0;
 }

@@ -94,31 +94,9 @@ static int session_commit(const struct session *s,
 static int session_ask(const struct session *s,
                        struct uva__adbc_failure *failure)
 {
-    struct AdbcDriver *driver = s->connection->adbc.private_driver;
-    struct AdbcError error = uva__adbc_error(driver);
-    struct AdbcStatement statement = {.private_driver = driver};
-    struct ArrowArrayStream result = {0};
-    AdbcStatusCode status =
-        driver->StatementNew(&s->connection->adbc, &statement, &error);
-    int code;
-
-    statement.private_driver = driver;
-    if (status != ADBC_STATUS_OK)
-        return uva__adbc_failure_take(failure, "cannot commit", status, &error,
-                                      driver);
-    status = driver->StatementSetSqlQuery(&statement, "SELECT 1", &error);
-    if (status == ADBC_STATUS_OK)
-        status =
-            driver->StatementExecuteQuery(&statement, &result, NULL, &error);
-    code =
-        uva__adbc_failure_take(failure, "cannot commit, as a query has failed",
-                               status, &error, driver);
-    if (code == 0 && result.release != NULL)
-        result.release(&result);
-    error = uva__adbc_error(driver);
-    (void)driver->StatementRelease(&statement, &error); /* not reported */
-    uva__adbc_error_drop(&error);
-    return code;
+    return uva__connection_execute(s->connection, "SELECT 1",
+                                   "cannot commit, as a query has failed",
+                                   failure);
 }
 
 /* ---- the connection ------------------------------------------------------ */
