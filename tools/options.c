@@ -31,6 +31,7 @@ enum name {
     NAME_STATEMENT_OPTION,
     NAME_LAST_WITH_VALUE = NAME_STATEMENT_OPTION,
     NAME_NO_HEADER,
+    NAME_AS_STORED,
     NAME_QUIET,
     NAME_VERBOSE,
     NAME_HELP,
@@ -57,6 +58,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_CONNECTION_OPTION] = "--connection-option",
     [NAME_STATEMENT_OPTION] = "--statement-option",
     [NAME_NO_HEADER] = "--no-header",
+    [NAME_AS_STORED] = "--as-stored",
     [NAME_QUIET] = "--quiet",
     [NAME_VERBOSE] = "--verbose",
     [NAME_HELP] = "--help",
@@ -97,6 +99,7 @@ static bool name_is_known(const struct uva__options *options, enum name name)
     case NAME_NULL:
     case NAME_DELIMITER:
     case NAME_NO_HEADER:
+    case NAME_AS_STORED:
     case NAME_PARAM:
     case NAME_TRACE:
     case NAME_QUIET:
@@ -239,6 +242,7 @@ static int value_set(struct uva__options *options, enum name name,
 static void flag_set(struct uva__options *options, enum name name)
 {
     options->write.csv.no_header |= name == NAME_NO_HEADER;
+    options->write.as_stored |= name == NAME_AS_STORED;
     options->quiet |= name == NAME_QUIET;
     options->verbose |= name == NAME_VERBOSE;
     options->help |= name == NAME_HELP;
@@ -308,9 +312,9 @@ static bool options_have_scheme(const struct uva__options *options)
            strchr(options->uri, ':') != NULL;
 }
 
-/* Checks that options of CSV are for CSV. */
-static int options_check_csv(const struct uva__options *options,
-                             struct uva_error *error)
+/* Checks that options of text are for text, and those of CSV for CSV. */
+static int options_check_text(const struct uva__options *options,
+                              struct uva_error *error)
 {
     const struct uva_csv *csv = &options->write.csv;
     const enum name name = csv->null_text != NULL   ? NAME_NULL
@@ -318,6 +322,10 @@ static int options_check_csv(const struct uva__options *options,
                            : csv->no_header         ? NAME_NO_HEADER
                                                     : NAMES;
 
+    if (options->write.as_stored &&
+        options->write.format <= UVA_FORMAT_ARROW_FILE)
+        return uva_error_set(error, EINVAL, "%s is for CSV and JSON",
+                             TEXTS[NAME_AS_STORED]);
     if (name == NAMES || options->write.format == UVA_FORMAT_CSV)
         return 0;
     return uva_error_set(error, EINVAL, "%s is for CSV alone", TEXTS[name]);
@@ -410,7 +418,7 @@ int uva__options_init(struct uva__options *options, char **args,
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
-    code = options_check_csv(options, error);
+    code = options_check_text(options, error);
     if (code == 0)
         code = options_check_access(options, error);
     if (code != 0)

@@ -64,6 +64,8 @@ static const char HELP[] =
     "  --no-header                CSV without the line of names\n"
     "  --null TEXT                CSV: writes NULL as this (nothing)\n"
     "  --delimiter CHARACTER      CSV: between fields; \\t is a tab (,)\n"
+    "  --as-stored                CSV, JSON: UUIDs as hexadecimal, JSON as "
+    "strings\n"
     "  --trace FILE               writes a trace there, for uvarrow timeline\n"
     "  --quiet                    no progress, no summary\n"
     "  --verbose                  a summary with delays of the event loop\n"

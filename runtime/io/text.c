@@ -177,9 +177,9 @@ static size_t utf8_size(const unsigned char *at, size_t left)
     return size;
 }
 
-/* Returns how many bytes from `at` on stand in a string as they are. */
-static size_t json_plain(const unsigned char *at, size_t size)
+size_t uva__text_json_plain(const char *data, size_t size)
 {
+    const unsigned char *at = (const unsigned char *)data;
     size_t i = 0, step;
 
     while (i < size) {
@@ -232,8 +232,7 @@ void uva__text_put_json(struct uva__text *text, const char *data, size_t size)
 
     uva__text_put_char(text, '"');
     while (from < size && !text->failed) {
-        const size_t plain =
-            json_plain((const unsigned char *)data + from, size - from);
+        const size_t plain = uva__text_json_plain(data + from, size - from);
 
         uva__text_put(text, data + from, plain);
         from += plain;

@@ -88,6 +88,10 @@ void uva__text_put_csv(struct uva__text *text, const char *data, size_t size,
 void uva__text_quote_csv(struct uva__text *text, size_t start,
                          const struct uva__csv_style *style);
 
+/* Returns how many bytes from `data` on stand in a JSON string as they are.
+ * Thread: any. */
+size_t uva__text_json_plain(const char *data, size_t size);
+
 /* Appends `size` bytes as a JSON string. What is not UTF-8 becomes U+FFFD, as
  * no parser would read it. Thread: any. */
 void uva__text_put_json(struct uva__text *text, const char *data, size_t size);

@@ -285,6 +285,8 @@ int uva__text_encoder_new(const struct ArrowSchema *schema,
         text_encoder_free(&encoder->encoder);
         return code;
     }
+    if (!options->as_stored)
+        uva__text_field_mark(&encoder->root, &encoder->schema);
     *out = &encoder->encoder;
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "io/text_number.h"
 #include "io/text_time.h"
+#include "uvarrow/arrow.h"
 
 /* A format string and its meaning. A text that ends in ':' is a prefix. */
 struct format {
@@ -309,6 +310,35 @@ int uva__text_field_init(struct uva__text_field *field,
     if (code != 0)
         uva__text_field_fini(field);
     return code;
+}
+
+static bool extension_is(const struct ArrowSchema *schema, const char *name)
+{
+    struct uva_bytes value;
+
+    return uva_metadata_get(schema->metadata, "ARROW:extension:name", &value) ==
+               0 &&
+           value.size == strlen(name) &&
+           memcmp(value.data, name, value.size) == 0;
+}
+
+void uva__text_field_mark(struct uva__text_field *field,
+                          const struct ArrowSchema *schema)
+{
+    struct uva__text_field *values = field;
+
+    for (int64_t i = 0; i < field->n_children; i++)
+        uva__text_field_mark(&field->children[i], schema->children[i]);
+    if (field->dictionary != NULL) { /* the mark is on the indices */
+        values = field->dictionary;
+        uva__text_field_mark(values, schema->dictionary);
+    }
+    values->is_uuid |= values->kind == UVA__TEXT_FIELD_FIXED_BYTES &&
+                       values->width == 16 &&
+                       extension_is(schema, "arrow.uuid");
+    values->is_json |= (values->kind == UVA__TEXT_FIELD_TEXT ||
+                        values->kind == UVA__TEXT_FIELD_TEXT_VIEW) &&
+                       extension_is(schema, "arrow.json");
 }
 
 void uva__text_field_fini(struct uva__text_field *field)

@@ -49,14 +49,16 @@ enum uva__text_field_kind {
 struct uva__text_field {
     enum uva__text_field_kind kind; /* how values are stored */
     bool quoted;                    /* a string in JSON */
-    bool is_loose;        /* may need quotes in CSV: free text, what may be
-                             empty, JSON; or any value */
-    int32_t width;        /* bytes, or values of a fixed list */
-    int32_t scale;        /* scale of decimals */
-    int32_t digits;       /* digits after the second: 0, 3, 6 or 9 */
-    int32_t zone;         /* zone of timestamps, see text_time.h */
-    int8_t ids[128];      /* unions: index of the child of a type id, or -1 */
-    const char *name;     /* borrows from the schema; "" if none */
+    bool is_uuid;     /* 16 bytes, written as a UUID: uva__text_field_mark() */
+    bool is_json;     /* text that is JSON, if it is valid; so, too */
+    bool is_loose;    /* may need quotes in CSV: free text, what may be
+                         empty, JSON; or any value */
+    int32_t width;    /* bytes, or values of a fixed list */
+    int32_t scale;    /* scale of decimals */
+    int32_t digits;   /* digits after the second: 0, 3, 6 or 9 */
+    int32_t zone;     /* zone of timestamps, see text_time.h */
+    int8_t ids[128];  /* unions: index of the child of a type id, or -1 */
+    const char *name; /* borrows from the schema; "" if none */
     struct uva__text key; /* owns: the name in JSON, with its colon */
     int64_t n_children;   /* of lists, structs, unions and runs */
     struct uva__text_field *children; /* owns; an array */
@@ -72,6 +74,12 @@ struct uva__text_field {
 UVA_MUST_CHECK int uva__text_field_init(struct uva__text_field *field,
                                         const struct ArrowSchema *schema,
                                         bool is_loose, struct uva_error *error);
+
+/* Marks the extension types of `schema`, of which `field` was made: arrow.uuid
+ * and arrow.json. Without it they are written as what stores them. Thread: any.
+ */
+void uva__text_field_mark(struct uva__text_field *field,
+                          const struct ArrowSchema *schema);
 
 /* Frees what `field` owns. Thread: any. */
 void uva__text_field_fini(struct uva__text_field *field);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "io/text_json.h"
 #include "io/text_number.h"
 #include "io/text_time.h"
 
@@ -316,11 +317,27 @@ static struct span cell_span(const struct uva__text_value *c)
     }
 }
 
+/* 8-4-4-4-12 hexadecimal digits. */
+static void put_uuid(const char *data, struct uva__text *out)
+{
+    static const size_t sizes[] = {4, 2, 2, 2, 6};
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        if (i > 0)
+            uva__text_put_char(out, '-');
+        uva__text_put_hex(out, data, sizes[i]);
+        data += sizes[i];
+    }
+}
+
 static void put_bytes(const struct uva__text_value *c, struct uva__text *out)
 {
     const struct span span = cell_span(c);
 
-    uva__text_put_hex(out, span.data, span.size);
+    if (c->field->is_uuid)
+        put_uuid(span.data, out);
+    else
+        uva__text_put_hex(out, span.data, span.size);
 }
 
 /* ---- writing: nested ---------------------------------------------------- */
@@ -456,7 +473,10 @@ void uva__text_value_put_json(struct uva__text_value cell,
     }
     if (cell_is_text(&cell)) {
         span = cell_span(&cell);
-        uva__text_put_json(out, span.data, span.size);
+        if (cell.field->is_json && uva__text_json_check(span.data, span.size))
+            uva__text_json_put(out, span.data, span.size);
+        else
+            uva__text_put_json(out, span.data, span.size);
         return;
     }
     switch (cell.field->kind) {

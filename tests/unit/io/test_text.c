@@ -274,6 +274,181 @@ START_TEST(nested_values_are_json_in_both_formats)
 }
 END_TEST
 
+/* ---- extension types ---------------------------------------------------- */
+
+static const struct uva_write json_as_stored = {.format = UVA_FORMAT_JSON,
+                                                .as_stored = true};
+static const struct uva_write csv_as_stored = {.format = UVA_FORMAT_CSV,
+                                               .as_stored = true};
+
+/* Gives metadata with the name of an extension type; good until the next call
+ * but one. */
+static const char *extension(const char *name)
+{
+    static char blocks[2][128];
+    static int next;
+    const struct uva_pair pair = {.key = uva_bytes_of("ARROW:extension:name"),
+                                  .value = uva_bytes_of(name)};
+    char *block = blocks[next ^= 1];
+    size_t size = sizeof(blocks[0]);
+
+    ck_assert_int_eq(uva_metadata_encode(&pair, 1, block, &size), 0);
+    return block;
+}
+
+static void table_of_uuids(struct table *t, const char *name)
+{
+    static const char bytes[] = "0123456789abcdef\xff\xfe\xfd\xfc\xfb\xfa\xf9"
+                                "\xf8\xf7\xf6\xf5\xf4\xf3\xf2\xf1";
+
+    table_begin(t, 2, 1);
+    (void)table_column(t, 0, "w:16", "id", bytes, NULL);
+    t->schema.children[0]->metadata = extension(name);
+}
+
+START_TEST(a_uuid_has_dashes)
+{
+    struct table t;
+
+    table_of_uuids(&t, "arrow.uuid");
+    ck_assert_str_eq(encode(&csv, &t),
+                     "id\n30313233-3435-3637-3839-616263646566\n"
+                     "fffefdfc-fbfa-f9f8-f7f6-f5f4f3f2f100\n");
+    table_of_uuids(&t, "arrow.uuid");
+    ck_assert_str_eq(encode(&json, &t),
+                     "{\"id\":\"30313233-3435-3637-3839-616263646566\"}\n"
+                     "{\"id\":\"fffefdfc-fbfa-f9f8-f7f6-f5f4f3f2f100\"}\n");
+}
+END_TEST
+
+START_TEST(other_bytes_are_digits_alone)
+{
+    static const char *const names[] = {"arrow.uuid", "arrow.uui",
+                                        "arrow.uuidx", "arrow.json"};
+    struct table t;
+
+    table_of_uuids(&t, names[_i]);
+    ck_assert_str_eq(encode(_i == 0 ? &csv_as_stored : &csv, &t),
+                     "id\n30313233343536373839616263646566\n"
+                     "fffefdfcfbfaf9f8f7f6f5f4f3f2f100\n");
+}
+END_TEST
+
+/* The mark is on the indices. */
+START_TEST(the_values_of_a_dictionary_are_uuids)
+{
+    static const int8_t indices[] = {0, 0};
+    struct ArrowSchema *values;
+    struct ArrowArray *array;
+    struct table t;
+
+    table_begin(&t, 2, 1);
+    array = table_column(&t, 0, "c", "id", indices, NULL);
+    values = t.schema.children[0]->dictionary = calloc(1, sizeof(*values));
+    array->dictionary = calloc(1, sizeof(*array->dictionary));
+    plain_schema(values, "w:16", "", 0);
+    plain_array(array->dictionary, 1, 2, 0);
+    array->dictionary->buffers[1] = "0123456789abcdef";
+    t.schema.children[0]->metadata = extension("arrow.uuid");
+    ck_assert_str_eq(encode(&json, &t),
+                     "{\"id\":\"30313233-3435-3637-3839-616263646566\"}\n"
+                     "{\"id\":\"30313233-3435-3637-3839-616263646566\"}\n");
+}
+END_TEST
+
+static const struct {
+    const char *text, *written; /* NULL: as a string */
+} jsons[] = {
+    {"{}", "{}"},
+    {"[]", "[]"},
+    {"0", "0"},
+    {"-12.5e+3", "-12.5e+3"},
+    {"1E-2", "1E-2"},
+    {"true", "true"},
+    {"false", "false"},
+    {"null", "null"},
+    {"\"a\\n\\u00fC\"", "\"a\\n\\u00fC\""},
+    {" {\n\"a\" :\r[1, {\"b\":[]}],\t\"c\":{} } ",
+     " { \"a\" : [1, {\"b\":[]}],\t\"c\":{} } "},
+    {"[[[1],[2,3]],\"\"]", "[[[1],[2,3]],\"\"]"},
+    {"", "\"\""},
+    {" ", "\" \""},
+    {"tru", "\"tru\""},
+    {"truer", "\"truer\""},
+    {"nan", "\"nan\""},
+    {"01", "\"01\""},
+    {"-", "\"-\""},
+    {"1.", "\"1.\""},
+    {"1e", "\"1e\""},
+    {"+1", "\"+1\""},
+    {"1 2", "\"1 2\""},
+    {"[1", "\"[1\""},
+    {"[1,]", "\"[1,]\""},
+    {"[1}", "\"[1}\""},
+    {"[", "\"[\""},
+    {"]", "\"]\""},
+    {"{1:2}", "\"{1:2}\""},
+    {"{\"a\"}", "\"{\\\"a\\\"}\""},
+    {"{\"a\":}", "\"{\\\"a\\\":}\""},
+    {"{\"a\":1,}", "\"{\\\"a\\\":1,}\""},
+    {"\"a", "\"\\\"a\""},
+    {"\"\\", "\"\\\"\\\\\""},
+    {"\"\\x\"", "\"\\\"\\\\x\\\"\""},
+    {"\"\\u12g4\"", "\"\\\"\\\\u12g4\\\"\""},
+    {"\"\\u12", "\"\\\"\\\\u12\""},
+    {"\"a\nb\"", "\"\\\"a\\nb\\\"\""},
+    {"\"\xff\"", "\"\\\"\xef\xbf\xbd\\\"\""},
+};
+
+static void table_of_json(struct table *t, const char *text)
+{
+    const char *const texts[] = {text};
+
+    table_begin(t, 1, 1);
+    table_texts(t, 0, texts);
+    t->schema.children[0]->metadata = extension("arrow.json");
+}
+
+START_TEST(json_stands_as_it_is_if_it_is_valid)
+{
+    char line[200];
+    struct table t;
+
+    (void)snprintf(line, sizeof(line), "{\"text\":%s}\n", jsons[_i].written);
+    table_of_json(&t, jsons[_i].text);
+    ck_assert_str_eq(encode(&json, &t), line);
+}
+END_TEST
+
+START_TEST(json_of_too_many_levels_is_a_string)
+{
+    static const char *const begins[] = {"{\"text\":[[", "{\"text\":\"[["};
+    char *text = calloc(1, 1100);
+    const size_t levels = 512 + (size_t)_i;
+    int32_t offsets[] = {0, (int32_t)(2 * levels)};
+    struct table t;
+
+    memset(text, '[', levels);
+    memset(text + levels, ']', levels);
+    table_begin(&t, 1, 1);
+    (void)table_column(&t, 0, "u", "text", offsets, text);
+    t.schema.children[0]->metadata = extension("arrow.json");
+    ck_assert_int_eq(strncmp(encode(&json, &t), begins[_i], 10), 0);
+    free(text);
+}
+END_TEST
+
+START_TEST(json_is_a_string_on_request_and_in_csv)
+{
+    struct table t;
+
+    table_of_json(&t, "[1, 2]");
+    ck_assert_str_eq(encode(&json_as_stored, &t), "{\"text\":\"[1, 2]\"}\n");
+    table_of_json(&t, "[1, 2]");
+    ck_assert_str_eq(encode(&csv, &t), "text\n\"[1, 2]\"\n");
+}
+END_TEST
+
 /* ---- styles of CSV ------------------------------------------------------ */
 
 /* Five texts, the second of them null, and five reals. */
@@ -1002,9 +1177,15 @@ int main(void)
                     arrays_are_checked, NULL);
     suite_add_loops(all, 0, 4 * sizeof(sweeps) / sizeof(*sweeps),
                     a_value_without_memory_fails, NULL);
-    suite_add_loops(all, 0, 2, no_rows_are_an_empty_part, NULL);
+    suite_add_loops(all, 0, 2, no_rows_are_an_empty_part,
+                    json_of_too_many_levels_is_a_string, NULL);
+    suite_add_loops(all, 0, 4, other_bytes_are_digits_alone, NULL);
+    suite_add_loops(all, 0, sizeof(jsons) / sizeof(*jsons),
+                    json_stands_as_it_is_if_it_is_valid, NULL);
     suite_add(all, a_row_is_an_object, no_columns_are_empty_objects_and_no_csv,
-              texts_are_escaped, numbers_that_json_lacks_are_strings,
+              a_uuid_has_dashes, the_values_of_a_dictionary_are_uuids,
+              json_is_a_string_on_request_and_in_csv, texts_are_escaped,
+              numbers_that_json_lacks_are_strings,
               nested_values_are_json_in_both_formats,
               delimiters_are_quoted_wherever_they_are,
               what_looks_like_a_null_is_quoted, lines_end_as_wanted,

@@ -60,12 +60,14 @@ START_TEST(formats_have_options)
 {
     char plain[] = "--driver d S", arrow[] = "--driver d --format arrow S";
     char csv[] = "--driver d --format=csv --null=N --delimiter \\t --no-header "
+                 "--as-stored "
                  "--verbose S";
     struct uva__options options;
 
     ck_assert_int_eq(read_line(&options, plain, NULL), 0);
     ck_assert_int_eq(options.write.format, UVA_FORMAT_CSV);
     ck_assert(!options.write.csv.no_header && !options.verbose);
+    ck_assert(!options.write.as_stored);
     ck_assert_int_eq(options.write.csv.delimiter, 0);
     ck_assert_int_eq(read_line(&options, arrow, NULL), 0);
     ck_assert_int_eq(options.write.format, UVA_FORMAT_ARROW);
@@ -74,6 +76,7 @@ START_TEST(formats_have_options)
     ck_assert_str_eq(options.write.csv.null_text, "N");
     ck_assert_int_eq(options.write.csv.delimiter, '\t');
     ck_assert(options.write.csv.no_header && options.verbose);
+    ck_assert(options.write.as_stored);
     uva__options_fini(&options);
 }
 END_TEST
@@ -233,6 +236,8 @@ START_TEST(mistakes_are_explained)
         {"--driver d S --format json --null=", "--null is for CSV"},
         {"--driver d S --format json --delimiter ;", "--delimiter is for CSV"},
         {"--driver d S --format arrow --no-header", "--no-header is for CSV"},
+        {"--driver d S --format arrow --as-stored",
+         "--as-stored is for CSV and JSON"},
         {"--driver d S --quie", "no option '--quie'"},
         {"--driver d S --driverx y", "no option '--driverx'"},
         {"--driver d S --sync", "no option '--sync'"},
