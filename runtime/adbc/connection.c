@@ -77,22 +77,25 @@ int uva__connection_open(struct uva__connection *c, char *const *options,
     return code;
 }
 
-bool uva__connection_is_alive(const struct uva__connection *c)
+static bool connection_answers(const struct uva__connection *c)
 {
     static const uint32_t codes[] = {ADBC_INFO_VENDOR_VERSION};
     struct AdbcConnection adbc = c->adbc;
     struct AdbcDriver *driver = adbc.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
     struct ArrowArrayStream answer = {0};
-    AdbcStatusCode status;
+    const AdbcStatusCode status =
+        driver->ConnectionGetInfo(&adbc, codes, 1, &answer, &error);
 
-    if (!c->known->answers)
-        return true;
-    status = driver->ConnectionGetInfo(&adbc, codes, 1, &answer, &error);
     uva__adbc_error_drop(&error);
     if (status == ADBC_STATUS_OK && answer.release != NULL)
         answer.release(&answer);
     return status == ADBC_STATUS_OK;
+}
+
+bool uva__connection_is_alive(const struct uva__connection *c)
+{
+    return !c->known->answers || connection_answers(c);
 }
 
 int uva__connection_execute(struct uva__connection *c, const char *sql,

@@ -251,8 +251,7 @@ bool uva__execution_withdraw(struct uva__execution *e)
     int may = UVA__MAY_CANCEL;
 
     return atomic_compare_exchange_strong(&e->may_cancel, &may,
-                                          UVA__MAY_CANCEL_NOT) ||
-           may == UVA__MAY_CANCEL_NOT;
+                                          UVA__MAY_CANCEL_NOT);
 }
 
 /* Calls the driver's cancel. */

@@ -89,8 +89,8 @@ uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,
 UVA_MUST_CHECK int uva__statement_run(struct uva__execution *execution,
                                       int64_t *rows);
 
-/* Takes back what may be cancelled. False if it is being cancelled. Thread: a
- * worker. */
+/* Takes back that it may be cancelled. False if it is being cancelled, or could
+ * not be so far. Thread: a worker. */
 bool uva__execution_withdraw(struct uva__execution *execution);
 
 /* Releases the statement, if there is one. Thread: any. */

@@ -397,7 +397,7 @@ static void connect_on_worker(void *ctx)
     uv_mutex_lock(&pool->lock);
     if (c->database != NULL)
         database_leave_locked(c->database);
-    if (c->known != NULL)
+    if (c->known != NULL && c->known->driver != NULL)
         pool->locked.known = c->known;
     c->born_ns = uv_hrtime();
     is_left = c->state == UVA__CONNECTION_LEFT;

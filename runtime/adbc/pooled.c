@@ -99,10 +99,9 @@ void uva__pooled_settle(struct uva__execution *e)
     const struct uva__used used = {p->sql, UVA__USE_COMPLETE, p->text};
 
     if (pooled_use(p) != UVA__USE_COMPLETE ||
-        uva__handle(p->pool)->must_reset(p->pool, p->connection, p->text))
+        uva__handle(p->pool)->must_reset(p->pool, p->connection, p->text) ||
+        !uva__execution_withdraw(e))
         return;
-    if (!uva__execution_withdraw(e))
-        return; /* it is being cancelled */
     e->connection = NULL;
     uva__handle(p->pool)->put(p->pool, &p->connection, &used);
 }

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,6 +268,43 @@ START_TEST(as_many_connects_hang_as_may_be_stuck)
 }
 END_TEST
 
+/* A place may be taken by one that is being closed, too. */
+START_TEST(a_query_with_a_turn_does_not_wait_for_ever)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connections = 1,
+                                         .idle_ms = 5,
+                                         .wait_ms = 1000,
+                                         .keeps_session = true});
+    if (_i == 1) {
+        atomic_store(&fake_driver.late, 1);
+        start(0, "rows 1");
+        await_blocked(1);
+        cancel(0);
+        await_stuck(1);
+    }
+    fake_driver.closes_late = true;
+    start(0, "rows 1");
+    await_complete(0);
+    await_blocked(_i + 1); /* the close of that */
+    play("rows 1");
+    recording_ended(&got[0], UVA_END_FAILED, ETIMEDOUT,
+                    _i == 0
+                        ? "the pool is full: 1 connections are used, and none "
+                          "was free within 1000 ms"
+                        : "used, and 1 are in a call that does not return, and "
+                          "none was free within");
+}
+END_TEST
+
+START_TEST(a_wait_may_be_as_long_as_can_be)
+{
+    make(&(struct uva_adbc_pool_options){.driver = FAKE, .wait_ms = INT64_MAX});
+    start(0, "rows 1");
+    await_complete(0);
+}
+END_TEST
+
 /* ---- queries that do not end --------------------------------------------- */
 
 START_TEST(a_query_that_does_not_end_after_its_cancel_frees_its_place)
@@ -308,6 +346,22 @@ START_TEST(idle_connections_are_closed_by_a_timer)
     await_complete(0);
     await_connections(0);
     ck_assert_int_eq(stats().connections_idle, 0);
+}
+END_TEST
+
+/* One in this process may be in memory alone: it stays. */
+START_TEST(a_remote_database_that_is_old_is_opened_again)
+{
+    make(&(struct uva_adbc_pool_options){.driver = _i == 0 ? remote : FAKE,
+                                         .entrypoint = "fake_other_init",
+                                         .max_age_ms = 5,
+                                         .keeps_session = true});
+    for (int i = 1; i < 3; i++) {
+        start(0, "rows 1");
+        await_complete(0);
+        await_connections(0);
+        ck_assert_int_eq(atomic_load(&fake_driver.opened), _i == 0 ? i : 1);
+    }
 }
 END_TEST
 
@@ -441,6 +495,22 @@ START_TEST(what_has_parameters_is_not_repeated)
 }
 END_TEST
 
+/* What was before it is lost with the connection. */
+START_TEST(a_query_of_a_session_is_not_repeated)
+{
+    struct uva_adbc_pool *outer;
+
+    make(&(struct uva_adbc_pool_options){.driver = FAKE});
+    outer = pool;
+    ck_assert_int_eq(uva_adbc_pool_session(outer, NULL, &pool, NULL), 0);
+    atomic_store(&fake_driver.deaths, 1);
+    play("execute dies");
+    recording_ended(&got[0], UVA_END_FAILED, EIO, "Failed to prepare");
+    uva_adbc_pool_release(pool);
+    pool = outer;
+}
+END_TEST
+
 START_TEST(a_failure_in_the_rows_ends_idle_connections_too)
 {
     make(
@@ -514,6 +584,10 @@ int main(void)
     tcase_add_loop_test(tc, what_was_not_executed_is_tried_once_more, 0, 2);
     tcase_add_test(tc, what_may_have_been_executed_is_not_repeated);
     tcase_add_test(tc, what_has_parameters_is_not_repeated);
+    tcase_add_test(tc, a_query_of_a_session_is_not_repeated);
+    tcase_add_test(tc, a_wait_may_be_as_long_as_can_be);
+    suite_add_loops(tc, 0, 2, a_query_with_a_turn_does_not_wait_for_ever,
+                    a_remote_database_that_is_old_is_opened_again, NULL);
     tcase_add_test(tc, a_failure_in_the_rows_ends_idle_connections_too);
     tcase_add_test(tc, a_database_with_a_fatal_error_is_opened_again);
     tcase_add_test(tc, a_database_that_does_not_know_a_type_is_opened_again);
