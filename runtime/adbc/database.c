@@ -116,13 +116,15 @@ static int database_init(struct uva__database *d, char *const *options,
                          int64_t connect_ms, struct uva__adbc_failure *failure)
 {
     struct AdbcError error = uva__adbc_error(&d->driver);
+    struct AdbcDatabase made = {.private_driver = &d->driver};
     int code = uva__adbc_failure_take(failure, "the driver gives no database",
-                                      d->driver.DatabaseNew(&d->adbc, &error),
+                                      d->driver.DatabaseNew(&made, &error),
                                       &error, &d->driver);
 
     if (code != 0)
         return code;
-    d->adbc.private_driver = &d->driver;
+    d->adbc = made;
+    d->adbc.private_driver = &d->driver; /* the driver may have cleared it */
     code = database_set_own(d, options, connect_ms, failure);
     if (code != 0)
         return code;

@@ -25,8 +25,9 @@
 enum { POOLS = 4, QUERIES = 64, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
 enum { CONNECTIONS = 3, PROBE_BATCHES = 4 };
 
-#define READS "select " /* how the text of a query that leaves nothing begins  \
-                         */
+#define READS                                                                  \
+    "select " /* how the text of a query that leaves nothing begins            \
+               */
 
 #define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
 #define MINUTES_NS (UINT64_C(300) * 1000000000)
@@ -516,25 +517,25 @@ static AdbcStatusCode statement_release(struct AdbcStatement *statement,
 static AdbcStatusCode database_new(struct AdbcDatabase *database,
                                    struct AdbcError *error)
 {
-    (void)database;
+    struct AdbcDriver *driver = database->private_driver;
+    struct database *d = arena_new(sizeof(*d), "a database");
+
     (void)error;
     sim_point();
+    d->pool = driver->private_data;
+    d->pool->databases++;
+    database->private_data = d;
     return ADBC_STATUS_OK;
 }
 
 static AdbcStatusCode database_init(struct AdbcDatabase *database,
                                     struct AdbcError *error)
 {
-    struct AdbcDriver *driver = database->private_driver;
-    struct pool *pool = driver->private_data;
-    struct database *d = arena_new(sizeof(*d), "a database");
+    struct database *d = database->private_data;
     AdbcStatusCode status = ADBC_STATUS_OK;
 
-    d->pool = pool;
-    pool->databases++;
-    database->private_data = d;
     call_begin("DatabaseInit", &d->inside);
-    if (pool->refuses && peers_chance(1, 3))
+    if (d->pool->refuses && peers_chance(1, 3))
         status = fault(error);
     d->inside--;
     return status;

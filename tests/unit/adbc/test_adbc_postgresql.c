@@ -254,8 +254,8 @@ static const char *const WAYS_TO_WRITE[] = {
     "INSERT INTO only_read VALUES (2)",
     "WITH a AS (INSERT INTO only_read VALUES (2) RETURNING n) SELECT * FROM a",
     "DO $$ BEGIN COMMIT; INSERT INTO only_read VALUES (2); END $$",
-    "DO $$ BEGIN SET TRANSACTION READ WRITE; "
-    "PERFORM setval('only_read_seq', 99); END $$", /* a rollback keeps that */
+    ("DO $$ BEGIN SET TRANSACTION READ WRITE; "
+     "PERFORM setval('only_read_seq', 99); END $$"), /* a rollback keeps that */
     "EXPLAIN ANALYZE INSERT INTO only_read VALUES (2)",
     "CREATE TEMP TABLE only_read AS SELECT 3 AS n",
     "SELECT lo_from_bytea(4711, 'x')"};
