@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "adbc/sql.h"
+#include "uvarrow/arrow.h"
 
 /* ---- what a statement of SQLite leaves ----------------------------------- */
 
@@ -64,41 +65,13 @@ static bool sql_only_reads(const char *sql)
 
 /* ---- a forgotten transaction --------------------------------------------- */
 
-static AdbcStatusCode statement_run(struct AdbcStatement *statement,
-                                    const char *sql, struct AdbcError *error)
+static bool session_execute(struct uva__connection *c, const char *sql)
 {
-    struct AdbcDriver *driver = statement->private_driver;
-    const AdbcStatusCode status =
-        driver->StatementSetSqlQuery != NULL
-            ? driver->StatementSetSqlQuery(statement, sql, error)
-            : ADBC_STATUS_NOT_IMPLEMENTED;
+    struct uva__adbc_failure ignored = {0};
+    const int code = uva__connection_execute(c, sql, "cannot reset", &ignored);
 
-    return status == ADBC_STATUS_OK
-               ? driver->StatementExecuteQuery(statement, NULL, NULL, error)
-               : status;
-}
-
-/* Executes a statement without a result. `sqlstate` (NULL: not wanted) is that
- * of the failure, five characters. */
-static bool session_execute(struct uva__connection *c, const char *sql,
-                            char *sqlstate)
-{
-    struct AdbcDriver *driver = c->adbc.private_driver;
-    struct AdbcError error = uva__adbc_error(driver);
-    struct AdbcStatement statement = {.private_driver = driver};
-    AdbcStatusCode status = driver->StatementNew(&c->adbc, &statement, &error);
-
-    if (status == ADBC_STATUS_OK) {
-        statement.private_driver = driver; /* the driver may have cleared it */
-        status = statement_run(&statement, sql, &error);
-        if (sqlstate != NULL)
-            memcpy(sqlstate, error.sqlstate, sizeof(error.sqlstate));
-        uva__adbc_error_drop(&error);
-        error = uva__adbc_error(driver);
-        (void)driver->StatementRelease(&statement, &error); /* not reported */
-    }
-    uva__adbc_error_drop(&error);
-    return status == ADBC_STATUS_OK;
+    uva__adbc_failure_fini(&ignored);
+    return code == 0;
 }
 
 static bool session_is_manual(struct uva__connection *c)
@@ -139,7 +112,7 @@ static void forgotten_look(struct uva__connection *c, const char *sql,
     static const char *const begins[] = {"begin", "start", "savepoint", NULL};
 
     if (c->known->refuses_rollback && sql_has_any(sql, begins) &&
-        session_execute(c, "ROLLBACK", NULL))
+        session_execute(c, "ROLLBACK"))
         forgotten_log(runtime, sql);
 }
 
@@ -164,20 +137,34 @@ static bool session_autocommit(struct uva__connection *c,
            uva__connection_set(c, pairs, failure) == 0;
 }
 
+/* Whether a transaction is the reason of a failure. */
+static bool is_in_transaction(const struct uva__adbc_failure *failure)
+{
+    struct uva_bytes state;
+
+    return failure->metadata != NULL &&
+           uva_metadata_get(failure->metadata, "adbc.sqlstate", &state) == 0 &&
+           state.size == 5 &&
+           (memcmp(state.data, "25001", 5) == 0 ||
+            memcmp(state.data, "25P02", 5) == 0);
+}
+
 static bool session_discard(struct uva__connection *c, const char *sql,
                             struct uva_runtime *runtime)
 {
-    char state[5] = "";
+    struct uva__adbc_failure failure = {0};
+    bool is_open;
+    int code;
 
     if (c->shares) /* the backend is any other one now */
-        return session_execute(c, "ROLLBACK", NULL);
-    if (session_execute(c, "DISCARD ALL", state))
-        return true;
-    if (memcmp(state, "25001", 5) != 0 && memcmp(state, "25P02", 5) != 0)
-        return false;
+        return session_execute(c, "ROLLBACK");
+    code = uva__connection_execute(c, "DISCARD ALL", "cannot reset", &failure);
+    is_open = code != 0 && is_in_transaction(&failure);
+    uva__adbc_failure_fini(&failure);
+    if (!is_open)
+        return code == 0;
     forgotten_log(runtime, sql);
-    return session_execute(c, "ROLLBACK", NULL) &&
-           session_execute(c, "DISCARD ALL", NULL);
+    return session_execute(c, "ROLLBACK") && session_execute(c, "DISCARD ALL");
 }
 
 /* The options may have set what is discarded, such as a search path. */
