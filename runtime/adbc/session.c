@@ -323,8 +323,11 @@ static void session_unref(struct uva_adbc_pool *pool)
 
     if (atomic_fetch_sub(&s->refs, 1) > 1)
         return;
-    if (s->connection != NULL)
+    if (s->connection != NULL) {
+        /* a server that does not answer keeps no place of the pool */
+        uva__handle(s->outer)->cancel(s->outer, &s->connection);
         session_put(s, session_clean(s));
+    }
     session_free(s);
 }
 

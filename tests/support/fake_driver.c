@@ -856,6 +856,8 @@ static AdbcStatusCode connection_rollback(struct AdbcConnection *connection,
                                           struct AdbcError *error)
 {
     (void)connection;
+    if (fake_driver.rolls_back_late)
+        stop();
     return transaction_step("rollback", error);
 }
 

@@ -59,6 +59,7 @@ struct fake_driver {
     bool clears;              /* ConnectionNew clears what it fills in */
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
+    bool rolls_back_late;     /* ConnectionRollback stops */
     bool no_transactions;     /* autocommit cannot be turned off */
     bool has_given_up;        /* a query that failed has ended the transaction:
                                  "SELECT 1" fails, and a commit does not */

@@ -401,6 +401,23 @@ START_TEST(a_connection_that_cannot_be_set_back_is_closed)
 }
 END_TEST
 
+START_TEST(a_roll_back_that_hangs_keeps_no_place)
+{
+    struct uva_adbc_pool_stats now;
+
+    make_session(NULL);
+    ck_assert_int_eq(play(ask(session, "rows 1")), 0);
+    uva_adbc_pool_get_stats(session, &now);
+    ck_assert_int_eq(now.connections_used, 1);
+    fake_driver.rolls_back_late = true;
+    release_session();
+    ck_assert_int_eq(play(ask(pool, "rows 1")), 0);
+    uva_adbc_pool_get_stats(pool, &now);
+    ck_assert_int_eq(now.connections_stuck, 1);
+    fake_driver_go();
+}
+END_TEST
+
 START_TEST(a_session_needs_transactions)
 {
     fake_driver.no_transactions = true;
@@ -583,6 +600,7 @@ int main(void)
 
     suite_add(
         tc, a_session_is_rolled_back, a_session_commits,
+        a_roll_back_that_hangs_keeps_no_place,
         a_session_without_queries_needs_no_connection,
         queries_of_a_session_run_in_order_and_alone,
         a_session_ends_after_its_last_query, a_session_outlives_the_users_pool,
