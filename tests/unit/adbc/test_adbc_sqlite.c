@@ -165,6 +165,38 @@ START_TEST(rows_are_ingested_and_bound)
 }
 END_TEST
 
+START_TEST(memory_is_one_database_of_a_pool)
+{
+    static const char *const names[] = {":memory:", "file::memory:"};
+    const char *options[] = {"uri", names[_i], NULL};
+    struct uva_adbc_pool *file_pool = pool;
+
+    ck_assert_int_eq(
+        uva_adbc_pool_new(f.loop.runtime,
+                          &(struct uva_adbc_pool_options){
+                              .driver = UVA_TEST_DRIVER, .options = options},
+                          &pool, NULL),
+        0);
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);
+    ck_assert_int_eq(ask("INSERT INTO t VALUES (1), (2), (3)", NULL), 0);
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 3);
+    uva_adbc_pool_release(pool);
+    pool = file_pool;
+    ck_assert_int_ne(ask("SELECT n FROM t", NULL), 0);
+}
+END_TEST
+
+START_TEST(what_a_statement_leaves_ends_with_it)
+{
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);
+    ck_assert_int_eq(ask("CREATE TEMP VIEW t AS SELECT 7 UNION SELECT 8", NULL),
+                     0);
+    ck_assert_int_eq(ask("SELECT * FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 0);
+}
+END_TEST
+
 static int list(struct uva_stream *stream)
 {
     recording_init(&got[0]);
@@ -198,6 +230,8 @@ int main(void)
         return SKIP;
     tcase_add_test(tc, rows_come_and_errors_are_mapped);
     tcase_add_test(tc, changed_rows_are_counted_without_a_result);
+    tcase_add_test(tc, what_a_statement_leaves_ends_with_it);
+    tcase_add_loop_test(tc, memory_is_one_database_of_a_pool, 0, 2);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
     tcase_add_test(tc, rows_are_ingested_and_bound);
