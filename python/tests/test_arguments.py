@@ -287,6 +287,15 @@ ROWS = {
         lambda v: pool().query("SELECT 1", window=v), fits=COUNT),
     "adbc.Pool.query.max_bytes": Row(
         lambda v: pool().query("SELECT 1", max_bytes=v), fits=COUNT),
+    "adbc.Pool.query.busy": Row(
+        lambda v: pool().query("SELECT 1", busy=v), fits=NONE | SECONDS),
+    "adbc.Pool.query.batch_bytes": Row(
+        lambda v: pool().query("SELECT 1", batch_bytes=v), fits=NONE | COUNT),
+    "adbc.Pool.ingest.busy": Row(
+        lambda v: pool().ingest("t", pa.table(ONE), busy=v),
+        fits=NONE | SECONDS),
+    "adbc.Pool.execute.busy": Row(
+        lambda v: pool().execute("SELECT 1", busy=v), fits=NONE | SECONDS),
     "adbc.Pool.ingest.table": Row(lambda v: pool().ingest(v, pa.table(ONE)),
                                   fits=TEXTS),
     "adbc.Pool.ingest.data": Row(lambda v: pool().ingest("t", v),
