@@ -43,7 +43,7 @@ static AdbcStatusCode call(const char *what, struct AdbcError *error)
         return ADBC_STATUS_OK;
     fails = NULL;
     error->release = error_release;
-    memcpy(error->sqlstate, state, 5);
+    memcpy(error->sqlstate, state, strlen(state));
     return ADBC_STATUS_IO;
 }
 
