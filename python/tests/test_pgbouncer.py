@@ -62,6 +62,24 @@ def test_ingests_behind_it_write_their_rows(run, pgbouncer):
     assert run(main) == [{"s": sum(range(MANY))}]
 
 
+def test_sessions_behind_it_get_their_own_rows(run, pgbouncer):
+    """A transaction keeps its backend to its end."""
+    async def main():
+        with uvarrow.adbc.Pool("postgresql", connections=16,
+                               uri=pgbouncer("transaction")) as pool:
+            async def one(i):
+                async with pool.session() as session:
+                    for n in range(5):
+                        assert await rows_of(session, f"SELECT $1::int AS c{i}",
+                                             [n]) == [{f"c{i}": n}]
+
+            async with anyio.create_task_group() as group:
+                for i in range(MANY // 10):
+                    group.start_soon(one, i)
+
+    run(main)
+
+
 @pytest.mark.parametrize("form", ["uri", "list"])
 def test_behind_a_pooler_of_sessions_all_is_as_without_it(run, pgbouncer, form):
     uri = pgbouncer("session")
