@@ -218,6 +218,12 @@ class Paths(unittest.TestCase):
         self.fails(400, "/query")
         self.fails(400, "/query?sql=")
 
+    def test_the_text_of_an_error_is_whole(self):
+        for size in 10, 900, 2000, 5000:
+            error = self.fails(400, query(f"SELECT {'x' * size}"))
+            self.assertIn(f"no such column: {'x' * size}",
+                          error.json()["error"]["message"])
+
     def test_an_error_after_rows_cuts_the_body(self):
         # 2 batches' worth of rows, then an overflow
         sql = (FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)")

@@ -117,6 +117,35 @@ static void details_read(const char *metadata, struct details *out)
     }
 }
 
+/* Gives the text of a failure with all of the driver's message, of which the
+ * library has cut the end; to be freed. NULL: nothing was cut, or there is no
+ * memory. */
+static char *whole_text(const struct uva_outcome *outcome)
+{
+    const char *const cut = outcome->error.message;
+    struct uva_bytes whole;
+    char begin[64] = "";
+    const char *at;
+    size_t before;
+    char *text;
+
+    if (uva_metadata_get(outcome->metadata, "adbc.message", &whole) != 0 ||
+        whole.size < sizeof(begin))
+        return NULL;
+    memcpy(begin, whole.data, sizeof(begin) - 1);
+    at = strstr(cut, begin);
+    if (at == NULL)
+        return NULL;
+    before = (size_t)(at - cut);
+    text = malloc(before + whole.size + 1);
+    if (text == NULL)
+        return NULL;
+    memcpy(text, cut, before);
+    memcpy(text + before, whole.data, whole.size);
+    text[before + whole.size] = '\0';
+    return text;
+}
+
 static void answer_fail(struct uva__answer *answer,
                         const struct uva_outcome *outcome)
 {
@@ -127,10 +156,14 @@ static void answer_fail(struct uva__answer *answer,
         uva__status_of(answer->answers->kind, error,
                        error == &outcome->error ? outcome->metadata : NULL);
 
+    char *const whole = error == &outcome->error ? whole_text(outcome) : NULL;
+
     details_read(outcome->metadata, &details);
     uva__connection_fail(answer->connection, status, answer->origin,
                          status == 503 ? "Retry-After: 1\r\n" : NULL,
-                         error->message, details.members);
+                         whole != NULL ? whole : error->message,
+                         details.members);
+    free(whole);
 }
 
 /* ---- the stream ---------------------------------------------------------- */
