@@ -563,8 +563,6 @@ static AdbcStatusCode database_release(struct AdbcDatabase *database,
     struct database *d = database->private_data;
 
     (void)error;
-    if (d == NULL) /* it was never opened */
-        return ADBC_STATUS_OK;
     call_begin("DatabaseRelease", &d->inside);
     if (d->connections != 0)
         sim_fail("a database is released before its connections");
