@@ -133,6 +133,12 @@ def query(sql, format="csv"):
     return f"/query?format={format}&sql={quote(sql)}"
 
 
+def resident(server):
+    """The bytes of memory that the process has."""
+    with open(f"/proc/{server.process.pid}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 class ReadOnly(unittest.TestCase):
     def test_no_way_to_write_is_left(self):
         with serve(cluster.uri("reader"), "--max-queries", "1") as server:
@@ -353,6 +359,42 @@ class Stuck(unittest.TestCase):
             self.assertEqual(stats["database"]["max"], 6)
             self.assertEqual(stats["database"]["waiting"], 0)
             self.assertEqual(stats["database"]["queries"], 2)  # and rights
+
+
+class Memory(unittest.TestCase):
+    READERS = 8
+    MANY = ("select generate_series(1, 100000000) as i, repeat('x', 100) as t")
+
+    def stand_still(self, server):
+        """Clients that read nothing; returns the statistics once their queries
+        stand still."""
+        clients = [server.client() for _ in range(self.READERS)]
+        for client in clients:
+            self.addCleanup(client.socket.close)
+            client.request(query(self.MANY))
+        stats = server.wait(lambda stats: [
+            each["paused"] for each in stats["queries"]["running"]
+        ] == [True] * self.READERS)
+        for client in clients:
+            client.socket.close()
+        return stats
+
+    def test_readers_that_stand_still_keep_its_limit(self):
+        limit = 64 << 20
+        with serve(cluster.uri("reader"), "--memory-bytes", str(limit)
+                   ) as server:
+            held = self.stand_still(server)["runtime"]["memory_held"]
+            self.assertGreater(held, 0)
+            self.assertLessEqual(held, limit)
+
+    def test_the_system_gets_it_back(self):
+        if os.environ["UVA_TEST_SANITIZE"]:
+            self.skipTest("a sanitizer keeps what was freed")
+        with serve(cluster.uri("reader")) as server:
+            server.ask(query("select 1"))
+            before = resident(server)
+            self.stand_still(server)
+            server.wait(lambda _: resident(server) < before + (30 << 20))
 
 
 class Later(unittest.TestCase):

@@ -64,7 +64,8 @@ static void answer_free(struct uva__answer *answer)
     *answer->previous = answer->next;
     if (answer->next != NULL)
         answer->next->previous = answer->previous;
-    answer->answers->count--;
+    if (--answer->answers->count == 0)
+        uva__rest_begin(answer->answers->rest);
     uva_encoder_free(answer->encoder);
     free(answer->header);
     free(answer);
@@ -334,6 +335,7 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
         answer->next->previous = &answer->next;
     answers->first = answer;
     answers->count++;
+    uva__rest_end(answers->rest);
     answer->connection = connection;
     answer->format = format;
     answer->origin = origin;

@@ -15,6 +15,7 @@
 
 #include "connection.h"
 #include "format.h"
+#include "rest.h"
 #include "rights.h"
 #include "uvarrow/adbc.h"
 #include "uvarrow/io.h"
@@ -45,10 +46,11 @@ struct uva__answer {
     bool is_paused;       /* the client takes nothing at the moment */
 };
 
-/* All answers. Zeroes, then the first five. */
+/* All answers. Zeroes, then the first six. */
 struct uva__answers {
     struct uva_adbc_pool *pool;         /* borrows */
     struct uva__rights *rights;         /* borrows: must be few */
+    struct uva__rest *rest;             /* borrows */
     enum uva__kind kind;                /* of the database */
     int64_t most_running, most_waiting; /* limits */
     struct uva__answer *first;          /* list of those under way */

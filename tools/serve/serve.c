@@ -35,6 +35,7 @@ struct serve {
     struct uva__tls *tls;                 /* owns; NULL: plain */
     struct uva__access_log log;           /* of `has_log` */
     struct uva__site site;                /* the server */
+    struct uva__rest rest;                /* while no query runs */
     struct uva__rights rights;            /* of the database's user */
     struct uva__rights_question question; /* at the start */
     uv_signal_t interrupt;                /* Ctrl-C */
@@ -65,6 +66,7 @@ static void serve_release(struct serve *s)
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
     uv_close((uv_handle_t *)&s->deadline, NULL);
+    uva__rest_close(&s->rest);
     (void)uva_runtime_close(s->runtime, 0, serve_on_detached, s);
 }
 
@@ -152,6 +154,7 @@ static void serve_watch(struct serve *s)
     (void)uv_signal_init(&s->loop, &s->interrupt);
     (void)uv_signal_init(&s->loop, &s->terminate);
     (void)uv_timer_init(&s->loop, &s->deadline);
+    uva__rest_init(&s->rest, &s->loop);
     s->interrupt.data = s->terminate.data = s->deadline.data = s;
     (void)uv_signal_start(&s->interrupt, serve_on_signal, SIGINT);
     (void)uv_signal_start(&s->terminate, serve_on_signal, SIGTERM);
@@ -182,6 +185,7 @@ static int serve_listen(struct serve *s)
     s->site.access = s->settings.access; /* which keeps what it owns */
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.answers.rights = &s->rights;
+    s->site.answers.rest = &s->rest;
     s->site.answers.kind = uva__database_kind(&s->settings.database);
     s->rights.are_few = !uva__database_needs_rights(&s->settings.database);
     s->site.database = &s->settings.database;

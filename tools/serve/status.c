@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A database that states nothing has an errno alone, as ADBC's status gives it:
- * often one code is both for faults of the query and for those of the database. */
+ * often one code is both for faults of the query and for those of the database.
+ */
 #include "status.h"
 
 #include <errno.h>
