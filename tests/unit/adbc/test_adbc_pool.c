@@ -734,6 +734,7 @@ START_TEST(parameters_that_fail_are_reported)
 }
 END_TEST
 
+/* They are read ahead, so that it may be known before the first rows come. */
 START_TEST(parameters_that_fail_behind_the_first_row_are_reported)
 {
     struct fake_query q;
@@ -746,12 +747,13 @@ START_TEST(parameters_that_fail_behind_the_first_row_are_reported)
     ck_assert_int_eq(fixture_run(&f), EIO);
     text_contains(f.got.outcome.error.message,
                   "the parameters fail: division by zero");
-    ck_assert_int_eq(f.got.rows, 2);
+    ck_assert_int_le(f.got.rows, 2);
     fake_driver_close(&q);
 }
 END_TEST
 
-/* Of a result and of partitions: the driver takes a failure for their end. */
+/* Of a result and of partitions: the driver takes a failure for their end,
+ * and may have given the first rows by then. */
 START_TEST(parameters_that_fail_do_not_just_end)
 {
     struct fake_query q;
@@ -769,7 +771,7 @@ START_TEST(parameters_that_fail_do_not_just_end)
     ck_assert_int_eq(fixture_run(&f), EIO);
     text_contains(f.got.outcome.error.message,
                   "the parameters fail: division by zero");
-    ck_assert_int_eq(f.got.rows, _i == 0 ? 2 : 0);
+    ck_assert_int_le(f.got.rows, _i == 0 ? 2 : 0);
     fake_driver_close(&q);
 }
 END_TEST
