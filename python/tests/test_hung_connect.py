@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server that accepts and never answers ends no pool."""
+import os
+import socket
+
+import pytest
+
+import uvarrow.adbc
+
+
+def test_a_connect_that_hangs_frees_its_place(run, postgresql, tmp_path):
+    name = ".s.PGSQL.5432"
+    path = tmp_path / name
+
+    async def main():
+        with socket.socket(socket.AF_UNIX) as silent, uvarrow.adbc.Pool(
+                "postgresql", uri=f"postgresql://postgres@/postgres?host={tmp_path}",
+                connections=1, connect=0.2) as pool:
+            silent.bind(str(path))
+            silent.listen()
+            with pytest.raises(TimeoutError):
+                await pool.execute("select 1")
+            path.unlink()
+            path.symlink_to(os.path.join(postgresql.split("=")[1], name))
+            assert await pool.query("select 1 as n").read_all()
+
+    run(main)
