@@ -46,9 +46,14 @@ MEMBERS = {
         "parameters": (uvarrow.adbc.Pool.query, "parameters"),
         "options": (uvarrow.adbc.Pool.query, "options"),
         "ingest_table": (uvarrow.adbc.Pool.ingest, "table"),
+        "busy_ms": (uvarrow.adbc.Pool.query, "busy"),
+        "batch_bytes": (uvarrow.adbc.Pool.query, "batch_bytes"),
         "window": (uvarrow.adbc.Pool.query, "window"),
         "update": (uvarrow.adbc.Pool.query, "update"),
         "by_name": (uvarrow.adbc.Pool.query, "by_name")},
+    "adbc_session": {
+        "autocommit": (uvarrow.adbc.Pool.session, "autocommit"),
+        "options": (uvarrow.adbc.Pool.session, "options")},
     "window": {
         "batches": (uvarrow.stream, "window"),
         "refill": No("half of the window"),
@@ -63,7 +68,8 @@ MEMBERS = {
         "on_loop": LOOP,
         "metadata": No("an object with __arrow_c_stream__ has none"),
         "turns": No("the pool's; a semaphore does that in Python"),
-        "needed": OURS, "frees_late": OURS},
+        "needed": OURS, "frees_late": OURS,
+        "busy_ms": No("the queries of a pool have it")},
     "push_source": {
         "on_writable": OURS, "on_closed": OURS, "free_ctx": OURS, "ctx": OURS,
         "device_type": No("batches of to_reader() are the CPU's"),
@@ -105,7 +111,7 @@ MEMBERS = {
         "open_at_once": (uvarrow.merge, "open_at_once"),
         "window": (uvarrow.merge, "window")},
     "write": {
-        "format": TEXT, "csv": TEXT,
+        "format": TEXT, "csv": TEXT, "as_stored": TEXT,
         "compression": (uvarrow.ipc, "compression"),
         "http_chunked": SOCKETS, "high_bytes": SOCKETS, "low_bytes": SOCKETS,
         "on_done": SOCKETS, "ctx": SOCKETS},
@@ -177,7 +183,7 @@ def test_each_member_has_a_keyword_or_a_reason(struct):
 
 @pytest.mark.parametrize("function", [
     uvarrow.adbc.Pool, uvarrow.adbc.Pool.query, uvarrow.adbc.Pool.ingest,
-    uvarrow.stream, uvarrow.to_reader, uvarrow.merge, uvarrow.ipc,
+    uvarrow.adbc.Pool.session, uvarrow.stream, uvarrow.to_reader, uvarrow.merge, uvarrow.ipc,
     uvarrow.Stream.rebatch, uvarrow.Stream.timeout, uvarrow.Stream.parallel])
 def test_each_keyword_is_that_of_a_member(function):
     known = {keyword[1] for members in MEMBERS.values()
