@@ -2,6 +2,10 @@
 """Rows for a database that come one after the other: lists, generators,
 asynchronous generators, of batches, tables and dicts."""
 import asyncio
+import contextlib
+import inspect
+import itertools
+import threading
 
 import anyio
 import pyarrow as pa
@@ -9,6 +13,7 @@ import pytest
 
 import uvarrow
 import uvarrow.adbc
+from conftest import in_thread
 
 ONE = pa.record_batch({"a": [1, 2], "b": ["x", "y"]})
 TWO = pa.table({"a": [3], "b": ["z"]})
@@ -223,6 +228,83 @@ def test_an_ingest_that_is_not_read_closes_its_source(run, small):
         await other.closed.wait()
 
     run(main)
+
+
+async def is_closed_with(rows, source, read):
+    """Whether a generator that is kept is closed with what reads it."""
+    async with rows:
+        await read(rows)
+        await rows.aclose(seconds=None)
+    return inspect.getgeneratorstate(source) == inspect.GEN_CLOSED
+
+
+@pytest.mark.parametrize("items", [[ONE, 1], [ONE, pa.table({"a": [1]}), TWO]])
+def test_a_generator_is_closed_with_an_ingest_that_fails(run, small, items):
+    async def read(rows):
+        with pytest.raises((TypeError, ValueError), match="an item of data"):
+            await rows.read_all()
+
+    async def main():
+        source = (item for item in [*items, ONE])
+        rows = small.ingest("given", source, mode="create")
+        assert await is_closed_with(rows, source, read)
+
+    run(main)
+
+
+@pytest.mark.parametrize("start", [
+    lambda pool, rows: pool.ingest("given", rows, mode="create"),
+    lambda pool, rows: pool.query("SELECT ?, ?", rows)],
+    ids=["data", "parameters"])
+def test_a_generator_is_closed_with_what_is_cancelled(run, small, start):
+    async def main():
+        entered = threading.Event()
+
+        def endless():
+            for _ in itertools.count():
+                yield ONE
+                entered.set()
+
+        async def take(rows):
+            with contextlib.suppress(uvarrow.Error):
+                async for _ in rows:
+                    pass
+
+        async def read(rows):
+            group.start_soon(take, rows)
+            await in_thread(entered.wait)
+            rows.cancel()
+
+        source = endless()
+        async with anyio.create_task_group() as group:
+            assert await is_closed_with(start(small, source), source, read)
+
+    run(main)
+
+
+def test_a_generator_that_no_worker_has_read_is_left(run, small):
+    async def main():
+        source = (item for item in [ONE, TWO])
+        async with small.ingest("given", source):
+            pass
+        assert await ingested(small, source) == ROWS
+
+    run(main)
+
+
+def test_an_item_that_is_refused_leaves_no_generator_open(run, small,
+                                                          monkeypatch):
+    """trio warns of each that is."""
+    reported = []
+    monkeypatch.setattr("sys.unraisablehook",
+                        lambda it: reported.append(str(it.exc_value)))
+
+    async def main():
+        with pytest.raises(TypeError, match="an item of data.*rows"):
+            await ingested(small, later([pa.array([1])]))
+
+    run(main)
+    assert not reported
 
 
 def test_a_source_that_waits_is_closed_with_the_ingest(run, small):

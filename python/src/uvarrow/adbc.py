@@ -12,7 +12,7 @@ GIL. A query that is cancelled is cancelled in the database.
 import contextlib
 import importlib.util
 import weakref
-from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Generator, Iterator, Mapping, Sequence
 
 from . import _check, _core, _host
 from ._error import Error
@@ -112,7 +112,9 @@ class Pool:
         is read, and has no rows itself. `mode` is "create", "append", "replace"
         or "create_append". All rows are written, or none of them: what fails or
         is cancelled leaves the table as it was (docs/adbc.md: where a driver
-        cannot). `data` is closed then, too. Of `busy`, as for `query()`, the
+        cannot). A generator, and an asynchronous iterator with `aclose()`, is
+        closed then, too; a generator that no worker has begun to read is left
+        as it was. Of `busy`, as for `query()`, the
         time in which `data` is awaited is a part.
 
         `data` is Arrow data, or an iterable, also an asynchronous one such as a
@@ -431,11 +433,17 @@ class _Items:
 
 
 def _open_items(items, device):
-    """On a worker: the iterator over what can be read."""
+    """On a worker: the iterator over what can be read. It closes a generator,
+    which its caller may keep."""
     def arrays():
-        for item in _check.iterator(items.items, items.name):
-            yield from items.add(item)
-        yield from items.end()
+        iterator = _check.iterator(items.items, items.name)
+        try:
+            for item in iterator:
+                yield from items.add(item)
+            yield from items.end()
+        finally:
+            if _check.is_a(iterator, Generator):
+                iterator.close()
 
     return arrays()
 
@@ -467,8 +475,10 @@ class _AsyncItems:
             except StopAsyncIteration:
                 break
             for one in items.add(item):
-                async for batch in _arrays(one, items.name):
-                    yield batch
+                async with contextlib.aclosing(
+                        _arrays(one, items.name)) as batches:
+                    async for batch in batches:
+                        yield batch
         if _check.is_a(self._iterable, Stream): # it may have been closed
             self._iterable._check_end()
         for one in items.end():
