@@ -26,15 +26,34 @@ static int list_add(struct uva__database_list *list, const char *key,
     return 0;
 }
 
+/* Returns the place of an option: key and value. NULL: it is not set. */
+static char **list_find(struct uva__database_list *list, const char *key,
+                        size_t key_size)
+{
+    size_t i;
+
+    for (i = 0; i < list->count; i++)
+        if (strncmp(list->texts[2 * i], key, key_size) == 0 &&
+            list->texts[2 * i][key_size] == '\0')
+            return &list->texts[2 * i];
+    return NULL;
+}
+
+/* A driver obeys the last value of a key, so nothing may be set twice. */
 int uva__database_add(struct uva__database_list *list, const char *text,
                       struct uva_error *error)
 {
     const char *equals = strchr(text, '=');
+    size_t size;
 
     if (equals == NULL || equals == text)
         return uva_error_set(error, EINVAL,
                              "'%s' is no option; write it as KEY=VALUE", text);
-    return list_add(list, text, (size_t)(equals - text), equals + 1, error);
+    size = (size_t)(equals - text);
+    if (list_find(list, text, size) != NULL)
+        return uva_error_set(error, EINVAL, "'%s': '%.*s' is set already", text,
+                             (int)size, text);
+    return list_add(list, text, size, equals + 1, error);
 }
 
 /* Whether the driver is that of a database: named so, or by a URI. */
@@ -50,22 +69,11 @@ static bool is_for(const struct uva__database *database, const char *name)
     return strstr(file != NULL ? file : driver, name) != NULL;
 }
 
-/* Returns the place of an option: key and value. NULL: it is not set. */
-static char **list_find(struct uva__database_list *list, const char *key)
-{
-    size_t i;
-
-    for (i = 0; i < list->count; i++)
-        if (strcmp(list->texts[2 * i], key) == 0)
-            return &list->texts[2 * i];
-    return NULL;
-}
-
 /* Sets an option, whatever it was before. */
 static int list_set(struct uva__database_list *list, const char *key,
                     const char *value, struct uva_error *error)
 {
-    char **place = list_find(list, key), *copy;
+    char **place = list_find(list, key, strlen(key)), *copy;
 
     if (place == NULL)
         return list_add(list, key, strlen(key), value, error);
@@ -79,7 +87,7 @@ static int list_set(struct uva__database_list *list, const char *key,
 
 static char **option_find(struct uva__database *database, const char *key)
 {
-    return list_find(&database->options, key);
+    return list_find(&database->options, key, strlen(key));
 }
 
 static int option_set(struct uva__database *database, const char *key,
@@ -303,6 +311,13 @@ int uva__database_pool(struct uva__database *database,
         out, error);
 }
 
+/* The driver may be named by a manifest, which may have any name. */
+static bool is_for_postgresql(const char *uri)
+{
+    return uri != NULL && (strncmp(uri, "postgresql://", 13) == 0 ||
+                           strncmp(uri, "postgres://", 11) == 0);
+}
+
 enum uva__kind uva__database_kind(const struct uva__database *database)
 {
     static const char *const NAMES[] = {[UVA__KIND_SQLITE] = "sqlite",
@@ -313,6 +328,8 @@ enum uva__kind uva__database_kind(const struct uva__database *database)
     for (kind = UVA__KIND_POSTGRESQL; kind > UVA__KIND_OTHER; kind--)
         if (is_for(database, NAMES[kind]))
             break;
+    if (kind == UVA__KIND_OTHER && is_for_postgresql(database->name))
+        return UVA__KIND_POSTGRESQL;
     return (enum uva__kind)kind;
 }
 

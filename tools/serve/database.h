@@ -31,8 +31,8 @@ struct uva__database {
     struct uva__database_list connections; /* of each connection */
 };
 
-/* Adds a "KEY=VALUE". Returns 0; EINVAL or ENOMEM with an error. Thread: loop,
- * as all here. */
+/* Adds a "KEY=VALUE" with a new key. Returns 0; EINVAL or ENOMEM with an
+ * error. Thread: loop, as all here. */
 UVA_MUST_CHECK int uva__database_add(struct uva__database_list *list,
                                      const char *text, struct uva_error *error);
 

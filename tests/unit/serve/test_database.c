@@ -136,6 +136,36 @@ START_TEST(postgresql_reads_in_transactions)
 }
 END_TEST
 
+/* The name of a manifest may be any. */
+START_TEST(postgresql_is_known_by_its_uri_too)
+{
+    static const char *const NAMES[] = {"postgresql://h/d", "postgres://h/d"};
+    struct uva__database database;
+    struct uva_error error;
+    char option[64];
+
+    for (size_t i = 0; i < 4; i++) {
+        database = (struct uva__database){.driver = "warehouse"};
+        (void)snprintf(option, sizeof(option), "uri=%s", NAMES[i / 2]);
+        if (i % 2 == 0)
+            database.name = NAMES[i / 2];
+        else
+            ck_assert_int_eq(
+                uva__database_add(&database.options, option, &error), 0);
+        ck_assert_int_eq(uva__database_settle(&database, &error), 0);
+        ck_assert_int_eq(uva__database_kind(&database), UVA__KIND_POSTGRESQL);
+        ck_assert(uva__database_needs_rights(&database));
+        ck_assert_uint_eq(database.connections.count, 1);
+        ck_assert_str_eq(database.connections.texts[0],
+                         "adbc.connection.readonly");
+        uva__database_fini(&database);
+    }
+    /* a driver that opens a file of that name opens it for reading alone */
+    ck_assert_str_eq(named("sqlite", NAMES[0]),
+                     "uri=file:postgresql://h/d?mode=ro ");
+}
+END_TEST
+
 START_TEST(an_option_cannot_make_a_read_only_connection_write)
 {
     struct uva__database database = {.driver = "postgresql",
@@ -176,6 +206,22 @@ START_TEST(two_names_are_refused)
 }
 END_TEST
 
+START_TEST(a_key_is_set_once)
+{
+    struct uva__database database = {.driver = "sqlite"};
+    struct uva_error error;
+
+    ck_assert_int_eq(uva__database_add(&database.options, "uri=a.db", &error),
+                     0);
+    ck_assert_int_eq(uva__database_add(&database.options, "uri=b.db", &error),
+                     EINVAL);
+    ck_assert_str_eq(error.message, "'uri=b.db': 'uri' is set already");
+    ck_assert_int_eq(uva__database_add(&database.options, "ur=b.db", &error),
+                     0);
+    ck_assert_str_eq(settled(&database), "uri=file:a.db?mode=ro ur=b.db ");
+}
+END_TEST
+
 int main(void)
 {
     return suite_main(
@@ -183,8 +229,9 @@ int main(void)
         suite_tests("read only", sqlite_only_reads,
                     duckdb_only_reads_and_only_its_file,
                     postgresql_reads_in_transactions,
+                    postgresql_is_known_by_its_uri_too,
                     an_option_cannot_make_a_read_only_connection_write,
                     other_databases_are_as_they_were_named,
-                    two_names_are_refused, NULL),
+                    two_names_are_refused, a_key_is_set_once, NULL),
         NULL);
 }
