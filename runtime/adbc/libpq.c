@@ -15,6 +15,22 @@ static bool is_uri(const char *text)
            strncmp(text, "postgres://", 11) == 0;
 }
 
+/* What sets parameters: a list, or what a URI has from its "?" on. There may be
+ * others in its user and password, which end where libpq has it: with the first
+ * "@", unless a "/" comes before that. */
+static const char *parameters_of(const char *text)
+{
+    const char *end;
+
+    if (!is_uri(text))
+        return text;
+    text = strstr(text, "://") + 3;
+    end = text + strcspn(text, "@/");
+    if (*end == '@')
+        text = end;
+    return text + strcspn(text, "?");
+}
+
 /* Whether `key` is set at `at`, where it was found in `text`. */
 static bool is_set_at(const char *text, const char *at, const char *key)
 {
@@ -29,9 +45,9 @@ static bool is_set_at(const char *text, const char *at, const char *key)
 
 static bool is_set(const char *text, const char *key)
 {
-    const char *at = strstr(text, key);
+    const char *own = parameters_of(text), *at = strstr(own, key);
 
-    while (at != NULL && !is_set_at(text, at, key))
+    while (at != NULL && !is_set_at(own, at, key))
         at = strstr(at + 1, key);
     return at != NULL;
 }
@@ -41,7 +57,7 @@ static const char *mark_behind(const char *text)
 {
     if (!is_uri(text))
         return " ";
-    if (strchr(text, '?') == NULL)
+    if (*parameters_of(text) == '\0')
         return "?";
     return strchr("?&", text[strlen(text) - 1]) != NULL ? "" : "&";
 }

@@ -23,6 +23,14 @@ START_TEST(what_is_not_set_is_added)
          "postgresql://h?connect_timeout=9&name="},
         {"postgresql://h?surname=y&names=z",
          "postgresql://h?surname=y&names=z&name=x&connect_timeout=2"},
+        {"postgresql://u:a?b@/d", "postgresql://u:a?b@/d?name=x&"
+                                  "connect_timeout=2"},
+        {"postgresql://u:a?name=b@h?c=d",
+         "postgresql://u:a?name=b@h?c=d&name=x&connect_timeout=2"},
+        {"postgresql://u?name=b@h", "postgresql://u?name=b@h?name=x&"
+                                    "connect_timeout=2"},
+        {"postgresql://?host=/s&user=u@e",
+         "postgresql://?host=/s&user=u@e&name=x&connect_timeout=2"},
         {"host=h dbname=d", "host=h dbname=d name=x connect_timeout=2"},
         {"host=h connect_timeout = 9", "host=h connect_timeout = 9 name=x"},
         {"name=y", "name=y connect_timeout=2"},
