@@ -564,7 +564,10 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     if (q == NULL)
         return NULL;
     uva__pooled_init(&q->pooled, pool, ops);
-    q->pooled.execution.is_update = query->update;
+    /* without a result a driver may execute all statements of a text, among
+     * them one that ends the transaction */
+    q->pooled.execution.is_update =
+        query->update && !uva__handle(pool)->is_read_only(pool);
     if (query->sql != NULL)
         q->pooled.sql = uva__sql_transaction(query->sql);
     q->pooled.execution.busy_ms = query->busy_ms;

@@ -250,6 +250,7 @@ static const char *const WAYS_TO_WRITE[] = {
     "RESET ALL",
     "DISCARD ALL",
     "COMMIT; INSERT INTO only_read VALUES (2)",
+    "SELECT 1; COMMIT; INSERT INTO only_read VALUES (2)",
     "ROLLBACK; BEGIN READ WRITE; INSERT INTO only_read VALUES (2)",
     "INSERT INTO only_read VALUES (2)",
     "WITH a AS (INSERT INTO only_read VALUES (2) RETURNING n) SELECT * FROM a",
@@ -262,14 +263,24 @@ static const char *const WAYS_TO_WRITE[] = {
 
 /* Some are refused before they are executed, as no query of a pool begins or
  * ends a transaction. */
-static void try_to_write(const char *sql)
+static void try_to_write(const struct uva_adbc_query *query)
 {
     recording_init(&f.got);
-    f.stream =
-        uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
+    f.stream = uva_stream_from_query(pool, query);
     if (fixture_try(&f, NULL) == 0)
         (void)fixture_await(&f);
     fixture_release(&f);
+}
+
+/* The driver executes each of these in another way. */
+static void try_each_way_to_write(const char *sql)
+{
+    static const char *const simple[] = {"adbc.postgresql.use_copy", "false",
+                                         NULL};
+
+    try_to_write(&(struct uva_adbc_query){.sql = sql});
+    try_to_write(&(struct uva_adbc_query){.sql = sql, .update = true});
+    try_to_write(&(struct uva_adbc_query){.sql = sql, .options = simple});
 }
 
 /* The whole pool has one connection, of a superuser. */
@@ -291,7 +302,7 @@ START_TEST(a_pool_that_only_reads_cannot_be_talked_out_of_it)
                                        &pool, NULL),
                      0);
     for (size_t i = 0; i < sizeof(WAYS_TO_WRITE) / sizeof(char *); i++) {
-        try_to_write(WAYS_TO_WRITE[i]);
+        try_each_way_to_write(WAYS_TO_WRITE[i]);
         ask("INSERT INTO only_read VALUES (2)");
         recording_ended(&f.got, UVA_END_FAILED, EBUSY, "read-only transaction");
         ck_assert_str_eq(sqlstate, "25006");
