@@ -4,7 +4,7 @@
 
 void uva_adbc_pool_release(struct uva_adbc_pool *pool)
 {
-    if (pool != NULL)
+    if (pool != NULL && !uva__handle(pool)->is_forked(pool))
         uva__handle(pool)->release(pool);
 }
 
@@ -12,6 +12,6 @@ void uva_adbc_pool_get_stats(const struct uva_adbc_pool *pool,
                              struct uva_adbc_pool_stats *out)
 {
     *out = (struct uva_adbc_pool_stats){0};
-    if (pool != NULL)
+    if (pool != NULL && !uva__handle(pool)->is_forked(pool))
         uva__handle(pool)->get_stats(pool, out);
 }

@@ -42,6 +42,9 @@ struct uva__handle_ops {
     /* why SQL of that kind, which is not OTHER, must not be executed; NULL: it
      * may be */
     const char *(*refusal)(const struct uva_adbc_pool *pool, enum uva__sql sql);
+    /* whether this process is a fork of the one that made it, where locks may
+     * be held for good, and connections are the other's */
+    bool (*is_forked)(const struct uva_adbc_pool *pool);
     /* count references */
     void (*acquire)(struct uva_adbc_pool *pool);
     void (*unref)(struct uva_adbc_pool *pool);

@@ -74,7 +74,7 @@ struct uva_adbc_pool {
     atomic_long holds;     /* of the memory: all `refs`, and a release */
     atomic_bool is_closed; /* released by the user */
     uv_thread_t keeper;    /* if there is one; joined by the release */
-    uv_pid_t keeper_of;    /* the process in which it is */
+    uv_pid_t process;      /* that made it */
 
     uv_mutex_t lock;
     uv_cond_t changed; /* a member below has */
@@ -254,22 +254,19 @@ static void keeper_run(void *ctx)
 /* Starts the keeper before something needs it. False: there is none. */
 static bool keeper_ensure_locked(struct uva_adbc_pool *pool)
 {
-    if (!pool->locked.has_keeper && !atomic_load(&pool->is_closed)) {
-        pool->keeper_of = uv_os_getpid();
+    if (!pool->locked.has_keeper && !atomic_load(&pool->is_closed))
         pool->locked.has_keeper =
             uv_thread_create(&pool->keeper, keeper_run, pool) == 0;
-    }
     return pool->locked.has_keeper;
 }
 
-/* A forked child has no keeper. */
 static void keeper_stop(struct uva_adbc_pool *pool)
 {
     bool has;
 
     uv_mutex_lock(&pool->lock);
     atomic_store(&pool->is_closed, true);
-    has = pool->locked.has_keeper && pool->keeper_of == uv_os_getpid();
+    has = pool->locked.has_keeper;
     pool->locked.has_keeper = false;
     uv_cond_broadcast(&pool->wakes);
     uv_mutex_unlock(&pool->lock);
@@ -780,6 +777,11 @@ static bool pool_is_read_only(const struct uva_adbc_pool *pool)
     return pool->is_read_only;
 }
 
+static bool pool_is_forked(const struct uva_adbc_pool *pool)
+{
+    return pool->process != uv_os_getpid();
+}
+
 /* The next query has another connection, or another query comes between. */
 static const char *pool_refusal(const struct uva_adbc_pool *pool,
                                 enum uva__sql sql)
@@ -867,6 +869,7 @@ static const struct uva__handle_ops pool_ops = {.runtime = pool_runtime,
                                                 .is_read_only =
                                                     pool_is_read_only,
                                                 .refusal = pool_refusal,
+                                                .is_forked = pool_is_forked,
                                                 .acquire = pool_acquire,
                                                 .unref = pool_unref,
                                                 .release = pool_release,
@@ -1026,6 +1029,7 @@ int uva_adbc_pool_new(struct uva_runtime *runtime,
         return uva_error_set(error, code, "no lock for a pool");
     }
     pool->ops = &pool_ops;
+    pool->process = uv_os_getpid();
     pool->runtime = uva_runtime_acquire(runtime);
     atomic_init(&pool->refs, 1);
     atomic_init(&pool->holds, 1);

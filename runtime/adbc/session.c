@@ -262,6 +262,13 @@ static bool session_is_read_only(const struct uva_adbc_pool *pool)
     return false;
 }
 
+static bool session_is_forked(const struct uva_adbc_pool *pool)
+{
+    const struct session *s = session_seen(pool);
+
+    return uva__handle(s->outer)->is_forked(s->outer);
+}
+
 static bool session_autocommits(const struct uva_adbc_pool *pool)
 {
     const struct session *s = session_seen(pool);
@@ -352,6 +359,7 @@ static const struct uva__handle_ops session_ops = {
     .autocommits = session_autocommits,
     .is_read_only = session_is_read_only,
     .refusal = session_refusal,
+    .is_forked = session_is_forked,
     .acquire = session_acquire,
     .unref = session_unref,
     .release = session_release,

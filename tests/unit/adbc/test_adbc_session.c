@@ -10,6 +10,7 @@
 #include "support/fake_driver.h"
 #include "support/faulty_libc.h"
 #include "support/fixture.h"
+#include "support/forked_child.h"
 #include "uvarrow/adbc.h"
 
 #define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
@@ -231,6 +232,32 @@ START_TEST(a_session_ends_with_the_runtime)
 END_TEST
 
 /* ---- autocommit ---------------------------------------------------------- */
+
+/* Nothing of the parent's connections is called. Exits with how many checks
+ * have failed. */
+static int release_all(void *ctx)
+{
+    struct uva_adbc_pool_stats stats;
+
+    (void)ctx;
+    uva_adbc_pool_release(session);
+    uva_adbc_pool_release(pool);
+    uva_adbc_pool_get_stats(pool, &stats);
+    return (atomic_load(&fake_driver.connections) != 1) +
+           (fake_driver.transactions[0] != '\0') + (stats.queries != 0);
+}
+
+START_TEST(a_forked_child_leaves_the_connections_alone)
+{
+    if (_i == 1)
+        make_session(NULL);
+    ck_assert_int_eq(play(ask(_i == 1 ? session : pool, "rows 1")), 0);
+    fake_driver.transactions[0] = '\0';
+    forked_child_run(release_all, NULL);
+    ck_assert_int_eq(play(ask(_i == 1 ? session : pool, "rows 1")), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
 
 START_TEST(a_session_may_commit_each_query)
 {
@@ -617,7 +644,8 @@ int main(void)
         a_pool_that_only_reads_has_no_sessions,
         an_option_of_a_session_may_be_refused, every_allocation_may_fail, NULL);
     suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there, NULL);
-    suite_add_loops(tc, 0, 2, a_session_that_cannot_undo_rows_is_lost, NULL);
+    suite_add_loops(tc, 0, 2, a_session_that_cannot_undo_rows_is_lost,
+                    a_forked_child_leaves_the_connections_alone, NULL);
     suite_add_loops(tc, 0, 2, after_a_failure_the_database_decides,
                     a_connection_that_cannot_be_set_back_is_closed,
                     a_session_with_a_cancelled_query_is_lost, NULL);
