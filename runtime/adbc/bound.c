@@ -28,14 +28,17 @@
 #include "uvarrow/arrow.h"
 
 struct uva__bound {
-    struct ArrowArrayStream rows; /* owns: the caller's, until a cancel */
-    struct ArrowSchema names;     /* owns: the driver's, or released */
-    struct ArrowSchema schema;    /* owns, and borrows `names` */
-    struct ArrowArray ahead[2];   /* owns: read ahead, or released */
-    struct uva_error error;       /* of the last call, if it is of here */
-    bool keeps_empty;             /* batches without rows, too */
-    bool has_ended;               /* the rows are not read any more */
-    struct uva_error fault;       /* the first failure, once its code is set */
+    struct ArrowArrayStream rows;     /* owns: the caller's, until a cancel */
+    struct ArrowSchema names;         /* owns: the driver's, or released */
+    struct ArrowSchema schema;        /* owns, and borrows `names` */
+    struct ArrowArray ahead[2];       /* owns: read ahead, or released */
+    struct ArrowArrayStream detached; /* owns: a reader of the rows, if another
+                                         worker reads them ... */
+    struct ArrowSchema detached_schema; /* owns: ... and their schema */
+    struct uva_error error;             /* of the last call, if it is of here */
+    bool keeps_empty;                   /* batches without rows, too */
+    bool has_ended;                     /* the rows are not read any more */
+    struct uva_error fault; /* the first failure, once its code is set */
     atomic_int fault_code;
     atomic_bool is_cancelled;
     _Atomic(struct uva_stream *) stream; /* counts: wakes a call that waits */
@@ -188,8 +191,10 @@ static int bound_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 
 static void bound_drop(struct uva__bound *b)
 {
-    if (atomic_fetch_sub(&b->refs, 1) == 1)
-        free(b);
+    if (atomic_fetch_sub(&b->refs, 1) > 1)
+        return;
+    uva_schema_release(&b->detached_schema);
+    free(b);
 }
 
 static void bound_on_release(struct ArrowArrayStream *self)
@@ -338,6 +343,52 @@ int uva__bound_count(struct ArrowArrayStream *rows, enum uva__bound_rows *out,
 
 /* ---- a worker of their own ---------------------------------------------- */
 
+/* Behind a cancel, too, as PostgreSQL's driver crashes without a schema. */
+static int detached_get_schema(struct ArrowArrayStream *self,
+                               struct ArrowSchema *out)
+{
+    const struct uva__bound *b = self->private_data;
+
+    return uva_schema_copy(&b->detached_schema, out);
+}
+
+static int detached_get_next(struct ArrowArrayStream *self,
+                             struct ArrowArray *out)
+{
+    struct uva__bound *b = self->private_data;
+
+    return b->detached.get_next(&b->detached, out);
+}
+
+static const char *detached_get_last_error(struct ArrowArrayStream *self)
+{
+    struct uva__bound *b = self->private_data;
+
+    return b->detached.get_last_error(&b->detached);
+}
+
+static void detached_release(struct ArrowArrayStream *self)
+{
+    struct uva__bound *b = self->private_data;
+
+    b->detached.release(&b->detached);
+    bound_drop(b);
+    self->release = NULL;
+}
+
+/* Wraps a reader, which it takes, for the driver. */
+static void detached_wrap(struct uva__bound *b, struct ArrowArrayStream *reader)
+{
+    b->detached = *reader;
+    atomic_fetch_add(&b->refs, 1);
+    *reader =
+        (struct ArrowArrayStream){.get_schema = detached_get_schema,
+                                  .get_next = detached_get_next,
+                                  .get_last_error = detached_get_last_error,
+                                  .release = detached_release,
+                                  .private_data = b};
+}
+
 /* Starts a stream of `rows`, which it takes, and gives a reader of it in their
  * place. It never waits for a turn, which other sources might hold. */
 static int bound_start(struct uva__bound *b, struct uva_runtime *runtime,
@@ -357,6 +408,7 @@ static int bound_start(struct uva__bound *b, struct uva_runtime *runtime,
         uva_stream_release(stream);
         return code;
     }
+    detached_wrap(b, rows);
     atomic_store(&b->stream, stream);
     if (atomic_load(&b->is_cancelled)) /* a cancel has not seen it */
         uva__bound_cancel(b);
@@ -372,7 +424,11 @@ int uva__bound_detach(struct uva__bound *b, struct uva_runtime *runtime,
 
     if (b->has_ended || atomic_load(&b->stream) != NULL)
         return 0;
-    code = bound_start(b, runtime, rows, &error);
+    code = uva_schema_copy(&b->schema, &b->detached_schema);
+    if (code != 0)
+        (void)uva_error_set(&error, code, "%s", strerror(code));
+    else
+        code = bound_start(b, runtime, rows, &error);
     return code == 0 ? 0
                      : uva__adbc_failure_set(failure, code,
                                              "the parameters cannot be read: "

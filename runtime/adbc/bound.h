@@ -8,8 +8,8 @@
 #include "adbc/failure.h"
 #include "uvarrow/runtime.h"
 
-/* Rows while a driver reads them. Two count it: the query, and the stream that
- * the driver gets. */
+/* Rows while a driver reads them. The query counts it, and so do their streams.
+ */
 struct uva__bound;
 
 /* Wraps `rows`, which it takes and gives: batches without rows are left out,
@@ -54,8 +54,8 @@ UVA_MUST_CHECK int uva__bound_detach(struct uva__bound *bound,
                                      struct uva__adbc_failure *failure);
 
 /* Ends the rows: the stream fails with ECANCELED from now on, also a call of it
- * that waits, and the caller's rows are released as soon as no call of theirs
- * runs. Thread: any. */
+ * that waits, but still has its schema, and the caller's rows are released as
+ * soon as no call of theirs runs. Thread: any. */
 void uva__bound_cancel(struct uva__bound *bound);
 
 /* Returns the code of the first failure of the rows, with the failure, since

@@ -464,6 +464,23 @@ static int64_t bound_rows(struct fake_statement *s)
     return rows;
 }
 
+/* Reads the schema of what was bound, and then the rows. */
+static AdbcStatusCode ingest(struct fake_statement *s, int64_t *rows,
+                             struct AdbcError *error)
+{
+    struct ArrowSchema schema = {.release = NULL};
+
+    if (fake_driver.reads_late)
+        stop();
+    if (s->bound.get_schema(&s->bound, &schema) != 0) {
+        atomic_fetch_add(&fake_driver.schemaless, 1);
+        return fault(error, ADBC_STATUS_INTERNAL, "the rows have no schema");
+    }
+    schema.release(&schema);
+    *rows = bound_rows(s);
+    return ADBC_STATUS_OK;
+}
+
 /* A result that reads what was bound, and takes a failure for its end. */
 static int lenient_get_schema(struct ArrowArrayStream *self,
                               struct ArrowSchema *out)
@@ -539,10 +556,8 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
                    : ADBC_STATUS_OK;
     if (strncmp(s->sql, "hollow", 6) == 0)
         return result_new_hollow(s, out, error);
-    if (s->is_ingest) {
-        *rows = bound_rows(s);
-        return ADBC_STATUS_OK;
-    }
+    if (s->is_ingest)
+        return ingest(s, rows, error);
     if (sscanf(s->sql, "update %ld", &count) == 1) {
         *rows = count;
         return ADBC_STATUS_OK;

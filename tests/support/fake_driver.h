@@ -60,6 +60,7 @@ struct fake_driver {
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
     bool rolls_back_late;     /* ConnectionRollback stops */
+    bool reads_late;          /* an ingest stops before it reads its rows */
     bool no_transactions;     /* autocommit cannot be turned off */
     bool has_given_up;        /* a query that failed has ended the transaction:
                                  "SELECT 1" fails, and a commit does not */
@@ -77,6 +78,7 @@ struct fake_driver {
     atomic_long most;              /* connections at one time */
     char uri[320];                 /* the database's, the last one */
     atomic_long executed, cancels; /* calls */
+    atomic_long schemaless;        /* ingests of rows without a schema */
     atomic_long restricted;        /* calls that make a connection read-only */
     atomic_long asked_settings, asked_pids;
     atomic_long blocked; /* calls that block now */

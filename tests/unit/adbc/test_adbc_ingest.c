@@ -4,6 +4,7 @@
  * driver; the real ones are in python/tests/test_ingest.py. */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #include "support/check_suite.h"
@@ -248,6 +249,58 @@ START_TEST(a_source_that_waits_keeps_no_connection)
 }
 END_TEST
 
+static bool is_released(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return atomic_load(&f.fake.released) > 0;
+}
+
+static atomic_bool is_asked, may_answer; /* for the schema of the rows */
+static int (*answer)(struct ArrowArrayStream *self, struct ArrowSchema *out);
+
+static int answer_late(struct ArrowArrayStream *self, struct ArrowSchema *out)
+{
+    atomic_store(&is_asked, true);
+    while (!atomic_load(&may_answer))
+        (void)sched_yield();
+    return answer(self, out);
+}
+
+static bool has_been_asked(void *ctx)
+{
+    (void)ctx;
+    return atomic_load(&is_asked);
+}
+
+/* A driver that asks for it behind the cancel may not bear that it fails. From
+ * the answer of the rows until then the loop takes no turn, in which it could
+ * pass the schema on. */
+START_TEST(rows_that_are_cancelled_have_a_schema)
+{
+    struct ArrowArrayStream rows;
+
+    fake_driver.reads_late = true;
+    open_with(5, &plain);
+    fake_source_plain(&f.fake, &rows);
+    f.readers++;
+    answer = rows.get_schema;
+    rows.get_schema = answer_late;
+    start_rows(NULL, &rows);
+    loop_until(&f.loop, has_been_asked, NULL);
+    atomic_store(&may_answer, true);
+    while (atomic_load(&fake_driver.blocked) == 0)
+        (void)sched_yield();
+    uva_stream_cancel(stream, 0, NULL);
+    await_end();
+    loop_until(&f.loop, is_released, NULL);
+    fake_driver_go();
+    is_well(2);
+    ck_assert_int_eq(atomic_load(&fake_driver.schemaless), 0);
+    ck_assert_str_eq(fake_driver.transactions, "begin ");
+}
+END_TEST
+
 START_TEST(a_limit_ends_rows_that_wait)
 {
     struct ArrowArrayStream rows;
@@ -442,6 +495,7 @@ int main(void)
                     NULL);
     suite_add_loops(tc, 0, 3, a_stream_that_waits_is_cancelled, NULL);
     suite_add(tc, what_is_cancelled_at_its_end_is_not_committed,
+              rows_that_are_cancelled_have_a_schema,
               a_limit_ends_rows_that_wait, a_stream_is_read_to_its_end,
               a_reader_of_no_stream_has_none, NULL);
     return suite_main("adbc_ingest", set_up, tear_down, tc, NULL);
