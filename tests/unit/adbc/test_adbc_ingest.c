@@ -270,6 +270,7 @@ static int answer_late(struct ArrowArrayStream *self, struct ArrowSchema *out)
 static bool has_been_asked(void *ctx)
 {
     (void)ctx;
+    loop_nudge(&f.loop);
     return atomic_load(&is_asked);
 }
 
