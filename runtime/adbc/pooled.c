@@ -42,6 +42,17 @@ static void connection_warn(struct uva__connection *c,
     c->warns = false;
 }
 
+/* A connection that is lost here has executed nothing of the query's. */
+static int connection_restrict(struct uva__pooled *p)
+{
+    struct uva__adbc_failure *failure = &p->execution.failure;
+    const int code = uva__read_only_begin(p->connection, failure);
+
+    if (code != 0 && failure->loss == UVA__LOSS_CONNECTION)
+        failure->loss = UVA__LOSS_UNUSED;
+    return code;
+}
+
 int uva__pooled_connect(struct uva__pooled *p, bool may_share)
 {
     int code;
@@ -58,7 +69,7 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
     p->execution.connection = &p->connection->adbc;
     connection_warn(p->connection, uva__handle(p->pool)->runtime(p->pool));
     if (uva__handle(p->pool)->is_read_only(p->pool))
-        return uva__read_only_begin(p->connection, &p->execution.failure);
+        return connection_restrict(p);
     if (!p->connection->shares || may_share ||
         !uva__handle(p->pool)->autocommits(p->pool)) /* has its backend */
         return 0;
@@ -123,6 +134,13 @@ void uva__pooled_look(struct uva__execution *execution,
         uva__handle(p->pool)->know(p->pool, type);
 }
 
+/* Nothing calls the driver's cancel from now on. False if it is called. */
+static bool pooled_withdraw(struct uva__execution *e)
+{
+    return atomic_load(&e->may_cancel) == UVA__MAY_CANCEL_NOT ||
+           uva__execution_withdraw(e);
+}
+
 bool uva__pooled_retry(struct uva__pooled *p, bool may_repeat)
 {
     const struct uva__used used = {p->sql, UVA__USE_FAILED, p->text};
@@ -133,7 +151,7 @@ bool uva__pooled_retry(struct uva__pooled *p, bool may_repeat)
     if (e->failure.loss != UVA__LOSS_UNUSED &&
         !(may_repeat && e->failure.loss == UVA__LOSS_CONNECTION))
         return false;
-    if (p->connection == NULL || !uva__execution_withdraw(e))
+    if (p->connection == NULL || !pooled_withdraw(e))
         return false;
     uva__execution_release(e);
     e->connection = NULL;

@@ -319,6 +319,36 @@ START_TEST(a_pool_that_only_reads_cannot_be_talked_out_of_it)
 }
 END_TEST
 
+/* The transaction of the next query cannot begin. */
+START_TEST(a_lost_connection_fails_no_query_that_only_reads)
+{
+    const char *options[] = {"uri", uri, NULL};
+    static const char *const read_only[] = {ADBC_CONNECTION_OPTION_READ_ONLY,
+                                            "true", NULL};
+    struct uva_adbc_pool *plain = pool, *reads;
+
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = UVA_TEST_POSTGRESQL,
+                                           .options = options,
+                                           .connections = 1,
+                                           .connection_options = read_only},
+                                       &reads, NULL),
+                     0);
+    for (int i = 0; i < 5; i++) {
+        pool = reads;
+        ask("SELECT 1");
+        recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+        pool = plain;
+        do /* sooner than a connection that was idle is asked */
+            ask("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                "backend_type = 'client backend' AND pid <> pg_backend_pid()");
+        while (f.got.rows > 0);
+    }
+    uva_adbc_pool_release(reads);
+}
+END_TEST
+
 #define ENDLESS "SELECT generate_series(1, 1000000000) AS lost"
 
 static bool has_batch(void *ctx)
@@ -581,6 +611,7 @@ int main(void)
     tcase_add_test(tc, rows_come_and_errors_have_a_sqlstate);
     tcase_add_test(tc, changed_rows_are_counted_without_a_result);
     tcase_add_test(tc, a_pool_that_only_reads_cannot_be_talked_out_of_it);
+    tcase_add_test(tc, a_lost_connection_fails_no_query_that_only_reads);
     tcase_add_test(tc, a_cancel_stops_the_backend);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_lost_connection_is_reported);
