@@ -11,6 +11,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 from urllib.parse import quote
 
@@ -124,9 +125,9 @@ def setUpModule():
         "'begin commit; insert into kept values (2); commit; end'")
 
 
-def serve(uri, *options, **more):
-    return Server("--driver", os.environ["UVA_TEST_POSTGRESQL"], *options,
-                  path=uri, name="postgresql", **more)
+def serve(uri, *options, driver=None, **more):
+    return Server("--driver", driver or os.environ["UVA_TEST_POSTGRESQL"],
+                  *options, path=uri, name="postgresql", **more)
 
 
 def query(sql, format="csv"):
@@ -192,10 +193,11 @@ class ReadOnly(unittest.TestCase):
 
 
 class Rights(unittest.TestCase):
-    def refused(self, text, uri):
+    def refused(self, text, uri, driver=None):
         result = subprocess.run(
             [os.environ["UVA_TEST_TOOL"], "serve", "--quiet", "--listen",
-             "127.0.0.1:0", "--driver", os.environ["UVA_TEST_POSTGRESQL"], uri],
+             "127.0.0.1:0", "--driver",
+             driver or os.environ["UVA_TEST_POSTGRESQL"], uri],
             capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assertIn(text, result.stderr)
@@ -234,6 +236,34 @@ class Rights(unittest.TestCase):
             cluster.ask(f"revoke execute on function {function} from reaches")
         with serve(cluster.uri("reaches")) as server:
             self.assertEqual(server.ask(query("select 1 as a")).body, b"a\n1\n")
+
+    def test_so_must_who_may_send_messages(self):
+        """They leave a read-only transaction, and reach what decodes the log."""
+        decoded = Cluster("wal_level=logical")
+        self.addCleanup(decoded.close)
+        decoded.ask("create role reader login")
+        self.refused("it may call pg_logical_emit_message;",
+                     decoded.uri("reader"))
+        decoded.ask(
+            "do $$ declare f regprocedure; begin for f in select oid from "
+            "pg_proc where proname = 'pg_logical_emit_message' loop execute "
+            "'revoke execute on function ' || f || ' from public'; end loop; "
+            "end $$")
+        with serve(decoded.uri("reader")) as server:
+            self.assertEqual(server.ask(query("select 1 as a")).body, b"a\n1\n")
+
+    def test_a_manifest_may_have_any_name(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "warehouse.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('manifest_version = 1\n[Driver]\nshared = '
+                           f'"{os.environ["UVA_TEST_POSTGRESQL"]}"\n')
+            self.refused("it is a superuser", cluster.uri("postgres"), path)
+            with serve(cluster.uri("reader"), driver=path) as server:
+                self.assertIn("read-only transaction",
+                              server.ask(INSERT).message())
+                self.assertEqual(server.ask(query("table kept")).body,
+                                 b"i\n1\n")
 
     def test_so_must_who_may_open_connections(self):
         try:

@@ -22,6 +22,8 @@ static const char QUESTION[] =
     " 'pg_file_rename', 'pg_file_unlink', 'pg_reload_conf',"
     " 'pg_rotate_logfile', 'pg_switch_wal', 'pg_create_restore_point',"
     " 'pg_promote')"
+    " OR (p.proname = 'pg_logical_emit_message'"
+    " AND pg_catalog.current_setting('wal_level') = 'logical')"
     " OR EXISTS (SELECT FROM pg_catalog.pg_depend d"
     " JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid"
     " WHERE d.objid = p.oid"
