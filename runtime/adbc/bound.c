@@ -380,7 +380,7 @@ static void detached_release(struct ArrowArrayStream *self)
 static void detached_wrap(struct uva__bound *b, struct ArrowArrayStream *reader)
 {
     b->detached = *reader;
-    atomic_fetch_add(&b->refs, 1);
+    (void)atomic_fetch_add(&b->refs, 1);
     *reader =
         (struct ArrowArrayStream){.get_schema = detached_get_schema,
                                   .get_next = detached_get_next,
