@@ -24,10 +24,19 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* What the user gives. */
+/* What the user gives, as far as it is used while the stream is read. */
 struct given {
-    struct uva_blocking_source options; /* owns its ctx */
-    bool plain;                         /* the member `stream.plain` is used */
+    int (*open)(void *ctx, struct ArrowArrayStream *out,
+                struct uva_error *error);
+    int (*open_device)(void *ctx, struct ArrowDeviceArrayStream *out,
+                       struct uva_error *error);
+    void (*interrupt)(void *ctx);
+    const char *(*metadata)(void *ctx, int code);
+    void (*needed)(void *ctx);
+    void (*free_ctx)(void *ctx);
+    void *ctx;       /* owns, through free_ctx */
+    bool frees_late; /* as in struct uva_blocking_source */
+    bool plain;      /* the member `stream.plain` is used */
     union {
         struct ArrowDeviceArrayStream device; /* owns */
         struct ArrowArrayStream plain;        /* owns */
@@ -53,10 +62,10 @@ static struct given *given_of(struct uva__reader *reader)
 
 static void blocking_needed(struct uva__reader *reader)
 {
-    const struct uva_blocking_source *options = &given_of(reader)->options;
+    const struct given *g = given_of(reader);
 
-    if (options->needed != NULL)
-        options->needed(options->ctx);
+    if (g->needed != NULL)
+        g->needed(g->ctx);
 }
 
 /* ---- calls into the source, on the worker ------------------------------- */
@@ -82,9 +91,9 @@ static int given_open(struct given *g, struct uva_error *error)
     int code;
 
     if (g->plain)
-        code = g->options.open(g->options.ctx, &g->stream.plain, error);
+        code = g->open(g->ctx, &g->stream.plain, error);
     else
-        code = g->options.open_device(g->options.ctx, &g->stream.device, error);
+        code = g->open_device(g->ctx, &g->stream.device, error);
     if (code != 0) {
         memset(&g->stream, 0, sizeof(g->stream));
         return uva__error_positive(code);
@@ -158,14 +167,14 @@ static void given_end(struct given *g)
 static bool blocking_end(struct uva__reader *reader)
 {
     given_end(given_of(reader));
-    return given_of(reader)->options.frees_late;
+    return given_of(reader)->frees_late;
 }
 
 static void given_close(struct given *g)
 {
     given_end(g);
-    if (g->options.free_ctx != NULL)
-        g->options.free_ctx(g->options.ctx);
+    if (g->free_ctx != NULL)
+        g->free_ctx(g->ctx);
 }
 
 static void blocking_close(struct uva__reader *reader)
@@ -177,16 +186,14 @@ static void blocking_interrupt(struct uva__reader *reader)
 {
     struct given *g = given_of(reader);
 
-    g->options.interrupt(g->options.ctx);
+    g->interrupt(g->ctx);
 }
 
 static const char *blocking_metadata(struct uva__reader *reader, int code)
 {
     struct given *g = given_of(reader);
 
-    return g->options.metadata != NULL
-               ? g->options.metadata(g->options.ctx, code)
-               : NULL;
+    return g->metadata != NULL ? g->metadata(g->ctx, code) : NULL;
 }
 
 /* Two tables, so that no batch has to ask which of the two streams it is of. */
@@ -228,16 +235,30 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
                                         struct given *g,
                                         const struct uva_error *error)
 {
-    if (!uva__memory_is_clear(g->options.reserved, 1))
-        g->options.free_ctx = NULL; /* its members cannot be trusted */
     given_close(g);
     return uva__stream_failed(runtime, error);
 }
 
-static int given_check(const struct given *g, bool has_source,
-                       const struct uva__rt *rt, struct uva_error *error)
+/* What states no reserved members can be trusted. */
+static void given_fill(struct given *g,
+                       const struct uva_blocking_source *options)
 {
-    const struct uva_blocking_source *options = &g->options;
+    g->open = options->open;
+    g->open_device = options->open_device;
+    g->interrupt = options->interrupt;
+    g->metadata = options->metadata;
+    g->needed = options->needed;
+    g->ctx = options->ctx;
+    g->frees_late = options->frees_late;
+    if (uva__memory_is_clear(options->reserved, 1))
+        g->free_ctx = options->free_ctx;
+}
+
+static int given_check(const struct given *g,
+                       const struct uva_blocking_source *options,
+                       bool has_source, const struct uva__rt *rt,
+                       struct uva_error *error)
+{
     bool open = g->plain ? options->open != NULL : options->open_device != NULL;
 
     if (!uva__memory_is_clear(options->reserved, 1))
@@ -270,12 +291,13 @@ static int given_check(const struct given *g, bool has_source,
 
 /* Gives no reader if it fails: then nothing was taken. */
 static int blocking_new(struct uva__rt *rt, const struct given *g,
+                        const struct uva_blocking_source *options,
                         struct blocking **out, struct uva_error *error)
 {
     struct uva__reader *reader;
     const int code = uva__reader_new(
-        &reader, g->plain ? &plain_ops : &device_ops, rt, &g->options.window,
-        g->options.on_loop, g->options.interrupt != NULL, g->options.turns);
+        &reader, g->plain ? &plain_ops : &device_ops, rt, &options->window,
+        options->on_loop, options->interrupt != NULL, options->turns);
 
     if (code == 0) {
         *out = blocking_of(reader);
@@ -290,35 +312,41 @@ static int blocking_new(struct uva__rt *rt, const struct given *g,
 
 /* Sets the limit on the calls of the source, if the stream was made. */
 static struct uva_stream *blocking_limit(struct uva_stream *stream,
-                                         struct blocking *b)
+                                         struct blocking *b, int64_t busy_ms)
 {
-    if (uva_stream_status(stream, NULL) != 0 || b->given.options.busy_ms == 0)
+    if (uva_stream_status(stream, NULL) != 0 || busy_ms == 0)
         return stream;
     b->reader.is_timed = true;
-    if (uva__deadlines_add_busy(stream->tail, b->given.options.busy_ms) != 0)
+    if (uva__deadlines_add_busy(stream->tail, busy_ms) != 0)
         (void)uva__stream_fail(stream, ENOMEM, "no memory for a time limit");
     return stream;
 }
 
-static struct uva_stream *blocking_make(struct uva_runtime *runtime,
-                                        struct given *g, bool has_source)
+static struct uva_stream *
+blocking_make(struct uva_runtime *runtime, struct given *g, bool has_source,
+              const struct uva_blocking_source *given_options)
 {
+    static const struct uva_blocking_source none;
+    const struct uva_blocking_source *options =
+        given_options != NULL ? given_options : &none;
     struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva_error error;
     struct blocking *b = NULL;
     int code;
 
     uva__error_begin(&error);
-    code = given_check(g, has_source, rt, &error);
+    given_fill(g, options);
+    code = given_check(g, options, has_source, rt, &error);
     if (code == 0 && rt != NULL && uva__rt_is_alive(rt))
-        code = blocking_new(rt, g, &b, &error);
+        code = blocking_new(rt, g, options, &b, &error);
     if (b == NULL)
         return blocking_fail(runtime, g, &error);
-    if (g->options.device_type != 0)
-        b->reader.source.device_type = g->options.device_type;
+    if (options->device_type != 0)
+        b->reader.source.device_type = options->device_type;
     if (!g->plain && has_source)
         b->reader.source.device_type = g->stream.device.device_type;
-    return blocking_limit(uva__stream_new(&b->reader.source), b);
+    return blocking_limit(uva__stream_new(&b->reader.source), b,
+                          options->busy_ms);
 }
 
 struct uva_stream *
@@ -328,13 +356,11 @@ uva_stream_from_blocking(struct uva_runtime *runtime,
 {
     struct given given = {0};
 
-    if (options != NULL)
-        given.options = *options;
     if (source != NULL) {
         given.stream.device = *source;
         source->release = NULL;
     }
-    return blocking_make(runtime, &given, source != NULL);
+    return blocking_make(runtime, &given, source != NULL, options);
 }
 
 struct uva_stream *
@@ -344,11 +370,9 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
 {
     struct given given = {.plain = true};
 
-    if (options != NULL)
-        given.options = *options;
     if (source != NULL) {
         given.stream.plain = *source;
         source->release = NULL;
     }
-    return blocking_make(runtime, &given, source != NULL);
+    return blocking_make(runtime, &given, source != NULL, options);
 }
