@@ -91,25 +91,22 @@ static enum name name_find(const char *arg, const char **value)
 static bool name_is_known(const struct uva__options *options, enum name name)
 {
     switch (name) {
-    case NAME_FROM:
-    case NAME_TOKEN_FILE:
-    case NAME_TLS_CA:
-    case NAME_OUTPUT:
-    case NAME_FORMAT:
-    case NAME_NULL:
-    case NAME_DELIMITER:
-    case NAME_NO_HEADER:
-    case NAME_AS_STORED:
-    case NAME_PARAM:
-    case NAME_TRACE:
-    case NAME_QUIET:
-    case NAME_VERBOSE:
-        return options->set == UVA__OPTIONS_OUTPUT;
+    case NAME_DRIVER:
+    case NAME_ENTRYPOINT:
+    case NAME_URI:
+    case NAME_FILE:
+    case NAME_OPTION:
+    case NAME_CONNECTION_OPTION:
+    case NAME_STATEMENT_OPTION:
+    case NAME_HELP:
+        return true;
     case NAME_SYNC:
     case NAME_ASYNC:
         return options->set == UVA__OPTIONS_RUNS;
+    case NAMES:
+        return false;
     default:
-        return name != NAMES;
+        return options->set == UVA__OPTIONS_OUTPUT;
     }
 }
 
