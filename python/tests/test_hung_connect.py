@@ -15,7 +15,7 @@ def test_a_connect_that_hangs_frees_its_place(run, postgresql, tmp_path):
     async def main():
         with socket.socket(socket.AF_UNIX) as silent, uvarrow.adbc.Pool(
                 "postgresql", uri=f"postgresql://postgres@/postgres?host={tmp_path}",
-                connections=1, connect=0.2) as pool:
+                connections=1, connect=1.5) as pool:
             silent.bind(str(path))
             silent.listen()
             with pytest.raises(TimeoutError):
