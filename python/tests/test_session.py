@@ -54,6 +54,62 @@ def test_a_session_commits_at_its_end(run, database):
     assert run(main) == [1, 2, 3]
 
 
+def test_what_is_read_behind_a_session_is_refused(run, database):
+    """It would be rolled back, though it reported success."""
+    async def main():
+        _, pool = database
+        await make(pool)
+        async with pool.session() as session:
+            await insert(session, 1)
+            late = [session.query("INSERT INTO t VALUES (2)"),
+                    session.ingest("t", pa.table({"n": [3]}))]
+        for stream in late:
+            with pytest.raises(uvarrow.Error, match="is over") as caught:
+                await stream.read_all()
+            assert caught.value.errno == errno.ECANCELED
+        return await numbers(pool)
+
+    assert run(main) == [1]
+
+
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_no_query_comes_behind_the_last_commit(run, database, autocommit):
+    """All tasks that saw success are in the table."""
+    async def write(session, n, ready):
+        stream = (session.query(f"INSERT INTO t VALUES ({n})") if n % 2
+                  else None)
+        await ready.wait()
+        try:
+            if stream is None:
+                await insert(session, n)
+            else:
+                await stream.read_all()
+            told.append(n)
+        except (RuntimeError, uvarrow.Error) as error:
+            assert "is over" in str(error)
+            refused.append(n)
+
+    async def main():
+        _, pool = database
+        await make(pool)
+        ready = anyio.Event()
+        async with anyio.create_task_group() as group:
+            async with pool.session(autocommit=autocommit) as session:
+                if autocommit:
+                    await session.begin()
+                await insert(session, 0)
+                for n in 1, 2:
+                    group.start_soon(write, session, n, ready)
+                await anyio.sleep(0)
+                await anyio.sleep(0)
+                ready.set() # they run while the session commits
+        assert sorted(told + refused) == [1, 2] and refused
+        return await numbers(pool)
+
+    told, refused = [], []
+    assert run(main) == sorted([0, *told])
+
+
 def test_a_session_is_rolled_back_after_an_exception(run, database):
     async def main():
         _, pool = database
@@ -201,6 +257,56 @@ def test_a_commit_after_a_failure_states_what_happened(run, database):
 
     committed, rows = run(main)
     assert rows == ([1, 2, 3] if committed else [1, 3])
+
+
+def test_a_commit_that_fails_is_rolled_back(run, database):
+    """With autocommit, too: SQLite would keep the transaction open."""
+    async def main():
+        kind, pool = database
+        if kind == "duckdb":
+            pytest.skip("DuckDB has no constraints that a commit checks")
+        await make(pool, 1)
+        async with pool.session(autocommit=True) as session:
+            if kind == "sqlite":
+                await session.execute("PRAGMA foreign_keys = ON")
+            await session.execute(
+                "CREATE TEMPORARY TABLE a (n BIGINT PRIMARY KEY)")
+            await session.execute("CREATE TEMPORARY TABLE b (n BIGINT REFERENCES "
+                                  "a (n) DEFERRABLE INITIALLY DEFERRED)")
+            await session.begin()
+            await insert(session, 2)
+            await session.execute("INSERT INTO b VALUES (7)")
+            with pytest.raises(uvarrow.Error):
+                await session.commit()
+            await insert(session, 3)
+            await session.begin()
+            await insert(session, 4)
+        return await numbers(pool)
+
+    assert run(main) == [1, 3, 4]
+
+
+def test_one_task_begins(run, database):
+    """The other one fails at once, not by the database."""
+    async def main():
+        _, pool = database
+        await make(pool)
+        async with pool.session(autocommit=True) as session:
+            async with anyio.create_task_group() as group:
+                for _ in range(2):
+                    group.start_soon(begin, session)
+            await insert(session, 1)
+        return await numbers(pool)
+
+    async def begin(session):
+        try:
+            await session.begin()
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    refused = []
+    assert run(main) == [1]
+    assert len(refused) == 1 and "is in a transaction" in refused[0]
 
 
 def test_savepoints_are_inside_a_transaction(run, database):

@@ -28,6 +28,8 @@ struct session {
     char **options;          /* owns: of the connection */
     bool autocommits;        /* unless SQL begins a transaction */
     atomic_long refs;        /* the user, and executions */
+    atomic_long endings;     /* were made, and have not run */
+    atomic_bool is_released; /* by the user */
 
     /* of the execution that has the turn, and of the end */
     struct uva__connection *connection; /* owns; NULL: none was taken */
@@ -128,14 +130,24 @@ static int session_connect(struct session *s, const atomic_bool *is_cancelled,
     return code;
 }
 
+/* What runs in a transaction that nothing can end would report success, and be
+ * rolled back. */
+static bool session_is_over(const struct session *s)
+{
+    return !s->autocommits && atomic_load(&s->is_released) &&
+           atomic_load(&s->endings) == 0;
+}
+
 static int session_check(const struct session *s,
                          struct uva__adbc_failure *failure)
 {
-    return !s->is_lost
-               ? 0
-               : uva__adbc_failure_set(failure, ECONNABORTED,
-                                       "the session is lost, and rolled back: "
-                                       "a query of it was cancelled");
+    if (s->is_lost)
+        return uva__adbc_failure_set(failure, ECONNABORTED,
+                                     "the session is lost, and rolled back: "
+                                     "a query of it was cancelled");
+    return session_is_over(s) ? uva__adbc_failure_set(failure, ECANCELED,
+                                                      "the session is over")
+                              : 0;
 }
 
 static int session_take(struct uva_adbc_pool *pool, enum uva__sql sql,
@@ -347,6 +359,7 @@ static void session_release(struct uva_adbc_pool *pool)
 {
     struct uva_runtime *runtime = uva_runtime_acquire(session_runtime(pool));
 
+    atomic_store(&session_of(pool)->is_released, true);
     uva__worker_call(runtime, session_on_worker, pool);
     uva_runtime_release(runtime);
 }
@@ -421,11 +434,14 @@ int uva_adbc_pool_session(struct uva_adbc_pool *pool,
         free(s);
         return code;
     }
+    uva_turns_explain(s->turns, "another query of the session is not finished");
     s->ops = &session_ops;
     s->outer = pool;
     uva__handle(pool)->acquire(pool);
     s->autocommits = o->autocommit;
     atomic_init(&s->refs, 1);
+    atomic_init(&s->endings, 0);
+    atomic_init(&s->is_released, false);
     *out = (struct uva_adbc_pool *)(void *)s;
     return 0;
 }
@@ -435,6 +451,7 @@ int uva_adbc_pool_session(struct uva_adbc_pool *pool,
 struct ending {
     struct uva__pooled pooled; /* first */
     bool commits;
+    bool has_run; /* it counts no longer */
 };
 
 /* Without a connection there is nothing to be ended. */
@@ -447,6 +464,14 @@ static int ending_prepare(struct uva__execution *e)
     return code != 0 || s->connection == NULL ? code : uva__pooled_prepare(e);
 }
 
+/* What runs behind it is in another transaction. */
+static void ending_uncount(struct ending *n)
+{
+    if (!n->has_run)
+        atomic_fetch_sub(&session_of(n->pooled.pool)->endings, 1);
+    n->has_run = true;
+}
+
 /* The driver may not see that a commit that fails has ended the transaction. */
 static int ending_run(struct uva__execution *e, int64_t *rows)
 {
@@ -456,6 +481,7 @@ static int ending_run(struct uva__execution *e, int64_t *rows)
     int code = 0;
 
     (void)rows;
+    ending_uncount(n);
     if (s->connection == NULL)
         return 0;
     if (!n->commits)
@@ -476,6 +502,7 @@ static void ending_free(struct uva__execution *e)
 {
     struct ending *n = (struct ending *)e;
 
+    ending_uncount(n);
     uva__pooled_fini(&n->pooled);
     free(n);
 }
@@ -507,6 +534,7 @@ static struct uva_stream *ending_stream(struct uva_adbc_pool *session,
         return uva__execution_fail(runtime, ENOMEM, what, "no memory");
     uva__pooled_init(&n->pooled, session, &ending_ops);
     n->commits = commits;
+    atomic_fetch_add(&session_of(session)->endings, 1);
     return uva__pooled_stream(&n->pooled, &window);
 }
 

@@ -259,6 +259,8 @@ void uva_turns_explain(struct uva_turns *turns, const char *text)
 
 const char *uva__turns_name(const struct uva_turns *turns, const char *name)
 {
+    if (turns->hold.waits)
+        return uva__turns_name(turns->outer, name);
     return turns->text[0] != '\0' ? turns->text : name;
 }
 

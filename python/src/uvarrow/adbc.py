@@ -228,14 +228,20 @@ class Session:
 
     async def begin(self):
         """Begins a transaction, in a session with autocommit."""
+        self._opened()
         if self._begun:
             raise RuntimeError("uvarrow: the session is in a transaction")
-        await self.execute("BEGIN", update=False)
         self._begun = True
+        try:
+            await _finish(self._transact("BEGIN"))
+        except Exception:
+            self._begun = False
+            raise
 
     async def commit(self):
         """Commits; the next query begins another transaction, or with autocommit
-        `begin()` does. If it fails the transaction is rolled back."""
+        `begin()` does. If it fails the transaction is rolled back, unless its
+        turn has not come (TimeoutError)."""
         await self._end("COMMIT")
 
     async def rollback(self):
@@ -251,31 +257,55 @@ class Session:
 
     async def __aexit__(self, *exc_info):
         kind = exc_info[0]
+        self._over = True
+        with contextlib.suppress(*(() if kind is None else (Error,))):
+            end = self._leave(kind)
+            if end is not None:
+                await _finish(end)
+
+    def _leave(self, kind):
+        """Closes the session. Returns the Stream that ends its transaction, or
+        None: the close rolls back, too."""
+        end = None
         try:
-            if self._begun and kind is None:
-                await self.commit()
-            elif self._begun and issubclass(kind, Exception):
-                with contextlib.suppress(Error):
-                    await self.rollback()
+            if self._begun and (kind is None or issubclass(kind, Exception)):
+                end = self._transact("COMMIT" if kind is None else "ROLLBACK")
+                end._peek() # starts it: what is started later is lost
         finally:
-            self._over = True
-            self._pool.close() # which rolls back
+            self._pool.close()
+        return end
 
     async def _end(self, sql):
-        host, session = self._opened()
+        self._opened()
         if not self._begun:
             raise RuntimeError("uvarrow: the session is in no transaction: see "
                                "begin()")
-        if self._autocommit:
-            await self.execute(sql, update=False)
-            self._begun = False
-            return
+        try:
+            await _finish(self._transact(sql))
+        except Error as error:
+            if self._autocommit and not isinstance(error, TimeoutError):
+                await self._give_up() # it has had its turn
+            raise
+        self._begun = not self._autocommit
+
+    async def _give_up(self):
+        """Rolls back after a failure: some databases keep the transaction."""
+        with contextlib.suppress(Error):
+            await _finish(self._transact("ROLLBACK"))
+        self._begun = False
+
+    def _transact(self, sql):
+        """The Stream that begins or ends a transaction, of a session that is
+        over, too."""
         stream = Stream()
         half = _half(_BYTES)
-        stream._ending((host, session, sql == "COMMIT"), _WINDOW, half)
-        async with stream:
-            async for _ in stream:
-                pass
+        if self._autocommit:
+            stream._query((self._host, self._pool, sql, None, [], None, False,
+                           False, 0, 0, _WINDOW, half), _WINDOW, half)
+        else:
+            stream._ending((self._host, self._pool, sql == "COMMIT"), _WINDOW,
+                           half)
+        return stream
 
     def _opened(self):
         if self._over:
@@ -285,6 +315,12 @@ class Session:
         if self._host is not _host.current():
             raise RuntimeError("uvarrow: the session belongs to another loop")
         return self._host, self._pool
+
+
+async def _finish(stream):
+    async with stream:
+        async for _ in stream:
+            pass
 
 
 def _pairs(options):

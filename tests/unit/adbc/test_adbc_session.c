@@ -208,6 +208,47 @@ START_TEST(a_session_ends_after_its_last_query)
 }
 END_TEST
 
+/* What is queued behind the commit, or starts later, would be rolled back
+ * though it reports success. What is in front of the commit is executed. */
+START_TEST(nothing_follows_the_last_commit_of_a_released_session)
+{
+    struct uva_stream *late;
+
+    make_session(NULL);
+    late = ask(session, "update 1");
+    start(0, ask(session, "execute waits"));
+    loop_until(&f.loop, blocks, NULL);
+    start(1, ask(session, "update 1"));
+    start(2, uva_stream_from_commit(session));
+    start(3, ask(session, "update 1"));
+    release_session();
+    fake_driver_go();
+    for (int i = 0; i < STREAMS; i++)
+        ck_assert_int_eq(await_end(i), i < 3 ? 0 : ECANCELED);
+    text_contains(got[3].outcome.error.message, "the session is over");
+    ck_assert_int_eq(play(late), ECANCELED);
+    has_ended("begin commit rollback end ", 1);
+}
+END_TEST
+
+/* Its commit is dropped, or there was none. */
+START_TEST(nothing_starts_in_a_released_session)
+{
+    struct uva_stream *late, *end = NULL;
+
+    make_session(&(struct uva_adbc_session){.autocommit = _i == 2});
+    ck_assert_int_eq(play(ask(session, "update 1")), 0);
+    late = ask(session, "update 1");
+    if (_i == 1)
+        end = uva_stream_from_rollback(session);
+    release_session();
+    uva_stream_release(end);
+    loop_settle(&f.loop);
+    ck_assert_int_eq(play(late), _i == 2 ? 0 : ECANCELED);
+    has_ended(_i == 2 ? "" : "begin rollback end ", 1);
+}
+END_TEST
+
 START_TEST(a_session_outlives_the_users_pool)
 {
     make_session(NULL);
@@ -497,6 +538,27 @@ START_TEST(a_query_that_waits_may_be_cancelled)
 }
 END_TEST
 
+/* For another query of the session, or for a connection of the pool. */
+START_TEST(what_a_query_has_waited_for_is_named)
+{
+    uva_adbc_pool_release(pool);
+    make_pool(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                              .keeps_session = true,
+                                              .connections = 1,
+                                              .wait_ms = 20});
+    make_session(NULL);
+    start(0, ask(_i == 0 ? session : pool, "execute waits"));
+    loop_until(&f.loop, blocks, NULL);
+    start(1, ask(session, "rows 1"));
+    ck_assert_int_eq(await_end(1), ETIMEDOUT);
+    text_contains(got[1].outcome.error.message,
+                  _i == 0 ? "another query of the session is not finished"
+                          : "connections");
+    fake_driver_go();
+    ck_assert_int_eq(await_end(0), 0);
+}
+END_TEST
+
 /* ---- what is refused ----------------------------------------------------- */
 
 static const char *const TRANSACTIONS[] = {"begin",
@@ -631,6 +693,7 @@ int main(void)
         a_session_without_queries_needs_no_connection,
         queries_of_a_session_run_in_order_and_alone,
         a_session_ends_after_its_last_query, a_session_outlives_the_users_pool,
+        nothing_follows_the_last_commit_of_a_released_session,
         a_session_ends_with_the_runtime, a_session_may_commit_each_query,
         rows_that_fail_are_rolled_back_there,
         rows_are_part_of_the_transaction_of_a_session,
@@ -643,12 +706,14 @@ int main(void)
         a_pool_that_keeps_its_session_may_have_them,
         a_pool_that_only_reads_has_no_sessions,
         an_option_of_a_session_may_be_refused, every_allocation_may_fail, NULL);
-    suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there, NULL);
+    suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there,
+                    nothing_starts_in_a_released_session, NULL);
     suite_add_loops(tc, 0, 2, a_session_that_cannot_undo_rows_is_lost,
                     a_forked_child_leaves_the_connections_alone, NULL);
     suite_add_loops(tc, 0, 2, after_a_failure_the_database_decides,
                     a_connection_that_cannot_be_set_back_is_closed,
-                    a_session_with_a_cancelled_query_is_lost, NULL);
+                    a_session_with_a_cancelled_query_is_lost,
+                    what_a_query_has_waited_for_is_named, NULL);
     suite_add_loops(tc, 0, KINDS, a_pool_has_no_transactions,
                     sql_does_not_end_the_transaction_of_a_session, NULL);
     return suite_main("adbc_session", set_up, tear_down, tc, NULL);
