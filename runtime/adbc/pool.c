@@ -492,6 +492,8 @@ static int place_take_locked(struct uva_adbc_pool *pool,
 static int connect_leave_locked(struct uva__connection *c,
                                 const struct wait *wait)
 {
+    const uint64_t since_ns = c->since_ns; /* until it is moved */
+
     if (c->database != NULL)
         database_retire_locked(c->database);
     connection_move_locked(c, UVA__CONNECTION_LEFT);
@@ -500,7 +502,9 @@ static int connect_leave_locked(struct uva__connection *c,
     return uva__adbc_failure_set(
         wait->failure, ETIMEDOUT,
         "cannot connect: the database has not answered within %lld ms",
-        (long long)((wait->until_ns - c->since_ns) / MS));
+        (long long)((wait->until_ns > since_ns ? wait->until_ns - since_ns
+                                               : 0) /
+                    MS));
 }
 
 /* Waits until it is connected. A failure is in the connection, which is the
