@@ -180,6 +180,11 @@ def test_a_uri_without_a_colon_names_no_driver(run, scheme, names):
     assert "whose scheme names one" in run(main)
 
 
+def test_a_uri_is_given_once():
+    with pytest.raises(ValueError, match="^uvarrow: uri is given twice"):
+        uvarrow.adbc.Pool("sqlite", uri="a.db", options={"uri": "b.db"})
+
+
 def test_schemes_are_those_of_the_library():
     path = os.path.join(os.path.dirname(__file__), "../../runtime/adbc/uri.c")
     with open(path) as file:

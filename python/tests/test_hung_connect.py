@@ -25,3 +25,20 @@ def test_a_connect_that_hangs_frees_its_place(run, postgresql, tmp_path):
             assert await pool.query("select 1 as n").read_all()
 
     run(main)
+
+
+@pytest.mark.parametrize("limit", ["wait", "connect"])
+def test_a_time_of_0_is_a_short_one(run, tmp_path, limit):
+    """It is no default, which has seconds."""
+    pytest.importorskip("adbc_driver_postgresql")
+
+    async def main():
+        with socket.socket(socket.AF_UNIX) as silent, uvarrow.adbc.Pool(
+                "postgresql", uri=f"postgresql://postgres@/postgres?host={tmp_path}",
+                **{limit: 0}) as pool:
+            silent.bind(str(tmp_path / ".s.PGSQL.5432"))
+            silent.listen()
+            with pytest.raises(TimeoutError, match=r"within [01] ms"):
+                await pool.execute("select 1")
+
+    run(main)

@@ -154,9 +154,11 @@ def test_an_ingest_of_no_rows_has_a_table(run, database, mode, rows):
     (b"abc", TypeError, "parameters must be a list"),
     (3, TypeError, "parameters must be a list"),
     ({1, 2}, TypeError, "parameters must be a list"),
-    ({1: 2}, TypeError, "parameters: a dict has texts"),
-    ([{}], TypeError, "parameters: a dict has texts"),
-    ([{"a": 1}, {"b": 1}], ValueError, "number 1 has other names"),
+    ({1: 2}, TypeError, "^uvarrow: parameters: a dict has texts"),
+    ([{}], TypeError, "^uvarrow: parameters: a dict has texts"),
+    ([{"a": 1}, 2], TypeError, "^uvarrow: parameters .* number 1 is no dict"),
+    ((1, 2, {"a": 1}), TypeError, "^uvarrow: parameters .* number 2 is a dict"),
+    ([{"a": 1}, {"b": 1}], ValueError, "^uvarrow: .* number 1 has other names"),
     ({"a\0b": 1}, ValueError, "a name of parameters has a NUL"),
     ([{"a": 1, "a\0": 1}], ValueError, "a name of parameters has a NUL"),
     ([{"a": 1}, {"a": 1, "b": 1}], ValueError, "number 1 has other names"),
@@ -173,7 +175,7 @@ def test_what_is_no_parameter_is_refused(run, tmp_path, parameters, error,
 
 def test_values_without_names_are_not_bound_by_name(run, tmp_path):
     async def main(pool):
-        with pytest.raises(ValueError, match="by_name: the parameters"):
+        with pytest.raises(ValueError, match="^uvarrow: by_name: the parameters"):
             pool.query("SELECT ?", [1], by_name=True)
         with pytest.raises(TypeError, match="data must be Arrow data"):
             pool.ingest("t", {"a": [1]})

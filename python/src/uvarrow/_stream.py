@@ -137,7 +137,7 @@ class Stream(_core.Stream):
         """Ends the stream behind so many rows, or batches. Returns the
         stream."""
         if rows is None and batches is None:
-            raise TypeError("limit() needs rows or batches")
+            raise TypeError("uvarrow: limit() needs rows or batches")
         self._limit(_limit(rows, "rows"), _limit(batches, "batches"))
         return self
 

@@ -43,9 +43,10 @@ class Pool:
     `idle` seconds is closed (0: each is closed behind its query), and one that
     is older than `max_age` seconds behind its query. A connect takes at most
     `connect` seconds, and a query waits for a connection, whatever is in its
-    way, at most `wait` seconds. A connection of which the
-    driver does not return from a connect, or from a query that was cancelled, is
-    replaced, up to `stuck` of them; None: as many as `connections`.
+    way, a connect too, at most `wait` seconds. Each of these times is at least
+    a millisecond, also if 0 is given. A connection of which the driver does not
+    return from a connect, or from a query that was cancelled, is replaced, up
+    to `stuck` of them; None: as many as `connections`.
 
     What a query leaves in its session (settings, temporary tables, locks, a
     transaction) is not there for the next one: a connection is reset behind its
@@ -62,6 +63,9 @@ class Pool:
                  keeps_session=False):
         options = _check.options(options, "options")
         if uri is not None:
+            if "uri" in options:
+                raise ValueError("uvarrow: uri is given twice: options has it, "
+                                 "too")
             options["uri"] = _check.text(uri, "uri")
         driver, options = _driver(_check.optional(_check.text, driver,
                                                   "driver"), options)
@@ -71,10 +75,10 @@ class Pool:
                      _pairs(_check.options(connection_options,
                                            "connection_options")),
                      _check.count(connections, "connections", least=1),
-                     max(_check.ms(idle, "idle", bits=32), 1),
-                     _check.ms(wait, "wait"),
+                     max(_check.ms(idle, "idle", bits=32), 1), # 0: C's default
+                     max(_check.ms(wait, "wait"), 1),
                      max(_check.ms(max_age, "max_age", bits=32), 1),
-                     _check.ms(connect, "connect", bits=32),
+                     max(_check.ms(connect, "connect", bits=32), 1),
                      0 if stuck is None
                      else _check.count(stuck, "stuck", least=1),
                      _check.flag(keeps_session, "keeps_session"))
@@ -92,14 +96,16 @@ class Pool:
         query is executed; or rows of Arrow data, for each of which it is
         executed, too, which are bound in order, or with `by_name` by the names
         of their columns; or an iterator or an asynchronous iterable over such
-        data, with `by_name` also over dicts, as for `ingest()`. Not every driver can bind by name: then the stream
-        fails with ENOTSUP. A list, tuple or dict without values is the same as
-        None; with Arrow data without rows nothing is executed. Values need
+        data, with `by_name` also over dicts, as for `ingest()`. Not every driver
+        can bind by name: then the stream fails with ENOTSUP. A list, tuple or
+        dict without values is the same as None; with Arrow data without rows
+        nothing is executed. A dict among values is refused. Values need
         pyarrow. With `update` the stream has no rows; how many rows were
         changed, which several drivers count only then, is in `metadata`.
 
         `busy` is how many seconds the driver may spend in calls for the query;
-        then it is cancelled, and fails with a TimeoutError. The time of a slow
+        then it is cancelled, and fails with a TimeoutError; 0 and None are no
+        limit. The time of a slow
         consumer does not count. `batch_bytes` is about how large a batch should
         be (256 KiB), for drivers that know such a size, as PostgreSQL's does."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
@@ -397,10 +403,16 @@ def _values(parameters, by_name):
         raise _check.refuse(parameters, "parameters", "a list, a tuple, a dict, "
                             "Arrow data, which has __arrow_c_stream__, or an "
                             "iterator over that")
-    if all(_check.is_a(row, Mapping) for row in parameters):
+    are_dicts = [_check.is_a(row, Mapping) for row in parameters]
+    if all(are_dicts):
         return _capsule(_columns(parameters)), True
+    if any(are_dicts):
+        i = are_dicts.index(not are_dicts[0])
+        raise TypeError("uvarrow: parameters are values, or dicts, not both: "
+                        f"number {i} is {'a' if are_dicts[i] else 'no'} dict, "
+                        "other than the first")
     if by_name:
-        raise ValueError("by_name: the parameters are values without names")
+        raise ValueError("uvarrow: by_name: the parameters are values without names")
     return _capsule({str(i): [value]
                      for i, value in enumerate(parameters)}), False
 
@@ -542,7 +554,7 @@ def _names(row, name):
     """The names of a dict's values."""
     names = row.keys()
     if not names or not all(_check.is_a(one, str) for one in names):
-        raise TypeError(f"{name}: a dict has texts as names, at least one")
+        raise TypeError(f"uvarrow: {name}: a dict has texts as names, at least one")
     for one in names: # Arrow's end at a NUL
         _check.text(one, f"a name of {name}")
     return names
@@ -553,8 +565,8 @@ def _columns(rows):
     names = _names(rows[0], "parameters")
     for i, row in enumerate(rows):
         if row.keys() != names:
-            raise ValueError(f"parameters: number {i} has other names than the "
-                             "first")
+            raise ValueError(f"uvarrow: parameters: number {i} has other names "
+                             "than the first")
     return {name: [row[name] for row in rows] for name in names}
 
 
