@@ -105,9 +105,9 @@ class Pool:
 
         `busy` is how many seconds the driver may spend in calls for the query;
         then it is cancelled, and fails with a TimeoutError; 0 and None are no
-        limit. The time of a slow
-        consumer does not count. `batch_bytes` is about how large a batch should
-        be (256 KiB), for drivers that know such a size, as PostgreSQL's does."""
+        limit. The time of a slow consumer does not count. `batch_bytes` is about
+        how large a batch should be (256 KiB), for drivers that know such a size,
+        as PostgreSQL's does."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), busy, window,
@@ -412,7 +412,8 @@ def _values(parameters, by_name):
                         f"number {i} is {'a' if are_dicts[i] else 'no'} dict, "
                         "other than the first")
     if by_name:
-        raise ValueError("uvarrow: by_name: the parameters are values without names")
+        raise ValueError("uvarrow: by_name: the parameters are values without "
+                         "names")
     return _capsule({str(i): [value]
                      for i, value in enumerate(parameters)}), False
 
@@ -554,7 +555,8 @@ def _names(row, name):
     """The names of a dict's values."""
     names = row.keys()
     if not names or not all(_check.is_a(one, str) for one in names):
-        raise TypeError(f"uvarrow: {name}: a dict has texts as names, at least one")
+        raise TypeError(f"uvarrow: {name}: a dict has texts as names, at least "
+                        "one")
     for one in names: # Arrow's end at a NUL
         _check.text(one, f"a name of {name}")
     return names
