@@ -106,8 +106,7 @@ START_TEST(postgresql_reads_in_transactions)
 {
     static const char *const NAMES[] = {
         "postgresql://h/d", "postgresql://h/d?",
-        "host=/x dbname=d options='-c "
-        "statement_timeout=500'",
+        "host=/x dbname=d options='-c lock_timeout=500'",
         "postgresql:///d?options=-c%20search_path%3Dmine&host=/x#y"};
     struct uva__database database;
     struct uva_error error;
