@@ -300,6 +300,30 @@ START_TEST(a_query_with_a_turn_does_not_wait_for_ever)
 }
 END_TEST
 
+static bool is_calm(void *ctx)
+{
+    (void)ctx;
+    loop_nudge(&f.loop);
+    return stats().queries_waiting == 0;
+}
+
+START_TEST(a_query_with_a_turn_that_waits_can_be_cancelled)
+{
+    make(&(struct uva_adbc_pool_options){
+        .driver = FAKE, .connections = 1, .idle_ms = 5, .keeps_session = true});
+    fake_driver.closes_late = true;
+    start(0, "rows 1");
+    await_complete(0);
+    await_blocked(1); /* the close of that */
+    start(1, "rows 1");
+    loop_settle(&f.loop);
+    ck_assert_int_eq(stats().queries_waiting, 1);
+    cancel(1);
+    loop_until(&f.loop, is_calm, NULL);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+}
+END_TEST
+
 START_TEST(a_wait_may_be_as_long_as_can_be)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE, .wait_ms = INT64_MAX});
@@ -540,6 +564,28 @@ START_TEST(a_database_with_a_fatal_error_is_opened_again)
 }
 END_TEST
 
+/* It stays open for the query that runs on it. The third one knows the type no
+ * more than the second one, and stays. */
+START_TEST(a_database_that_is_given_up_is_not_used_again)
+{
+    static const char sql[] = "strange unnamed<oid:1>";
+
+    make(&(struct uva_adbc_pool_options){.driver = remote,
+                                         .entrypoint = "fake_other_init",
+                                         .keeps_session = true});
+    start(0, "execute waits");
+    await_blocked(1);
+    for (int i = 1; i < 5; i++) {
+        start(1, i == 1 ? "execute fatal" : i < 4 ? sql : "rows 1");
+        await_end(1);
+        ck_assert_int_eq(got[1].outcome.error.code, i == 1 ? EIO : 0);
+        ck_assert_int_eq(atomic_load(&fake_driver.opened), i < 3 ? i : 3);
+    }
+    fake_driver_go();
+    await_complete(0);
+}
+END_TEST
+
 /* A type that was made behind the open of the database is known to the next
  * one; one that no database knows is not asked for again and again. */
 START_TEST(a_database_that_does_not_know_a_type_is_opened_again)
@@ -588,11 +634,13 @@ int main(void)
     tcase_add_test(tc, what_may_have_been_executed_is_not_repeated);
     tcase_add_test(tc, what_has_parameters_is_not_repeated);
     tcase_add_test(tc, a_query_of_a_session_is_not_repeated);
+    tcase_add_test(tc, a_query_with_a_turn_that_waits_can_be_cancelled);
     tcase_add_test(tc, a_wait_may_be_as_long_as_can_be);
     suite_add_loops(tc, 0, 2, a_query_with_a_turn_does_not_wait_for_ever,
                     a_remote_database_that_is_old_is_opened_again, NULL);
     tcase_add_test(tc, a_failure_in_the_rows_ends_idle_connections_too);
     tcase_add_test(tc, a_database_with_a_fatal_error_is_opened_again);
+    tcase_add_test(tc, a_database_that_is_given_up_is_not_used_again);
     tcase_add_test(tc, a_database_that_does_not_know_a_type_is_opened_again);
     code = suite_main("places", set_up, tear_down, tc, NULL);
     (void)unlink(remote);

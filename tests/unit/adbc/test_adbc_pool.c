@@ -456,6 +456,25 @@ START_TEST(a_query_that_only_reads_needs_a_driver_that_can)
 }
 END_TEST
 
+/* What reads the catalog has begun one, too. */
+START_TEST(a_connection_without_autocommit_is_not_kept)
+{
+    static const char *const manual[] = {ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+                                         ADBC_OPTION_VALUE_DISABLED, NULL};
+
+    make(&(struct uva_adbc_pool_options){.driver = FAKE,
+                                         .connection_options = manual});
+    for (int i = 1; i < 3; i++) {
+        recording_init(&got[0]);
+        streams[0] = uva_stream_from_objects(pool, NULL);
+        recording_start(&got[0], streams[0]);
+        await_end(0);
+        recording_ended(&got[0], UVA_END_COMPLETE, 0, "");
+        ck_assert_int_eq(atomic_load(&fake_driver.connected), i);
+    }
+}
+END_TEST
+
 START_TEST(no_driver_is_an_error_of_the_query)
 {
     static const char *const uri[] = {"uri", "nosuch:db", NULL};
@@ -1321,6 +1340,7 @@ int main(void)
     tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 4);
     tcase_add_loop_test(tc, a_query_that_only_reads_needs_a_driver_that_can, 0,
                         2);
+    tcase_add_test(tc, a_connection_without_autocommit_is_not_kept);
     tcase_add_test(tc, no_driver_is_an_error_of_the_query);
     tcase_add_loop_test(tc, a_pool_either_only_reads_or_not, 0, 2);
     tcase_add_test(tc, what_is_invalid_is_refused);

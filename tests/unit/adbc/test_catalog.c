@@ -368,6 +368,21 @@ START_TEST(texts_of_partitions_must_lie_in_order)
 }
 END_TEST
 
+/* The offset before the first row that is read is not of the batch. */
+START_TEST(texts_behind_an_offset_must_lie_in_order)
+{
+    static const int32_t good[] = {0, 0, 6}, before[] = {0, -1, 6};
+
+    make(1);
+    partition("partitions 2");
+    taken.array.offset = 1;
+    taken.array.length = 1;
+    ck_assert_int_eq(read_texts(good, "rows 4"), 0);
+    ck_assert_int_eq(f.got.rows, 4);
+    ck_assert_int_eq(read_texts(before, "rows 4"), EINVAL);
+}
+END_TEST
+
 /* A null has no text, whatever lies where that would be. */
 START_TEST(null_partitions_are_refused)
 {
@@ -432,6 +447,7 @@ static struct uva_stream *make_kind(int kind)
     }
 }
 
+/* From five on, a connection is idle before each. */
 START_TEST(every_allocation_may_fail)
 {
     bool failed = true;
@@ -440,10 +456,12 @@ START_TEST(every_allocation_may_fail)
     partition("partitions 3");
     for (int k = 1; failed; k++) {
         ck_assert_int_lt(k, 1000);
+        if (_i >= 5)
+            ck_assert_int_eq(play(uva_stream_from_objects(pool, NULL)), 0);
         fixture_release(&f);
         recording_init(&f.got);
         faulty_libc_fail(k);
-        f.stream = make_kind(_i);
+        f.stream = make_kind(_i % 5);
         if (fixture_try(&f, NULL) == 0)
             recording_await_done(&f.got, &f.loop);
         f.got.wrong = 0;
@@ -463,9 +481,10 @@ int main(void)
               a_table_has_a_schema, a_simple_driver_has_none_of_them,
               what_is_invalid_is_refused, a_pool_is_needed, NULL);
     tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
+    tcase_add_test(tc, texts_behind_an_offset_must_lie_in_order);
     suite_add_loops(tc, 0, 2, null_partitions_are_refused, NULL);
     suite_add_loops(tc, 0, 4, partitions_of_another_shape_are_refused, NULL);
     tcase_add_test(tc, a_driver_may_give_nothing);
-    suite_add_loops(tc, 0, 5, every_allocation_may_fail, NULL);
+    suite_add_loops(tc, 0, 10, every_allocation_may_fail, NULL);
     return suite_main("catalog", set_up, tear_down, tc, NULL);
 }

@@ -268,12 +268,26 @@ START_TEST(a_refused_handler_leaves_the_statement)
 }
 END_TEST
 
+START_TEST(a_handler_needs_a_statement)
+{
+    struct ArrowAsyncDeviceStreamHandler handler = {0};
+    struct uva_error error;
+
+    ck_assert_int_eq(
+        uva_adbc_execute(f.loop.runtime, NULL, &handler, NULL, &error), EINVAL);
+    text_contains(error.message, "there is no statement");
+}
+END_TEST
+
 /* ---- invalid ------------------------------------------------------------ */
 
 START_TEST(what_is_invalid_is_refused)
 {
     struct AdbcStatement empty = {0};
     struct uva_adbc_source reserved = closes;
+    AdbcStatusCode (*execute)(struct AdbcStatement *, struct ArrowArrayStream *,
+                              int64_t *, struct AdbcError *);
+    AdbcStatusCode (*release)(struct AdbcStatement *, struct AdbcError *);
 
     reserved.reserved[3] = &query;
     fixture_refused(&f, uva_stream_from_adbc(f.loop.runtime, NULL, NULL),
@@ -284,10 +298,19 @@ START_TEST(what_is_invalid_is_refused)
     fixture_refused(
         &f, uva_stream_from_adbc(f.loop.runtime, &query.statement, &reserved),
         EINVAL, "reserved");
+    execute = query.driver.StatementExecuteQuery;
     query.driver.StatementExecuteQuery = NULL;
     fixture_refused(
         &f, uva_stream_from_adbc(f.loop.runtime, &query.statement, NULL),
         EINVAL, "lacks functions");
+    release = query.driver.StatementRelease;
+    query.driver.StatementExecuteQuery = execute;
+    query.driver.StatementRelease = NULL;
+    fixture_refused(
+        &f, uva_stream_from_adbc(f.loop.runtime, &query.statement, NULL),
+        EINVAL, "lacks functions");
+    query.driver.StatementExecuteQuery = NULL;
+    query.driver.StatementRelease = release;
     fixture_refused(&f,
                     uva_stream_from_adbc(
                         f.loop.runtime, &query.statement,
@@ -350,6 +373,7 @@ int main(void)
     tcase_add_test(tc, an_old_stream_fails_with_its_text);
     tcase_add_test(tc, a_handler_receives_the_error);
     tcase_add_test(tc, a_refused_handler_leaves_the_statement);
+    tcase_add_test(tc, a_handler_needs_a_statement);
     tcase_add_test(tc, what_is_invalid_is_refused);
     tcase_add_test(tc, a_failed_stream_takes_the_statement);
     suite_add_loops(tc, 0, 3, a_failure_has_status_sqlstate_and_details,
