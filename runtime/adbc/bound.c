@@ -422,7 +422,7 @@ int uva__bound_detach(struct uva__bound *b, struct uva_runtime *runtime,
     struct uva_error error = {0};
     int code;
 
-    if (b->has_ended || atomic_load(&b->stream) != NULL)
+    if (atomic_load(&b->stream) != NULL)
         return 0;
     code = uva_schema_copy(&b->schema, &b->detached_schema);
     if (code != 0)

@@ -47,8 +47,6 @@ static bool library_try(const char *folder, const char *prefix,
                         struct uva__adbc_found *out,
                         struct uva__adbc_failure *failure)
 {
-    const char *why;
-
     if (snprintf(out->name, sizeof(out->name), "%s%s%s%s%s", folder,
                  folder[0] != '\0' ? "/" : "", prefix, name,
                  suffix) >= (int)sizeof(out->name))
@@ -56,11 +54,9 @@ static bool library_try(const char *folder, const char *prefix,
     out->library = dlopen(out->name, RTLD_NOW | RTLD_LOCAL);
     if (out->library != NULL)
         return true;
-    why = dlerror();
     if (failure->error.code == 0)
         (void)uva__adbc_failure_set(failure, ENOENT,
-                                    "cannot load the driver: %s",
-                                    why != NULL ? why : out->name);
+                                    "cannot load the driver: %s", dlerror());
     return false;
 }
 

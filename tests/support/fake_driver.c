@@ -428,6 +428,9 @@ static AdbcStatusCode statement_set_option(struct AdbcStatement *statement,
 {
     struct fake_statement *s = statement->private_data;
 
+    if (strcmp(key, "adbc.postgresql.batch_size_hint_bytes") == 0)
+        (void)snprintf(fake_driver.batch_bytes, sizeof(fake_driver.batch_bytes),
+                       "%s", value);
     if (strcmp(key, "refused") == 0 ||
         (strcmp(key, "adbc.statement.bind_by_name") == 0 &&
          fake_driver.binds_in_order))
@@ -662,13 +665,15 @@ static AdbcStatusCode statement_execute_partitions(
     (void)rows;
     if (strncmp(s->sql, "hollow", 6) == 0) {
         static const uint8_t *const nothing[1];
-        static const size_t sizes[1] = {1};
+        static const size_t sizes[1] = {1}, empty[1];
 
         out->num_partitions = 1;
         out->partitions = s->sql[6] > '0'
                               ? (const uint8_t **)(void *)(uintptr_t)nothing
                               : NULL;
-        out->partition_lengths = s->sql[6] > '1' ? sizes : NULL;
+        out->partition_lengths = s->sql[6] == '2'   ? sizes
+                                 : s->sql[6] == '3' ? empty
+                                                    : NULL;
         return ADBC_STATUS_OK;
     }
     if (sscanf(s->sql, "partitions %u", &count) != 1 || count > 8)
@@ -1000,6 +1005,12 @@ AdbcStatusCode fake_driver_init(int version, void *out, struct AdbcError *error)
         driver->StatementSetOption = NULL;
         driver->StatementSetSqlQuery = NULL;
     }
+    if (fake_driver.lacks_step == LACKS_SET)
+        driver->ConnectionSetOption = NULL;
+    if (fake_driver.lacks_step == LACKS_COMMIT)
+        driver->ConnectionCommit = NULL;
+    if (fake_driver.lacks_step == LACKS_ROLLBACK)
+        driver->ConnectionRollback = NULL;
     if (fake_driver.binds_nothing) {
         driver->StatementPrepare = NULL;
         driver->StatementBindStream = NULL;

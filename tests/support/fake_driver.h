@@ -17,7 +17,7 @@
  * A partition, or the table of objects, is the text of a query too.
  *
  *     hollow0, hollow1, hollow2  a result that lacks a function, or a partition
- *                  without a descriptor
+ *                  without a descriptor; hollow3: one with an empty descriptor
  *
  *     strange T    one row of a type T, as PostgreSQL's driver names it
  *
@@ -36,16 +36,19 @@
 
 #include "uvarrow/adbc_abi.h"
 
+enum fake_step { LACKS_NO_STEP, LACKS_SET, LACKS_COMMIT, LACKS_ROLLBACK };
+
 struct fake_driver {
     /* what it does; set before it is used */
-    bool is_old;           /* of ADBC 1.0: has no cancel, no details */
-    int lacks;             /* this one of the functions that a driver must
-                              have; 0: none */
-    bool is_bare;          /* sets neither options nor queries */
-    bool binds_nothing;    /* prepares nothing either */
-    bool binds_in_order;   /* not by name */
-    const char *parameter; /* of each query, its name; "": it fails to give
-                              it; NULL: it lacks the function */
+    bool is_old;               /* of ADBC 1.0: has no cancel, no details */
+    int lacks;                 /* this one of the functions that a driver must
+                                  have; 0: none */
+    enum fake_step lacks_step; /* of a connection, this function */
+    bool is_bare;              /* sets neither options nor queries */
+    bool binds_nothing;        /* prepares nothing either */
+    bool binds_in_order;       /* not by name */
+    const char *parameter;     /* of each query, its name; "": it fails to give
+                                  it; NULL: it lacks the function */
     /* queries for a setting, and for a process id, are replaced by these, in
      * turn: a digit is its value, see answer_of() for letters */
     const char *settings, *pids;
@@ -77,6 +80,7 @@ struct fake_driver {
     atomic_long connected, opened;                           /* in all */
     atomic_long most;              /* connections at one time */
     char uri[320];                 /* the database's, the last one */
+    char batch_bytes[24];          /* PostgreSQL's option, the last one */
     atomic_long executed, cancels; /* calls */
     atomic_long schemaless;        /* ingests of rows without a schema */
     atomic_long restricted;        /* calls that make a connection read-only */

@@ -156,6 +156,19 @@ START_TEST(several_rows_are_one_transaction)
 }
 END_TEST
 
+/* None that it begins could end. */
+START_TEST(a_driver_that_lacks_a_step_begins_no_transaction)
+{
+    fake_driver.lacks_step = _i == 0 ? LACKS_SET : LACKS_COMMIT;
+    open_with(3, &plain);
+    start(NULL);
+    await_end();
+    recording_ended(&got, UVA_END_COMPLETE, 0, "");
+    ck_assert_str_eq(fake_driver.transactions, "");
+    is_well(1);
+}
+END_TEST
+
 /* Without the last one the rows are committed, but the connection is none for
  * other queries. */
 START_TEST(a_step_of_a_transaction_may_fail)
@@ -490,7 +503,8 @@ int main(void)
     tcase_add_loop_test(tc, several_rows_are_one_transaction, 0,
                         sizeof(transactions) / sizeof(*transactions));
     suite_add_loops(tc, 0, 3, a_step_of_a_transaction_may_fail, NULL);
-    suite_add_loops(tc, 0, 2, rows_that_fail_are_not_committed,
+    suite_add_loops(tc, 0, 2, a_driver_that_lacks_a_step_begins_no_transaction,
+                    rows_that_fail_are_not_committed,
                     a_source_that_waits_keeps_no_connection,
                     the_time_of_a_driver_is_limited, every_allocation_may_fail,
                     NULL);

@@ -512,7 +512,7 @@ START_TEST(a_driver_may_have_few_functions)
     struct fake_query q;
 
     rows = rows_of_fake(&q);
-    fake_driver.is_bare = _i < 3;
+    fake_driver.is_bare = _i != 3;
     fake_driver.binds_nothing = true;
     o.options = _i == 0 ? some : NULL;
     o.connection_options = _i == 1 ? some : NULL;
@@ -731,6 +731,16 @@ START_TEST(parameters_without_rows_have_no_partitions)
         &(struct uva_adbc_query){.sql = "partitions 3", .parameters = &rows});
     ck_assert_int_eq(fixture_run(&f), 0);
     ck_assert_int_eq(f.got.rows, 0);
+}
+END_TEST
+
+START_TEST(a_partition_may_have_an_empty_descriptor)
+{
+    make(&plain);
+    f.stream = uva_stream_from_query_partitions(
+        pool, &(struct uva_adbc_query){.sql = "hollow3"});
+    ck_assert_int_eq(fixture_run(&f), 0);
+    ck_assert_int_eq(f.got.rows, 1);
 }
 END_TEST
 
@@ -1061,6 +1071,20 @@ START_TEST(a_pool_either_only_reads_or_not)
 }
 END_TEST
 
+START_TEST(parameters_that_lack_a_function_are_refused)
+{
+    struct ArrowArrayStream rows = rows_of_made();
+
+    rows.get_schema = _i == 0 ? NULL : rows.get_schema;
+    rows.get_next = _i == 1 ? NULL : rows.get_next;
+    rows.get_last_error = _i == 2 ? NULL : rows.get_last_error;
+    make(&plain);
+    query_refuses(&(struct uva_adbc_query){.sql = "a", .parameters = &rows},
+                  "parameters lacks functions");
+    ck_assert(rows.release == NULL);
+}
+END_TEST
+
 START_TEST(what_is_invalid_is_refused)
 {
     static const char *const odd[] = {"a", "b", "c", NULL};
@@ -1068,7 +1092,6 @@ START_TEST(what_is_invalid_is_refused)
     struct uva_adbc_pool_options o = plain;
     struct fake_query q;
     struct ArrowArrayStream rows = rows_of_fake(&q), empty = {0};
-    struct ArrowArrayStream hollow = {.release = on_made_release};
     struct ArrowArrayStream spare = rows_of_made();
 
     pool_refuses(NULL, "neither a driver");
@@ -1104,9 +1127,6 @@ START_TEST(what_is_invalid_is_refused)
                                            .by_name = true},
                   "by_name is for sql");
     ck_assert(spare.release == NULL);
-    query_refuses(&(struct uva_adbc_query){.sql = "a", .parameters = &hollow},
-                  "parameters lacks functions");
-    ck_assert(hollow.release == NULL);
     query_refuses(&(struct uva_adbc_query){.sql = "a", .reserved = {&f}},
                   "reserved");
     query_refuses(&(struct uva_adbc_query){.sql = "a", .busy_ms = -1},
@@ -1337,7 +1357,7 @@ int main(void)
     tcase_add_test(tc, a_driver_that_does_not_connect_is_asked_again);
     tcase_add_test(tc, options_are_set);
     tcase_add_test(tc, an_old_driver_cannot_be_cancelled);
-    tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 4);
+    tcase_add_loop_test(tc, a_driver_may_have_few_functions, 0, 5);
     tcase_add_loop_test(tc, a_query_that_only_reads_needs_a_driver_that_can, 0,
                         2);
     tcase_add_test(tc, a_connection_without_autocommit_is_not_kept);
@@ -1362,6 +1382,7 @@ int main(void)
     tcase_add_loop_test(tc, parameters_are_bound_by_name, 0, 9);
     tcase_add_test(tc, a_driver_that_binds_in_order_alone_is_not_asked_by_name);
     tcase_add_test(tc, parameters_without_rows_have_no_partitions);
+    tcase_add_test(tc, a_partition_may_have_an_empty_descriptor);
     tcase_add_test(tc, parameters_that_fail_behind_the_first_row_are_reported);
     tcase_add_test(tc, names_of_parameters_that_cannot_be_are_refused);
     tcase_add_loop_test(tc, every_allocation_may_fail, 0, 5);
@@ -1373,6 +1394,7 @@ int main(void)
     tcase_add_test(tc, a_connection_is_cancelled_where_a_statement_cannot_be);
     suite_add_loops(tc, 0, 3, an_option_that_is_refused_is_named,
                     parameters_that_are_not_used_are_released,
+                    parameters_that_lack_a_function_are_refused,
                     parameters_that_fail_are_reported, NULL);
     return suite_main("pool", set_up, tear_down, tc, NULL);
 }

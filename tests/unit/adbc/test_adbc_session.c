@@ -341,6 +341,15 @@ static int play_failing_rows(void)
     return code;
 }
 
+START_TEST(rows_that_cannot_be_rolled_back_end_with_their_connection)
+{
+    fake_driver.lacks_step = LACKS_ROLLBACK;
+    make_session(&(struct uva_adbc_session){.autocommit = true});
+    ck_assert_int_eq(play_failing_rows(), EIO);
+    has_ended("begin ", 3);
+}
+END_TEST
+
 /* Later queries are no part of it. The connection of the rows counts. */
 START_TEST(rows_that_fail_are_rolled_back_there)
 {
@@ -696,6 +705,7 @@ int main(void)
         nothing_follows_the_last_commit_of_a_released_session,
         a_session_ends_with_the_runtime, a_session_may_commit_each_query,
         rows_that_fail_are_rolled_back_there,
+        rows_that_cannot_be_rolled_back_end_with_their_connection,
         rows_are_part_of_the_transaction_of_a_session,
         a_connection_with_options_of_a_session_is_closed,
         a_pool_that_does_not_commit_gets_its_connection_as_it_was,

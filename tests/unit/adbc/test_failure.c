@@ -14,11 +14,15 @@
 static struct uva__adbc_failure failure;
 static struct AdbcDriver driver;
 static int details; /* how many the driver has */
+static size_t detail_size;
+static bool is_lent; /* their value */
 
 static void tear_down(void)
 {
     uva__adbc_failure_fini(&failure);
     driver = (struct AdbcDriver){0};
+    detail_size = 0;
+    is_lent = false;
 }
 
 static int detail_count(const struct AdbcError *error)
@@ -31,7 +35,10 @@ static struct AdbcErrorDetail detail_get(const struct AdbcError *error,
                                          int index)
 {
     (void)error;
-    return (struct AdbcErrorDetail){.key = index == 1 ? NULL : "key"};
+    return (struct AdbcErrorDetail){.key = index == 1 ? NULL : "key",
+                                    .value =
+                                        is_lent ? (const uint8_t *)"" : NULL,
+                                    .value_length = detail_size};
 }
 
 /* Copies an error; gives how many pairs of metadata it has. */
@@ -72,8 +79,27 @@ START_TEST(details_need_both_functions)
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     driver.ErrorGetDetail = detail_get;
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1 + 63);
+    detail_size = 1; /* of nothing */
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     error.private_data = NULL; /* never filled in */
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
+}
+END_TEST
+
+/* They are not read. */
+START_TEST(details_that_are_too_large_are_left_out_with_the_rest)
+{
+    struct AdbcError error = ADBC_ERROR_INIT;
+
+    details = 1;
+    detail_size = (size_t)INT32_MAX + 1;
+    is_lent = true;
+    error.private_data = &details;
+    driver.ErrorGetDetail = detail_get;
+    driver.ErrorGetDetailCount = detail_count;
+    ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 0);
+    ck_assert_ptr_null(failure.metadata);
+    ck_assert_int_eq(failure.error.code, EIO);
 }
 END_TEST
 
@@ -155,6 +181,12 @@ START_TEST(without_memory_all_is_released)
     faulty_libc_fail(1);
     ck_assert_int_eq(uva__fixed_new(&schema, &array, &stream), ENOMEM);
     ck_assert(faulty_libc_stop());
+    ck_assert_int_eq(
+        uva__fixed_binary("name", texts, sizes, 2, &schema, &array), 0);
+    array.release(&array);
+    faulty_libc_fail(1);
+    ck_assert_int_eq(uva__fixed_new(&schema, NULL, &stream), ENOMEM);
+    ck_assert(faulty_libc_stop());
 }
 END_TEST
 
@@ -193,6 +225,11 @@ START_TEST(a_note_is_behind_all_the_rest)
                      0);
     ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.status", &value),
                      0);
+    for (int i = 0; i < 9; i++) /* the last one stays */
+        uva__adbc_failure_note(&failure, i < 8 ? "other" : "last", "x");
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "last", &value), 0);
+    ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
+                     0);
     uva__adbc_failure_fini(&failure);
     uva__adbc_failure_note(&failure, "adbc.step", "y");
     ck_assert_int_eq(uva_metadata_get(failure.metadata, "adbc.step", &value),
@@ -206,6 +243,7 @@ int main(void)
     TCase *tc = tcase_create("failure");
 
     suite_add(tc, an_unknown_status_is_an_error, details_need_both_functions,
+              details_that_are_too_large_are_left_out_with_the_rest,
               without_memory_there_is_no_metadata,
               a_stream_may_be_released_unread, without_memory_all_is_released,
               a_sum_that_is_too_large_is_refused, a_note_is_behind_all_the_rest,

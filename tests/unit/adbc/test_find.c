@@ -188,6 +188,8 @@ START_TEST(a_library_may_have_any_name)
     (void)library_as("libadbc_driver.so");
     fails("adbc_driver", NULL, EINVAL, "is no ADBC driver");
     fails("folder/", NULL, ENOENT, "folder/");
+    (void)library_as("plain");
+    loads("plain", "fake_other_init");
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adbc/known.h"
 #include "adbc/pooler.h"
 #include "support/check_suite.h"
 #include "support/fake_driver.h"
@@ -96,6 +97,17 @@ START_TEST(a_second_session_may_be_refused)
 }
 END_TEST
 
+static AdbcStatusCode refuse_option(struct AdbcStatement *statement,
+                                    const char *key, const char *value,
+                                    struct AdbcError *error)
+{
+    (void)statement;
+    (void)key;
+    (void)value;
+    (void)error;
+    return ADBC_STATUS_NOT_IMPLEMENTED;
+}
+
 START_TEST(a_driver_without_statements_or_queries_has_no_pooler)
 {
     struct fake_query q;
@@ -109,9 +121,65 @@ START_TEST(a_driver_without_statements_or_queries_has_no_pooler)
     ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
                      UVA__POOLER_NONE);
     q.driver.StatementSetSqlQuery = sql;
+    q.driver.StatementSetOption = refuse_option;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     UVA__POOLER_NONE);
     q.driver.StatementSetOption = NULL;
     ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
                      UVA__POOLER_NONE);
+    fake_driver_close(&q);
+}
+END_TEST
+
+/* What a result has in place of one column, or of one row. */
+static int64_t odd_columns, odd_rows;
+static struct ArrowArrayStream real;
+
+static int odd_schema(struct ArrowArrayStream *self, struct ArrowSchema *out)
+{
+    const int code = real.get_schema(self, out);
+
+    out->n_children = odd_columns;
+    return code;
+}
+
+static int odd_next(struct ArrowArrayStream *self, struct ArrowArray *out)
+{
+    const int code = real.get_next(self, out);
+
+    out->length = odd_rows;
+    return code;
+}
+
+static AdbcStatusCode (*execute)(struct AdbcStatement *,
+                                 struct ArrowArrayStream *, int64_t *,
+                                 struct AdbcError *);
+
+static AdbcStatusCode execute_oddly(struct AdbcStatement *statement,
+                                    struct ArrowArrayStream *out, int64_t *rows,
+                                    struct AdbcError *error)
+{
+    const AdbcStatusCode status = execute(statement, out, rows, error);
+
+    real = *out;
+    out->get_schema = odd_schema;
+    out->get_next = odd_next;
+    return status;
+}
+
+/* The last ones are a number. */
+START_TEST(a_result_that_is_no_number_is_no_pooler)
+{
+    struct fake_query q;
+
+    odd_columns = _i == 0 ? 0 : 1;
+    odd_rows = _i == 1 ? 0 : 1;
+    fake_driver_open(&q, "rows 1");
+    fake_driver.settings = fake_driver.pids = "1";
+    execute = q.driver.StatementExecuteQuery;
+    q.driver.StatementExecuteQuery = execute_oddly;
+    ck_assert_int_eq(uva__pooler_look(&q.database, &q.connection),
+                     _i < 2 ? UVA__POOLER_NONE : UVA__POOLER_SHARES);
     fake_driver_close(&q);
 }
 END_TEST
@@ -274,6 +342,49 @@ START_TEST(the_name_of_the_application_and_limits_are_given)
 }
 END_TEST
 
+static bool is_known; /* by its option, as the fake driver states no name */
+static const struct uva__known known = {
+    .reset = UVA__RESET_CLOSE,
+    .batch_option = "adbc.postgresql.batch_size_hint_bytes"};
+
+const struct uva__known *
+__real_uva__known_find(struct AdbcConnection *connection);
+const struct uva__known *
+__wrap_uva__known_find(struct AdbcConnection *connection);
+
+const struct uva__known *
+__wrap_uva__known_find(struct AdbcConnection *connection)
+{
+    return is_known ? &known : __real_uva__known_find(connection);
+}
+
+/* The user's option goes before; the rows of an ingest are no batches of the
+ * driver's. */
+START_TEST(the_size_of_batches_is_given)
+{
+    static const char *const own[] = {"adbc.postgresql.batch_size_hint_bytes",
+                                      "7", NULL};
+    struct ArrowArrayStream rows;
+    struct fake_query q;
+
+    is_known = true;
+    fake_driver.settings = fake_driver.pids = "0";
+    make("postgresql://there");
+    rows = rows_of_fake(&q);
+    ask(&(struct uva_adbc_query){.ingest_table = "t", .parameters = &rows}, 0);
+    ck_assert_str_eq(fake_driver.batch_bytes, "");
+    fake_driver_close(&q);
+    ask(&(struct uva_adbc_query){.sql = "rows 1", .batch_bytes = 4096}, 0);
+    ck_assert_str_eq(fake_driver.batch_bytes, "4096");
+    ask(&(struct uva_adbc_query){.sql = "rows 1",
+                                 .batch_bytes = 4096,
+                                 .options = own},
+        0);
+    ck_assert_str_eq(fake_driver.batch_bytes, "7");
+    finish();
+}
+END_TEST
+
 START_TEST(without_memory_nothing_is_left)
 {
     bool failed = true;
@@ -310,11 +421,13 @@ int main(void)
     tcase_add_loop_test(tc, sessions_that_share_a_backend_are_recognised, 0,
                         sizeof(looks) / sizeof(*looks));
     tcase_add_loop_test(tc, a_second_session_may_be_refused, 0, 2);
+    tcase_add_loop_test(tc, a_result_that_is_no_number_is_no_pooler, 0, 3);
     suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
               sessions_with_backends_of_their_own_execute_all_with_a_warning,
               sessions_that_are_a_transaction_execute_all,
               the_name_of_the_application_and_limits_are_given,
-              without_memory_nothing_is_left, NULL);
+              the_size_of_batches_is_given, without_memory_nothing_is_left,
+              NULL);
     return suite_main("pooler", set_up, tear_down, tc, NULL);
 }
