@@ -292,6 +292,7 @@ START_TEST(what_is_invalid_is_refused)
     make(INT64_MAX);
     ck_assert_int_eq(uva_turns_resize(NULL, 1), EINVAL);
     ck_assert_int_eq(uva_turns_resize(turns, -1), EINVAL);
+    uva_turns_explain(NULL, "nothing"); /* of no turns */
     fixture_open(&other, 1);
     other.options.turns = turns;
     fixture_refused(&other, fixture_hook(&other), EINVAL, "another runtime");

@@ -410,6 +410,34 @@ START_TEST(a_wait_that_only_one_ahead_is_left_of_goes_behind)
 }
 END_TEST
 
+/* The hold waits ahead until the last of them is cancelled. */
+START_TEST(a_wait_ahead_outside_is_that_of_all_inside)
+{
+    struct uva_stream *later[2], *first;
+
+    open_turns(1, 3);
+    for (int i = 0; i < 5; i++)
+        sources[i].fake.column = "k";
+    for (int i = 0; i < 2; i++)
+        later[i] = fixture_hook(&sources[i]);
+    first = uva_stream_acquire(later[0]);
+    sources[4].stream = fixture_hook(&sources[4]);
+    ck_assert_int_eq(uva_stream_concat(sources[4].stream, later, 2, 2), 0);
+    fixture_start(&sources[4]);
+    await_gate(4);
+    waits(0);
+    waits(1);
+    start(5);
+    uva_stream_cancel(_i == 0 ? first : sources[4].stream, 0, NULL);
+    uva_stream_release(first);
+    open_gate(4);
+    ck_assert_int_eq(await_end(4), ECANCELED);
+    waits(0);
+    waits(1);
+    complete(5);
+}
+END_TEST
+
 static bool is_freed(void *ctx)
 {
     struct fixture *at = ctx;
@@ -484,6 +512,7 @@ int main(void)
               the_time_of_those_inside_counts,
               the_time_outside_does_not_count_for_those_inside, NULL);
     suite_add_loops(tc, 0, 2, a_close_ends_the_wait_and_the_turn, NULL);
+    suite_add_loops(tc, 0, 2, a_wait_ahead_outside_is_that_of_all_inside, NULL);
     suite_add(tc, the_last_outer_turn_is_not_taken_ahead,
               an_outer_turn_to_spare_is_taken_ahead,
               one_that_is_needed_inside_makes_the_wait_needed,
