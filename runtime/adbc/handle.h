@@ -33,7 +33,7 @@ struct uva__handle_ops {
     struct uva_turns *(*turns)(const struct uva_adbc_pool *pool);
     /* how many connections there are at most */
     int32_t (*connections)(const struct uva_adbc_pool *pool);
-    /* the longest wait of a query */
+    /* the longest wait of a query. Of a pool alone */
     int64_t (*wait_ms)(const struct uva_adbc_pool *pool);
     /* whether a query is a transaction by itself. Thread: a worker */
     bool (*autocommits)(const struct uva_adbc_pool *pool);

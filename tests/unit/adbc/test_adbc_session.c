@@ -12,6 +12,7 @@
 #include "support/fixture.h"
 #include "support/forked_child.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/arrow.h"
 
 #define FAKE UVA_TEST_BUILD "/tests/drivers/libadbc_driver_fake.so"
 
@@ -505,6 +506,72 @@ START_TEST(a_session_needs_transactions)
 }
 END_TEST
 
+/* What it has done is undone as its connection is closed. */
+START_TEST(a_session_may_lack_the_end_of_a_transaction)
+{
+    fake_driver.lacks_step = _i == 0 ? LACKS_COMMIT : LACKS_ROLLBACK;
+    make_session(NULL);
+    ck_assert_int_eq(play(ask(session, "rows 1")), 0);
+    ck_assert_int_eq(_i == 0 ? commit() : roll_back(), ENOTSUP);
+    text_contains(got[0].outcome.error.message,
+                  _i == 0 ? "cannot commit" : "cannot roll back");
+    release_session();
+    ck_assert_int_eq(play(ask(pool, "rows 1")), 0);
+}
+END_TEST
+
+/* The pool opens its database again behind the session. */
+START_TEST(a_type_that_a_session_meets_is_known_later)
+{
+    make_session(NULL);
+    ck_assert_int_eq(play(ask(session, "strange unnamed<oid:1>")), 0);
+    ck_assert_int_eq(play(ask(session, "rows 1")), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.opened), 1);
+    release_session();
+    ck_assert_int_eq(play(ask(pool, "rows 1")), 0);
+    ck_assert_int_eq(atomic_load(&fake_driver.opened), 2);
+}
+END_TEST
+
+static struct ArrowDeviceArray partitions;
+
+static void on_partitions(void *ctx, const struct uva_stream_info *info,
+                          struct ArrowDeviceArray *batches, size_t count,
+                          const struct uva_outcome *outcome)
+{
+    (void)info;
+    ck_assert_int_eq(outcome->error.code, 0);
+    ck_assert_uint_eq(count, 1);
+    uva_array_move(&batches[0], &partitions);
+    *(bool *)ctx = true;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+/* One after the other, as there is one connection. */
+START_TEST(partitions_are_read_in_a_session)
+{
+    struct uva_stream *stream;
+    bool done = false;
+
+    make_session(NULL);
+    stream = uva_stream_from_query_partitions(
+        session, &(struct uva_adbc_query){.sql = "partitions 3"});
+    ck_assert_int_eq(uva_stream_collect(stream, 0, on_partitions, &done, NULL),
+                     0);
+    loop_until(&f.loop, is_set, &done);
+    uva_stream_release(stream);
+    ck_assert_int_eq(
+        play(uva_stream_from_partitions(session, &partitions.array)), 0);
+    ck_assert_int_eq(got[0].rows, 1 + 2 + 3);
+    ck_assert_int_eq(atomic_load(&fake_driver.connected), 1);
+    uva_array_release(&partitions);
+}
+END_TEST
+
 START_TEST(a_session_that_cannot_connect_may_try_again)
 {
     fake_driver.no_connect = true;
@@ -697,8 +764,9 @@ int main(void)
     TCase *tc = tcase_create("session");
 
     suite_add(
-        tc, a_session_is_rolled_back, a_session_commits,
-        a_roll_back_that_hangs_keeps_no_place,
+        tc, a_type_that_a_session_meets_is_known_later,
+        partitions_are_read_in_a_session, a_session_is_rolled_back,
+        a_session_commits, a_roll_back_that_hangs_keeps_no_place,
         a_session_without_queries_needs_no_connection,
         queries_of_a_session_run_in_order_and_alone,
         a_session_ends_after_its_last_query, a_session_outlives_the_users_pool,
@@ -718,7 +786,8 @@ int main(void)
         an_option_of_a_session_may_be_refused, every_allocation_may_fail, NULL);
     suite_add_loops(tc, 0, 3, sql_may_begin_a_transaction_there,
                     nothing_starts_in_a_released_session, NULL);
-    suite_add_loops(tc, 0, 2, a_session_that_cannot_undo_rows_is_lost,
+    suite_add_loops(tc, 0, 2, a_session_may_lack_the_end_of_a_transaction,
+                    a_session_that_cannot_undo_rows_is_lost,
                     a_forked_child_leaves_the_connections_alone, NULL);
     suite_add_loops(tc, 0, 2, after_a_failure_the_database_decides,
                     a_connection_that_cannot_be_set_back_is_closed,
