@@ -239,19 +239,20 @@ static struct uva_stream *blocking_fail(struct uva_runtime *runtime,
     return uva__stream_failed(runtime, error);
 }
 
-/* What states no reserved members can be trusted. */
+/* Nothing of options that were not cleared can be trusted. */
 static void given_fill(struct given *g,
                        const struct uva_blocking_source *options)
 {
+    if (!uva__memory_is_clear(options->reserved, 1))
+        return;
     g->open = options->open;
     g->open_device = options->open_device;
     g->interrupt = options->interrupt;
     g->metadata = options->metadata;
     g->needed = options->needed;
+    g->free_ctx = options->free_ctx;
     g->ctx = options->ctx;
     g->frees_late = options->frees_late;
-    if (uva__memory_is_clear(options->reserved, 1))
-        g->free_ctx = options->free_ctx;
 }
 
 static int given_check(const struct given *g,
