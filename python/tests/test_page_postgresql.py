@@ -68,8 +68,10 @@ def serve(texts, output):
                         "../../tools/uvarrow")
     if not os.path.exists(tool) or not shutil.which("curl"):
         return
-    environment = {**os.environ, "PATH": os.pathsep.join(
-        [os.path.dirname(sys.executable), os.environ["PATH"]])}
+    environment = {name: value for name, value in os.environ.items()
+                   if name != "LD_PRELOAD"}
+    environment["PATH"] = os.pathsep.join(
+        [os.path.dirname(sys.executable), os.environ["PATH"]])
     command = texts[0].replace("uvarrow serve",
                                f"exec {tool} serve --listen 127.0.0.1:0")
     with subprocess.Popen(command, shell=True, stderr=subprocess.PIPE,
@@ -77,7 +79,8 @@ def serve(texts, output):
         place = process.stderr.readline().split()[-1]
         shown = subprocess.run(
             texts[1].replace("http://127.0.0.1:8080", place), shell=True,
-            check=True, stdout=subprocess.PIPE, text=True).stdout
+            check=True, stdout=subprocess.PIPE, text=True,
+            env=environment).stdout
         process.terminate()
     assert shown.strip() == output.strip()
 
