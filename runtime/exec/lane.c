@@ -238,16 +238,6 @@ bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job)
 
 /* ---- giving jobs up ----------------------------------------------------- */
 
-/* Whether more jobs wait than there are threads without one. One more thread
- * may be started soon, but that can fail, so it is not relied on. */
-static bool lane_is_full_locked(const struct uva_workers *workers, int lane)
-{
-    const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
-
-    return (int64_t)uva__atomic64_peek(&workers->waiting[lane]) >
-           pool_class->threads - pool_class->running;
-}
-
 enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
                                       enum uva_lane lane, struct uva_job *job)
 {
@@ -260,7 +250,7 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
     if (worker != NULL) {
         uva__write_off_begin_locked(worker);
         place = UVA__JOB_RUNNING;
-    } else if (job->link.queued && lane_is_full_locked(workers, (int)lane)) {
+    } else if (job->link.queued) {
         place = UVA__JOB_WAITING;
     } else if (workers->executor.submit != NULL) {
         uva__write_off_report_locked(jobs, UVA__NEWS_EXECUTOR);

@@ -41,11 +41,10 @@ struct uva_job {
 
 /* Where a job is. */
 enum uva__job_place {
-    UVA__JOB_GONE,    /* it has ended, an executor has it, or a thread without
-                         a job is there for it */
+    UVA__JOB_GONE,    /* it has ended, or an executor has it */
     UVA__JOB_RUNNING, /* a thread of ours runs it */
-    UVA__JOB_WAITING  /* it waits until a thread has ended its job, or until
-                         one more is started */
+    UVA__JOB_WAITING  /* it is queued: a thread without a job may take another
+                         one first */
 };
 
 /* What a runtime is to do or to log about its threads. */

@@ -93,6 +93,29 @@ START_TEST(a_thread_is_started_when_the_one_before_it_has_taken_a_job)
 }
 END_TEST
 
+/* A job that comes later may have the thread that is there. */
+START_TEST(a_job_that_is_given_up_waits_though_a_thread_has_none)
+{
+    struct lane_fixture lanes;
+    struct lane_work work;
+    sem_t begin;
+
+    ck_assert_int_eq(sem_init(&begin, 0, 0), 0);
+    lane_open(&lanes, &(struct uva_workers_options){.thread_begin = begin_held,
+                                                    .ctx = &begin});
+    work = lane_work(&lanes, false, NULL);
+    uva__lane_submit(&lanes.jobs, UVA_LANE_BLOCKING, &work.job);
+    ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
+    ck_assert_int_eq(
+        uva__lane_give_up(&lanes.jobs, UVA_LANE_BLOCKING, &work.job),
+        UVA__JOB_WAITING);
+    ck_assert(uva__lane_take_back(&lanes.jobs, &work.job));
+    lane_post_n(&begin, 1);
+    lane_close(&lanes);
+    (void)sem_destroy(&begin);
+}
+END_TEST
+
 START_TEST(a_thread_that_sleeps_is_used_before_one_is_started)
 {
     struct lane_fixture lanes;
@@ -729,6 +752,7 @@ int main(void)
     tcase_add_test(jobs, a_lane_grows_to_its_cap_and_not_beyond);
     tcase_add_test(jobs,
                    a_thread_is_started_when_the_one_before_it_has_taken_a_job);
+    tcase_add_test(jobs, a_job_that_is_given_up_waits_though_a_thread_has_none);
     tcase_add_test(jobs, a_thread_that_sleeps_is_used_before_one_is_started);
     tcase_add_test(jobs, a_job_may_submit_itself_again);
     tcase_add_test(jobs, queues_that_share_a_lane_take_turns);
