@@ -1071,17 +1071,18 @@ static bool never(void *arg)
     return false;
 }
 
-static bool pool_is_provable(const struct pool *pool)
+static bool pool_is_provable(const struct pool *pool, int stuck_threads)
 {
     return pool->pool != NULL && !pool->waits &&
            !(pool->hurries && peers_are_slow()) &&
            pool_stuck(pool, true) <= pool->most_stuck &&
+           (stuck_threads == 0 || pool_stuck(pool, true) <= stuck_threads) &&
            pool_stuck(pool, false) == 0;
 }
 
 /* What is left of chains that were given up, such as branches, ends first.
  * Calls that are stuck for good have been replaced, or they return now. */
-static void pools_prove(void)
+static void pools_prove(int stuck_threads)
 {
     if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))
         return;
@@ -1089,11 +1090,11 @@ static void pools_prove(void)
         peers_unblock();
     (void)sim_wait_until(never, NULL, sim_now_ns() + MINUTES_NS);
     for (int i = 0; i < adbc.pools_used; i++)
-        if (pool_is_provable(&adbc.pools[i]))
+        if (pool_is_provable(&adbc.pools[i], stuck_threads))
             pool_prove(&adbc.pools[i]);
 }
 
-void adbc_await(bool may_hang, bool may_close)
+void adbc_await(bool may_hang, bool may_close, int stuck_threads)
 {
     sim_wait(fibers_are_over, NULL);
     if (!may_hang &&
@@ -1102,7 +1103,7 @@ void adbc_await(bool may_hang, bool may_close)
         sim_wait(rivals_are_over, NULL);
     }
     if (!may_hang && !may_close)
-        pools_prove();
+        pools_prove(stuck_threads);
     for (int i = 0; i < adbc.rivals_used; i++)
         adbc.rivals[i].expectation.excuses |= EXCUSE_CLOSE;
 }

@@ -33,8 +33,9 @@ void adbc_release_pools(void);
 
 /* Waits for the other queries, if they must end by themselves. Then queries on
  * all connections of a pool at one time prove that it is well, unless a runtime
- * may be closing. */
-void adbc_await(bool may_hang, bool may_close);
+ * may be closing, or its workers can write off fewer threads (0: any number)
+ * than are stuck in calls of the pool. */
+void adbc_await(bool may_hang, bool may_close, int stuck_threads);
 
 /* The runtimes are closed: releases the other pools. */
 void adbc_end(void);

@@ -40,18 +40,19 @@ static struct scenario {
     int runtimes_used;
     struct chain chains[CHAINS];
     int chains_used;
-    bool slow;     /* peers take time */
-    bool hostile;  /* a peer breaks rules; not with memory faults */
-    bool alone;    /* one runtime, alone on its loop */
-    bool closes;   /* runtimes are closed early */
-    bool drains;   /* runtimes are drained */
-    bool devices;  /* there is a device */
-    int squatters; /* sources that fill the blocking lane; 0: none */
-    bool full;     /* fewer of their threads may be written off */
-    bool built;    /* if alone: the chains are built */
-    int meddlers;  /* fibers that interfere */
-    int posted;    /* posted calls that were not made so far */
-    bool ended;    /* the runtimes are closed */
+    bool slow;         /* peers take time */
+    bool hostile;      /* a peer breaks rules; not with memory faults */
+    bool alone;        /* one runtime, alone on its loop */
+    bool closes;       /* runtimes are closed early */
+    bool drains;       /* runtimes are drained */
+    bool devices;      /* there is a device */
+    int squatters;     /* sources that fill the blocking lane; 0: none */
+    int stuck_threads; /* that may be written off; 0: as many as there are */
+    bool full;         /* fewer of their threads may be written off */
+    bool built;        /* if alone: the chains are built */
+    int meddlers;      /* fibers that interfere */
+    int posted;        /* posted calls that were not made so far */
+    bool ended;        /* the runtimes are closed */
 } scenario;
 
 /* ---- drawing ------------------------------------------------------------ */
@@ -114,6 +115,7 @@ static void draw_workers(void)
     if (scenario.squatters > 0 && peers_chance(1, 2)) {
         options.stuck_threads =
             1 + (int32_t)sim_choose((uint64_t)scenario.squatters);
+        scenario.stuck_threads = options.stuck_threads;
         scenario.full = options.stuck_threads < scenario.squatters;
         expectation_note("%d of %d squatters may be written off",
                          options.stuck_threads, scenario.squatters);
@@ -461,7 +463,8 @@ static void chains_await(void)
     sim_wait(meddlers_are_done, &scenario);
     for (int i = 0; i < scenario.chains_used; i++)
         chain_release(&scenario.chains[i]);
-    adbc_await(chains_may_hang(), scenario.closes || scenario.drains);
+    adbc_await(chains_may_hang(), scenario.closes || scenario.drains,
+               scenario.stuck_threads);
     late_calls_await();
 }
 
