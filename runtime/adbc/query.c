@@ -30,6 +30,7 @@ struct query {
     char *table;                        /* owns: of ingest, or NULL */
     struct uva__bound *bound;           /* counts: the parameters; or NULL */
     bool by_name;                       /* so are the parameters bound */
+    bool is_read;     /* rows of the parameters may be read already */
     bool has_no_rows; /* there are parameters, but no row: it is not executed */
     bool is_many;     /* what it writes is one transaction, if the driver can */
     bool is_begun;    /* that has begun */
@@ -214,8 +215,10 @@ static int query_count(struct query *q)
 static int query_rows(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
-    int code = uva__bound_open(q->bound, &e->failure);
+    int code;
 
+    q->is_read = true;
+    code = uva__bound_open(q->bound, &e->failure);
     q->is_many = q->sql == NULL;
     if (code == 0 && q->sql != NULL)
         code = query_count(q);
@@ -386,12 +389,11 @@ static void query_interrupt(struct uva__execution *e)
         uva__bound_cancel(q->bound);
 }
 
-/* Parameters may have been read. */
 static bool query_retry(struct uva__execution *e)
 {
     struct query *q = (struct query *)e;
 
-    return q->bound == NULL && uva__pooled_retry(&q->pooled, false);
+    return !q->is_read && uva__pooled_retry(&q->pooled, false);
 }
 
 /* ---- partitions --------------------------------------------------------- */

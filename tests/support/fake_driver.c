@@ -569,7 +569,8 @@ static AdbcStatusCode statement_execute(struct AdbcStatement *statement,
         *rows = out == NULL ? count : -1;
         return ADBC_STATUS_OK;
     }
-    if (strcmp(s->sql, "parameters") == 0) {
+    if (strcmp(s->sql, "parameters") == 0 ||
+        strncmp(s->sql, "prepare ", 8) == 0) {
         *out = s->bound;
         s->bound.release = NULL;
         return ADBC_STATUS_OK;
@@ -584,6 +585,8 @@ static AdbcStatusCode statement_prepare(struct AdbcStatement *statement,
 {
     struct fake_statement *s = statement->private_data;
 
+    if (strncmp(s->sql, "prepare ", 8) == 0)
+        return happen(s, s->sql + 8, error);
     return strcmp(s->sql, "unprepared") == 0
                ? fault(error, ADBC_STATUS_INVALID_ARGUMENT, "cannot prepare")
                : ADBC_STATUS_NOT_IMPLEMENTED;

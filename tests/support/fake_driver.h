@@ -4,6 +4,7 @@
  *     rows N       N batches with one row each
  *     update N     no result, and N rows affected
  *     changes N    so, too, but the number only where no result is wanted
+ *     prepare X    X happens in prepare; then it is "parameters"
  *     execute X    X happens in execute
  *     schema X     X happens in get_schema
  *     batch N X    X happens behind N batches, in get_next
