@@ -73,6 +73,11 @@ alter table points add primary key (n);
 create table written(run bigint, n bigint);
 create table pairs(run bigint, side int);
 """
+# Until they are gone, which a backend that is busy is not at once
+TERMINATE = """
+select pg_terminate_backend(pid, 10000) from pg_stat_activity
+where pid <> pg_backend_pid() and usename = 'postgres'
+"""
 
 
 class Trouble:
@@ -291,10 +296,7 @@ class Traffic:
         self.server.start()
 
     async def terminate(self, _):
-        await asyncio.to_thread(
-            self.server.query, "select pg_terminate_backend(pid) from "
-            "pg_stat_activity where pid <> pg_backend_pid() and usename = "
-            "'postgres'")
+        await asyncio.to_thread(self.server.query, TERMINATE)
 
     async def freeze(self, luck):
         self.server.freeze()
