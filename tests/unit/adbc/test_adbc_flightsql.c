@@ -202,8 +202,10 @@ START_TEST(a_server_that_goes_away_is_reported)
     await_end();
     ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
     ck_assert_int_gt(f.got.rows, 0);
-    ask("rows 1");
-    ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    do { /* the kernel may still accept for it */
+        ask("rows 1");
+        ck_assert_int_eq(f.got.outcome.end, UVA_END_FAILED);
+    } while (strstr(f.got.outcome.error.message, "reset by peer") != NULL);
     text_contains(f.got.outcome.error.message, "refused");
 }
 END_TEST
