@@ -8,7 +8,8 @@
 
 /* Where it is: adbc/places.h. */
 enum uva__connection_state {
-    UVA__CONNECTION_CONNECTING, /* a worker connects, a query waits for that */
+    UVA__CONNECTION_CONNECTING, /* a worker connects, or asks whether it is
+                                   alive, and a query waits for that */
     UVA__CONNECTION_IDLE,       /* free */
     UVA__CONNECTION_USED,       /* a query has it */
     UVA__CONNECTION_CANCELLED,  /* so, too, and was cancelled */
@@ -25,15 +26,16 @@ struct uva__connection {
     struct uva_adbc_pool *pool;     /* borrows: the one that it is of */
     const struct uva__known *known; /* static: of its database; NULL before it
                                        is connected */
-    bool shares; /* its backend, with other sessions: see adbc/pooler.h */
-    bool warns;  /* of a pooler that may be one that shares them */
+    bool shares;  /* its backend, with other sessions: see adbc/pooler.h */
+    bool warns;   /* of a pooler that may be one that shares them */
+    bool is_dead; /* so it was when it was asked */
 
     /* the pool's, under its lock */
     struct uva__connection *next, **at; /* of those in its state */
     enum uva__connection_state state;
     uint64_t since_ns;                /* when it came there */
     uint64_t born_ns;                 /* when it was connected */
-    uint64_t rested_ns;               /* how long it was idle, the last time */
+    bool is_asked;                    /* it is open, while CONNECTING */
     struct uva__adbc_failure failure; /* of the connect, for its query */
 };
 

@@ -2,7 +2,7 @@
 /* The connections of a pool, by their states: where each may go, how many there
  * may be, and when one has been there for too long. Under the pool's lock.
  *
- *     (new) -> CONNECTING -> USED -> ENDING -> IDLE -> USED ...
+ *     (new) -> CONNECTING -> USED -> ENDING -> IDLE -> USED, CONNECTING ...
  *                  |          |        |         |
  *                  |          v        |         v
  *                  |      CANCELLED    |      CLOSING -> (gone)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pool of connections.
  *
- * Happy path:  a query takes an idle connection, or has one made: another
- * worker opens a database for it, unless there is one, and connects -> the
- * query puts it back -> the keeper has it closed when it was idle for too long,
- * or is too old.
+ * Happy path:  a query takes an idle connection, which another worker asks
+ * whether it is alive if it has rested, or has one made: that worker opens a
+ * database for it, unless there is one, and connects -> the query puts it back
+ * -> the keeper has it closed when it was idle for too long, or is too old.
  *
  * What can fail: the driver, the database: reported to the query that needs it;
  *              the next query tries again. A connection of a query that failed
@@ -376,11 +376,8 @@ static int connect_call(struct uva_adbc_pool *pool, struct uva__connection *c)
     return uva__connection_open(c, pool->connection_options, &c->failure);
 }
 
-static void connect_on_worker(void *ctx)
+static void connect_make(struct uva_adbc_pool *pool, struct uva__connection *c)
 {
-    struct uva__connection *c = ctx;
-    struct uva_adbc_pool *pool = c->pool;
-    bool is_left;
     int code;
 
     uv_mutex_lock(&pool->lock);
@@ -397,10 +394,24 @@ static void connect_on_worker(void *ctx)
     if (c->known != NULL && c->known->driver != NULL)
         pool->locked.known = c->known;
     c->born_ns = uv_hrtime();
+    uv_cond_broadcast(&pool->changed);
+    uv_mutex_unlock(&pool->lock);
+}
+
+static void connect_on_worker(void *ctx)
+{
+    struct uva__connection *c = ctx;
+    struct uva_adbc_pool *pool = c->pool;
+    bool is_left;
+
+    if (c->is_asked)
+        c->is_dead = !uva__connection_is_alive(c);
+    else
+        connect_make(pool, c);
+    uv_mutex_lock(&pool->lock);
     is_left = c->state == UVA__CONNECTION_LEFT;
     if (!is_left)
         connection_move_locked(c, UVA__CONNECTION_USED);
-    uv_cond_broadcast(&pool->changed);
     uv_mutex_unlock(&pool->lock);
     if (is_left)
         connection_drop(pool, c);
@@ -462,7 +473,19 @@ static struct uva__connection *connection_new_locked(struct uva_adbc_pool *pool)
     return c;
 }
 
-/* Gives an idle connection, or one that is to be connected. */
+/* One that was idle for so long is asked whether it is alive, if its driver can
+ * be. */
+#define RESTED_NS (100 * MS)
+
+static void idle_take_locked(struct uva__connection *c)
+{
+    c->is_asked = c->known->answers && uv_hrtime() - c->since_ns >= RESTED_NS;
+    uva__places_move(&c->pool->locked.places, c,
+                     c->is_asked ? UVA__CONNECTION_CONNECTING
+                                 : UVA__CONNECTION_USED);
+}
+
+/* Gives an idle connection, or one that is to be connected or asked. */
 static int place_take_locked(struct uva_adbc_pool *pool,
                              const struct wait *wait,
                              struct uva__connection **out)
@@ -478,8 +501,7 @@ static int place_take_locked(struct uva_adbc_pool *pool,
         return wait_fail_locked(pool, wait);
     if (*idle != NULL) {
         *out = *idle;
-        (*out)->rested_ns = uv_hrtime() - (*out)->since_ns;
-        uva__places_move(places, *out, UVA__CONNECTION_USED);
+        idle_take_locked(*out);
         return 0;
     }
     *out = connection_new_locked(pool);
@@ -494,7 +516,7 @@ static int connect_leave_locked(struct uva__connection *c,
 {
     const uint64_t since_ns = c->since_ns; /* until it is moved */
 
-    if (c->database != NULL)
+    if (c->database != NULL && !c->is_asked)
         database_retire_locked(c->database);
     connection_move_locked(c, UVA__CONNECTION_LEFT);
     if (atomic_load(wait->is_cancelled))
@@ -732,9 +754,6 @@ static void pool_know(struct uva_adbc_pool *pool, const char *type)
     databases_renew(pool, type);
 }
 
-/* One that was idle for so long is asked whether it is alive. */
-#define RESTED_NS (100 * MS)
-
 /* If one is dead, others are as well. */
 static int pool_take(struct uva_adbc_pool *pool, enum uva__sql sql,
                      const atomic_bool *is_cancelled, uint64_t needed_ns,
@@ -746,8 +765,7 @@ static int pool_take(struct uva_adbc_pool *pool, enum uva__sql sql,
     int code;
 
     (void)sql;
-    while ((code = connection_take(pool, &wait, out)) == 0 &&
-           (*out)->rested_ns >= RESTED_NS && !uva__connection_is_alive(*out)) {
+    while ((code = connection_take(pool, &wait, out)) == 0 && (*out)->is_dead) {
         idle_close(pool);
         connection_drop(pool, connection_end(pool, out));
     }

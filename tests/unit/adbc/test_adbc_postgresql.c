@@ -543,12 +543,10 @@ static void signal_server(const char *name)
     server(command);
 }
 
-/* It is frozen, as is a network that swallows all, and goes on. */
-START_TEST(a_server_that_was_frozen_is_well_at_once)
+static void make_impatient(void)
 {
     const char *options[] = {"uri", uri, NULL};
 
-    uva_adbc_pool_release(pool);
     ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
                                        &(struct uva_adbc_pool_options){
                                            .driver = UVA_TEST_POSTGRESQL,
@@ -561,6 +559,35 @@ START_TEST(a_server_that_was_frozen_is_well_at_once)
     ask("SELECT 1");
     recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
     await_idle(1);
+}
+
+/* Whether the connection is alive is asked, and the limits of the pool hold for
+ * that, too. */
+START_TEST(a_frozen_server_is_not_waited_for_behind_a_rest)
+{
+    struct uva_adbc_pool *patient = pool, *impatient;
+
+    make_impatient();
+    impatient = pool;
+    pool = patient;
+    ask("SELECT pg_sleep(0.2)"); /* the rest */
+    uva_adbc_pool_release(patient);
+    pool = impatient;
+    signal_server("STOP");
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_FAILED, ETIMEDOUT, "has not answered");
+    signal_server("CONT");
+    await_stuck(0);
+    ask("SELECT 1");
+    recording_ended(&f.got, UVA_END_COMPLETE, 0, "");
+}
+END_TEST
+
+/* It is frozen, as is a network that swallows all, and goes on. */
+START_TEST(a_server_that_was_frozen_is_well_at_once)
+{
+    uva_adbc_pool_release(pool);
+    make_impatient();
     signal_server("STOP");
     for (int i = 0; i < 6; i++) {
         recording_init(&f.got);
@@ -618,6 +645,7 @@ int main(void)
     tcase_add_loop_test(tc, connections_that_were_ended_fail_no_query, 0, 6);
     tcase_add_test(tc, a_new_type_is_read_as_what_it_is);
     tcase_add_test(tc, a_server_that_was_frozen_is_well_at_once);
+    tcase_add_test(tc, a_frozen_server_is_not_waited_for_behind_a_rest);
     tcase_add_test(tc, a_server_that_does_not_answer_takes_no_place_for_good);
     tcase_add_test(tc, a_server_that_goes_away_is_reported); /* the last one */
     return suite_main("adbc_postgresql", set_up, tear_down, tc, NULL);
