@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What docs/adbc.md states of the driver of DuckDB is what happens."""
+import asyncio
+import contextlib
+import os
+import resource
+
 import pytest
 
 import driver_page as page
@@ -31,3 +36,29 @@ def test_an_error(pool, row):
 @pytest.mark.parametrize("row", page.rows_of_driver(KIND, "value", "arrives as"))
 def test_a_value(pool, row):
     page.check_value(pool, row)
+
+
+@contextlib.contextmanager
+def full_disk(path):
+    """No file of this process gets longer than that one is."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_fatal_error_is_over_once_its_cause_is(pool):
+    """DuckDB refuses all that comes behind it, until the file is opened again."""
+    async def main():
+        await pool.execute("CREATE TABLE numbers AS SELECT 1 AS n")
+        with full_disk(pool.test_path):
+            assert await page.failure(
+                pool, "INSERT INTO numbers SELECT range FROM range(1000000)")
+            failure = await page.failure(pool, "CHECKPOINT")
+        assert failure[3].startswith("the query fails: FATAL Error")
+        await pool.execute("INSERT INTO numbers VALUES (2)")
+        return await page.values(pool, "SELECT n FROM numbers ORDER BY n")
+
+    assert asyncio.run(main()) == [1, 2]
