@@ -9,7 +9,7 @@ HEAD = """One process with one event loop of asyncio's, 50 tasks that share 8
 connections, and each figure of a new process. The small query reads one row of a
 table by its key, with a text of SQL, or with a parameter. Times are from the call
 to the rows, with what a task waits for a connection: uvarrow's rows are a batch
-of Arrow, those of the others objects of Python. Beside a big result means that one
+of Arrow, and those of its peers objects of Python. Beside a big result means that one
 more task reads a million rows of three columns through the same pool, again and
 again; peers read them by a cursor, 5,000 at a time. A new pool of uvarrow's opens
 the database first, in which the driver reads the catalog of all types. The ingest
