@@ -48,7 +48,6 @@ static struct scenario {
     bool devices;      /* there is a device */
     int squatters;     /* sources that fill the blocking lane; 0: none */
     int stuck_threads; /* that may be written off; 0: as many as there are */
-    bool full;         /* fewer of their threads may be written off */
     bool built;        /* if alone: the chains are built */
     int meddlers;      /* fibers that interfere */
     int posted;        /* posted calls that were not made so far */
@@ -116,7 +115,6 @@ static void draw_workers(void)
         options.stuck_threads =
             1 + (int32_t)sim_choose((uint64_t)scenario.squatters);
         scenario.stuck_threads = options.stuck_threads;
-        scenario.full = options.stuck_threads < scenario.squatters;
         expectation_note("%d of %d squatters may be written off",
                          options.stuck_threads, scenario.squatters);
     }
@@ -388,12 +386,19 @@ static bool chains_are_over(void *arg)
     return true;
 }
 
+/* Whether fewer threads may be written off than the squatters take. */
+static bool lane_is_full(void)
+{
+    return scenario.stuck_threads > 0 &&
+           scenario.stuck_threads < scenario.squatters;
+}
+
 /* Returns whether all chains must end by themselves, without the clock
  * advancing. */
 static bool chains_need_no_clock(void)
 {
     bool pulls_inline = !scenario.slow && !scenario.closes &&
-                        !scenario.drains && !scenario.full;
+                        !scenario.drains && !lane_is_full();
 
     if (scenario.devices)
         pulls_inline = pulls_inline && !device_is_stuck();
