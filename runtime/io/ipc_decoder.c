@@ -192,12 +192,12 @@ static int decoder_make_dictionaries(struct uva__ipc_decoder *decoder,
 }
 
 static int decoder_read_schema(struct uva__ipc_decoder *decoder,
-                               const struct uva__table *table, bool is_old,
+                               const struct uva__table *table,
                                struct uva_error *error)
 {
     int64_t *ids;
-    int code = uva__ipc_schema_read(table, is_old, decoder->max_bytes,
-                                    &decoder->plan, &ids, error);
+    int code = uva__ipc_schema_read(table, decoder->max_bytes, &decoder->plan,
+                                    &ids, error);
 
     if (code == 0)
         code = decoder_make_dictionaries(decoder, ids, error);
@@ -216,7 +216,7 @@ int uva__ipc_decoder_begin(struct uva__ipc_decoder *decoder,
     if (code == 0 && head.what != UVA__IPC_SCHEMA)
         code = uva_error_set(error, EPROTO, "the first one is not the schema");
     if (code == 0)
-        code = decoder_read_schema(decoder, &head.header, head.is_old, error);
+        code = decoder_read_schema(decoder, &head.header, error);
     return code == 0 ? 0 : uva__message_fail(message, error);
 }
 
@@ -224,7 +224,7 @@ int uva__ipc_decoder_begin_file(struct uva__ipc_decoder *decoder,
                                 const struct uva__ipc_footer *footer,
                                 struct uva_error *error)
 {
-    return decoder_read_schema(decoder, &footer->schema, footer->is_old, error);
+    return decoder_read_schema(decoder, &footer->schema, error);
 }
 
 int uva__ipc_decoder_schema(const struct uva__ipc_decoder *decoder,
@@ -408,16 +408,18 @@ char *uva__ipc_item_take_metadata(struct uva__ipc_item *item)
     return metadata;
 }
 
-/* Makes the array of the table of a batch. */
-static int item_read(struct uva__ipc_item *item, const struct uva__table *batch,
-                     int32_t field, struct ArrowDeviceArray *out,
-                     struct uva_error *error)
+/* Makes the array of the table of a batch, which is in a message of V4 or not.
+ */
+static int item_read(struct uva__ipc_item *item, bool is_old,
+                     const struct uva__table *batch, int32_t field,
+                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__ipc_decoder *decoder = item->decoder;
     struct uva__ipc_parts parts;
     const struct uva__ipc_input source = {.plan = &decoder->plan,
                                           .parts = &parts,
                                           .body = item->message.body,
+                                          .is_old = is_old,
                                           .most = decoder->max_bytes,
                                           .values = item->values};
     struct ArrowArray array;
@@ -446,7 +448,7 @@ int uva__ipc_item_decode(struct uva__ipc_item *item,
     int code = item_head(item, &head, error);
 
     if (code == 0)
-        code = item_read(item, &head.header, 0, out, error);
+        code = item_read(item, head.is_old, &head.header, 0, out, error);
     return code == 0 ? 0 : uva__message_fail(&item->message, error);
 }
 
@@ -455,7 +457,7 @@ int uva__ipc_item_decode(struct uva__ipc_item *item,
 /* Takes values for a dictionary. */
 static int decoder_take_values(struct uva__ipc_decoder *decoder,
                                struct uva__ipc_item *item,
-                               const struct uva__table *table,
+                               const struct uva__ipc_head *head,
                                struct uva_error *error)
 {
     struct uva__table batch;
@@ -463,7 +465,8 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     bool is_delta;
     int64_t id;
     int32_t at, field;
-    int code = uva__ipc_values_read(table, &id, &is_delta, &batch, error);
+    int code =
+        uva__ipc_values_read(&head->header, &id, &is_delta, &batch, error);
 
     if (code != 0)
         return code;
@@ -474,7 +477,7 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     field = decoder->plan.dictionaries[at].field;
     code = decoder_share(decoder, field, item->values, error);
     if (code == 0)
-        code = item_read(item, &batch, field, &values, error);
+        code = item_read(item, head->is_old, &batch, field, &values, error);
     return code == 0 ? decoder_keep(decoder, at, is_delta, &values,
                                     item->message.body, error)
                      : code;
@@ -507,7 +510,7 @@ int uva__ipc_decoder_take(struct uva__ipc_decoder *decoder,
         return decoder_no_memory(error);
     code = item_head(item, &head, error);
     if (code == 0 && head.what == UVA__IPC_DICTIONARY)
-        code = decoder_take_values(decoder, item, &head.header, error);
+        code = decoder_take_values(decoder, item, &head, error);
     else if (code == 0 && head.what == UVA__IPC_BATCH)
         code = decoder_take_batch(decoder, item, &head, error);
     else if (code == 0)

@@ -163,7 +163,7 @@ static int array_decompress(struct array_walk *w, struct array_buffer *buffer)
     room = (int64_t)uva__table_load(from, 8);
     buffer->data = from + PREFIX;
     buffer->size = size - PREFIX;
-    if (room == -1)
+    if (room == -1 || (room == 0 && buffer->size == 0)) /* as Java writes it */
         return 0;
     if (room < 0)
         return array_fail(w, EPROTO, "a compressed buffer of negative size");
@@ -253,6 +253,25 @@ static int array_take_validity(struct array_walk *w, struct ArrowArray *array)
     array->null_count = zero_bits;
     array->buffers[0] = zero_bits == 0 ? NULL : buffer.data;
     return 0;
+}
+
+/* Skips the bitmap that unions and run ends have until metadata V4. One with
+ * nulls cannot be passed on: there is no place for it, and dense unions leave
+ * out what is null. */
+static int array_skip_validity(struct array_walk *w, struct ArrowArray *array)
+{
+    struct array_buffer buffer;
+    const int64_t null_count = array->null_count;
+    const int code = array_take_buffer(w, 0, &buffer);
+
+    array->null_count = 0;
+    if (code != 0 || null_count == 0 || (buffer.size == 0 && null_count < 0))
+        return code;
+    if (buffer.size < (array->length + 7) / 8)
+        return array_fail(w, EPROTO, "the bitmap is too short");
+    if (uva__ipc_bits_zeroes(buffer.data, 0, array->length) == 0)
+        return 0;
+    return array_fail(w, ENOTSUP, "nulls of its own, as until metadata V4");
 }
 
 /* ---- buffers by kind ---------------------------------------------------- */
@@ -434,6 +453,8 @@ static int array_fill(struct array_walk *w, int32_t at,
         code = array_take_validity(w, array);
     else if (field->kind == UVA__IPC_NULL)
         array->null_count = array->length;
+    else if (code == 0 && w->source->is_old)
+        code = array_skip_validity(w, array);
     else
         array->null_count = 0;
     if (code == 0)

@@ -148,7 +148,8 @@ int uva__ipc_footer_read(const uint8_t *bytes, size_t size,
                          struct uva__ipc_footer *out, struct uva_error *error)
 {
     struct uva__table footer;
-    uint64_t version = 0;
+    uint64_t version = 0; /* that of the messages counts, if it is no later */
+    bool is_old;
 
     if (!uva__table_root(bytes, size, &footer) ||
         !uva__table_number(&footer, 0, 2, &version) ||
@@ -156,7 +157,7 @@ int uva__ipc_footer_read(const uint8_t *bytes, size_t size,
         !uva__table_vector(&footer, 2, PLACE_SIZE, &out->dictionaries) ||
         !uva__table_vector(&footer, 3, PLACE_SIZE, &out->batches))
         return head_malformed("footer", error);
-    return head_version(version, &out->is_old, error);
+    return version <= VERSION_5 ? 0 : head_version(version, &is_old, error);
 }
 
 struct uva__ipc_place uva__ipc_place_read(const struct uva__vector *places,

@@ -16,11 +16,11 @@ enum uva__ipc_what {
 
 /* The header of a message. */
 struct uva__ipc_head {
-    int what;                    /* see above, or another one */
-    bool is_old;                 /* unions have bitmaps: version 4 */
-    int64_t body_size;           /* not negative */
-    struct uva__table header;    /* of the kind `what` */
-    struct uva__table message;   /* around the header */
+    int what;                  /* see above, or another one */
+    bool is_old;               /* version 4: all types but null have bitmaps */
+    int64_t body_size;         /* not negative */
+    struct uva__table header;  /* of the kind `what` */
+    struct uva__table message; /* around the header */
     struct uva__vector metadata; /* pairs of the message */
 };
 
@@ -36,7 +36,6 @@ struct uva__ipc_parts {
 /* The tables of a file. */
 struct uva__ipc_footer {
     struct uva__table schema;
-    bool is_old;                     /* as in a header */
     struct uva__vector dictionaries; /* of 24 bytes */
     struct uva__vector batches;      /* of 24 bytes */
 };

@@ -30,7 +30,6 @@ struct schema_queue {
 struct schema_reader {
     struct uva__ipc_block *blocks; /* owns: all of what is read */
     int64_t left;                  /* bytes that may be taken */
-    bool is_old;
     size_t n_dictionaries;
     const char *name;        /* borrows: of the field in work */
     struct uva_error *error; /* borrows */
@@ -186,8 +185,6 @@ static int schema_type(struct schema_reader *r, const struct uva__table *table,
 {
     if (table->at == 0 || !schema_numbers(table, type))
         return schema_fail(r, EPROTO, "a malformed type");
-    if (type->tag == UVA__IPC_TAG_UNION && r->is_old)
-        return schema_fail(r, ENOTSUP, "a union of version 4");
     if (type->tag == UVA__IPC_TAG_UNION &&
         !schema_codes(table, codes, (size_t)schema->n_children))
         return schema_fail(r, EPROTO, "malformed codes of a union");
@@ -384,13 +381,13 @@ static int schema_read(struct schema_reader *r, const struct uva__table *table,
     return code == 0 ? schema_metadata(r, table, 2, &root->metadata) : code;
 }
 
-int uva__ipc_schema_read(const struct uva__table *table, bool is_old,
-                         int64_t most, struct uva__ipc_plan *plan,
-                         int64_t **ids, struct uva_error *error)
+int uva__ipc_schema_read(const struct uva__table *table, int64_t most,
+                         struct uva__ipc_plan *plan, int64_t **ids,
+                         struct uva_error *error)
 {
     struct ArrowSchema root = {
         .format = "+s", .name = "", .release = schema_keep};
-    struct schema_reader r = {.left = most, .is_old = is_old, .error = error};
+    struct schema_reader r = {.left = most, .error = error};
     int code = schema_read(&r, table, &root);
 
     *ids = NULL;

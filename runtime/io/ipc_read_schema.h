@@ -7,12 +7,12 @@
 #include "io/ipc_plan.h"
 
 /* Reads the schema, and makes the plan of it. `*ids` has the id of each
- * dictionary of the plan, for free(). `is_old`: see struct uva__ipc_head.
- * `most` is what all of it may take in memory. Returns 0; EPROTO for one that
- * is malformed; ENOTSUP for another byte order or an unknown type; EMSGSIZE for
- * a limit; ENOMEM; the text names the field. Thread: any. */
+ * dictionary of the plan, for free(). `most` is what all of it may take in
+ * memory. Returns 0; EPROTO for one that is malformed; ENOTSUP for another byte
+ * order or an unknown type; EMSGSIZE for a limit; ENOMEM; the text names the
+ * field. Thread: any. */
 UVA_MUST_CHECK int uva__ipc_schema_read(const struct uva__table *table,
-                                        bool is_old, int64_t most,
+                                        int64_t most,
                                         struct uva__ipc_plan *plan,
                                         int64_t **ids, struct uva_error *error);
 

@@ -282,4 +282,5 @@ def main():
     assert tables < 400 or (done["deltas"] and done["replacements"])
 
 
-main()
+if __name__ == "__main__":
+    main()
