@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every offset is compared with the size of the buffer before it is followed.
- * Cycles, and offsets that lead to one place, are not detected: the callers
- * limit depth and number. */
+ * The size that a list of offsets has for its table is not looked at: writers
+ * share lists of equal offsets (that of Go does), and then it is that of
+ * another table. Cycles, and offsets that lead to one place, are not detected:
+ * the callers limit depth and number. */
 #include "io/flatbuffer_reader.h"
 
 /* Larger buffers have no offsets to all that is in them. */
@@ -34,15 +36,13 @@ static bool table_open(const uint8_t *bytes, size_t size, size_t at,
     if (list < 0 || !table_holds(size, (size_t)list, 4))
         return false;
     list_size = (size_t)uva__table_load(bytes + list, 2);
-    *out = (struct uva__table){
-        .bytes = bytes,
-        .size = size,
-        .at = at,
-        .slots_at = (size_t)list + 4,
-        .n_slots = list_size < 4 ? 0 : (list_size - 4) / 2,
-        .length = (size_t)uva__table_load(bytes + list + 2, 2)};
-    return list_size >= 4 && table_holds(size, (size_t)list, list_size) &&
-           out->length >= 4 && table_holds(size, at, out->length);
+    *out =
+        (struct uva__table){.bytes = bytes,
+                            .size = size,
+                            .at = at,
+                            .slots_at = (size_t)list + 4,
+                            .n_slots = list_size < 4 ? 0 : (list_size - 4) / 2};
+    return list_size >= 4 && table_holds(size, (size_t)list, list_size);
 }
 
 bool uva__table_root(const uint8_t *bytes, size_t size, struct uva__table *out)
@@ -67,7 +67,7 @@ static bool table_member(const struct uva__table *table, size_t slot,
     if (offset == 0)
         return true;
     *at = table->at + offset;
-    return offset >= 4 && table_holds(table->length, offset, size);
+    return table_holds(table->size, *at, size);
 }
 
 bool uva__table_number(const struct uva__table *table, size_t slot, int size,

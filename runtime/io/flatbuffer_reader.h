@@ -16,7 +16,6 @@ struct uva__table {
     size_t at;            /* where the table lies in it */
     size_t slots_at;      /* where the offsets of its members lie */
     size_t n_slots;       /* number of these */
-    size_t length;        /* bytes of the table */
 };
 
 /* A vector, or a string; without items if it is not there. */

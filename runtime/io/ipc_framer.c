@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const uint8_t magic[8] = "ARROW1";
+/* A file begins so; two bytes of any value follow. */
+static const uint8_t magic[6] = {'A', 'R', 'R', 'O', 'W', '1'};
 
 void uva__ipc_framer_init(struct uva__ipc_framer *framer, int64_t max_bytes)
 {
@@ -68,7 +69,8 @@ static int framer_add_prefix(struct uva__ipc_framer *framer,
     const uint8_t *prefix = framer->prefix;
     const int64_t size = (int32_t)uva__table_load(prefix + 4, 4);
 
-    if (framer->message.offset == 0 && memcmp(prefix, magic, 8) == 0) {
+    if (framer->message.offset == 0 &&
+        memcmp(prefix, magic, sizeof(magic)) == 0) {
         framer->is_file = true;
         framer->message.offset = framer->offset;
         return 0;

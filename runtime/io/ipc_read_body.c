@@ -144,9 +144,19 @@ static int array_take_node(struct array_walk *w, struct ArrowArray *array)
     array->null_count = (int64_t)uva__table_load(item + 8, 8);
     if (array->length < 0 || array->length > MOST_ROWS)
         return array_fail(w, EPROTO, "an impossible length");
-    if (array->null_count < -1 || array->null_count > array->length)
-        return array_fail(w, EPROTO, "an impossible number of nulls");
     return 0;
+}
+
+/* Takes memory of the owner for a copy of `size` bytes, which hostile headers
+ * may ask for more than once. */
+static int array_copy_room(struct array_walk *w, int64_t size, void **out)
+{
+    if (size > w->left)
+        return array_fail(w, EMSGSIZE,
+                          "too large when decompressed (max_bytes)");
+    w->left -= size;
+    *out = array_room(w, (size_t)size);
+    return *out != NULL ? 0 : ENOMEM;
 }
 
 /* Decompresses a buffer into memory of the owner. */
@@ -167,19 +177,54 @@ static int array_decompress(struct array_walk *w, struct array_buffer *buffer)
         return 0;
     if (room < 0)
         return array_fail(w, EPROTO, "a compressed buffer of negative size");
-    if (room > w->left)
-        return array_fail(w, EMSGSIZE,
-                          "too large when decompressed (max_bytes)");
-    w->left -= room;
-    to = array_room(w, (size_t)room);
-    if (to == NULL)
-        return ENOMEM;
-    code =
-        uva__ipc_decompress(w->source->parts->codec, to, (size_t)room,
-                            from + PREFIX, (size_t)(size - PREFIX), w->error);
+    code = array_copy_room(w, room, &to);
+    if (code != 0)
+        return code;
     buffer->data = to;
     buffer->size = room;
-    return code;
+    return uva__ipc_decompress(w->source->parts->codec, to, (size_t)room,
+                               from + PREFIX, (size_t)(size - PREFIX),
+                               w->error);
+}
+
+/* Copies a buffer that begins where 8 does not divide: its items could not be
+ * read there. */
+static int array_align(struct array_walk *w, struct array_buffer *buffer)
+{
+    void *to;
+    int code;
+
+    if ((uintptr_t)buffer->data % ALIGN == 0)
+        return 0;
+    code = array_copy_room(w, buffer->size, &to);
+    if (code != 0)
+        return code;
+    buffer->data = memcpy(to, buffer->data, (size_t)buffer->size);
+    return 0;
+}
+
+/* Finds the next buffer in the body. Where an empty one lies is not looked at:
+ * there is nothing to read. */
+static int array_find_buffer(struct array_walk *w, struct array_buffer *out)
+{
+    const struct uva__ipc_parts *parts = w->source->parts;
+    const struct uva__shared_bytes *body = w->source->body;
+    const int64_t room = body == NULL ? 0 : (int64_t)body->size;
+    const uint8_t *item;
+    int64_t offset;
+
+    if (w->buffer >= parts->buffers.count)
+        return array_fail(w, EPROTO, "the header lists too few buffers");
+    item = parts->buffers.items + 16 * w->buffer++;
+    offset = (int64_t)uva__table_load(item, 8);
+    out->size = (int64_t)uva__table_load(item + 8, 8);
+    if (out->size == 0)
+        return 0;
+    if (out->size < 0 || offset < 0 || offset > room ||
+        out->size > room - offset)
+        return array_fail(w, EPROTO, "a buffer lies outside of the body");
+    out->data = body->bytes + offset;
+    return 0;
 }
 
 /* Takes the next buffer, of at least `least` bytes. */
@@ -187,31 +232,18 @@ static int array_take_buffer(struct array_walk *w, int64_t least,
                              struct array_buffer *out)
 {
     const struct uva__ipc_parts *parts = w->source->parts;
-    const struct uva__shared_bytes *body = w->source->body;
-    const int64_t room = body == NULL ? 0 : (int64_t)body->size;
-    const uint8_t *item;
-    int64_t offset;
     int code;
 
     *out = (struct array_buffer){.data = zeroes};
     if (parts == NULL)
         return 0;
-    if (w->buffer >= parts->buffers.count)
-        return array_fail(w, EPROTO, "the header lists too few buffers");
-    item = parts->buffers.items + 16 * w->buffer++;
-    offset = (int64_t)uva__table_load(item, 8);
-    out->size = (int64_t)uva__table_load(item + 8, 8);
-    if (out->size < 0 || offset < 0 || offset > room ||
-        out->size > room - offset)
-        return array_fail(w, EPROTO, "a buffer lies outside of the body");
-    if (offset % ALIGN != 0)
-        return array_fail(w, EPROTO, "a buffer does not begin where 8 divides");
-    if (out->size > 0) {
-        out->data = body->bytes + offset;
-        code = parts->codec == UVA__IPC_PLAIN ? 0 : array_decompress(w, out);
-        if (code != 0)
-            return code;
-    }
+    code = array_find_buffer(w, out);
+    if (code == 0 && out->size > 0 && parts->codec != UVA__IPC_PLAIN)
+        code = array_decompress(w, out);
+    if (code == 0 && out->size > 0)
+        code = array_align(w, out);
+    if (code != 0)
+        return code;
     if (out->size < least)
         return array_fail(w, EPROTO, "a buffer is too short");
     if (out->size == 0)
@@ -230,22 +262,26 @@ static int array_take(struct array_walk *w, struct ArrowArray *array, int i,
     return code;
 }
 
-/* Takes the bitmap, and counts what is null. */
+/* Takes the bitmap, and counts what is null. Without nulls it may be of any
+ * size. */
 static int array_take_validity(struct array_walk *w, struct ArrowArray *array)
 {
     struct array_buffer buffer;
     const int code = array_take_buffer(w, 0, &buffer);
+    const int64_t size = (array->length + 7) / 8;
     int64_t zero_bits;
 
     if (code != 0)
         return code;
+    if (array->null_count < -1 || array->null_count > array->length)
+        return array_fail(w, EPROTO, "an impossible number of nulls");
     if (buffer.size == 0 && array->null_count > 0)
         return array_fail(w, EPROTO, "nulls without a bitmap");
-    if (buffer.size == 0) {
+    if (buffer.size == 0 || (buffer.size < size && array->null_count == 0)) {
         array->null_count = 0;
         return 0;
     }
-    if (buffer.size < (array->length + 7) / 8)
+    if (buffer.size < size)
         return array_fail(w, EPROTO, "the bitmap is too short");
     zero_bits = uva__ipc_bits_zeroes(buffer.data, 0, array->length);
     if (array->null_count >= 0 && array->null_count != zero_bits)
@@ -491,7 +527,7 @@ static int array_fill_batch(struct array_walk *w, struct ArrowArray *array)
 }
 
 /* Whether all of the header was used. */
-static int array_check_end(struct array_walk *w, const struct ArrowArray *array)
+static int array_check_end(struct array_walk *w)
 {
     const struct uva__ipc_parts *parts = w->source->parts;
 
@@ -501,9 +537,7 @@ static int array_check_end(struct array_walk *w, const struct ArrowArray *array)
         w->variadic != parts->variadic.count)
         return array_fail(w, EPROTO,
                           "the header lists more than the schema has");
-    return array->length == parts->length
-               ? 0
-               : array_fail(w, EPROTO, "it has another number of values");
+    return 0;
 }
 
 int uva__ipc_array_read(const struct uva__ipc_input *source, int32_t at,
@@ -519,7 +553,7 @@ int uva__ipc_array_read(const struct uva__ipc_input *source, int32_t at,
         return uva_error_set(error, ENOMEM, "out of memory");
     code = at == 0 ? array_fill_batch(&w, out) : array_fill(&w, at, out);
     if (code == 0)
-        code = array_check_end(&w, out);
+        code = array_check_end(&w);
     if (code != 0 && out->release != NULL)
         out->release(out);
     array_owner_release(w.owner);

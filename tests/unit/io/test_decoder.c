@@ -573,8 +573,9 @@ static const struct {
     {"vu", 32, 4, 12, NULL},
     {"vu", 47, 1, 'y', "a view does not fit"},
     {"+ud:0,1", 8, 4, 2, NULL},
-    {"+ud:0,1", 8, 4, 3, "behind a child"},
-    {"+ud:0,1", 8, 4, -1, "offsets of a child fall"},
+    {"+ud:0,1", 8, 4, 3, "outside of a child"},
+    {"+ud:0,1", 8, 4, -1, "outside of a child"},
+    {"+ud:0,1", 16, 4, 1, NULL},
     {"+ud:0,1", 12, 4, 0, NULL},
     {"+ud:0,1", 0, 1, 1, NULL},
     {"+ud:0,1", 1, 1, 2, "a code that no child has"},
@@ -898,6 +899,60 @@ START_TEST(metadata_has_a_limit)
 }
 END_TEST
 
+/* ---- places ------------------------------------------------------------- */
+
+enum { ODD_ROWS = 2001 };
+
+/* Encodes numbers that begin one byte behind where they were: a reader of
+ * numbers may not look for them there. */
+static void encode_oddly(void)
+{
+    static int16_t numbers[ODD_ROWS];
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    struct uva__ipc_head head;
+    struct uva__ipc_parts parts;
+    uint8_t *body;
+
+    for (int i = 0; i < ODD_ROWS; i++)
+        numbers[i] = (int16_t)i;
+    plain_schema(&schema, "s", "x", 0);
+    plain_array(&array, ODD_ROWS, 2, 0);
+    array.buffers[1] = numbers;
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    body = messages[1].body->bytes;
+    ck_assert_uint_gt(messages[1].body->size, sizeof(numbers));
+    memmove(body + 1, body, sizeof(numbers));
+    ck_assert_int_eq(uva__ipc_head_read(messages[1].head->bytes,
+                                        messages[1].head->size, &head, &error),
+                     0);
+    ck_assert_int_eq(uva__ipc_parts_read(&head.header, &parts, &error), 0);
+    uva__flatbuffer_store((uint8_t *)(uintptr_t)parts.buffers.items + 16, 1, 8);
+}
+
+/* It counts among what is decompressed. */
+START_TEST(a_buffer_at_an_odd_place_is_copied)
+{
+    const int64_t most = ODD_ROWS * (int64_t)sizeof(int16_t);
+    struct ArrowDeviceArray batch = {0};
+    const int16_t *numbers;
+
+    encode_oddly();
+    ck_assert_int_eq(begin(most - _i), 0);
+    if (_i == 1) {
+        fails(take(1, &batch), EMSGSIZE, "max_bytes");
+        return;
+    }
+    ck_assert_int_eq(take(1, &batch), 0);
+    numbers = batch.array.children[0]->buffers[1];
+    ck_assert_uint_eq((uintptr_t)numbers % 8, 0);
+    for (int i = 0; i < ODD_ROWS; i++)
+        ck_assert_int_eq(numbers[i], i);
+    uva_array_release(&batch);
+}
+END_TEST
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* Decodes the stream in `messages`. */
@@ -930,6 +985,8 @@ START_TEST(memory_that_runs_out_is_reported)
 
     if (_i == 2) {
         tagged(3, NULL, 3, 5);
+    } else if (_i == 3) {
+        encode_oddly();
     } else {
         nested(&encoder, _i == 0 ? 4 : 0, 2);
         nested(&encoder, _i == 0 ? 4 : 0, 3); /* a delta, a replacement */
@@ -971,7 +1028,8 @@ int main(void)
     suite_add_loops(all, 0, 2, a_code_belongs_to_one_child, NULL);
     suite_add_loops(all, 0, 8, indices_of_every_width_are_checked, NULL);
     suite_add_loops(all, 0, 3, a_schema_has_a_depth, a_schema_has_a_size, NULL);
-    suite_add_loops(all, 0, 3, memory_that_runs_out_is_reported, NULL);
+    suite_add_loops(all, 0, 2, a_buffer_at_an_odd_place_is_copied, NULL);
+    suite_add_loops(all, 0, 4, memory_that_runs_out_is_reported, NULL);
     suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
               runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
               metadata_has_a_limit, empty_deltas_have_a_limit,
