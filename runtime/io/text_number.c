@@ -83,6 +83,48 @@ char *uva__text_number_put_digits(char *at, uint64_t value, int digits)
 
 /* ---- floating point ----------------------------------------------------- */
 
+/* What the value was before it became a double, and is when it is read back. */
+enum real { REAL_HALF, REAL_FLOAT, REAL_DOUBLE };
+
+static const struct {
+    double normal;  /* the least one with all of its bits */
+    double most;    /* has one digit more than `digits` */
+    int digits;     /* each decimal of so many, or fewer, is another value */
+    int all_digits; /* are enough for every value */
+} reals[] = {
+    [REAL_HALF] = {1.0 / 16384, 1e3, 3, 5},
+    [REAL_FLOAT] = {FLT_MIN, 1e6, FLT_DIG, 9},
+    [REAL_DOUBLE] = {DBL_MIN, 1e15, DBL_DIG, 17},
+};
+
+/* Rounds a positive number, at most 100,000, to one with 11 bits, or fewer
+ * below the normal ones: to the nearer one, or to the even one of two. */
+static double real_to_half(double value)
+{
+    double scaled, rest;
+    uint64_t whole;
+    int exponent;
+
+    (void)frexp(value, &exponent);
+    exponent = exponent < -13 ? -24 : exponent - 11;
+    scaled = ldexp(value, -exponent);
+    whole = (uint64_t)scaled;
+    rest = scaled - (double)whole;
+    if (rest > 0.5 || (rest == 0.5 && whole % 2 != 0))
+        whole++;
+    value = ldexp((double)whole, exponent);
+    return value < 65536 ? value : (double)INFINITY;
+}
+
+/* Whether a decimal, read as a double, is `value`. */
+static bool real_is(enum real real, double decimal, double value)
+{
+    if (real == REAL_DOUBLE)
+        return decimal == value;
+    return real == REAL_FLOAT ? (float)decimal == (float)value
+                              : real_to_half(decimal) == value;
+}
+
 /* A positive number as digits and the position of its decimal point: 0.05 is
  * "5" and -1, 1.25 is "125" and 1. */
 struct decimal {
@@ -97,13 +139,13 @@ static void decimal_trim(struct decimal *d)
         d->size--;
 }
 
-/* Looks for a decimal with at most `most` digits, 15 or less, that reads back
- * as `value`. Such a decimal is the shortest, and the quotient of two exact
- * doubles is rounded exactly as reading its text would be. */
-static bool decimal_guess(struct decimal *d, double value, bool narrow)
+/* Looks for a decimal with so few digits that no other one of as many reads
+ * back as `value`. Such a decimal is the shortest, and the quotient of two
+ * exact doubles is rounded exactly as reading its text would be. */
+static bool decimal_guess(struct decimal *d, double value, enum real real)
 {
     static const double POWERS[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-    const double most = narrow ? 1e6 : 1e15;
+    const double most = reals[real].most;
     int i;
 
     for (i = 0; i < (int)(sizeof(POWERS) / sizeof(*POWERS)); i++) {
@@ -115,7 +157,7 @@ static bool decimal_guess(struct decimal *d, double value, bool narrow)
             return false;
         whole = (uint64_t)scaled;
         back = (double)whole / POWERS[i];
-        if (narrow ? (float)back != (float)value : back != value)
+        if (!real_is(real, back, value))
             continue;
         d->size =
             (int)(uva__text_number_put_uint(d->digits, whole) - d->digits);
@@ -143,10 +185,10 @@ static void decimal_print(struct decimal *d, int digits, double value)
     d->point = atoi(at + 1) + 1;
 }
 
-/* Returns whether it reads back as `value`; a float is compared as a float. It
- * is read as "123e3", without a point, which would depend on the locale. */
+/* Returns whether it reads back as `value`; a float is read as a float. It is
+ * read as "123e3", without a point, which would depend on the locale. */
 static bool decimal_reads_back(const struct decimal *d, double value,
-                               bool narrow)
+                               enum real real)
 {
     char text[REAL_ROOM];
     char *at = text + d->size;
@@ -154,8 +196,8 @@ static bool decimal_reads_back(const struct decimal *d, double value,
     memcpy(text, d->digits, (size_t)d->size);
     *at++ = 'e';
     *uva__text_number_put_int(at, d->point - d->size) = '\0';
-    return narrow ? strtof(text, NULL) == (float)value
-                  : strtod(text, NULL) == value;
+    return real == REAL_FLOAT ? strtof(text, NULL) == (float)value
+                              : real_is(real, strtod(text, NULL), value);
 }
 
 /* Adds one to the last digit. Returns false if all digits are nines. */
@@ -197,29 +239,28 @@ static bool decimal_round(struct decimal *d, const struct decimal *full,
  * two has a nearer neighbour below than above, so the next higher decimal may
  * read back where the nearest does not. */
 static bool decimal_try(struct decimal *d, const struct decimal *full,
-                        int digits, double value, bool narrow)
+                        int digits, double value, enum real real)
 {
     int exponent;
 
     if (!decimal_round(d, full, digits))
         decimal_print(d, digits, value);
-    if (decimal_reads_back(d, value, narrow))
+    if (decimal_reads_back(d, value, real))
         return true;
     if (frexp(value, &exponent) != 0.5)
         return false;
     (void)decimal_step_up(d); /* of nines alone, it does not read back */
-    return decimal_reads_back(d, value, narrow);
+    return decimal_reads_back(d, value, real);
 }
 
 /* Gets all digits from printf, and keeps the fewest that read back. */
-static void decimal_search(struct decimal *d, double value, bool narrow)
+static void decimal_search(struct decimal *d, double value, enum real real)
 {
-    const bool tiny = value < (narrow ? (double)FLT_MIN : DBL_MIN);
-    int digits = tiny ? 1 : narrow ? FLT_DIG : DBL_DIG;
+    int digits = value < reals[real].normal ? 1 : reals[real].digits;
     struct decimal full;
 
-    decimal_print(&full, narrow ? 9 : 17, value);
-    while (!decimal_try(d, &full, digits, value, narrow))
+    decimal_print(&full, reals[real].all_digits, value);
+    while (!decimal_try(d, &full, digits, value, real))
         digits++;
     assert(digits <= full.size); /* that many digits always suffice */
     decimal_trim(d);
@@ -273,7 +314,7 @@ static char *decimal_put(char *at, const struct decimal *d)
     return put_bytes(at, d->digits + d->point, d->size - d->point);
 }
 
-static char *number_put_real(char *at, double value, bool narrow)
+static char *number_put_real(char *at, double value, enum real real)
 {
     struct decimal d;
 
@@ -285,19 +326,19 @@ static char *number_put_real(char *at, double value, bool narrow)
     }
     if (isinf(value))
         return put_bytes(at, "inf", 3);
-    if (!decimal_guess(&d, value, narrow))
-        decimal_search(&d, value, narrow);
+    if (!decimal_guess(&d, value, real))
+        decimal_search(&d, value, real);
     return decimal_put(at, &d);
 }
 
 char *uva__text_number_put_double(char *at, double value)
 {
-    return number_put_real(at, value, false);
+    return number_put_real(at, value, REAL_DOUBLE);
 }
 
 char *uva__text_number_put_float(char *at, float value)
 {
-    return number_put_real(at, (double)value, true);
+    return number_put_real(at, (double)value, REAL_FLOAT);
 }
 
 char *uva__text_number_put_half(char *at, uint16_t bits)
@@ -312,7 +353,7 @@ char *uva__text_number_put_half(char *at, uint16_t bits)
         value = ldexp(fraction, -24);
     else
         value = ldexp(fraction + 1024, exponent - 25);
-    return uva__text_number_put_double(at, bits >> 15 ? -value : value);
+    return number_put_real(at, bits >> 15 ? -value : value, REAL_HALF);
 }
 
 /* ---- decimals ----------------------------------------------------------- */

@@ -23,11 +23,9 @@ char *uva__text_number_put_int(char *at, int64_t value);
 char *uva__text_number_put_digits(char *at, uint64_t value, int digits);
 
 /* Writes the shortest text that reads back as the same value: "0.1", "227.0",
- * "1e-05", "nan", "-inf". Thread: any. */
+ * "1e-05", "nan", "-inf". A half float is given by its bits. Thread: any. */
 char *uva__text_number_put_double(char *at, double value);
 char *uva__text_number_put_float(char *at, float value);
-
-/* Writes a half float, given by its bits, exactly. Thread: any. */
 char *uva__text_number_put_half(char *at, uint16_t bits);
 
 /* Writes the two's complement integer of 4, 8, 16 or 32 bytes at `value`,

@@ -212,12 +212,12 @@ def is_real(text, scalar):
     value = scalar.as_py()
     if value != value:
         return text == "nan"
-    size = "f" if scalar.type == pa.float32() else "d"
+    size = {pa.float16(): "e", pa.float32(): "f"}.get(scalar.type, "d")
     if math.isinf(value):
         return text == str(value)
     if struct.pack(size, float(text)) != struct.pack(size, value):
         return False
-    return size == "f" or text == repr(float(value))
+    return size != "d" or text == repr(float(value))
 
 
 def is_number(text, scalar):
@@ -412,6 +412,38 @@ def check_arrow_json(module, tables):
             explicit_schema=schema)), schema, batches)
 
 
+# ---- half floats ------------------------------------------------------------
+
+def least_digits(bits):
+    """How many digits the shortest decimal has that reads back."""
+    value = decimal.Decimal(struct.unpack("<e", bits)[0])
+    for digits in range(1, 6):
+        least = value.scaleb(digits - 1 - value.adjusted()).to_integral_value(
+            decimal.ROUND_FLOOR)
+        for whole in least, least + 1:
+            number = float(whole.scaleb(1 - digits + value.adjusted()))
+            if number < 65520 and struct.pack("<e", number) == bits:
+                return digits
+    raise AssertionError(value)
+
+
+def check_halves(module):
+    """Each one is the shortest text that reads back, in JSON and CSV."""
+    halves = [struct.pack("<H", i) for i in range(0x7c00)]
+    column = pa.array([struct.unpack("<e", half)[0] for half in halves],
+                      pa.float16())
+    batch = pa.record_batch({"x": column})
+    lines = encode(module, batch.schema, [batch], JSON, Style()).splitlines()
+    texts = [line.removeprefix('{"x":').removesuffix("}") for line in lines]
+    assert encode(module, batch.schema, [batch], CSV,
+                  Style(no_header=True)).splitlines() == texts
+    assert len(texts) == len(halves)
+    for text, half in zip(texts, halves):
+        assert struct.pack("<e", float(text)) == half, text
+        digits = text.split("e")[0].replace(".", "").strip("0")
+        assert half == halves[0] or len(digits) == least_digits(half), text
+
+
 def check(module, seed):
     tables = Tables(seed)
     schema, batches = tables.table()
@@ -427,6 +459,7 @@ def main():
     first = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     tables = int(sys.argv[3]) if len(sys.argv) > 3 else 200
     csv.field_size_limit(1 << 30)
+    check_halves(module)
     rows = 0
     for seed in range(first, first + tables):
         try:

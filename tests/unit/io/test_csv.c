@@ -242,7 +242,8 @@ START_TEST(reals_are_short_and_lose_nothing)
                         1.7976931348623157e308};
     const float f[] = {0.1f, 16777216, 1e-45f, 3.4028235e38f, 0.3f};
     const double odd[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
-    const uint16_t half[] = {0x3c00, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x7e00};
+    const uint16_t half[] = {0x3c00, 0xc000, 0x7bff, 0x0001,
+                             0x7c00, 0x7e00, 0x2e66, 0x3c01};
 
     expect(column_of("g", COUNT(d), NULL, d, NULL),
            "c\n0.1\n-0.0\n227.0\n1e+16\n1000000000000000.0\n123456.789\n1e-05\n"
@@ -251,7 +252,7 @@ START_TEST(reals_are_short_and_lose_nothing)
            "c\n0.1\n16777216.0\n1e-45\n3.4028235e+38\n0.3\n");
     expect(column_of("g", COUNT(odd), NULL, odd, NULL), "c\nnan\ninf\n-inf\n");
     expect(column_of("e", COUNT(half), NULL, half, NULL),
-           "c\n1.0\n-2.0\n65504.0\n5.960464477539063e-08\ninf\nnan\n");
+           "c\n1.0\n-2.0\n65500.0\n6e-08\ninf\nnan\n0.1\n1.001\n");
 }
 END_TEST
 
