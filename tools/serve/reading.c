@@ -17,43 +17,55 @@ struct dialect {
     const char *line_ends;    /* any of these ends a comment of one line */
     bool nests;               /* comments may be in comments */
     bool is_one;              /* a text must be one statement */
-    const char *refusal;      /* of another word */
+    const char *refusal;      /* of a word that changes something */
+    const char *unknown;      /* of another one */
 };
 
 /* What changes something, for the status alone. */
 static const char *const CHANGING[] = {
-    "ABORT",      "ALTER",      "ANALYZE",   "ATTACH",   "BEGIN",   "CALL",
-    "CHECKPOINT", "CLOSE",      "CLUSTER",   "COMMENT",  "COMMIT",  "COPY",
-    "CREATE",     "DEALLOCATE", "DECLARE",   "DELETE",   "DETACH",  "DISCARD",
-    "DO",         "DROP",       "END",       "EXECUTE",  "EXPORT",  "FETCH",
-    "FORCE",      "GRANT",      "IMPORT",    "INSERT",   "INSTALL", "LISTEN",
-    "LOAD",       "LOCK",       "MERGE",     "MOVE",     "NOTIFY",  "PRAGMA",
-    "PREPARE",    "REASSIGN",   "REFRESH",   "REINDEX",  "RELEASE", "RESET",
-    "REVOKE",     "ROLLBACK",   "SAVEPOINT", "SECURITY", "SET",     "START",
-    "TRUNCATE",   "UNLISTEN",   "UPDATE",    "USE",      "VACUUM",  NULL};
+    "ABORT",      "ALTER",      "ANALYZE",  "ATTACH",    "BEGIN",    "CALL",
+    "CHECKPOINT", "CLOSE",      "CLUSTER",  "COMMENT",   "COMMIT",   "COPY",
+    "CREATE",     "DEALLOCATE", "DECLARE",  "DELETE",    "DETACH",   "DISCARD",
+    "DO",         "DROP",       "END",      "EXECUTE",   "EXPORT",   "FETCH",
+    "FORCE",      "GRANT",      "IMPORT",   "INSERT",    "INSTALL",  "LISTEN",
+    "LOAD",       "LOCK",       "MERGE",    "MOVE",      "NOTIFY",   "PRAGMA",
+    "PREPARE",    "REASSIGN",   "REFRESH",  "REINDEX",   "RELEASE",  "REPLACE",
+    "RESET",      "REVOKE",     "ROLLBACK", "SAVEPOINT", "SECURITY", "SET",
+    "START",      "TRUNCATE",   "UNLISTEN", "UPDATE",    "USE",      "VACUUM",
+    NULL};
 
 /* Of several statements, SQLite's driver executes the first, DuckDB's all, and
  * PostgreSQL's refuses them. */
+#define ONLY_READ "the database is only read: a query "
+#define SEE       "; see --writable"
+#define NO_QUERY  "a query "
+#define TEXTS(begins)                                                          \
+    .refusal = ONLY_READ begins SEE, .unknown = NO_QUERY begins
+
 static const struct dialect DIALECTS[] = {
-    [UVA__KIND_SQLITE] =
-        {(const char *const[]){"SELECT", "WITH", "VALUES", "EXPLAIN", NULL},
-         "\n", false, false,
-         "the database is only read: a query begins with SELECT, WITH, VALUES "
-         "or EXPLAIN; see --writable"},
+    [UVA__KIND_SQLITE] = {.words =
+                              (const char *const[]){"SELECT", "WITH", "VALUES",
+                                                    "EXPLAIN", NULL},
+                          .line_ends = "\n",
+                          TEXTS("begins with SELECT, WITH, VALUES or "
+                                "EXPLAIN")},
     [UVA__KIND_DUCKDB] =
-        {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "FROM",
-                               "EXPLAIN", "SHOW", "DESCRIBE", "SUMMARIZE",
-                               "PIVOT", "UNPIVOT", NULL},
-         "\r\n", true, true,
-         "the database is only read: a query begins with SELECT, WITH, VALUES, "
-         "TABLE, FROM, EXPLAIN, SHOW, DESCRIBE, SUMMARIZE, PIVOT or UNPIVOT; "
-         "see --writable"},
+        {.words = (const char *const[]){"SELECT", "WITH", "VALUES", "TABLE",
+                                        "FROM", "EXPLAIN", "SHOW", "DESCRIBE",
+                                        "SUMMARIZE", "PIVOT", "UNPIVOT", NULL},
+         .line_ends = "\r\n",
+         .nests = true,
+         .is_one = true,
+         TEXTS("begins with SELECT, WITH, VALUES, TABLE, FROM, EXPLAIN, "
+               "SHOW, DESCRIBE, SUMMARIZE, PIVOT or UNPIVOT")},
     [UVA__KIND_POSTGRESQL] =
-        {(const char *const[]){"SELECT", "WITH", "VALUES", "TABLE", "EXPLAIN",
-                               "SHOW", NULL},
-         "\r\n", true, true,
-         "the database is only read: a query begins with SELECT, WITH, VALUES, "
-         "TABLE, EXPLAIN or SHOW; see --writable"},
+        {.words = (const char *const[]){"SELECT", "WITH", "VALUES", "TABLE",
+                                        "EXPLAIN", "SHOW", NULL},
+         .line_ends = "\r\n",
+         .nests = true,
+         .is_one = true,
+         TEXTS("begins with SELECT, WITH, VALUES, TABLE, EXPLAIN or "
+               "SHOW")},
 };
 
 static bool is_comment(const char *at)
@@ -189,12 +201,18 @@ int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
 
     if (kind == UVA__KIND_OTHER)
         return 0;
-    at = gap_skip(sql, dialect->is_one ? BLANKS "(" : BLANKS, dialect);
+    at = gap_skip(sql, dialect->is_one ? BLANKS ";(" : BLANKS ";", dialect);
     if (kind == UVA__KIND_DUCKDB)
         at = explain_skip(at, dialect);
-    *why = dialect->refusal;
-    if (!has_word(at, dialect->words))
-        return dialect->is_one && !has_word(at, CHANGING) ? 400 : 403;
+    *why = "there is no statement";
+    if (*at == '\0')
+        return 400;
+    if (!has_word(at, dialect->words)) {
+        const bool changes = has_word(at, CHANGING);
+
+        *why = changes ? dialect->refusal : dialect->unknown;
+        return changes ? 403 : 400;
+    }
     if (!dialect->is_one)
         return 0;
     *why = "the database is only read: a text is one statement; see "
@@ -205,7 +223,7 @@ int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
 
 bool uva__reading_needs_plain(const char *sql)
 {
-    const char *at = gap_skip(sql, BLANKS, &DIALECTS[UVA__KIND_POSTGRESQL]);
+    const char *at = gap_skip(sql, BLANKS ";", &DIALECTS[UVA__KIND_POSTGRESQL]);
 
     return word_is(at, "SHOW") || word_is(at, "EXPLAIN");
 }

@@ -3,6 +3,7 @@
 #include "reading.h"
 
 #include <check.h>
+#include <string.h>
 
 #include "support/check_suite.h"
 
@@ -43,7 +44,9 @@ static const struct {
     {"/* open", 0},
     {"/*/ select 1 */ attach 'x'", 0},
     {"/* select */ attach 'x'", 0},
-    {"; select 1", 0},
+    {"; select 1", ALL},
+    {" ;; /* a */ ; select 1", ALL},
+    {"; attach 'x'", 0},
     {"selected", 0},
     {"attach 'x' as y", 0},
     {"call enable_logging()", 0},
@@ -108,11 +111,13 @@ START_TEST(a_status_tells_faults_from_changes)
     static const struct {
         const char *sql;
         int sqlite, others;
-    } texts[] = {{"selec 1", 403, 400},
-                 {"", 403, 400},
+    } texts[] = {{"selec 1", 400, 400},
+                 {"", 400, 400},
+                 {"-- only", 400, 400},
                  {"create table a (b int)", 403, 403},
+                 {"; replace into a values (1)", 403, 403},
                  {"Vacuum", 403, 403},
-                 {"(insert into a values (1))", 403, 403},
+                 {"(insert into a values (1))", 400, 403},
                  {"select 1; selec", 0, 403}};
     const char *why;
 
@@ -124,9 +129,25 @@ START_TEST(a_status_tells_faults_from_changes)
 }
 END_TEST
 
+START_TEST(a_misspelt_text_is_not_said_to_change_something)
+{
+    const char *why = NULL;
+
+    ck_assert_int_eq(uva__reading_check(UVA__KIND_SQLITE, "selct 1", &why),
+                     400);
+    ck_assert_str_eq(why,
+                     "a query begins with SELECT, WITH, VALUES or EXPLAIN");
+    ck_assert_int_eq(uva__reading_check(UVA__KIND_SQLITE, " ; ", &why), 400);
+    ck_assert_str_eq(why, "there is no statement");
+    ck_assert_int_eq(uva__reading_check(UVA__KIND_DUCKDB, "insert", &why), 403);
+    ck_assert_ptr_nonnull(strstr(why, "only read"));
+}
+END_TEST
+
 START_TEST(rows_of_no_query_need_a_plain_statement)
 {
     ck_assert(uva__reading_needs_plain("show all"));
+    ck_assert(uva__reading_needs_plain("; show all"));
     ck_assert(uva__reading_needs_plain("/* a */ EXPLAIN select 1"));
     ck_assert(!uva__reading_needs_plain("select 'show'"));
     ck_assert(!uva__reading_needs_plain("showing"));
@@ -141,6 +162,7 @@ int main(void)
     tcase_add_loop_test(tc, only_texts_that_read_pass, 0,
                         sizeof(cases) / sizeof(*cases));
     tcase_add_test(tc, a_status_tells_faults_from_changes);
+    tcase_add_test(tc, a_misspelt_text_is_not_said_to_change_something);
     tcase_add_test(tc, rows_of_no_query_need_a_plain_statement);
     return suite_main("serve_reading", NULL, NULL, tc, NULL);
 }
