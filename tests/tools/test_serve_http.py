@@ -6,6 +6,7 @@ is answered. Environment variables as for test_serve_query.py.
 """
 import os
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -120,6 +121,86 @@ class Framing(unittest.TestCase):
             answer = client.answer()
             self.assertNotIn("transfer-encoding", answer.headers)
             self.assertEqual(answer.body, b"7\n7\n")
+
+
+    def test_an_offer_of_another_protocol_is_ignored(self):
+        with Server(name="upgrade") as server, server.client() as client:
+            for headers in (
+                    {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c",
+                     "HTTP2_Settings": "AAMAAABkAAQAoAAAAAIAAAAA"},
+                    {"Connection": "Upgrade", "Upgrade": "TLS/1.2"},
+                    {"Connection": "Upgrade", "Upgrade": "websocket"}):
+                answer = client.ask("/health", **headers)
+                self.assertEqual(answer.status, 200, answer.body)
+                answer = client.ask(
+                    "/query?format=csv", method="POST", body=b"SELECT 7",
+                    Content_Type="text/plain", **headers)
+                self.assertEqual(answer.body, b"7\n7\n")
+
+    def test_a_target_in_absolute_form_names_the_host(self):
+        with Server("--host", "db.example", name="absolute") as server:
+            own = f"127.0.0.1:{server.port}"
+            with server.client() as client:
+                for target in (f"http://{own}/health", f"HTTP://{own}/health",
+                               f"https://{own}/health", "http://db.example"
+                               "/health", f"http://localhost:{server.port}/"
+                               "query?format=csv&sql=SELECT+7"):
+                    self.assertEqual(client.ask(target).status, 200, target)
+                # the Host is not looked at, as the target counts
+                answer = client.ask(f"http://{own}/stats", host="evil.example")
+                self.assertEqual(answer.status, 200)
+                answer = client.ask(f"http://{own}?sql=1")  # the path is "/"
+                self.assertEqual(answer.headers["content-type"],
+                                 "text/html; charset=utf-8")
+            for status, target in ((421, "http://evil.example/stats"),
+                                   (421, f"http://127.0.0.2:{server.port}/"),
+                                   (421, "http://evil.example"),
+                                   (400, f"http://me@{own}/stats"),
+                                   (400, f"ftp://{own}/stats"),
+                                   (400, "http:///stats")):
+                answer = server.ask(target)
+                self.assertEqual(answer.status, status, (target, answer.body))
+            lines = server.lines()
+            self.assertIn(" GET /health 200 ", lines[0])
+
+    def test_a_body_that_nobody_reads_is_refused_at_its_head(self):
+        with Server(name="unwanted") as server:
+            for method, path in (("GET", "/health"), ("GET", "/"),
+                                 ("HEAD", "/health"), ("GET", "/stats"),
+                                 ("GET", "/tables"), ("POST", "/health"),
+                                 ("GET", "/query?sql=SELECT+1"),
+                                 ("PUT", "/query")):
+                for framing in ("Content-Length: 1000000",
+                                "Transfer-Encoding: chunked"):
+                    with server.client() as client:
+                        client.send(
+                            f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:"
+                            f"{server.port}\r\n{framing}\r\n\r\n")
+                        answer = client.answer(method)
+                        self.assertIn(answer.status, (400, 405), path)
+                        self.assertEqual(answer.headers["connection"], "close")
+                        self.assertTrue(client.has_ended())
+            answer = server.ask("/health", Content_Length="0")
+            self.assertEqual(answer.status, 200)
+
+    def test_clients_are_told_how_long_a_connection_lasts(self):
+        with Server(name="told") as server, server.client() as client:
+            answer = client.ask("/health")
+            self.assertEqual(answer.headers["connection"], "keep-alive")
+            # pools of Go and hyper wait 90 s, of .NET 120 s
+            self.assertEqual(answer.headers["keep-alive"], "timeout=130")
+            answer = client.ask("/health", Connection="close")
+            self.assertEqual(answer.headers["connection"], "close")
+            self.assertNotIn("keep-alive", answer.headers)
+        for given, told in (("100", 1), ("1000", 1), ("1999", 1), ("2000", 2)):
+            with Server("--idle-ms", given, name="told-ms") as server:
+                with server.client() as client:
+                    begun = time.monotonic()
+                    self.assertEqual(client.ask("/health").headers["keep-alive"],
+                                     f"timeout={told}")
+                    self.assertTrue(client.has_ended())
+                    # a request of the last moment would have been read
+                    self.assertGreater(time.monotonic() - begun, told + 0.5)
 
 
 class Slow(unittest.TestCase):
@@ -255,6 +336,66 @@ class Access(unittest.TestCase):
             self.assertEqual(answer.status, 204)
             self.assertIn("authorization",
                           answer.headers["access-control-allow-headers"])
+
+    def test_sites_are_compared_as_browsers_write_them(self):
+        for allowed, origin in (
+                ("HTTPS://App.Example", "https://app.example"),
+                ("https://app.example:443", "https://app.example"),
+                ("http://app.example:80/", "http://app.example"),
+                ("http://[0:0:0:0:0:0:0:1]:3000", "http://[::1]:3000"),
+                ("http://127.1:3000", "http://127.0.0.1:3000"),
+                ("https://app.example", "https://App.Example"),
+                ("null", "null")):
+            with Server("--allow-origin", allowed, name="normal") as server:
+                answer = server.ask("/stats", Origin=origin)
+                self.assertEqual(answer.status, 200, allowed)
+                self.assertEqual(answer.headers["access-control-allow-origin"],
+                                 origin)
+                for other in ("https://app.example.evil", "http://app.example:1",
+                              "Null", "http://[::1]"):
+                    self.refused(server, 403, Origin=other)
+
+    def test_an_allowed_site_can_read_every_answer(self):
+        path = os.path.join(folder(), f"cors-token-{os.getpid()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN)
+        with Server("--allow-origin", "https://app.example", "--token-file",
+                    path, "--body-ms", "100", name="cors") as server:
+            begin = (f"POST /query HTTP/1.1\r\nHost: 127.0.0.1:{server.port}"
+                     "\r\nOrigin: https://app.example\r\n")
+            token = f"Authorization: Bearer {TOKEN}\r\n"
+            plain = "Content-Type: text/plain\r\n"
+            for status, request in (
+                    (413, begin + token + "Content-Length: 9999999\r\n\r\n"),
+                    (431, begin + f"X: {'x' * 20000}\r\n\r\n"),
+                    (408, begin + token + plain + "Content-Length: 9\r\n\r\n"),
+                    (401, begin + "\r\n"),
+                    (400, begin + "a b: c\r\n\r\n"),
+                    (417, begin + "Expect: x\r\n\r\n"),
+                    (421, begin.replace("127.0.0.1", "evil") + "\r\n"),
+                    (400, begin + token + plain + "Content-Length: 5\r\n\r\n"
+                     "selct"),
+                    (415, begin + token + "\r\n"),
+                    (405, begin.replace("/query", "/stats") + token + "\r\n"),
+                    (404, begin.replace("/query", "/x") + token + "\r\n"),
+                    (200, begin + token + plain + "Content-Length: 8\r\n\r\n"
+                     "SELECT 1")):
+                with server.client() as client:
+                    client.send(request)
+                    answer = client.answer()
+                self.assertEqual(answer.status, status, answer.body)
+                self.assertEqual(answer.headers["access-control-allow-origin"],
+                                 "https://app.example")
+                exposed = answer.headers["access-control-expose-headers"]
+                self.assertIn("X-Query-Id", exposed)
+            # what is only the beginning of an Origin is none
+            with server.client() as client:
+                client.send(f"GET / HTTP/1.1\r\nX: {'x' * 16000}\r\n"
+                            "Origin: https://app.example" + "x" * 1000)
+                answer = client.answer()
+            self.assertEqual(answer.status, 431)
+            self.assertNotIn("access-control-allow-origin", answer.headers)
+        os.remove(path)
 
     def test_images_and_links_of_other_sites(self):
         with Server(name="images") as server:

@@ -20,6 +20,7 @@ from server import (FOREVER, PATIENCE, ROWS, Client, Server,  # noqa: E402
 
 ARROW = "application/vnd.apache.arrow.stream"
 END = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow IPC
+NEVER = FOREVER.replace("SELECT i,", "SELECT sum(i),")  # has no row
 ENDLESS = "/query?format=csv&sql=" + quote(FOREVER)
 
 
@@ -251,15 +252,20 @@ class Paths(unittest.TestCase):
         attach = f"ATTACH '{other}' AS other"
         for sql in ("INSERT INTO numbers VALUES (1, 'x')", "DROP TABLE numbers",
                     attach, attach.lower(), f"/* a */ -- b\n\t{attach}",
-                    f"; {attach}", f"\ufeff{attach}", f"/* SELECT */{attach}",
+                    f"; {attach}", f"\ufeff{attach}", f"\ufeff;{attach}", f"/* SELECT */{attach}",
                     f"--\r SELECT\n{attach}", f"/*/ SELECT */ {attach}",
                     f"VACUUM INTO '{other}'", "CREATE TEMP TABLE x (i INT)",
-                    "PRAGMA case_sensitive_like = 1", "SELECTED", "-- only"):
+                    "PRAGMA case_sensitive_like = 1",
+                    "REPLACE INTO numbers VALUES (1, 'x')"):
             self.fails(403, query(sql))
+        for sql in ("SELECTED", "selct 1", "-- only", ";", "\ufeff", " \n"):
+            message = self.fails(400, query(sql)).message()
+            self.assertNotIn("only read", message)
         self.fails(403, query("PRAGMA case_sensitive_like = ?", parameters=[1]))
         answer = self.server.ask(query(f"SELECT 1 AS a; {attach}"))
         self.assertEqual(answer.body, b"a\n1\n")
-        for sql in ("select 1 AS a", "-- x\n/* y */ SELECT 1 AS a",
+        for sql in ("select 1 AS a", ";select 1 AS a", "\ufeffselect 1 AS a",
+                    "\ufeff ;; select 1 AS a", "-- x\n/* y */ SELECT 1 AS a",
                     "WITH x AS (SELECT 1 AS a) SELECT a FROM x"):
             self.assertEqual(self.server.ask(query(sql)).body, b"a\n1\n")
         self.assertEqual(self.server.ask(query("VALUES (1)")).status, 200)
@@ -491,7 +497,15 @@ class End(unittest.TestCase):
             server.ask("/health")
             server.ask("/a%0ab\"\\?secret=1")
             server.ask(query("SELECT 1 AS a"))
-        one, two, three = server.lines()
+            with server.client() as client:
+                client.ask(query("SELECT 1 AS a"))
+                client.request(query(NEVER))
+                server.wait(lambda stats: len(running(stats)) == 1)
+            server.wait(is_quiet)
+        one, two, three = server.lines()[:3]
+        left = [line for line in server.lines() if " 499 " in line]
+        self.assertEqual(len(left), 1)
+        self.assertIn(" GET /query 499 0 ", left[0])
         self.assertRegex(one, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1 "
                               r"GET /health 200 16 \d+\.\d{3} whole$")
         self.assertIn(' GET /a%0ab\\x22\\x5c 404 ', two)
@@ -514,7 +528,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for text in ("--max-head 16384", "--max-url 8192", "--max-body 1048576",
                      "--max-connections 1024", "--head-ms 10000",
-                     "--idle-ms 30000", "--write-ms 60000"):
+                     "--idle-ms 130000", "--write-ms 60000"):
             self.assertIn(text, result.stdout)
 
     def test_wrong_options(self):

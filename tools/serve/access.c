@@ -193,14 +193,19 @@ static bool origin_is_own(const struct uva__access *access, const char *origin,
            strcasecmp(origin + size, host) == 0;
 }
 
-static const char *origin_find(const struct uva__access *access,
-                               const char *origin)
+const char *uva__access_origin(const struct uva__access *access,
+                               const struct uva__request *request)
 {
+    const char *site = uva__request_field(request, UVA__FIELD_ORIGIN);
+    char origin[UVA__ORIGIN_ROOM];
     size_t i;
 
+    if (site == NULL || !request->has_origin ||
+        uva__origin_normalise(site, origin) != 0)
+        return NULL;
     for (i = 0; i < access->n_origins; i++)
-        if (strcasecmp(origin, access->origins[i]) == 0)
-            return access->origins[i];
+        if (strcmp(origin, access->origins[i]) == 0)
+            return site; /* browsers compare it with what they have sent */
     return NULL;
 }
 
@@ -225,17 +230,16 @@ int uva__access_check(const struct uva__access *access,
     const char *host = uva__request_field(request, UVA__FIELD_HOST);
     const char *site = uva__request_field(request, UVA__FIELD_ORIGIN);
 
-    *origin = NULL;
+    *origin = uva__access_origin(access, request);
     *why = NULL;
     if (host != NULL && !host_is_allowed(access, connection, host)) {
         *why = "the Host is not a name of this server; see --host";
         return 421;
     }
-    if (site != NULL && (host == NULL || !origin_is_own(access, site, host))) {
-        *origin = origin_find(access, site);
-        if (*origin == NULL)
-            *why = "pages of other sites have no access; see --allow-origin";
-        return *origin == NULL ? 403 : 0;
+    if (site != NULL && *origin == NULL &&
+        (host == NULL || !origin_is_own(access, site, host))) {
+        *why = "pages of other sites have no access; see --allow-origin";
+        return 403;
     }
     if (site == NULL && is_cross_site(request)) {
         *why = "pages of other sites have no access";

@@ -10,18 +10,19 @@
 #include <stddef.h>
 
 #include "connection.h"
+#include "origin.h"
 
 /* Most names, and most sites. */
 #define UVA__ACCESS_MOST 16
 
 /* What is configured. */
 struct uva__access {
-    char *token;                           /* owns; NULL: none */
-    const char *hosts[UVA__ACCESS_MOST];   /* borrows: NAME or NAME:PORT */
-    size_t n_hosts;                        /* number of these */
-    const char *origins[UVA__ACCESS_MOST]; /* borrows: sites that may read */
-    size_t n_origins;                      /* number of these */
-    bool has_tls;                          /* own Origins are https: */
+    char *token;                         /* owns; NULL: none */
+    const char *hosts[UVA__ACCESS_MOST]; /* borrows: NAME or NAME:PORT */
+    size_t n_hosts;                      /* number of these */
+    char origins[UVA__ACCESS_MOST][UVA__ORIGIN_ROOM]; /* sites that may read */
+    size_t n_origins;                                 /* number of these */
+    bool has_tls; /* own Origins are https: */
 };
 
 /* Reads the token: the first line of a file, at least 16 printable bytes.
@@ -32,9 +33,15 @@ UVA_MUST_CHECK int uva__access_load(struct uva__access *access,
 /* Frees what it owns. */
 void uva__access_fini(struct uva__access *access);
 
-/* Returns 0 if the request of `connection` may come from where it does, and
- * then, in `origin`, the other site that may read the answer, or NULL.
- * Otherwise the status to refuse it with, and in `why` the reason. */
+/* Returns the site of another page that the request states and that may read
+ * the answer; NULL: there is none, or it was not read to its end. It is the
+ * request's text. */
+const char *uva__access_origin(const struct uva__access *access,
+                               const struct uva__request *request);
+
+/* Returns 0 if the request of `connection` may come from where it does.
+ * Otherwise the status to refuse it with, and in `why` the reason. In both
+ * cases gives, in `origin`, what uva__access_origin() returns. */
 int uva__access_check(const struct uva__access *access,
                       const struct uva__connection *connection,
                       const char **origin, const char **why);

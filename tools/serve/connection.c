@@ -20,6 +20,10 @@
 /* Bytes to be written above which nothing more is taken. */
 #define QUEUE_MOST 262144
 
+/* Time for a request that was sent before its connection had been idle for as
+ * long as answers state. */
+#define IDLE_GRACE_MS 1000
+
 /* Time after which a client that is not read from is looked for again. */
 #define LOOK_MS 1000
 
@@ -40,6 +44,21 @@ static void wait_at_most(struct uva__connection *c, int64_t ms)
     (void)uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
 }
 
+/* Answers state whole seconds, and one at least. */
+static int64_t idle_stated_ms(const struct uva__connection *c)
+{
+    const int64_t ms = c->http->limits->idle_ms;
+
+    return ms < 1000 ? 1000 : ms / 1000 * 1000;
+}
+
+/* A request that a client sends at the last moment of that time is still read.
+ */
+static int64_t idle_ms(const struct uva__connection *c)
+{
+    return idle_stated_ms(c) + IDLE_GRACE_MS;
+}
+
 /* Sets the limit of what the connection waits for now. */
 static void connection_wait(struct uva__connection *c)
 {
@@ -56,8 +75,17 @@ static void connection_wait(struct uva__connection *c)
     else if (c->phase == UVA__CONNECTION_ANSWERING)
         (void)uv_timer_stop(&c->timer); /* a query takes its time */
     else
-        wait_at_most(c, c->answered == 0 ? limits->head_ms : limits->idle_ms);
+        wait_at_most(c, c->answered == 0 ? limits->head_ms : idle_ms(c));
     c->queued = queued;
+}
+
+/* Another site that may read an answer that the handler does not give. */
+static const char *origin_of(const struct uva__connection *c)
+{
+    const struct uva__http_handler *handler = &c->http->handler;
+
+    return handler->origin_of != NULL ? handler->origin_of(handler->ctx, c)
+                                      : NULL;
 }
 
 /* A write has got somewhere, or the client has not taken a byte. */
@@ -84,8 +112,8 @@ static void on_timer(uv_timer_t *timer)
         c->http->stats.timed_out++;
     if (c->phase == UVA__CONNECTION_READING && c->queued == 0 &&
         c->request.phase != UVA__REQUEST_IDLE) {
-        uva__connection_fail(c, 408, NULL, NULL, "the request took too long",
-                             NULL);
+        uva__connection_fail(c, 408, origin_of(c), NULL,
+                             "the request took too long", NULL);
         return;
     }
     uva__connection_abort(c);
@@ -133,6 +161,7 @@ static void connection_log(struct uva__connection *c, bool is_whole)
                                       .ns = (int64_t)(uv_hrtime() - c->begun),
                                       .is_whole = is_whole});
     c->status = 0;
+    c->bytes = 0; /* or a client that leaves before its next answer has them */
 }
 
 /* Ends the answer under way, if there is one. */
@@ -241,6 +270,7 @@ static int connection_head(struct uva__connection *c,
                      !c->http->is_draining;
     response->is_chunked = c->is_chunked;
     response->keeps_alive = c->keeps_alive;
+    response->idle_s = idle_stated_ms(c) / 1000;
     return uva__response_head(response, out);
 }
 
@@ -424,8 +454,8 @@ static void connection_on_refused(struct uva__connection *c)
 {
     c->http->stats.malformed++;
     c->request.keeps_alive = false;
-    uva__connection_fail(c, c->request.status, NULL, NULL, c->request.why,
-                         NULL);
+    uva__connection_fail(c, c->request.status, origin_of(c), NULL,
+                         c->request.why, NULL);
 }
 
 /* Reads what there is of the present request. */

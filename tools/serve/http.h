@@ -28,6 +28,10 @@ struct uva__http_handler {
     void (*on_head)(void *ctx, struct uva__connection *connection);
     /* A request is there: answer it, now or later. */
     void (*on_request)(void *ctx, struct uva__connection *connection);
+    /* Returns another site that may read the answer to a request that is
+     * malformed or late, or NULL. NULL: none may. */
+    const char *(*origin_of)(void *ctx,
+                             const struct uva__connection *connection);
     /* A request was answered, wholly or in part. NULL: no call. */
     void (*on_answered)(void *ctx, const struct uva__http_entry *entry);
     /* The last call, after uva__http_drain(): nothing is open. */

@@ -134,6 +134,7 @@ static int on_value_complete(llhttp_t *parser)
     request->in_value = true;
     if (request->field == UVA__FIELDS)
         return 0;
+    request->has_origin |= request->field == UVA__FIELD_ORIGIN;
     value = &request->fields[request->field];
     while (value->size > 0 && strchr(" \t", value->data[value->size - 1]))
         value->data[--value->size] = '\0';
@@ -182,6 +183,41 @@ static int length_check(struct uva__request *request)
     return 0;
 }
 
+/* Returns the length of "http://" or "https://" in front of a target; 0: it
+ * is a path. */
+static size_t scheme_length(const char *target)
+{
+    if (strncasecmp(target, "http://", 7) == 0)
+        return 7;
+    return strncasecmp(target, "https://", 8) == 0 ? 8 : 0;
+}
+
+/* Of a target in absolute form the host counts, not the field Host, and the
+ * path is the target: as if it had been sent so. */
+static int target_split(struct uva__request *request)
+{
+    const char *text = uva__bytes_text(&request->target);
+    const size_t scheme = scheme_length(text);
+    const size_t size = strcspn(text + scheme, "/?#");
+    struct uva__bytes *host = &request->fields[UVA__FIELD_HOST];
+
+    if (scheme == 0)
+        return 0;
+    if (size == 0 || memchr(text + scheme, '@', size) != NULL)
+        return refuse(request, 400, "the URL is malformed");
+    uva__bytes_clear(host, KEPT);
+    request->seen |= 1u << UVA__FIELD_HOST;
+    if (keep(request, host, text + scheme, size) != 0)
+        return -1;
+    if (text[scheme + size] == '/') {
+        uva__bytes_skip(&request->target, scheme + size);
+        return 0;
+    }
+    uva__bytes_skip(&request->target, scheme + size - 1);
+    request->target.data[0] = '/'; /* instead of the host's last character */
+    return 0;
+}
+
 /* What the parser accepts, and this server does not. */
 static int head_check(struct uva__request *request)
 {
@@ -189,11 +225,15 @@ static int head_check(struct uva__request *request)
 
     if (request->parser.http_major != 1)
         return refuse(request, 505, "only HTTP/1.1 and HTTP/1.0");
+    if (request->method == UVA__METHOD_OTHER &&
+        llhttp_get_method(&request->parser) == HTTP_CONNECT)
+        return refuse(request, 400, "this is no proxy");
     if (!request->is_old &&
         uva__request_field(request, UVA__FIELD_HOST) == NULL)
         return refuse(request, 400, "there is no Host");
-    if (request->parser.upgrade)
-        return refuse(request, 400, "no other protocol is spoken here");
+    if (target_split(request) != 0)
+        return -1;
+    request->parser.upgrade = 0; /* an offer, which may be ignored */
     if (coding_check(request) != 0 || length_check(request) != 0)
         return -1;
     if (expect != NULL && strcasecmp(expect, "100-continue") != 0)

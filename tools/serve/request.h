@@ -62,6 +62,7 @@ struct uva__request {
     struct uva__bytes name;                /* of the header that is read */
     enum uva__field field;                 /* that it is, or UVA__FIELDS */
     unsigned seen;                         /* a bit for each field */
+    bool has_origin;                       /* all of that field is there */
     bool in_value;                         /* of a header */
     int64_t head_size;                     /* bytes up to the body */
     int64_t frame_size;                    /* bytes behind it, but the body's */

@@ -90,10 +90,35 @@ static int head_framing(const struct uva__response *response,
     return add(out, text);
 }
 
+/* The lines for a page of another site. */
+static int head_origin(const char *origin, struct uva__bytes *out)
+{
+    int code = line(out, "Access-Control-Allow-Origin: ", origin);
+
+    if (code == 0 && origin != NULL)
+        code = add(out, "Access-Control-Expose-Headers: X-Query-Id, "
+                        "Retry-After\r\n");
+    return code;
+}
+
+/* Clients of HTTP/1.0 that ask for nothing else expect a close, and get one. */
+static int head_end(const struct uva__response *response,
+                    struct uva__bytes *out)
+{
+    char text[80];
+
+    if (!response->keeps_alive)
+        return add(out, "Connection: close\r\n\r\n");
+    (void)snprintf(text, sizeof(text),
+                   "Connection: keep-alive\r\nKeep-Alive: timeout=%" PRId64
+                   "\r\n\r\n",
+                   response->idle_s);
+    return add(out, text);
+}
+
 int uva__response_head(const struct uva__response *response,
                        struct uva__bytes *out)
 {
-    const bool closes = !response->keeps_alive;
     int code = head_begin(response->status, out);
 
     if (code == 0)
@@ -106,12 +131,10 @@ int uva__response_head(const struct uva__response *response,
                         "Cross-Origin-Resource-Policy: same-origin\r\n"
                         "Vary: Origin\r\n");
     if (code == 0)
-        code = line(out, "Access-Control-Allow-Origin: ", response->origin);
+        code = head_origin(response->origin, out);
     if (code == 0 && response->more != NULL)
         code = add(out, response->more);
-    if (code == 0)
-        code = line(out, "Connection: ", closes ? "close" : NULL);
-    return code == 0 ? add(out, "\r\n") : code;
+    return code == 0 ? head_end(response, out) : code;
 }
 
 /* ---- errors -------------------------------------------------------------- */

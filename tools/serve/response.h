@@ -15,6 +15,7 @@ struct uva__response {
     int64_t length;     /* of the content; -1: chunks, or up to the close */
     bool is_chunked;    /* with -1 */
     bool keeps_alive;   /* another request may follow */
+    int64_t idle_s;     /* the time for that, in seconds */
     const char *origin; /* other site that may read it; NULL: none */
     const char *more;   /* further lines, each with its CRLF; NULL: none */
 };

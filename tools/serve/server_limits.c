@@ -27,7 +27,7 @@ static const struct uva__limit LIMITS[] = {
     LIMIT("--head-ms", head_ms, 10000, 1, DAY, "time until the head is there"),
     LIMIT("--body-ms", body_ms, 30000, 1, DAY,
           "time from there until the body is"),
-    LIMIT("--idle-ms", idle_ms, 30000, 1, DAY, "time between two requests"),
+    LIMIT("--idle-ms", idle_ms, 130000, 1, DAY, "time between two requests"),
     LIMIT("--write-ms", write_ms, 60000, 1, DAY,
           "time in which a client must take something"),
     LIMIT("--linger-ms", linger_ms, 2000, 1, DAY,

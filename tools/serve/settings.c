@@ -37,8 +37,8 @@ static const char HELP[] =
     "                             mandatory beyond this machine\n"
     "  --host NAME[:PORT]         a name that clients use for this server;\n"
     "                             once for each\n"
-    "  --allow-origin ORIGIN      a site with pages that may ask; once for "
-    "each\n"
+    "  --allow-origin ORIGIN      a site with pages that may ask, or null:\n"
+    "                             pages of files; once for each\n"
     "  --tls-cert FILE            certificates, PEM: HTTPS\n"
     "  --tls-key FILE             and their key\n"
     "  --log FILE                 writes the access log there anew, not to\n"
@@ -95,14 +95,18 @@ static int host_add(struct uva__settings *settings, const char *value,
 static int origin_add(struct uva__settings *settings, const char *value,
                       struct uva_error *error)
 {
-    const char *host = strstr(value, "://");
+    struct uva__access *access = &settings->access;
 
-    if (host == NULL || host[3] == '\0' || strpbrk(host + 3, "/*@ ") != NULL)
+    if (access->n_origins == UVA__ACCESS_MOST)
+        return uva_error_set(error, EINVAL, "more than %d names",
+                             UVA__ACCESS_MOST);
+    if (uva__origin_normalise(value, access->origins[access->n_origins]) != 0)
         return uva_error_set(error, EINVAL,
-                             "'%s' is no origin, such as https://example.org",
+                             "'%s' is no origin, such as https://example.org, "
+                             "or null for pages of files",
                              value);
-    return names_add(settings->access.origins, &settings->access.n_origins,
-                     value, error);
+    access->n_origins++;
+    return 0;
 }
 
 static int text_set(const char **out, const char *value)

@@ -175,11 +175,11 @@ static int ask_read(struct ask *ask, const struct call *call, const char **why)
                400;
     if (call->request->method == UVA__METHOD_POST)
         status = ask_body(ask, call, why);
-    else if (call->request->body.size > 0)
-        return *why = "a body needs POST", 400;
     if (status != 0)
         return status;
     *why = ask_url(ask, call->url);
+    if (ask->sql != NULL && strncmp(ask->sql, "\xef\xbb\xbf", 3) == 0)
+        ask->sql += 3; /* editors write it in front of a file */
     if (*why == NULL && (ask->sql == NULL || *ask->sql == '\0'))
         *why = "there is no sql";
     return *why != NULL ? 400 : 0;
@@ -451,6 +451,8 @@ static void route_take(const struct route *route, const struct call *call)
                              route->posts ? "Allow: GET, HEAD, POST\r\n"
                                           : "Allow: GET, HEAD\r\n",
                              "the method is not possible here", NULL);
+    else if (call->request->has_body && method != UVA__METHOD_POST)
+        call_refuse(call, 400, "a body needs POST");
     else if (call->request->phase == UVA__REQUEST_COMPLETE)
         route->answer(call);
 }
@@ -481,6 +483,14 @@ static void on_any(void *ctx, struct uva__connection *connection)
     uva__url_fini(&url);
 }
 
+static const char *on_origin_of(void *ctx,
+                                const struct uva__connection *connection)
+{
+    const struct uva__site *site = ctx;
+
+    return uva__access_origin(&site->access, &connection->request);
+}
+
 static void on_answered(void *ctx, const struct uva__http_entry *entry)
 {
     const struct uva__site *site = ctx;
@@ -500,6 +510,7 @@ struct uva__http_handler uva__site_handler(struct uva__site *site)
 {
     return (struct uva__http_handler){.on_head = on_any,
                                       .on_request = on_any,
+                                      .origin_of = on_origin_of,
                                       .on_answered = on_answered,
                                       .on_closed = on_closed,
                                       .ctx = site};

@@ -219,6 +219,9 @@ static const struct {
     {"GET /stats " HEAD "\r\n", 200, false},
     {"GET / " HEAD "\r\n", 200, true},
     {"GET /nowhere " HEAD "\r\n", 404, true},
+    {"GET http://127.0.0.1:%d/health HTTP/1.1\r\nHost: x\r\nConnection: "
+     "close\r\n\r\n",
+     200, true},
     {"GET /x HTTP/1.1\r\nHost : a%d\r\n\r\n", 400, true},
     {"GET /query?format=csv&sql=" SQL " " HEAD "\r\n", 200, true},
     {"GET /query?format=arrow&sql=" SQL " " HEAD "\r\n", 200, true},
@@ -230,7 +233,7 @@ static const struct {
     {"GET /tables?format=csv " HEAD "\r\n", 200, true},
 };
 
-enum { KINDS = sizeof(REQUESTS) / sizeof(*REQUESTS), HEALTH = 0, CSV = 5 };
+enum { KINDS = sizeof(REQUESTS) / sizeof(*REQUESTS), HEALTH = 0, CSV = 6 };
 
 static struct answer whole, given;
 
