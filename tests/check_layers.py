@@ -32,14 +32,16 @@ POSIX = {
     # Windows
     "io.h", "malloc.h", "share.h", "windows.h", "winsock2.h",
     # Linux
-    "linux/futex.h", "sys/epoll.h", "sys/eventfd.h", "sys/ioctl.h",
+    "linux/filter.h", "linux/futex.h", "linux/seccomp.h", "sys/epoll.h",
+    "sys/eventfd.h", "sys/ioctl.h",
     "sys/prctl.h", "sys/syscall.h", "sys/timerfd.h", "ucontext.h",
 }
 SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
           "runtime/base/platform_unix.c", "runtime/base/platform_windows.c",
           "runtime/base/platform.h",
           "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
-          "runtime/io/file_reader.c", "runtime/adbc/library.c",
+          "runtime/io/file_reader.c", "runtime/io/loop_threads.c",
+          "runtime/adbc/library.c",
           "runtime/adbc/find.c",
           "tck/", "tools/", "tests/", "examples/", "bench/", "python/")
 # POSIX threads, which Windows has as well with the compilers that we use, are
@@ -91,11 +93,14 @@ MAY = {
     "tools/": ["uvarrow/", "<uv.h>", "<arrow-adbc/adbc.h>",
                "arrow-adbc/adbc.h"],
     "tools/serve/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
-                     "commands.h", "lines.h", "output.h", "report.h"],
+                     "commands.h", "lines.h", "loop.h", "output.h", "report.h"],
+    "tools/loop.c": ["uvarrow/", "<uv.h>", "io/loop_threads.h",
+                     "loop/own_loop.h"],
     "tools/sql.c": ["uvarrow/", "adbc/sql.h"],
     "tools/from.c": ["uvarrow/", "client/client.h"],
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
-                      "access.h", "bytes.h", "transport.h", "options.h"],
+                      "access.h", "bytes.h", "loop.h", "transport.h",
+                      "options.h"],
     "tools/serve/tls.c": ["uvarrow/", "<openssl/err.h>", "<openssl/ssl.h>",
                           "<openssl/x509v3.h>",
                           "<uv.h>"],

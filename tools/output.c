@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loop.h"
+
 #define SINK_HIGH_BYTES ((size_t)4 << 20) /* full at this size */
 #define SINK_LOW_BYTES  ((size_t)1 << 20) /* room again at this size */
 #define SINK_FD_MIN     3                 /* above the three standard ones */
@@ -143,8 +145,12 @@ int uva__output_open(struct uva__output *output, uv_loop_t *loop,
                              uv_strerror(code));
     }
     output->fs.data = output;
-    if (output->is_file)
-        return 0;
+    if (output->is_file) {
+        code = uva__loop_threads(loop, error);
+        if (code != 0)
+            (void)close(output->fd);
+        return code;
+    }
     output->to.handle.data = output;
     output->handles = 1;
     output_watch(output);

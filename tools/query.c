@@ -24,6 +24,7 @@
 #include "from.h"
 #include "heartbeat.h"
 #include "lines.h"
+#include "loop.h"
 #include "options.h"
 #include "output.h"
 #include "report.h"
@@ -409,12 +410,10 @@ static int query_finish(struct query *q)
 
 static int query_run(struct query *q)
 {
-    int code = uv_loop_init(&q->loop);
+    int code = uva__loop_open(&q->loop, &q->error);
 
-    if (code != 0) {
-        uva_error_set(&q->error, -code, "no event loop: %s", uv_strerror(code));
+    if (code != 0)
         return uva__report_error(&q->error, UVA__EXIT_FAILED);
-    }
     query_start(q);
     (void)uv_run(&q->loop, UV_RUN_DEFAULT);
     code = uv_loop_close(&q->loop);

@@ -19,6 +19,7 @@
 #include "connect.h"
 #include "heartbeat.h"
 #include "lines.h"
+#include "loop.h"
 #include "options.h"
 #include "report.h"
 #include "session.h"
@@ -57,11 +58,10 @@ struct run {
 
 static int run_begin(struct run *run)
 {
-    const int code = uv_loop_init(&run->loop);
+    const int code = uva__loop_open(&run->loop, &run->error);
 
     if (code != 0)
-        return uva_error_set(&run->error, -code, "no event loop: %s",
-                             uv_strerror(code));
+        return code;
     uva__heartbeat_start(&run->heart, &run->loop);
     run->tally.begin_ns = uv_hrtime();
     return 0;

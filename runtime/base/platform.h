@@ -126,6 +126,12 @@ void uva__wake_fd_close(struct uva__wake_fd *wake_fd);
 void uva__wake_fd_raise(const struct uva__wake_fd *wake_fd);
 void uva__wake_fd_clear(const struct uva__wake_fd *wake_fd);
 
+/* Opens as many descriptors as UVA__DESCRIPTORS_TRIED, and closes them: what
+ * cannot report that there are none may be called after it. 0; EMFILE, ENFILE
+ * or another code of the system. Thread: any. */
+enum { UVA__DESCRIPTORS_TRIED = 8 };
+UVA_MUST_CHECK int uva__platform_try_descriptors(void);
+
 /* ---- a descriptor that becomes readable at a time ----------------------- */
 
 /* Times of uva__timer_fd_set() that are no time. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "io/loop_threads.h"
 #include "io/writer.h"
 #include "uvarrow/runtime.h"
 
@@ -149,5 +150,12 @@ int uva_stream_write_file(struct uva_stream *stream, int fd,
     w->writer.ops = &file_ops;
     w->loop = runtime == NULL ? NULL : uva_runtime_loop(runtime);
     w->last = &w->first;
+    code = w->loop == NULL ? 0 : uva__loop_threads_start(w->loop);
+    if (code != 0) {
+        file_free(&w->writer);
+        return uva_error_set(error, code,
+                             "uva_stream_write_file: libuv's threads: %s",
+                             uv_strerror(-code));
+    }
     return uva__writer_start(&w->writer, stream, options, error);
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "loop/own_loop.h"
 #include "loop/runtime_impl.h"
 
 enum { TURN_BATCHES = 256, TURN_US = 500 };
@@ -326,7 +327,7 @@ static int runtime_open(struct uva_runtime *runtime)
 
     if (runtime->loop != &runtime->own)
         return host_start(runtime);
-    code = -uv_loop_init(&runtime->own);
+    code = uva__own_loop_init(&runtime->own);
     if (code != 0)
         return code;
     code = host_start(runtime);

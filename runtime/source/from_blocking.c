@@ -290,6 +290,14 @@ static int given_check(const struct given *g,
                : uva__structs_check_device_stream(&g->stream.device, error);
 }
 
+static const char *blocking_why(int code)
+{
+    if (code == EINVAL)
+        return "a window must not be negative, and its reserved members must "
+               "be NULL";
+    return code == EAGAIN ? "the system gives no thread" : strerror(code);
+}
+
 /* Gives no reader if it fails: then nothing was taken. */
 static int blocking_new(struct uva__rt *rt, const struct given *g,
                         const struct uva_blocking_source *options,
@@ -305,10 +313,7 @@ static int blocking_new(struct uva__rt *rt, const struct given *g,
         (*out)->given = *g;
         return 0;
     }
-    return uva_error_set(error, code, "from_blocking: %s",
-                         code == EINVAL ? "a window must not be negative, and "
-                                          "its reserved members must be NULL"
-                                        : strerror(code));
+    return uva_error_set(error, code, "from_blocking: %s", blocking_why(code));
 }
 
 /* Sets the limit on the calls of the source, if the stream was made. */

@@ -169,7 +169,7 @@ class Client:
 
 class Server:
     def __init__(self, *options, name="numbers", path=None, own=None, env=None,
-                 listen="127.0.0.1:0"):
+                 listen="127.0.0.1:0", begin=None):
         self.own = path is None if own is None else own
         self.path = database(name) if self.own else path
         self.log = os.path.join(folder(), f"{name}-{os.getpid()}.log")
@@ -180,14 +180,17 @@ class Server:
              os.environ["UVA_TEST_DRIVER"], "--listen", listen, "--log",
              self.log, *options, *([self.path] if self.path else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
+            stderr=subprocess.PIPE, env={**os.environ, **(env or {})},
+            preexec_fn=begin)
         line = self.process.stderr.readline().decode()
         if "listening at" not in line:
             with self.process:
                 line += self.process.stderr.read().decode()
             if self.own:
                 os.remove(self.path)
-            raise RuntimeError(line)
+            error = RuntimeError(line)
+            error.code = self.process.returncode
+            raise error
         self.port = int(line.rsplit(":", 1)[1])
         self.errors = []
         self.is_ending = False  # it was asked to end

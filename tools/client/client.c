@@ -21,6 +21,7 @@
 #include "address.h"
 #include "ask.h"
 #include "feed.h"
+#include "loop.h"
 #include "reply.h"
 #include "transport.h"
 #include "uvarrow/io.h"
@@ -288,8 +289,11 @@ static int client_open(struct client *c, struct uva_error *error)
 {
     const struct uva__feed_events events = {
         .on_room = feed_on_room, .on_closed = feed_on_closed, .ctx = c};
-    int code = client_resolve(c);
+    int code = uva__loop_threads(c->loop, error);
 
+    if (code != 0)
+        return code;
+    code = client_resolve(c);
     if (code != 0)
         return uva_error_set(error, code, "cannot find the host %s: %s",
                              c->address.host, uv_strerror(-code));

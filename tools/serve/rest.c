@@ -3,6 +3,8 @@
  * system for its memory again: so it waits for a while without a query. */
 #include "rest.h"
 
+#include "loop.h"
+
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -31,7 +33,7 @@ static void rest_on_timer(uv_timer_t *timer)
 {
     struct uva__rest *rest = timer->data;
 
-    if (!rest->is_working)
+    if (!rest->is_working && uva__loop_threads(timer->loop, NULL) == 0)
         rest->is_working = uv_queue_work(timer->loop, &rest->work,
                                          rest_on_worker, rest_on_done) == 0;
 }

@@ -18,6 +18,7 @@
 
 #include "commands.h"
 #include "json_memory.h"
+#include "loop.h"
 #include "report.h"
 #include "settings.h"
 #include "site.h"
@@ -276,14 +277,13 @@ static void serve_ask(struct serve *s)
 
 static int serve_run(struct serve *s)
 {
-    int code = uv_loop_init(&s->loop);
+    int code;
 
-    uva__json_memory_init();
-    if (code != 0) {
-        uva_error_set(&s->error, -code, "no event loop: %s", uv_strerror(code));
-        return uva__report_error(&s->error, UVA__EXIT_FAILED);
-    }
     raise_descriptors();
+    code = uva__loop_open(&s->loop, &s->error);
+    uva__json_memory_init();
+    if (code != 0)
+        return uva__report_error(&s->error, UVA__EXIT_FAILED);
     code = serve_start(s);
     if (code == 0 && s->rights.are_few)
         serve_announce(s);

@@ -145,6 +145,10 @@ static int errno_status(int code, bool by_driver)
     case ENOMEM:
     case ESHUTDOWN:
         return 503;
+    case EAGAIN: /* no thread */
+    case EMFILE:
+    case ENFILE:
+        return by_driver ? 400 : 503;
     case ETIMEDOUT:
         return by_driver ? 504 : 503;
     case EACCES:

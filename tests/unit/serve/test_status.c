@@ -141,10 +141,11 @@ START_TEST(an_errno_decides)
 {
     static const struct {
         int code, by_driver, by_us;
-    } cases[] = {{EIO, 500, 500},       {ENOMEM, 503, 503},
-                 {ESHUTDOWN, 503, 503}, {ETIMEDOUT, 504, 503},
-                 {EACCES, 403, 403},    {ENOTSUP, 501, 501},
-                 {EINVAL, 400, 500},    {ENOENT, 400, 500}};
+    } cases[] = {
+        {EIO, 500, 500},       {ENOMEM, 503, 503}, {ESHUTDOWN, 503, 503},
+        {ETIMEDOUT, 504, 503}, {EACCES, 403, 403}, {ENOTSUP, 501, 501},
+        {EINVAL, 400, 500},    {ENOENT, 400, 500}, {EAGAIN, 400, 503},
+        {EMFILE, 400, 503},    {ENFILE, 400, 503}};
     struct uva_error error;
     int code = cases[_i].code;
 
@@ -192,7 +193,7 @@ int main(void)
 
     tcase_add_test(tc, the_documents_state_it);
     tcase_add_test(tc, what_is_in_no_table_is_the_query_s_fault);
-    tcase_add_loop_test(tc, an_errno_decides, 0, 8);
+    tcase_add_loop_test(tc, an_errno_decides, 0, 11);
     tcase_add_test(tc, a_server_that_is_gone_may_come_back);
     tcase_add_test(tc, without_a_connection_a_client_may_come_back);
     return suite_main("serve_status", NULL, NULL, tc, NULL);
