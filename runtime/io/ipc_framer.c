@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix -> header -> body -> full -> (taken) prefix ... -> over. An empty body
- * is skipped. Streams from before Arrow 0.15 have no marker in front of the
- * size, and are refused. */
+ * is skipped. What the 8 bytes in front of the first header hold shows whether
+ * there are markers; behind a message without one, only 4 bytes are wanted, as
+ * no more may follow. */
 #include "io/ipc_framer.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MARKER UINT32_MAX
+
+/* Without a marker: no header is smaller, and all texts look larger. */
+enum { LEAST_HEAD = 8, MOST_OLD_HEAD = '\t' << 24 };
 
 /* A file begins so; two bytes of any value follow. */
 static const uint8_t magic[6] = {'A', 'R', 'R', 'O', 'W', '1'};
@@ -24,6 +30,17 @@ void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset)
     framer->done = 0;
 }
 
+/* How many bytes are in front of the header. */
+static size_t framer_prefix(const struct uva__ipc_framer *framer)
+{
+    const bool is_marked =
+        framer->is_old ? framer->done >= 4 &&
+                             uva__table_load(framer->prefix, 4) == MARKER
+                       : true;
+
+    return is_marked ? sizeof(framer->prefix) : 4;
+}
+
 void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
                           size_t *size)
 {
@@ -32,7 +49,7 @@ void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
     assert(framer->state < UVA__IPC_FRAMER_FULL);
     if (framer->state == UVA__IPC_FRAMER_PREFIX) {
         *to = framer->prefix;
-        *size = sizeof(framer->prefix);
+        *size = framer_prefix(framer);
     } else if (framer->state == UVA__IPC_FRAMER_HEAD) {
         *to = message->head->bytes;
         *size = message->head->size;
@@ -63,11 +80,46 @@ static int framer_room(struct uva__shared_bytes **shared, int64_t size,
     return *shared != NULL ? 0 : uva_error_set(error, ENOMEM, "out of memory");
 }
 
+/* Goes on with a header of `size` bytes. */
+static int framer_begin_head(struct uva__ipc_framer *framer, int64_t size,
+                             struct uva_error *error)
+{
+    framer->message.head_size = (framer->is_old ? 4 : 8) + size;
+    framer->state = size == 0 ? UVA__IPC_FRAMER_OVER : UVA__IPC_FRAMER_HEAD;
+    return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
+}
+
+/* Takes a prefix without a marker: the size, and what was read of the header.
+ * Whatever is no Arrow IPC looks like that, too. */
+static int framer_add_old(struct uva__ipc_framer *framer,
+                          struct uva_error *error)
+{
+    const uint8_t *prefix = framer->prefix;
+    const int64_t size = (int32_t)uva__table_load(prefix, 4);
+    const size_t more = framer_prefix(framer) - 4;
+    int code;
+
+    if (size < 0 || size > framer->max_bytes || size >= MOST_OLD_HEAD ||
+        (size > 0 && size < LEAST_HEAD))
+        return uva_error_set(error, EPROTO,
+                             "it begins with %02x %02x %02x %02x, neither with "
+                             "ff ff ff ff nor with a possible size: this is no "
+                             "Arrow IPC",
+                             prefix[0], prefix[1], prefix[2], prefix[3]);
+    framer->is_old = true;
+    code = framer_begin_head(framer, size, error);
+    if (code == 0 && framer->state == UVA__IPC_FRAMER_HEAD) {
+        memcpy(framer->message.head->bytes, prefix + 4, more);
+        framer->done = more;
+    }
+    return code;
+}
+
 static int framer_add_prefix(struct uva__ipc_framer *framer,
                              struct uva_error *error)
 {
     const uint8_t *prefix = framer->prefix;
-    const int64_t size = (int32_t)uva__table_load(prefix + 4, 4);
+    int64_t size;
 
     if (framer->message.offset == 0 &&
         memcmp(prefix, magic, sizeof(magic)) == 0) {
@@ -75,20 +127,16 @@ static int framer_add_prefix(struct uva__ipc_framer *framer,
         framer->message.offset = framer->offset;
         return 0;
     }
-    if (uva__table_load(prefix, 4) != UINT32_MAX)
-        return uva_error_set(error, EPROTO,
-                             "it begins with %02x %02x %02x %02x, not with ff "
-                             "ff ff ff: this is no Arrow IPC, or from before "
-                             "Arrow 0.15",
-                             prefix[0], prefix[1], prefix[2], prefix[3]);
-    framer->message.head_size = 8 + size;
-    framer->state = size == 0 ? UVA__IPC_FRAMER_OVER : UVA__IPC_FRAMER_HEAD;
+    if (uva__table_load(prefix, 4) != MARKER)
+        return framer_add_old(framer, error);
+    framer->is_old = false;
+    size = (int32_t)uva__table_load(prefix + 4, 4);
     if (size < 0)
         return uva_error_set(error, EPROTO, "a header of %" PRId64 " bytes",
                              size);
     if (size > framer->max_bytes)
         return framer_too_large(framer, "a header", size, error);
-    return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
+    return framer_begin_head(framer, size, error);
 }
 
 static int framer_add_head(struct uva__ipc_framer *framer,
@@ -137,8 +185,11 @@ int uva__ipc_framer_end(const struct uva__ipc_framer *framer, bool any_end,
 {
     const bool is_between =
         framer->state == UVA__IPC_FRAMER_PREFIX && framer->done == 0;
+    const bool is_old_end = framer->state == UVA__IPC_FRAMER_PREFIX &&
+                            framer->done == 4 &&
+                            uva__table_load(framer->prefix, 4) == 0;
 
-    if (framer->state == UVA__IPC_FRAMER_OVER ||
+    if (framer->state == UVA__IPC_FRAMER_OVER || is_old_end ||
         (is_between && any_end && framer->message.number > 0))
         return 0;
     if (is_between && framer->message.number > 0)

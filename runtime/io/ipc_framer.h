@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cuts what is read into messages: 8 bytes with the size of a header, the
- * header, its body. Exactly the bytes that belong to the stream are wanted, and
- * each lands where it stays. */
+/* Cuts what is read into messages: a marker and the size of a header, of 4
+ * bytes each, the header, its body. Before Arrow 0.15 there was no marker.
+ * Exactly the bytes that belong to the stream are wanted, and each lands where
+ * it stays. */
 #ifndef UVA_IO_IPC_FRAMER_H
 #define UVA_IO_IPC_FRAMER_H
 
@@ -14,11 +15,11 @@ struct uva__message {
     struct uva__shared_bytes *body; /* owns; NULL: an empty one */
     int64_t number;                 /* from 0 */
     int64_t offset;                 /* of its first byte */
-    int64_t head_size;              /* with the 8 bytes in front */
+    int64_t head_size;              /* with the 4 or 8 bytes in front */
 };
 
 enum uva__ipc_framer_state {
-    UVA__IPC_FRAMER_PREFIX, /* the 8 bytes in front of a header are wanted */
+    UVA__IPC_FRAMER_PREFIX, /* what is in front of a header is wanted */
     UVA__IPC_FRAMER_HEAD,   /* the header is */
     UVA__IPC_FRAMER_BODY,   /* the body is */
     UVA__IPC_FRAMER_FULL,   /* a message is complete: to be taken */
@@ -32,6 +33,7 @@ struct uva__ipc_framer {
     size_t done;       /* bytes of the prefix, header or body */
     uint8_t prefix[8];
     bool is_file;                /* began with the magic of files */
+    bool is_old;                 /* the last message had no marker */
     struct uva__message message; /* owns: the one in work */
 };
 

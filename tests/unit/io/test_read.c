@@ -16,7 +16,7 @@
 #include <uv.h>
 
 #include "io/flatbuffer_reader.h"
-#include "io/ipc_write_header.h"
+#include "io/ipc_read_header.h"
 #include "support/check_suite.h"
 #include "support/faulty_libc.h"
 #include "support/fixture.h"
@@ -328,6 +328,78 @@ START_TEST(what_follows_stays_in_the_socket)
     ck_assert_int_eq(read(ours.io_watcher.fd, rest, sizeof(rest)), 6);
     ck_assert_str_eq(rest, "behind");
     ck_assert_ptr_eq(ours.data, &size);
+}
+END_TEST
+
+/* Takes away the markers, which there were not before Arrow 0.15. */
+static void without_markers(void)
+{
+    char *to = bytes;
+    size_t at = 0;
+
+    while (at < size) {
+        const size_t head = uva__table_load((uint8_t *)bytes + at + 4, 4);
+        struct uva__ipc_head message = {0};
+
+        if (head > 0)
+            ck_assert_int_eq(uva__ipc_head_read((uint8_t *)bytes + at + 8, head,
+                                                &message, NULL),
+                             0);
+        memmove(to, bytes + at + 4, 4 + head + (size_t)message.body_size);
+        to += 4 + head + (size_t)message.body_size;
+        at += 8 + head + (size_t)message.body_size;
+    }
+    size = (size_t)(to - bytes);
+}
+
+START_TEST(the_framing_before_0_15_is_read)
+{
+    char rest[8] = {0};
+
+    without_markers();
+    run(from_file());
+    check_complete();
+    memcpy(bytes + size, "behind", 6);
+    size += 6;
+    piece = pieces[_i];
+    run(from_socket());
+    check_complete();
+    while (sent < size)
+        send_some();
+    ck_assert_int_eq(read(ours.io_watcher.fd, rest, sizeof(rest)), 6);
+    ck_assert_str_eq(rest, "behind");
+}
+END_TEST
+
+/* Behind messages with markers, where 8 bytes are wanted. */
+START_TEST(an_end_without_a_marker_is_read)
+{
+    memset(bytes + size - 8, 0, 4);
+    size -= 4;
+    run(from_file());
+    check_complete();
+    recording_init(&f.got);
+    recording_consume(&f.got, from_socket());
+    while (sent < size)
+        send_some();
+    close_peer();
+    loop_until(&f.loop, is_done, NULL);
+    check_complete();
+}
+END_TEST
+
+/* What is no Arrow IPC begins with a size, too. */
+START_TEST(a_size_without_a_marker_is_checked)
+{
+    static const char sizes[][5] = {"\1\0\0\0", "\7\0\0\0", "\377\377\377\376",
+                                    "a,b\n", "a\tb\t"};
+    char text[80];
+
+    memcpy(bytes, sizes[_i], 4);
+    (void)snprintf(text, sizeof(text),
+                   "message 0 at byte 0: it begins with %02x",
+                   (uint8_t)sizes[_i][0]);
+    check_fails(EPROTO, text);
 }
 END_TEST
 
@@ -1006,13 +1078,16 @@ int main(void)
                     a_full_window_stops_the_sender,
                     a_cancel_ends_the_wait_for_a_descriptor, NULL);
     suite_add_loops(all, 0, 4, a_socket_is_read,
-                    an_impossible_message_is_refused, a_limit_is_kept, NULL);
-    suite_add_loops(all, 0, 5, a_file_without_a_footer_is_refused, NULL);
+                    an_impossible_message_is_refused, a_limit_is_kept,
+                    the_framing_before_0_15_is_read, NULL);
+    suite_add_loops(all, 0, 5, a_size_without_a_marker_is_checked,
+                    a_file_without_a_footer_is_refused, NULL);
     suite_add_loops(all, 0, 8, a_stream_without_memory_fails, NULL);
     suite_add_loops(all, 0, 8, a_changed_footer_is_harmless, NULL);
     suite_add_loops(all, 1, 25, a_cut_is_reported, NULL);
     suite_add(all, a_file_is_read_in_parallel, what_follows_stays_in_the_socket,
-              options_may_be_left_out, an_end_without_a_marker_may_be_allowed,
+              an_end_without_a_marker_is_read, options_may_be_left_out,
+              an_end_without_a_marker_may_be_allowed,
               a_limit_releases_the_socket, a_closed_socket_fails_the_stream,
               a_broken_connection_fails_the_stream, something_else_is_refused,
               a_stream_has_a_schema, another_byte_order_is_refused,
