@@ -2,6 +2,9 @@
 /* The calls of a driver for a connection. */
 #include "adbc/connection.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "adbc/pairs.h"
 
 static AdbcStatusCode connection_set(void *object, const char *key,
@@ -34,20 +37,33 @@ static void connection_look(struct uva__connection *c,
     c->shares = database->pooler == UVA__POOLER_SHARES;
 }
 
-static int connection_init(struct uva__connection *c, char *const *options,
+/* Some options are taken before a connection is open, others only afterwards,
+ * such as SQLite's autocommit: what was refused before is set then. */
+static int connection_init(struct uva__connection *c, char **options,
                            struct uva__adbc_failure *failure)
 {
     struct AdbcDriver *driver = c->adbc.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
-    int code = uva__connection_set(c, options, failure);
+    int code;
 
-    if (code != 0)
-        return code;
+    uva__pairs_offer(options, connection_set, &c->adbc, driver);
     code = uva__adbc_failure_take(
         failure, "cannot connect",
         driver->ConnectionInit(&c->adbc, &c->database->adbc, &error), &error,
         driver);
+    return code == 0 ? uva__connection_set(c, options, failure) : code;
+}
 
+static int connection_open(struct uva__connection *c, char *const *options,
+                           struct uva__adbc_failure *failure)
+{
+    char **copy = uva__pairs_copy((const char *const *)options);
+    int code;
+
+    if (copy == NULL)
+        return uva__adbc_failure_set(failure, ENOMEM, "no memory for options");
+    code = connection_init(c, copy, failure);
+    free(copy);
     if (code != 0)
         return code;
     if (c->database->known == NULL)
@@ -71,7 +87,7 @@ int uva__connection_open(struct uva__connection *c, char *const *options,
         return code;
     c->adbc = made;
     c->adbc.private_driver = driver; /* the driver may have cleared it */
-    code = connection_init(c, options, failure);
+    code = connection_open(c, options, failure);
     if (code != 0)
         uva__connection_close(c);
     return code;

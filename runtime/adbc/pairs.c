@@ -73,3 +73,22 @@ int uva__pairs_set(char *const *pairs, uva__pairs_set_fn *set, void *object,
     }
     return code;
 }
+
+void uva__pairs_offer(char **pairs, uva__pairs_set_fn *set, void *object,
+                      const struct AdbcDriver *driver)
+{
+    char **rest = pairs;
+
+    for (; pairs[0] != NULL; pairs += 2) {
+        struct AdbcError error =
+            uva__adbc_error((struct AdbcDriver *)(uintptr_t)driver);
+
+        if (set(object, pairs[0], pairs[1], &error) != ADBC_STATUS_OK) {
+            rest[0] = pairs[0];
+            rest[1] = pairs[1];
+            rest += 2;
+        }
+        uva__adbc_error_drop(&error);
+    }
+    rest[0] = NULL;
+}

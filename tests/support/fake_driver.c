@@ -800,6 +800,9 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
     return ADBC_STATUS_OK;
 }
 
+/* What private_data of a connection points to, once it is open. */
+static const char connection_is_open;
+
 /* What is in private_data of a database. */
 struct fake_database {
     atomic_long inside; /* calls: ADBC allows one at one time */
@@ -811,16 +814,16 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
 {
     struct fake_database *d = database->private_data;
 
-    (void)connection;
     if (d == NULL || atomic_fetch_add(&d->inside, 1) > 0)
         atomic_fetch_add(&fake_driver.wrong, 1);
     if (fake_driver.connects_late || is_one_of(&fake_driver.late))
         stop();
     if (d != NULL)
         atomic_fetch_sub(&d->inside, 1);
-    return fake_driver.no_connect
-               ? fault(error, ADBC_STATUS_UNAUTHENTICATED, "wrong password")
-               : ADBC_STATUS_OK;
+    if (fake_driver.no_connect)
+        return fault(error, ADBC_STATUS_UNAUTHENTICATED, "wrong password");
+    connection->private_data = (void *)(uintptr_t)&connection_is_open;
+    return ADBC_STATUS_OK;
 }
 
 static AdbcStatusCode connection_release(struct AdbcConnection *connection,
@@ -857,7 +860,11 @@ static AdbcStatusCode connection_set_option(struct AdbcConnection *connection,
                                             const char *key, const char *value,
                                             struct AdbcError *error)
 {
-    (void)connection;
+    const bool is_open = connection->private_data == &connection_is_open;
+
+    if ((strcmp(key, "early") == 0 && is_open) ||
+        (strcmp(key, "late") == 0 && !is_open))
+        return fault(error, ADBC_STATUS_INVALID_STATE, "not now");
     if (strcmp(key, ADBC_CONNECTION_OPTION_READ_ONLY) == 0)
         atomic_fetch_add(&fake_driver.restricted, 1);
     if (strcmp(key, ADBC_CONNECTION_OPTION_AUTOCOMMIT) != 0)

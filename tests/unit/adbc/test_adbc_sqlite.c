@@ -197,6 +197,30 @@ START_TEST(what_a_statement_leaves_ends_with_it)
 }
 END_TEST
 
+/* The driver takes autocommit of an open connection only. */
+START_TEST(a_pool_without_autocommit_executes_queries)
+{
+    static const char *const manual[] = {ADBC_CONNECTION_OPTION_AUTOCOMMIT,
+                                         ADBC_OPTION_VALUE_DISABLED, NULL};
+    const char *options[] = {"uri", file, NULL};
+    struct uva_adbc_pool *other = pool;
+
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = UVA_TEST_DRIVER,
+                                           .options = options,
+                                           .connection_options = manual},
+                                       &pool, NULL),
+                     0);
+    ck_assert_int_eq(ask("INSERT INTO t VALUES (1)", NULL), 0);
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 0); /* a pool does not commit */
+    uva_adbc_pool_release(pool);
+    pool = other;
+}
+END_TEST
+
 static int list(struct uva_stream *stream)
 {
     recording_init(&got[0]);
@@ -236,5 +260,6 @@ int main(void)
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
     tcase_add_test(tc, rows_are_ingested_and_bound);
     tcase_add_test(tc, the_catalog_is_listed);
+    tcase_add_test(tc, a_pool_without_autocommit_executes_queries);
     return suite_main("adbc_sqlite", set_up, tear_down, tc, NULL);
 }
