@@ -38,6 +38,7 @@ struct decoder_id {
 
 struct uva__ipc_decoder {
     int64_t max_bytes;
+    bool is_turned; /* see struct uva__ipc_input */
     struct uva__ipc_plan plan;
     struct decoder_dictionary *dictionaries; /* owns: one each of the plan */
     struct decoder_id *ids;                  /* owns: of each, in order */
@@ -197,7 +198,7 @@ static int decoder_read_schema(struct uva__ipc_decoder *decoder,
 {
     int64_t *ids;
     int code = uva__ipc_schema_read(table, decoder->max_bytes, &decoder->plan,
-                                    &ids, error);
+                                    &ids, &decoder->is_turned, error);
 
     if (code == 0)
         code = decoder_make_dictionaries(decoder, ids, error);
@@ -420,6 +421,7 @@ static int item_read(struct uva__ipc_item *item, bool is_old,
                                           .parts = &parts,
                                           .body = item->message.body,
                                           .is_old = is_old,
+                                          .is_turned = decoder->is_turned,
                                           .most = decoder->max_bytes,
                                           .values = item->values};
     struct ArrowArray array;

@@ -34,9 +34,8 @@ void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset)
 static size_t framer_prefix(const struct uva__ipc_framer *framer)
 {
     const bool is_marked =
-        framer->is_old ? framer->done >= 4 &&
-                             uva__table_load(framer->prefix, 4) == MARKER
-                       : true;
+        !framer->is_old ||
+        (framer->done >= 4 && uva__table_load(framer->prefix, 4) == MARKER);
 
     return is_marked ? sizeof(framer->prefix) : 4;
 }

@@ -13,6 +13,7 @@
 #include "io/ipc_bits.h"
 #include "io/ipc_check.h"
 #include "io/ipc_compress.h"
+#include "io/ipc_turn.h"
 #include "uvarrow/arrow.h"
 
 enum { PREFIX = 8, ALIGN = 8, FIRST_BUFFERS = 3 };
@@ -153,7 +154,7 @@ static int array_copy_room(struct array_walk *w, int64_t size, void **out)
 {
     if (size > w->left)
         return array_fail(w, EMSGSIZE,
-                          "too large when decompressed (max_bytes)");
+                          "too large when decompressed or copied (max_bytes)");
     w->left -= size;
     *out = array_room(w, (size_t)size);
     return *out != NULL ? 0 : ENOMEM;
@@ -251,13 +252,32 @@ static int array_take_buffer(struct array_walk *w, int64_t least,
     return 0;
 }
 
-/* Takes the buffer `i` of an array. */
+/* Copies a buffer of the other byte order. `unit`: see ipc_turn.h. */
+static int array_turn(struct array_walk *w, struct array_buffer *buffer,
+                      int32_t unit)
+{
+    void *to;
+    int code;
+
+    if (!w->source->is_turned || unit == 1 || buffer->size == 0)
+        return 0;
+    code = array_copy_room(w, buffer->size, &to);
+    if (code != 0)
+        return code;
+    uva__ipc_turn(to, buffer->data, buffer->size, unit);
+    buffer->data = to;
+    return 0;
+}
+
+/* Takes the buffer `i` of an array, which holds such units. */
 static int array_take(struct array_walk *w, struct ArrowArray *array, int i,
-                      int64_t least)
+                      int64_t least, int32_t unit)
 {
     struct array_buffer buffer;
-    const int code = array_take_buffer(w, least, &buffer);
+    int code = array_take_buffer(w, least, &buffer);
 
+    if (code == 0)
+        code = array_turn(w, &buffer, unit);
     array->buffers[i] = buffer.data;
     return code;
 }
@@ -323,8 +343,8 @@ static int64_t array_bytes(int64_t count, int64_t width)
 static int array_take_offsets(struct array_walk *w, struct ArrowArray *array)
 {
     const int64_t count = array->length == 0 ? 0 : array->length + 1;
-    const int code =
-        array_take(w, array, 1, array_bytes(count, w->field->width));
+    const int32_t width = w->field->width;
+    const int code = array_take(w, array, 1, array_bytes(count, width), width);
 
     if (array->length == 0)
         array->buffers[1] = zeroes;
@@ -354,7 +374,8 @@ static int array_take_views(struct array_walk *w, struct ArrowArray *array)
     int64_t *sizes = array_room(w, (size_t)(n_data + 1) * sizeof(*sizes));
     int code = sizes == NULL
                    ? ENOMEM
-                   : array_take(w, array, 1, array_bytes(array->length, 16));
+                   : array_take(w, array, 1, array_bytes(array->length, 16),
+                                UVA__IPC_TURN_VIEWS);
 
     for (int64_t i = 0; i < n_data && code == 0; i++) {
         struct array_buffer data;
@@ -378,9 +399,10 @@ static int array_take_rest(struct array_walk *w, struct ArrowArray *array,
 
     switch (w->field->kind) {
     case UVA__IPC_BITS:
-        return array_take(w, array, 1, (length + 7) / 8);
+        return array_take(w, array, 1, (length + 7) / 8, 1);
     case UVA__IPC_FIXED:
-        return array_take(w, array, 1, array_bytes(length, width));
+        return array_take(w, array, 1, array_bytes(length, width),
+                          uva__ipc_turn_unit(w->field));
     case UVA__IPC_BINARY:
         return array_take_binary(w, array, data_size);
     case UVA__IPC_VIEW:
@@ -388,15 +410,16 @@ static int array_take_rest(struct array_walk *w, struct ArrowArray *array,
     case UVA__IPC_LIST:
         return array_take_offsets(w, array);
     case UVA__IPC_LIST_VIEW:
-        code = array_take(w, array, 1, array_bytes(length, width));
-        return code != 0 ? code
-                         : array_take(w, array, 2, array_bytes(length, width));
+        code = array_take(w, array, 1, array_bytes(length, width), width);
+        return code != 0
+                   ? code
+                   : array_take(w, array, 2, array_bytes(length, width), width);
     case UVA__IPC_SPARSE_UNION:
-        return array_take(w, array, 0, length);
+        return array_take(w, array, 0, length, 1);
     case UVA__IPC_DENSE_UNION:
-        code = array_take(w, array, 0, length);
+        code = array_take(w, array, 0, length, 1);
         return code != 0 ? code
-                         : array_take(w, array, 1, array_bytes(length, 4));
+                         : array_take(w, array, 1, array_bytes(length, 4), 4);
     case UVA__IPC_NULL:
     case UVA__IPC_FIXED_LIST:
     case UVA__IPC_STRUCT:

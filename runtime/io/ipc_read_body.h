@@ -13,7 +13,8 @@ struct uva__ipc_input {
     const struct uva__ipc_parts *parts; /* NULL: an array without rows */
     struct uva__shared_bytes *body;     /* borrows; NULL: an empty one */
     bool is_old;                        /* see struct uva__ipc_head */
-    int64_t most; /* bytes that decompressed buffers may have */
+    bool is_turned; /* its numbers are of the other byte order */
+    int64_t most;   /* bytes that decompressed buffers may have */
     /* arrays with the values of the plan's dictionaries; that of each field is
      * moved into the array; NULL: those of an array without rows */
     struct ArrowDeviceArray *values;

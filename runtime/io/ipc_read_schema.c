@@ -364,18 +364,14 @@ static int schema_ids(const struct schema_reader *r,
 /* ---- the schema --------------------------------------------------------- */
 
 static int schema_read(struct schema_reader *r, const struct uva__table *table,
-                       struct ArrowSchema *root)
+                       struct ArrowSchema *root, bool *is_turned)
 {
-    const uint64_t host = uva__is_big_endian();
     uint64_t order = 0;
     int code;
 
-    if (!uva__table_number(table, 0, 2, &order))
+    if (!uva__table_number(table, 0, 2, &order) || order > 1)
         return uva_error_set(r->error, EPROTO, "a malformed schema");
-    if (order != host)
-        return uva_error_set(r->error, ENOTSUP,
-                             "its numbers are %s-endian, unlike this machine's",
-                             host == 0 ? "big" : "little");
+    *is_turned = order != (uint64_t)uva__is_big_endian();
     code = schema_children(r, table, 1, 0, root);
     r->name = "";
     return code == 0 ? schema_metadata(r, table, 2, &root->metadata) : code;
@@ -383,12 +379,12 @@ static int schema_read(struct schema_reader *r, const struct uva__table *table,
 
 int uva__ipc_schema_read(const struct uva__table *table, int64_t most,
                          struct uva__ipc_plan *plan, int64_t **ids,
-                         struct uva_error *error)
+                         bool *is_turned, struct uva_error *error)
 {
     struct ArrowSchema root = {
         .format = "+s", .name = "", .release = schema_keep};
     struct schema_reader r = {.left = most, .error = error};
-    int code = schema_read(&r, table, &root);
+    int code = schema_read(&r, table, &root, is_turned);
 
     *ids = NULL;
     *plan = (struct uva__ipc_plan){0};

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Random tables of every Arrow type in the forms that others write: metadata V4,
-the framing before Arrow 0.15, footers of any version, empty buffers as Java
-compresses them.
+the framing before Arrow 0.15, numbers of the other byte order, footers of any
+version, empty buffers as Java compresses them.
 
     ipc_forms.py MODULE [SEED [TABLES]]
 
@@ -76,6 +76,11 @@ class Flat:
         at += number(self.data, at)
         return at + 4, number(self.data, at)
 
+    def tables(self, slot):
+        at, count = self.vector(slot)
+        return [Flat(self.data, at + 4 * i + number(self.data, at + 4 * i))
+                for i in range(count)]
+
 
 class Message:
     def __init__(self, head, body):
@@ -124,6 +129,163 @@ def join(messages):
     return b"".join(message.bytes() for message in messages) + END
 
 
+# ---- the other byte order -----------------------------------------------
+
+
+def widths(kind):
+    """How each buffer of a type is turned, as they follow each other: the
+    sizes of its numbers, none for bytes, VIEW for views."""
+    types = pa.types
+    if isinstance(kind, pa.ExtensionType):
+        return widths(kind.storage_type)
+    if types.is_null(kind):
+        return []
+    if types.is_dictionary(kind):
+        return widths(kind.index_type)
+    if types.is_union(kind):
+        dense = [(4,)] if kind.mode == "dense" else []
+        return [(), *dense, *below(kind)]
+    if types.is_run_end_encoded(kind):
+        return widths(kind.run_end_type) + widths(kind.value_type)
+    if types.is_struct(kind):
+        return [(), *below(kind)]
+    if types.is_fixed_size_list(kind):
+        return [(), *widths(kind.value_type)]
+    if types.is_map(kind):
+        return [(), (4,), (), *widths(kind.key_type), *widths(kind.item_type)]
+    if types.is_list(kind) or types.is_large_list(kind):
+        width = 8 if types.is_large_list(kind) else 4
+        return [(), (width,), *widths(kind.value_type)]
+    if types.is_list_view(kind) or types.is_large_list_view(kind):
+        width = 8 if types.is_large_list_view(kind) else 4
+        return [(), (width,), (width,), *widths(kind.value_type)]
+    if types.is_string_view(kind) or types.is_binary_view(kind):
+        return [(), VIEW]
+    if types.is_string(kind) or types.is_binary(kind):
+        return [(), (4,), ()]
+    if types.is_large_string(kind) or types.is_large_binary(kind):
+        return [(), (8,), ()]
+    if types.is_fixed_size_binary(kind) or types.is_boolean(kind):
+        return [(), ()]
+    if types.is_interval(kind):
+        return [(), (4, 4, 8)]
+    return [(), (kind.bit_width // 8,)]
+
+
+VIEW = object()
+
+
+def below(kind):
+    return [width for i in range(kind.num_fields)
+            for width in widths(kind.field(i).type)]
+
+
+def turned(buffer, sizes):
+    out = bytearray(buffer)
+    at = 0
+    while sizes and at + sum(sizes) <= len(out):
+        for size in sizes:
+            out[at:at + size] = out[at:at + size][::-1]
+            at += size
+    return bytes(out)
+
+
+def turned_views(buffer):
+    """Of a long view, the number of a buffer and a place in it, too."""
+    out = bytearray(buffer)
+    for at in range(0, len(buffer) - 15, 16):
+        long = number(buffer, at) > 12
+        for part in (at, at + 8, at + 12) if long else (at,):
+            out[part:part + 4] = out[part:part + 4][::-1]
+    return bytes(out)
+
+
+def turn_buffers(message, kinds, codec):
+    """Turns the buffers of a batch."""
+    at, _ = message.batch().vector(4)
+    buffers = iter(message.buffers())
+    out = []
+    for sizes in kinds:
+        out.append(through(codec, next(buffers),
+                           turned_views if sizes is VIEW else
+                           lambda raw, sizes=sizes: turned(raw, sizes)))
+        if sizes is VIEW:
+            for _ in range(number(message.head, at, "<q")):
+                out.append(next(buffers))
+            at += 8
+    assert next(buffers, None) is None
+    message.set_buffers(out)
+
+
+def through(codec, buffer, change):
+    """Changes a buffer that may be compressed."""
+    if codec is None or len(buffer) == 0:
+        return change(buffer)
+    size = number(buffer, 0, "<q")
+    if size == -1:
+        return buffer[:8] + change(buffer[8:])
+    raw = pa.Codec(codec).decompress(buffer[8:], size, asbytes=True)
+    return buffer[:8] + pa.Codec(codec).compress(change(raw), asbytes=True)
+
+
+def turn_schema(message):
+    """Puts a new Message and a new Schema in front: the old one has no place
+    for the byte order."""
+    root, old = message.root, message.root.child(2)
+    front = bytearray(80)
+    struct.pack_into("<i", front, 0, 16)
+    struct.pack_into("<6H", front, 4, 10, 12, 4, 6, 8, 0)  # slots of Message
+    struct.pack_into("<iHBxi", front, 16, 12, root.get(0, "<H"), SCHEMA, 24)
+    struct.pack_into("<6H", front, 32, 10, 16, 4, 8, 12, 0)  # slots of Schema
+    struct.pack_into("<iHxx", front, 48, 16, 1)
+    for slot, at in (1, 56), (2, 60):
+        items, _ = old.vector(slot)
+        if items:
+            struct.pack_into("<i", front, at, len(front) + items - 4 - at)
+        else:
+            struct.pack_into("<H", front, 36 + 2 * slot, 0)
+    return Message(front + message.head, message.body)
+
+
+def dictionaries(fields, types, found):
+    """The type of the values of each dictionary, by its id."""
+    for field, kind in zip(fields, types):
+        if isinstance(kind, pa.ExtensionType):
+            kind = kind.storage_type
+        encoding = field.child(4)
+        if encoding:
+            kind = kind.value_type
+            found[encoding.get(0, "<q")] = kind
+        dictionaries(field.tables(5), children(kind), found)
+    return found
+
+
+def children(kind):
+    if pa.types.is_map(kind):
+        return [pa.struct([kind.key_field, kind.item_field])]
+    if pa.types.is_run_end_encoded(kind):
+        return [kind.run_end_type, kind.value_type]
+    return [kind.field(i).type for i in range(kind.num_fields)]
+
+
+def turn(schema, data, codec=None):
+    """The stream as a machine of the other byte order writes it."""
+    out = []
+    for message in split(data):
+        if message.kind == SCHEMA:
+            values = dictionaries(message.root.child(2).tables(1), schema.types,
+                                  {})
+            out.append(turn_schema(message))
+            continue
+        if message.kind == BATCH:
+            kinds = [width for kind in schema.types for width in widths(kind)]
+        else:
+            kinds = widths(values[message.root.child(2).get(0, "<q")])
+        turn_buffers(message, kinds, codec)
+        out.append(message)
+    return join(out)
+
+
 # ---- other forms --------------------------------------------------------
 
 
@@ -156,6 +318,9 @@ def forms(tables, schema, batches):
                          "compression": tables.random.choice([None, codec])}):
             yield f"{form} {options}", lambda form=form, options=options: write(
                 schema, batches, form, **options)
+    yield "big-endian", lambda: turn(schema, write(schema, batches))
+    yield "big-endian, compressed", lambda: turn(
+        schema, write(schema, batches, compression=codec), codec)
     yield "Java", lambda: as_java(write(schema, batches, compression=codec))
     for version in range(4):
         yield f"footer V{version + 1}", lambda version=version: with_footer(
@@ -248,7 +413,7 @@ def main():
     check_nulls(module)
     check_versions(module)
     print(f"{count} tables:", done)
-    assert done["read"] > 8 * count, "hardly any was read"
+    assert done["read"] > 9 * count, "hardly any was read"
 
 
 if __name__ == "__main__":

@@ -607,6 +607,78 @@ START_TEST(contents_are_checked)
 }
 END_TEST
 
+/* ---- the other byte order ------------------------------------------------ */
+
+/* One value of a type, and the same of the other byte order. */
+static const struct {
+    const char *format;
+    int width;
+    const char *turned;
+} turns[] = {
+    {"c", 1, "A"},
+    {"b", 1, "A"},
+    {"w:3", 3, "ABC"},
+    {"e", 2, "BA"},
+    {"tdD", 4, "DCBA"},
+    {"l", 8, "HGFEDCBA"},
+    {"tiD", 8, "DCBAHGFE"},
+    {"tin", 16, "DCBAHGFEPONMLKJI"},
+    {"d:20,0", 16, "PONMLKJIHGFEDCBA"},
+    {"d:50,0,256", 32, "fedcbaZYXWVUTSRQPONMLKJIHGFEDCBA"},
+};
+
+enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
+
+/* Encodes such a value, with zeroes behind it, and states that they are of the
+ * other byte order. */
+static void encode_turned(int which, int64_t rows)
+{
+    static char values[3200] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdef";
+    struct ArrowSchema schema, root;
+    struct ArrowArray array, batch;
+    struct uva__ipc_head head;
+    uint8_t *at;
+
+    plain_schema(&schema, turns[which].format, "x", 0);
+    plain_array(&array, rows, 2, 0);
+    array.buffers[1] = values;
+    group(&schema, &array, 1, &root, &batch);
+    encode_one(&root, &batch);
+    at = messages[0].head->bytes;
+    ck_assert_int_eq(
+        uva__ipc_head_read(at, messages[0].head->size, &head, &error), 0);
+    at += head.header.at + uva__table_load(at + head.header.slots_at, 2);
+    *at = !NATIVE_IS_BIG;
+}
+
+START_TEST(numbers_of_the_other_order_are_turned)
+{
+    struct ArrowDeviceArray out = {0};
+
+    encode_turned(_i, 1);
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_msg(take(1, &out) == 0, "%s", error.message);
+    ck_assert_int_eq(memcmp(out.array.children[0]->buffers[1], turns[_i].turned,
+                            (size_t)turns[_i].width),
+                     0);
+    uva_array_release(&out);
+}
+END_TEST
+
+/* Copies are limited: a header may list one buffer a thousand times. */
+START_TEST(turned_copies_have_a_limit)
+{
+    struct ArrowDeviceArray out = {0};
+
+    encode_turned(TURNS - 1, 100);
+    ck_assert_int_eq(begin(3200), 0);
+    ck_assert_int_eq(take(1, &out), 0);
+    uva_array_release(&out);
+    ck_assert_int_eq(begin(3199), 0);
+    fails(take(1, &out), EMSGSIZE, "too large when decompressed or copied");
+}
+END_TEST
+
 /* Encodes a map of three pairs of a key and a value, of which an entry (1) or a
  * key (2) may be null. */
 static void encode_map(int null)
@@ -1021,6 +1093,7 @@ int main(void)
                     a_nul_in_a_text_is_refused, NULL);
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
+    suite_add_loops(all, 0, TURNS, numbers_of_the_other_order_are_turned, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
     suite_add_loops(all, 0, 4, an_experimental_compression_is_refused, NULL);
     suite_add_loops(all, 0, 4, keys_of_a_map_are_never_null, NULL);
@@ -1032,7 +1105,7 @@ int main(void)
     suite_add_loops(all, 0, 4, memory_that_runs_out_is_reported, NULL);
     suite_add(all, columns_may_share_a_dictionary, deltas_are_joined,
               runs_that_cannot_be_joined_are_refused, a_zone_has_a_length,
-              metadata_has_a_limit, empty_deltas_have_a_limit,
-              bodies_of_values_have_a_limit, NULL);
+              turned_copies_have_a_limit, metadata_has_a_limit,
+              empty_deltas_have_a_limit, bodies_of_values_have_a_limit, NULL);
     return suite_run(suite);
 }
