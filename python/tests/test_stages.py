@@ -104,6 +104,21 @@ def test_a_window_of_one_holds_behind_functions(run, build):
     assert run(main) == 500
 
 
+def test_without_offsets(run):
+    def build(flat):
+        rows = uvarrow.stream(pa.table({"n": range(100), "t": ["x"] * 100}))
+        rows = rows.rebatch(rows=30)
+        return rows.without_offsets() if flat else rows
+
+    for flat in False, True:
+        table = collect(run, lambda: build(flat))
+        offsets = [chunk.offset for column in table.columns
+                   for chunk in column.chunks]
+        assert any(offsets) is not flat, offsets
+        assert table.column("n").to_pylist() == list(range(100))
+        assert table.column("t").to_pylist() == ["x"] * 100
+
+
 def test_limit(run):
     assert collect(run, lambda: uvarrow.stream(numbers()).limit(
         25)).num_rows == 25

@@ -317,6 +317,31 @@ START_TEST(a_parent_counts_as_long_as_a_slice_of_it_is_held)
 }
 END_TEST
 
+/* ---- readers that ignore offsets ----------------------------------------- */
+
+static void check_offset(struct recording_consumer *c, struct uva_batch *batch)
+{
+    (void)c;
+    ck_assert_int_eq(batch->data.array.offset, 0);
+    for (int64_t i = 0; i < batch->data.array.n_children; i++)
+        ck_assert_int_eq(batch->data.array.children[i]->offset, 0);
+}
+
+START_TEST(slices_may_be_copied_to_have_no_offset)
+{
+    struct uva_stream *stream = slices();
+
+    ck_assert_int_eq(uva_stream_without_offsets(stream), 0);
+    consumer.on_batch = check_offset;
+    recording_start(&consumer, stream);
+    ck_assert_int_eq(uva_stream_without_offsets(stream), EBUSY);
+    recording_await_done(&consumer, &loop);
+    recording_ended(&consumer, UVA_END_COMPLETE, 0, NULL);
+    ck_assert_int_eq(consumer.taken, SLICES);
+    uva_stream_release(stream);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slices");
@@ -330,6 +355,7 @@ int main(void)
     tcase_add_test(tcase, what_lies_in_front_of_slices_counts_once);
     tcase_add_test(tcase, slices_of_an_unknown_format_have_no_size);
     tcase_add_test(tcase, a_parent_counts_as_long_as_a_slice_of_it_is_held);
+    tcase_add_test(tcase, slices_may_be_copied_to_have_no_offset);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }

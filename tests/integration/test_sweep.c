@@ -94,6 +94,7 @@ static void row_stages(void)
         f.stream,
         &(struct uva_rebatch){.rows = f.fake.rows, .bytes = f.fake.rows * 8});
     (void)uva_stream_limit_rows(f.stream, BATCHES * f.fake.rows - 1);
+    (void)uva_stream_without_offsets(f.stream);
     maps = 1;
 }
 

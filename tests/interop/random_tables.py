@@ -36,7 +36,20 @@ class Stages(ctypes.Structure):
 
     _fields_ = [(name, ctypes.c_int64)
                 for name in ("rows", "bytes", "limit", "modulus")]
-    _fields_ += [("place", ctypes.c_int32), ("window", ctypes.c_int32)]
+    _fields_ += [("place", ctypes.c_int32), ("window", ctypes.c_int32),
+                 ("flat", ctypes.c_int32)]
+
+
+class Array(ctypes.Structure):
+    """struct ArrowArray."""
+
+
+Array._fields_ = [(name, ctypes.c_int64) for name in (
+    "length", "null_count", "offset", "n_buffers", "n_children")] + [
+    ("buffers", ctypes.c_void_p),
+    ("children", ctypes.POINTER(ctypes.POINTER(Array))),
+    ("dictionary", ctypes.POINTER(Array)),
+    ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
 
 
 class Tables:
@@ -238,7 +251,8 @@ class Tables:
                       bytes=choice([0, 0, 50, 500, 5000]),
                       limit=choice([-1, -1, 5, 40]),
                       modulus=choice([0, 0, 2, 3]),
-                      place=choice([0, 1, 2]), window=choice([0, 1, 2]))
+                      place=choice([0, 1, 2]), window=choice([0, 1, 2]),
+                      flat=self.some(2))
 
 
 def play(module, runtime, schema, batches, stages):
@@ -250,6 +264,25 @@ def play(module, runtime, schema, batches, stages):
                             ctypes.byref(stages), taken)
     assert code == 0, code
     return list(pa.RecordBatchReader._import_from_c(ctypes.addressof(taken)))
+
+
+def offsets_of(array):
+    """Those at every level."""
+    yield array.offset
+    for i in range(array.n_children):
+        yield from offsets_of(array.children[i].contents)
+    if array.dictionary:
+        yield from offsets_of(array.dictionary.contents)
+
+
+def has_offset(batch):
+    """Whether there is one in it."""
+    array, schema = Array(), ctypes.create_string_buffer(72)
+    batch._export_to_c(ctypes.addressof(array), ctypes.addressof(schema))
+    found = any(offsets_of(array))
+    pa.RecordBatch._import_from_c(ctypes.addressof(array),
+                                  ctypes.addressof(schema))
+    return found
 
 
 def check(module, runtime, seed):
@@ -265,6 +298,7 @@ def check(module, runtime, seed):
     result = play(module, runtime, schema, batches, stages)
     for batch in result:
         batch.validate(full=True)
+        assert stages.flat == 0 or not has_offset(batch), schema
     rows = [row for batch in result for row in batch.to_pylist()]
     assert rows == expected, schema
     if stages.rows > 0:
@@ -272,7 +306,7 @@ def check(module, runtime, seed):
         assert all(size <= stages.rows for size in sizes), sizes
         if stages.bytes == 0 and stages.limit < 0:
             assert all(size == stages.rows for size in sizes[:-1]), sizes
-    return len(result)
+    return len(result), sum(map(has_offset, result))
 
 
 def main():
@@ -281,16 +315,18 @@ def main():
     tables = int(sys.argv[3]) if len(sys.argv) > 3 else 400
     module.rows_open.restype = ctypes.c_void_p
     runtime = module.rows_open()
-    batches = 0
+    batches = offsets = 0
     for seed in range(first, first + tables):
         try:
-            batches += check(module, runtime, seed)
+            count, others = check(module, runtime, seed)
+            batches, offsets = batches + count, offsets + others
         except Exception:
             print(f"the table of seed {seed} is wrong", file=sys.stderr)
             raise
     module.rows_close(ctypes.c_void_p(runtime))
     assert batches > tables, "hardly any batch came out"
-    print(f"{tables} tables, {batches} batches")
+    assert tables < 400 or offsets > tables, "hardly any had an offset"
+    print(f"{tables} tables, {batches} batches, {offsets} with offsets")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ struct rows_stages {
     int64_t modulus;     /* a filter keeps the batches that it divides */
     int32_t place;       /* of a transform: 1: a worker, 2: the loop thread */
     int32_t window;      /* of that, in batches */
+    int32_t flat;        /* 1: offsets are removed last */
 };
 
 /* Python calls these by name. */
@@ -70,6 +71,8 @@ int rows_play(struct uva_runtime *runtime, struct ArrowArrayStream *in,
         (void)uva_stream_rebatch(stream, &rebatch);
     if (stages->limit >= 0)
         (void)uva_stream_limit_rows(stream, stages->limit);
+    if (stages->flat != 0)
+        (void)uva_stream_without_offsets(stream);
     code = uva_stream_to_blocking_cpu(stream, NULL, out, NULL);
     uva_stream_release(stream);
     return code;

@@ -514,6 +514,17 @@ static PyObject *stream_limit(PyObject *object, PyObject *args)
     return stream_built(self);
 }
 
+static PyObject *stream_without_offsets(PyObject *object, PyObject *unused)
+{
+    Stream *self = (Stream *)object;
+
+    (void)unused;
+    if (!stream_can_build(self))
+        return NULL;
+    (void)uva_stream_without_offsets(self->tap->stream);
+    return stream_built(self);
+}
+
 static PyObject *stream_rebatch(PyObject *object, PyObject *args)
 {
     Stream *self = (Stream *)object;
@@ -1006,6 +1017,7 @@ static PyMethodDef stream_methods[] = {
     {"_filter", stream_filter, METH_O, NULL},
     {"_trace", stream_trace, METH_O, NULL},
     {"_limit", stream_limit, METH_VARARGS, NULL},
+    {"_without_offsets", stream_without_offsets, METH_NOARGS, NULL},
     {"_rebatch", stream_rebatch, METH_VARARGS, NULL},
     {"_timeout", stream_timeout, METH_VARARGS, NULL},
     {"_parallel", stream_parallel, METH_VARARGS, NULL},

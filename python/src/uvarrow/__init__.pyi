@@ -136,6 +136,7 @@ class Stream:
         window: int = 0,
         max_bytes: int = 0,
     ) -> Self: ...
+    def without_offsets(self) -> Self: ...
     def timeout(
         self,
         *,

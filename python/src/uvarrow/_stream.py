@@ -152,6 +152,13 @@ class Stream(_core.Stream):
                       _check.count(window, "window"), _bytes(max_bytes))
         return self
 
+    def without_offsets(self):
+        """Copies what has an offset, as slices do, for readers that do not look
+        at it, such as those of Java; all else is passed on as it is. Returns the
+        stream."""
+        self._without_offsets()
+        return self
+
     def timeout(self, *, open=0.0, first=0.0, between=0.0, total=0.0):
         """Fails with TimeoutError if opening takes longer than `open` seconds,
         opening and the first batch longer than `first` (with `open`, the batch

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An array without offsets, for readers that do not look at them. */
+#ifndef UVA_ARROW_FLAT_H
+#define UVA_ARROW_FLAT_H
+
+#include "uvarrow/arrow_abi.h"
+#include "uvarrow/base.h"
+
+/* Gives `out` the rows of `array`, with the offset 0 at every level: what has
+ * another one is copied, with what is below it, and all else is that of
+ * `array`, which is then moved, or shared as by uva__share_array(). `allocator`
+ * is copied and must stay usable until `out` is released. 0; EINVAL if the
+ * array does not fit `schema`, or refers to what is not there; ENOTSUP for an
+ * unknown format, or an offset in data that is not on the CPU; EOVERFLOW, from
+ * a dictionary; ENOMEM. After an error the caller still owns `array`, and `out`
+ * is released. Thread: any one at a time. */
+UVA_MUST_CHECK int uva__flat_array(const struct uva_allocator *allocator,
+                                   const struct ArrowSchema *schema,
+                                   struct ArrowDeviceArray *array,
+                                   struct ArrowDeviceArray *out,
+                                   struct uva_error *error);
+
+#endif
