@@ -28,6 +28,8 @@ endforeach()
 if(NOT WIN32)
     install(TARGETS uvarrow_oneapi
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime)
+    install(TARGETS uvarrow_sqlite
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT adbc)
     uva_prelink(uvarrow_static) # overwrites it
     uva_prelink(uvarrow_tck_static WEAK) # has the base layers, too
     uva_prelink(uvarrow_io_static)

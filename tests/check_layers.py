@@ -42,7 +42,7 @@ SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
           "runtime/loop/readiness_unix.c", "runtime/io/file_writer.c",
           "runtime/io/file_reader.c", "runtime/io/loop_threads.c",
           "runtime/adbc/library.c",
-          "runtime/adbc/find.c",
+          "runtime/adbc/find.c", "runtime/adbc/interrupt.c",
           "tck/", "tools/", "tests/", "examples/", "bench/", "python/")
 # POSIX threads, which Windows has as well with the compilers that we use, are
 # free in these folders.
@@ -135,6 +135,8 @@ MAY = {
                           "<check.h>"],
     "tests/unit/protocol/": ["uvarrow/", "base/", "protocol/", "support/",
                              "<check.h>"],
+    "tests/unit/adbc/": ["uvarrow/", *LAYERS, "support/", "<uv.h>",
+                         "<check.h>", "<sqlite3ext.h>"],
     "tests/unit/serve/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",
                           "<openssl/crypto.h>", "<openssl/ssl.h>"],
     "tests/unit/tools/": ["uvarrow/", "support/", "<uv.h>", "<check.h>",

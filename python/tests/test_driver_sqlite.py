@@ -13,7 +13,6 @@ pytest.importorskip("adbc_driver_sqlite")
 def pool(tmp_path):
     with uvarrow.adbc.Pool(KIND, uri=str(tmp_path / "a.db"),
                            connections=2) as pool:
-        pool.test_path = str(tmp_path / "a.db")
         yield pool
 
 

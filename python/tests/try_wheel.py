@@ -4,6 +4,7 @@ database is made with the standard library alone, and a stream of made-up
 batches is read on asyncio. Prints one line."""
 import asyncio
 import ctypes
+import os
 import sys
 
 import uvarrow
@@ -78,6 +79,8 @@ async def main():
     except uvarrow.Error as error:
         assert "no_such_driver" in str(error)
     assert "pyarrow" not in sys.modules
+    assert [file for file in os.listdir(os.path.dirname(uvarrow.__file__))
+            if file.startswith("libuvarrow-sqlite.so.")]
 
 
 asyncio.run(main())

@@ -69,6 +69,8 @@ static int connection_open(struct uva__connection *c, char *const *options,
     if (c->database->known == NULL)
         c->database->known = uva__known_find(&c->adbc);
     c->known = c->database->known;
+    if (c->known->loads_extensions)
+        c->interrupt = uva__interrupt_find(&c->adbc);
     connection_look(c, c->database);
     return 0;
 }

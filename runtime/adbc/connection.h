@@ -4,6 +4,7 @@
 #define UVA_ADBC_CONNECTION_H
 
 #include "adbc/database.h"
+#include "adbc/interrupt.h"
 #include "adbc/known.h"
 
 /* Where it is: adbc/places.h. */
@@ -21,11 +22,12 @@ enum uva__connection_state {
 };
 
 struct uva__connection {
-    struct AdbcConnection adbc;     /* owns; has no driver: nothing */
-    struct uva__database *database; /* counts; NULL: it has none so far */
-    struct uva_adbc_pool *pool;     /* borrows: the one that it is of */
-    const struct uva__known *known; /* static: of its database; NULL before it
-                                       is connected */
+    struct AdbcConnection adbc;      /* owns; has no driver: nothing */
+    struct uva__database *database;  /* counts; NULL: it has none so far */
+    struct uva_adbc_pool *pool;      /* borrows: the one that it is of */
+    const struct uva__known *known;  /* static: of its database; NULL before it
+                                        is connected */
+    struct uva__interrupt interrupt; /* of what its driver does */
     bool shares;  /* its backend, with other sessions: see adbc/pooler.h */
     bool warns;   /* of a pooler that may be one that shares them */
     bool is_dead; /* so it was when it was asked */

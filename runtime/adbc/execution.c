@@ -254,7 +254,7 @@ bool uva__execution_withdraw(struct uva__execution *e)
                                           UVA__MAY_CANCEL_NOT);
 }
 
-/* Calls the driver's cancel. */
+/* Calls the driver's cancel, or what ends a call of a driver without one. */
 static void execution_cancel(struct uva__execution *e)
 {
     struct AdbcDriver *driver = execution_driver(e);
@@ -264,12 +264,13 @@ static void execution_cancel(struct uva__execution *e)
     if (e->statement.private_driver != NULL && driver->StatementCancel != NULL)
         status = driver->StatementCancel(&e->statement, &error);
     uva__adbc_error_drop(&error);
-    if (status == ADBC_STATUS_OK || e->connection == NULL ||
-        driver->ConnectionCancel == NULL)
-        return;
     error = uva__adbc_error(driver);
-    (void)driver->ConnectionCancel(e->connection, &error);
+    if (status != ADBC_STATUS_OK && e->connection != NULL &&
+        driver->ConnectionCancel != NULL)
+        status = driver->ConnectionCancel(e->connection, &error);
     uva__adbc_error_drop(&error);
+    if (status != ADBC_STATUS_OK && e->interrupt.call != NULL)
+        e->interrupt.call(e->interrupt.db);
 }
 
 static void execution_interrupt(void *ctx)

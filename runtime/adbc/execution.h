@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "adbc/failure.h"
+#include "adbc/interrupt.h"
 #include "uvarrow/stream.h"
 
 struct uva__execution;
@@ -60,6 +61,7 @@ struct uva__execution {
     struct AdbcStatement statement;       /* owns, if it has a driver */
     struct AdbcConnection *connection;    /* borrows: to be cancelled where a
                                              statement cannot be; or NULL */
+    struct uva__interrupt interrupt;      /* where neither can be */
     int64_t busy_ms; /* that calls of the driver may take; 0: no limit */
     bool is_update;  /* no result is wanted, but the number of rows */
     struct ArrowArrayStream result;   /* owns */

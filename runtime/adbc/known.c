@@ -29,6 +29,7 @@ static const struct uva__known table[] = {
      .file = "sqlite",
      .reset = UVA__RESET_CLOSE_IF_WRITES,
      .refuses_rollback = true,
+     .loads_extensions = true,
      .splits_memory = true},
     {.driver = "ADBC DuckDB Driver",
      .file = "duckdb",

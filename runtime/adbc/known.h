@@ -26,6 +26,8 @@ struct uva__known {
     const char *const *read_only;
     bool refuses_rollback; /* outside of a transaction: so a success means that
                               there was one */
+    bool loads_extensions; /* of SQLite, by options of a connection: so it can
+                              be interrupted, see adbc/interrupt.h */
     bool splits_memory;    /* ":memory:" is a database for each connection */
     const char *batch_option; /* of a statement: how many bytes a batch should
                                  have; NULL: none */

@@ -67,6 +67,7 @@ int uva__pooled_connect(struct uva__pooled *p, bool may_share)
     if (code != 0)
         return code;
     p->execution.connection = &p->connection->adbc;
+    p->execution.interrupt = p->connection->interrupt;
     connection_warn(p->connection, uva__handle(p->pool)->runtime(p->pool));
     if (uva__handle(p->pool)->is_read_only(p->pool))
         return connection_restrict(p);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adbc/interrupt.h"
 #include "adbc/known.h"
 #include "adbc/library.h"
 #include "sim/arena.h"
@@ -595,6 +596,13 @@ const struct uva__known *uva__known_find(struct AdbcConnection *connection)
     const struct connection *c = connection->private_data;
 
     return &c->pool->known;
+}
+
+/* Its drivers load no extensions. */
+struct uva__interrupt uva__interrupt_find(struct AdbcConnection *connection)
+{
+    (void)connection;
+    return (struct uva__interrupt){0};
 }
 
 bool uva__known_is_postgresql(const char *driver)

@@ -44,7 +44,7 @@ set_source_files_properties("${runtime_dir}/base/thread.c"
 # The library of databases, with the replacement of <stdatomic.h>. The fake driver
 # of adbc_peer.c replaces the code that loads libraries, and what is known of them.
 file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
-list(FILTER sim_adbc EXCLUDE REGEX "/(find|known|library|manifest)\\.c$")
+list(FILTER sim_adbc EXCLUDE REGEX "/(find|interrupt|known|library|manifest)\\.c$")
 add_library(sim_adbc OBJECT ${sim_adbc})
 target_include_directories(sim_adbc BEFORE PRIVATE
     "${CMAKE_CURRENT_SOURCE_DIR}/std")

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool with a real driver, that for SQLite which scripts/bootstrap
  * installs: queries, parameters, ingest, errors, many queries at one time, and
- * a query that never ends and is cancelled. */
+ * queries that never end, between their rows or in a call, and are cancelled.
+ */
 #include <check.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +152,45 @@ START_TEST(a_query_without_an_end_is_cancelled)
 }
 END_TEST
 
+static struct uva_adbc_pool_stats stats_now(void)
+{
+    struct uva_adbc_pool_stats stats;
+
+    uva_adbc_pool_get_stats(pool, &stats);
+    loop_nudge(&f.loop); /* a worker gives no event */
+    (void)sched_yield();
+    return stats;
+}
+
+static bool has_connection(void *ctx)
+{
+    (void)ctx;
+    return stats_now().queries > 0;
+}
+
+static bool has_returned(void *ctx)
+{
+    const struct uva_adbc_pool_stats stats = stats_now();
+
+    (void)ctx;
+    return stats.connections_used == 0 && stats.connections_stuck == 0;
+}
+
+START_TEST(a_call_without_an_end_is_interrupted)
+{
+    start(0, &(struct uva_adbc_query){
+                 .sql = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL "
+                        "SELECT n + 1 FROM c) SELECT max(n) FROM c",
+                 .update = _i == 1});
+    loop_until(&f.loop, has_connection, NULL);
+    uva_stream_cancel(streams[0], 0, NULL);
+    await_end(0);
+    recording_ended(&got[0], UVA_END_CANCELLED, ECANCELED, "");
+    loop_until(&f.loop, has_returned, NULL);
+    ck_assert_int_eq(ask("SELECT 1", NULL), 0);
+}
+END_TEST
+
 START_TEST(rows_are_ingested_and_bound)
 {
     struct fixture source = {0};
@@ -258,6 +299,7 @@ int main(void)
     tcase_add_loop_test(tc, memory_is_one_database_of_a_pool, 0, 2);
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
+    tcase_add_loop_test(tc, a_call_without_an_end_is_interrupted, 0, 2);
     tcase_add_test(tc, rows_are_ingested_and_bound);
     tcase_add_test(tc, the_catalog_is_listed);
     tcase_add_test(tc, a_pool_without_autocommit_executes_queries);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ends a query of a driver that has no cancel: a call of its database. */
+#ifndef UVA_ADBC_INTERRUPT_H
+#define UVA_ADBC_INTERRUPT_H
+
+#include "adbc/sqlite/abi.h"
+#include "uvarrow/adbc_abi.h"
+
+/* Loads the extension into a connection of a driver that `loads_extensions`,
+ * as adbc/known.h has it, and gives what it finds there; that is valid until
+ * the connection is released. Zeroes if the extension is not installed, or the
+ * driver refuses it. Whether other extensions can be loaded is as before.
+ * Thread: a worker. */
+struct uva__interrupt uva__interrupt_find(struct AdbcConnection *connection);
+
+#endif
