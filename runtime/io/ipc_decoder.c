@@ -28,6 +28,7 @@ struct decoder_dictionary {
     size_t count;                    /* number of arrays; 0: none came */
     size_t most;                     /* room for them */
     int64_t bytes;                   /* of all of them */
+    bool has_come;                   /* or deltas of it */
 };
 
 /* Where a dictionary is in the plan. */
@@ -476,6 +477,13 @@ static int decoder_take_values(struct uva__ipc_decoder *decoder,
     if (at < 0)
         return uva_error_set(error, EPROTO,
                              "dictionary %" PRId64 " is not in the schema", id);
+    if (item->message.is_in_file && !is_delta &&
+        decoder->dictionaries[at].has_come)
+        return uva_error_set(error, EPROTO,
+                             "dictionary %" PRId64 " comes twice, which a file "
+                             "does not allow",
+                             id);
+    decoder->dictionaries[at].has_come = true;
     field = decoder->plan.dictionaries[at].field;
     code = decoder_share(decoder, field, item->values, error);
     if (code == 0)

@@ -207,6 +207,7 @@ void uva__ipc_framer_take(struct uva__ipc_framer *framer,
                           struct uva__message *out)
 {
     *out = framer->message;
+    out->is_in_file = framer->is_file;
     framer->message = (struct uva__message){.number = out->number + 1,
                                             .offset = framer->offset};
     framer->state = UVA__IPC_FRAMER_PREFIX;

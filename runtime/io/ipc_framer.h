@@ -15,6 +15,7 @@ struct uva__message {
     struct uva__shared_bytes *body; /* owns; NULL: an empty one */
     int64_t number;                 /* from 0 */
     int64_t offset;                 /* of its first byte */
+    bool is_in_file;                /* of a file, not of a stream */
     int64_t head_size;              /* with the 4 or 8 bytes in front */
 };
 

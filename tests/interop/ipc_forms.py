@@ -300,12 +300,17 @@ def as_java(data):
     return join(out)
 
 
+def footer_of(data):
+    """It can be changed, and where it lies."""
+    size = number(data, len(data) - 10)
+    return Flat.root(data[-10 - size:-10]), len(data) - 10 - size
+
+
 def with_footer(data, version):
     """A file of which the footer has another version: 0 is V1."""
     data = bytearray(data)
-    size = number(data, len(data) - 10)
-    footer = Flat.root(data[-10 - size:-10])
-    struct.pack_into("<H", data, len(data) - 10 - size + footer.find(0), version)
+    footer, at = footer_of(data)
+    struct.pack_into("<H", data, at + footer.find(0), version)
     return bytes(data)
 
 
@@ -390,6 +395,41 @@ def check_nulls(module):
         refused(module, with_nulls(data, None), "the bitmap is too short")
 
 
+def dictionary_twice():
+    """A file of two columns, of which the second has the dictionary of the
+    first, and another dictionary has come for that."""
+    values = ["red", "blue"], ["lion", "mouse"]
+    batch = pa.record_batch([pa.array(texts).dictionary_encode()
+                             for texts in values], names=["c", "d"])
+    data = bytearray(write(batch.schema, [batch], FILE))
+    footer, at = footer_of(data)
+    places, count = footer.vector(2)
+    assert count == 2
+    for start, table in ((at, footer.child(1)),
+                         (16, Flat.root(data[16:]).child(2))):
+        encoding = table.tables(1)[1].child(4)
+        struct.pack_into("<q", data, start + encoding.find(0), 0)
+    start = number(footer.data, places + 24, "<q") + 8
+    header = Flat.root(data[start:]).child(2)
+    struct.pack_into("<q", data, start + header.find(0), 0)
+    return bytes(data)
+
+
+def check_dictionaries(module):
+    """A file has each dictionary once, and deltas behind it."""
+    refused(module, dictionary_twice(), "dictionary 0 comes twice")
+    batches = [pa.record_batch([pa.DictionaryArray.from_arrays(
+        pa.array([len(texts) - 1], "i1"), pa.array(texts))], names=["c"])
+               for texts in (["a"], ["a", "b"])]
+    data = bytearray(write(batches[0].schema, batches, FILE))
+    compare(batches[0].schema, batches, decode(module, data), OURS)
+    footer, at = footer_of(data)
+    places, _ = footer.vector(2)
+    at += places
+    data[at:at + 48] = data[at + 24:at + 48] + data[at:at + 24]
+    refused(module, data, "dictionary 0 comes twice", ways=[False])
+
+
 def check_versions(module):
     """What V6 changes is not known."""
     schema, batches = Tables(2).table()
@@ -412,6 +452,7 @@ def main():
             raise
     check_nulls(module)
     check_versions(module)
+    check_dictionaries(module)
     print(f"{count} tables:", done)
     assert done["read"] > 9 * count, "hardly any was read"
 

@@ -358,6 +358,30 @@ START_TEST(deltas_are_joined)
 }
 END_TEST
 
+/* Deltas may follow; a stream may replace it. */
+START_TEST(a_file_has_a_dictionary_once)
+{
+    struct uva_encoder *encoder = NULL;
+
+    nested(&encoder, 4, 3);
+    uva_encoder_free(encoder);
+    cut();
+    for (int i = 0; i < count; i++)
+        messages[i].is_in_file = _i > 0;
+    ck_assert_int_eq(begin(0), 0);
+    ck_assert_int_eq(take(1, NULL), 0);
+    if (_i == 2) {
+        make_delta(2);
+        ck_assert_int_eq(take(2, NULL), 0);
+        ck_assert_int_eq(take(2, NULL), 0);
+    }
+    if (_i == 0)
+        ck_assert_int_eq(take(1, NULL), 0);
+    else
+        fails(take(1, NULL), EPROTO, "dictionary 1 comes twice");
+}
+END_TEST
+
 /* Whatever values cost is counted, although they have no bytes. */
 START_TEST(empty_deltas_have_a_limit)
 {
@@ -1092,6 +1116,7 @@ int main(void)
     suite_add_loops(all, 0, 4, a_dictionary_has_one_type,
                     a_nul_in_a_text_is_refused, NULL);
     suite_add_loops(all, 0, 2, a_missing_dictionary_has_no_values, NULL);
+    suite_add_loops(all, 0, 3, a_file_has_a_dictionary_once, NULL);
     suite_add_loops(all, 0, CONTENTS, contents_are_checked, NULL);
     suite_add_loops(all, 0, TURNS, numbers_of_the_other_order_are_turned, NULL);
     suite_add_loops(all, 0, 4, run_ends_are_checked, NULL);
