@@ -19,6 +19,24 @@ from server import FOREVER, PATIENCE, Server, folder, main  # noqa: E402
 EVIL = "</td><img src=x onerror='window.broken = 1'><script>broken = 1</script>"
 TOKEN = "0123456789abcdef0123456789abcdef"
 
+# The texts of the first cells of all rows that a person sees whole: nothing
+# else is drawn over any corner of them.
+SEEN = """
+(() => {
+  const scroller = document.getElementById('scroller');
+  scroller.scrollIntoView({ block: 'end' });
+  const box = scroller.getBoundingClientRect();
+  const bottom = box.top + scroller.clientTop + scroller.clientHeight;
+  return [...document.querySelectorAll('#body tr')].map((row) => row.cells[0])
+    .filter((cell) => {
+      const { left, right, top, bottom: low } = cell.getBoundingClientRect();
+      return low <= bottom + 0.5 && low - top > 15 &&
+        [top + 2, low - 2].every((y) => [left + 1, right - 1].every((x) =>
+          document.elementFromPoint(x, y) === cell));
+    }).map((cell) => cell.textContent);
+})()
+"""
+
 
 def running(stats):
     return stats["queries"]["running"]
@@ -86,7 +104,7 @@ class Rows(Page):
         self.wait("#state", "Complete: 1 rows.")
         self.assertEqual(self.table(), [
             ["#", "a", 'b,"c', "c", "d", "e"],
-            ["1", "1.5", "tëxt", "null", "", 'x\n"y"']])
+            ["1", "1.5", "tëxt", "null", "", 'x↵"y"']])
 
     def test_what_comes_is_text(self):
         for sql, parameters in ((f'SELECT ? AS "{EVIL}"', json.dumps([EVIL])),
@@ -143,6 +161,110 @@ class Rows(Page):
                        " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
         text = self.wait("#state", "cut after")
         self.assertIn("incomplete", text)
+
+    def asked(self, parameters):
+        """Returns the text of what the server gets for the parameter."""
+        self.run_query("SELECT CAST(? AS TEXT) AS a", parameters)
+        self.wait("#state", "Complete: 1 rows.")
+        return self.table()[1][1]
+
+    def test_parameters_are_sent_as_they_were_written(self):
+        for number in ("9007199254740993", "-9007199254740993",
+                       "9223372036854775807", "-9223372036854775808", "-0",
+                       "1"):
+            with self.subTest(number):
+                self.assertEqual(self.asked(f" [{number}] "), str(int(number)))
+        self.assertEqual(self.asked('["9007199254740993"]'),
+                         "9007199254740993")
+        self.run_query("SELECT ?", '[1]}, "sql": "SELECT 2", "parameters": [1]')
+        self.wait("#state", "no array of JSON")
+        for beyond in ("[9223372036854775808]", "[1e400]"):
+            self.run_query("SELECT ?", beyond)
+            self.wait("#state", "a number is beyond the range of 64 bits")
+
+    def test_the_plot_says_that_it_rounds(self):
+        self.assertEqual(self.evaluate(
+            "[2 ** 53 + 2, -(2 ** 53) - 2, 2 ** 53 - 1, -1.5].map((value) => "
+            "plot.label(value))"),
+            ["≈ 9007199254740994", "≈ -9007199254740994", "9007199254740991",
+             "-1.5"])
+
+
+class Sight(Page):
+    """What a person sees of the rows; the elements alone do not show it."""
+
+    SCREENS = ((1100, 900, 1), (780, 493, 1), (1100, 900, 2), (880, 720, 1.25),
+               (733, 600, 1.5), (629, 700, 1.75), (1375, 1125, 0.8),
+               (1222, 1000, 0.9), (2200, 1800, 0.5), (400, 700, 3))
+
+    def tearDown(self):
+        self.browser.call("Emulation.clearDeviceMetricsOverride")
+        self.browser.call("Emulation.setScrollbarsHidden", hidden=True)
+
+    def on_each_screen(self, check):
+        for width, height, scale in self.SCREENS:
+            with self.subTest(width=width, height=height, scale=scale):
+                self.browser.call("Emulation.setDeviceMetricsOverride",
+                                  width=width, height=height, mobile=False,
+                                  deviceScaleFactor=scale)
+                self.drawn()
+                check()
+
+    def seen(self, scroll):
+        """Returns the numbers of the rows in sight once it is scrolled."""
+        self.evaluate("document.getElementById('scroller').scrollTop" + scroll)
+        self.drawn()
+        return [int(text.replace(",", "")) for text in self.evaluate(SEEN)]
+
+    def check_ends(self, count):
+        def check():
+            first, last = self.seen(" = 0"), self.seen(" = 1e9")
+            self.assertEqual(first, [*range(1, len(first) + 1)])
+            self.assertEqual(last, [*range(count - len(last) + 1, count + 1)])
+            for rows in first, last:
+                self.assertGreater(len(rows), 3)
+
+        self.on_each_screen(check)
+
+    def test_the_last_row_is_in_sight_at_the_end(self):
+        for count in 300, 5000, 1000000:
+            self.run_query(FOREVER.replace("n)", f"n WHERE i < {count})"))
+            self.wait("#state", f"Complete: {count:,} rows.")
+            self.check_ends(count)
+
+    def test_each_row_comes_into_sight(self):
+        self.run_query("SELECT i FROM numbers WHERE i < 100")
+        self.wait("#state", "Complete: 100 rows.")
+
+        def check():
+            rows = set(self.seen(" = 0"))
+            while (more := set(self.seen(" += 40"))) - rows:
+                rows |= more
+            self.assertEqual(rows, {*range(1, 101)})
+
+        self.on_each_screen(check)
+
+    def test_high_and_wide_values_are_one_line(self):
+        self.run_query(
+            "SELECT i, CASE i % 4 WHEN 0 THEN 'a' || char(13, 10) || 'b' WHEN 1 "
+            "THEN '\u0f04\U0001f600' || char(8232, 11, 12, 133) WHEN 2 THEN "
+            "replace(hex(zeroblob(400)), '0', 'wide ') END AS \"a\nb\", "
+            "replace(hex(zeroblob(40)), '0', 'w ') AS b FROM numbers")
+        self.wait("#state", "Complete: 1,000 rows.")
+        self.browser.call("Emulation.setScrollbarsHidden", hidden=False)
+        self.check_ends(1000)
+        self.assertEqual(self.table()[0][2], "a↵b")
+        self.assertIn("a↵b", [row[2] for row in self.table()])
+
+    def test_other_fonts_of_the_user(self):
+        self.run_query("SELECT i FROM numbers")
+        self.wait("#state", "Complete: 1,000 rows.")
+        self.evaluate("(() => { const style = new CSSStyleSheet(); "
+                      "style.replaceSync('table { font-size: 26px; "
+                      "line-height: 33.3px !important; }'); "
+                      "document.adoptedStyleSheets = [style]; "
+                      "window.dispatchEvent(new Event('resize')); })()")
+        self.check_ends(1000)
 
 
 class Buttons(Page):

@@ -85,15 +85,24 @@ static bool has_known_members(json_t *body)
     return known == json_object_size(body);
 }
 
+/* A number that would be changed is refused, and the text states that. */
+static const char *why_no_json(const json_error_t *error, const char *otherwise)
+{
+    return json_error_code(error) == json_error_numeric_overflow
+               ? "a number is beyond the range of 64 bits"
+               : otherwise;
+}
+
 /* Returns the static text of what is wrong, or NULL, as the next ones. */
 static const char *ask_json(struct ask *ask, const struct uva__bytes *body)
 {
     const json_t *sql, *format;
+    json_error_t error = {0};
 
     ask->body = json_loadb(uva__bytes_text(body), body->size,
-                           JSON_REJECT_DUPLICATES, NULL);
+                           JSON_REJECT_DUPLICATES, &error);
     if (!json_is_object(ask->body))
-        return "the body is no object of JSON";
+        return why_no_json(&error, "the body is no object of JSON");
     if (!has_known_members(ask->body))
         return "the body has a member that is none of sql, parameters, format";
     sql = json_object_get(ask->body, "sql");
@@ -112,6 +121,7 @@ static const char *ask_url(struct ask *ask, const struct uva__url *url)
     const char *sql = uva__url_get(url, "sql");
     const char *format = uva__url_get(url, "format");
     const char *values = uva__url_get(url, "parameters");
+    json_error_t error = {0};
 
     if (sql != NULL && ask->sql != NULL)
         return "sql is given twice";
@@ -121,9 +131,11 @@ static const char *ask_url(struct ask *ask, const struct uva__url *url)
         ask->format = format;
     if (values == NULL)
         return NULL;
-    ask->parsed = json_loads(values, JSON_REJECT_DUPLICATES, NULL);
+    ask->parsed = json_loads(values, JSON_REJECT_DUPLICATES, &error);
     ask->values = ask->parsed;
-    return ask->parsed != NULL ? NULL : "parameters are an array of JSON";
+    return ask->parsed != NULL
+               ? NULL
+               : why_no_json(&error, "parameters are an array of JSON");
 }
 
 /* Whether a header names a media type, whatever follows it. */

@@ -5,8 +5,7 @@
 // What the server sends is written by textContent alone, never as HTML.
 
 const MOST_CHARACTERS = 256e6; // rows beyond that are counted, and not kept
-const ROW = 22; // pixels
-const HIGHEST = 2e7; // pixels that browsers lay out reliably
+const HIGHEST = 8e6; // pixels that browsers place exactly at twice the size
 const BUCKETS = 512; // of the plot
 
 const byId = (id) => document.getElementById(id);
@@ -131,8 +130,16 @@ const rows = {
 
 // ---- the table -------------------------------------------------------------
 
+// A value as one line: each line break is shown as a mark, so all rows are of
+// one height.
+function oneLine(text) {
+  const cut = text.length > 500 ? text.slice(0, 500) + "…" : text;
+  return cut.replace(/\r\n|[\n\v\f\r\x85\u2028\u2029]/g, "↵");
+}
+
 const table = {
   drawn: "",
+  row: 22, // pixels, until a row is there to be measured
 
   element(name, text, kind) {
     const element = document.createElement(name);
@@ -144,7 +151,8 @@ const table = {
   setNames() {
     const line = document.createElement("tr");
     line.append(this.element("th", "#"));
-    for (const name of rows.names) line.append(this.element("th", name));
+    for (const name of rows.names)
+      line.append(this.element("th", oneLine(name)));
     byId("names").replaceChildren(line);
     this.drawn = "";
   },
@@ -154,29 +162,47 @@ const table = {
     line.append(this.element("td", format(at + 1), "at"));
     rows.get(at).forEach((value, column) => line.append(
       value === null ? this.element("td", "null", "null")
-        : this.element("td", value.length > 500 ? value.slice(0, 500) + "…"
-                                                : value,
+        : this.element("td", oneLine(value),
                        rows.numeric[column] ? "number" : "")));
     return line;
   },
 
-  draw() {
-    const scroller = byId("scroller");
-    const full = rows.kept * ROW;
-    const height = Math.min(full, HIGHEST);
-    const room = scroller.clientHeight - ROW;
-    byId("height").style.height = height + ROW + "px";
-    const way = height > room ? scroller.scrollTop / (height - room) : 0;
-    const first = Math.max(0, Math.min(rows.kept - Math.ceil(room / ROW),
-      Math.floor(way * (full - room) / ROW)));
-    const last = Math.min(rows.kept, first + Math.ceil(room / ROW) + 1);
+  // The height of a row depends on the zoom, the screen and the user's fonts.
+  measure() {
+    const body = byId("body");
+    if (body.rows.length > 0)
+      this.row = body.getBoundingClientRect().height / body.rows.length;
+  },
+
+  fill(first, last) {
     const drawn = first + " " + last;
-    byId("table").style.top = scroller.scrollTop + "px";
     if (drawn === this.drawn) return;
-    this.drawn = drawn;
+    const isNew = this.drawn === "";
     const lines = [];
+    this.drawn = drawn;
     for (let at = first; at < last; at++) lines.push(this.line(at));
     byId("body").replaceChildren(...lines);
+    if (isNew) draw(); // with the height that its rows turn out to have
+  },
+
+  // The part that is scrolled by decides what is shown, to the pixel: the first
+  // row may be covered by the names in part, the last one is whole at the end.
+  draw() {
+    this.measure();
+    const scroller = byId("scroller");
+    const names = byId("names").getBoundingClientRect().height;
+    const full = rows.kept * this.row;
+    byId("height").style.height = Math.min(full, HIGHEST) + names + "px";
+    const room = scroller.clientHeight - names;
+    const way = scroller.scrollHeight - scroller.clientHeight;
+    const isEnd = scroller.scrollTop > way - 1; // these are whole numbers
+    const above = Math.max(0, full - room) *
+      (isEnd ? 1 : scroller.scrollTop / way);
+    const first = Math.floor(above / this.row);
+    const last = Math.min(rows.kept, Math.ceil((above + room) / this.row));
+    this.fill(first, last);
+    byId("table").style.top =
+      scroller.scrollTop - (above - first * this.row) + "px";
   },
 };
 
@@ -247,6 +273,11 @@ const plot = {
     draw();
   },
 
+  // Beyond 2^53 a value was rounded.
+  label(value) {
+    return (Math.abs(value) > Number.MAX_SAFE_INTEGER ? "≈ " : "") + value;
+  },
+
   draw() {
     const { context, width, height, style } = canvas("plot");
     const used = Math.ceil(this.rows / this.width) || 1;
@@ -271,8 +302,8 @@ const plot = {
                        Math.max(1, width / used), 2);
     }
     context.fillStyle = style("--faint");
-    context.fillText(String(high), 3, 10);
-    context.fillText(String(low), 3, height - 3);
+    context.fillText(this.label(high), 3, 10);
+    context.fillText(this.label(low), 3, height - 3);
   },
 };
 
@@ -474,11 +505,13 @@ async function fail(response) {
   report(text, true);
 }
 
+// The parameters go as they were written: numbers of JavaScript would round
+// those beyond 2^53.
 function question() {
-  const ask = { sql: byId("sql").value, format: "csv" };
-  const parameters = byId("parameters").value.trim();
-  if (parameters) ask.parameters = JSON.parse(parameters);
-  return JSON.stringify(ask);
+  const sql = JSON.stringify(byId("sql").value);
+  const parameters = byId("parameters").value.trim() || "[]";
+  JSON.parse(parameters); // or throws
+  return `{"sql":${sql},"format":"csv","parameters":${parameters}}`;
 }
 
 // What the server states of this query, until it is over.
