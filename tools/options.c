@@ -147,23 +147,35 @@ static int param_add(struct uva__options *options, const char *text,
     return code;
 }
 
+/* The formats, by their names and by the endings of files. */
+static const struct {
+    const char *name;
+    const char *endings[4]; /* ended by NULL */
+    enum uva_format format;
+} FORMATS[] = {
+    {"arrow", {".arrows"}, UVA_FORMAT_ARROW},
+    {"arrow-file", {".arrow", ".feather"}, UVA_FORMAT_ARROW_FILE},
+    {"csv", {".csv"}, UVA_FORMAT_CSV},
+    {"json", {".json", ".jsonl", ".ndjson"}, UVA_FORMAT_JSON},
+};
+
+#define FORMATS_COUNT (sizeof(FORMATS) / sizeof(*FORMATS))
+
 static int format_set(struct uva__options *options, const char *value,
                       struct uva_error *error)
 {
-    static const char *const formats[] = {[UVA_FORMAT_ARROW] = "arrow",
-                                          [UVA_FORMAT_CSV] = "csv",
-                                          [UVA_FORMAT_JSON] = "json"};
     size_t i;
 
-    for (i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        if (formats[i] != NULL && strcmp(formats[i], value) == 0) {
-            options->write.format = (enum uva_format)i;
+    for (i = 0; i < FORMATS_COUNT; i++) {
+        if (strcmp(FORMATS[i].name, value) == 0) {
+            options->write.format = FORMATS[i].format;
+            options->has_format = true;
             return 0;
         }
     }
     return uva_error_set(error, EINVAL,
-                         "there is no format '%s'; --format takes arrow, csv "
-                         "or json",
+                         "there is no format '%s'; --format takes arrow, "
+                         "arrow-file, csv or json",
                          value);
 }
 
@@ -309,6 +321,41 @@ static bool options_have_scheme(const struct uva__options *options)
            strchr(options->uri, ':') != NULL;
 }
 
+static bool ending_is(const char *const *endings, const char *ending)
+{
+    for (; *endings != NULL; endings++)
+        if (strcasecmp(*endings, ending) == 0)
+            return true;
+    return false;
+}
+
+/* Without --format, the ending of the output's name is the format. A name
+ * without an ending, such as that of a device, says nothing. */
+static int options_read_ending(struct uva__options *options,
+                               struct uva_error *error)
+{
+    const char *slash, *name, *ending;
+    size_t i;
+
+    if (options->output == NULL || options->has_format)
+        return 0;
+    slash = strrchr(options->output, '/');
+    name = slash != NULL ? slash + 1 : options->output;
+    ending = strrchr(name, '.');
+    if (ending == NULL || ending == name)
+        return 0;
+    for (i = 0; i < FORMATS_COUNT; i++) {
+        if (ending_is(FORMATS[i].endings, ending)) {
+            options->write.format = FORMATS[i].format;
+            return 0;
+        }
+    }
+    return uva_error_set(error, EINVAL,
+                         "no format is known by the ending of '%s'; name one "
+                         "with --format",
+                         options->output);
+}
+
 /* Checks that options of text are for text, and those of CSV for CSV. */
 static int options_check_text(const struct uva__options *options,
                               struct uva_error *error)
@@ -415,7 +462,9 @@ int uva__options_init(struct uva__options *options, char **args,
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
-    code = options_check_text(options, error);
+    code = options_read_ending(options, error);
+    if (code == 0)
+        code = options_check_text(options, error);
     if (code == 0)
         code = options_check_access(options, error);
     if (code != 0)

@@ -53,6 +53,7 @@ struct uva__options {
     const char *tls_ca;     /* its certificates; NULL: those of the system */
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_write write; /* format, and how CSV is written */
+    bool has_format;        /* the command line names it */
     const char *trace;      /* path of the trace; NULL: none */
     bool quiet;             /* no progress, no summary */
     bool verbose;           /* a longer summary */

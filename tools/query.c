@@ -61,7 +61,9 @@ static const char HELP[] =
     "  --tls-ca FILE              trusts these certificates, PEM (the "
     "system's)\n"
     "  --output FILE              writes there, not to standard output\n"
-    "  --format FORMAT            arrow, csv or json (csv)\n"
+    "  --format FORMAT            arrow (a stream), arrow-file, csv or json "
+    "(that\n"
+    "                             of FILE's ending, or csv)\n"
     "  --no-header                CSV without the line of names\n"
     "  --null TEXT                CSV: writes NULL as this (nothing)\n"
     "  --delimiter CHARACTER      CSV: between fields; \\t is a tab (,)\n"
@@ -104,7 +106,7 @@ struct query {
 
 static bool query_is_text(const struct query *q)
 {
-    return q->options.write.format != UVA_FORMAT_ARROW;
+    return q->options.write.format > UVA_FORMAT_ARROW_FILE;
 }
 
 /* Writes a part, which it takes. */

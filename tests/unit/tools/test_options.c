@@ -81,6 +81,37 @@ START_TEST(formats_have_options)
 }
 END_TEST
 
+START_TEST(the_ending_of_the_output_is_a_format)
+{
+    static const struct {
+        const char *words;
+        enum uva_format format;
+    } LINES[] = {
+        {"--output a.arrow", UVA_FORMAT_ARROW_FILE},
+        {"--output a.feather", UVA_FORMAT_ARROW_FILE},
+        {"--output a.arrows", UVA_FORMAT_ARROW},
+        {"--output b.c/a.JSONL", UVA_FORMAT_JSON},
+        {"--output=a.ndjson", UVA_FORMAT_JSON},
+        {"--output a.csv", UVA_FORMAT_CSV},
+        {"--output b.json/a", UVA_FORMAT_CSV},
+        {"--output b/.json", UVA_FORMAT_CSV},
+        {"--output a.csv --format arrow-file", UVA_FORMAT_ARROW_FILE},
+        {"--format csv --output a.parquet", UVA_FORMAT_CSV},
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(LINES) / sizeof(*LINES); i++) {
+        struct uva__options options;
+        char line[100];
+
+        (void)snprintf(line, sizeof(line), "--driver d S %s", LINES[i].words);
+        ck_assert_int_eq(read_line(&options, line, NULL), 0);
+        ck_assert_int_eq(options.write.format, LINES[i].format);
+        uva__options_fini(&options);
+    }
+}
+END_TEST
+
 /* Writes `text` into a file, the path of which is returned. */
 static const char *file_of(const char *text, size_t size)
 {
@@ -230,12 +261,15 @@ START_TEST(mistakes_are_explained)
         {"--driver d D S --file x", "more than one query"},
         {"--driver d --uri D S --file x", "more than one query"},
         {"--driver d S --format xml", "no format 'xml'"},
-        {"--driver d S --format arrow-file", "no format"},
+        {"--driver d S --output a.parquet", "name one with --format"},
+        {"--driver d S --output a.json --null=", "--null is for CSV"},
         {"--driver d S --delimiter ab", "not 'ab'"},
         {"--driver d S --delimiter=", "not ''"},
         {"--driver d S --format json --null=", "--null is for CSV"},
         {"--driver d S --format json --delimiter ;", "--delimiter is for CSV"},
         {"--driver d S --format arrow --no-header", "--no-header is for CSV"},
+        {"--driver d S --output a.arrow --as-stored",
+         "--as-stored is for CSV and JSON"},
         {"--driver d S --format arrow --as-stored",
          "--as-stored is for CSV and JSON"},
         {"--driver d S --quie", "no option '--quie'"},
@@ -267,6 +301,7 @@ int main(void)
     tcase_add_test(lines, options_stand_before_and_after_the_query);
     tcase_add_test(lines, the_database_stands_before_the_query);
     tcase_add_test(lines, formats_have_options);
+    tcase_add_test(lines, the_ending_of_the_output_is_a_format);
     tcase_add_test(lines, a_query_is_read_from_a_file);
     tcase_add_test(lines, parameters_keep_their_order);
     tcase_add_test(lines, settings_keep_their_place_and_order);
