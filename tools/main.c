@@ -109,6 +109,7 @@ int main(int argc, char **argv)
     fill_descriptors();
     (void)setenv("UV_THREADPOOL_SIZE", "1", 0); /* keeps file writes in order */
     (void)signal(SIGPIPE, SIG_IGN); /* the write returns EPIPE instead */
+    (void)signal(SIGXFSZ, SIG_IGN); /* and EFBIG */
     if (name != NULL && uva__commands_is_help(name))
         return help();
     if (name != NULL && strcmp(name, "help") == 0)

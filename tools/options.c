@@ -30,6 +30,7 @@ enum name {
     NAME_CONNECTION_OPTION,
     NAME_STATEMENT_OPTION,
     NAME_LAST_WITH_VALUE = NAME_STATEMENT_OPTION,
+    NAME_IN_PLACE,
     NAME_NO_HEADER,
     NAME_AS_STORED,
     NAME_QUIET,
@@ -57,6 +58,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_OPTION] = "--option",
     [NAME_CONNECTION_OPTION] = "--connection-option",
     [NAME_STATEMENT_OPTION] = "--statement-option",
+    [NAME_IN_PLACE] = "--in-place",
     [NAME_NO_HEADER] = "--no-header",
     [NAME_AS_STORED] = "--as-stored",
     [NAME_QUIET] = "--quiet",
@@ -250,6 +252,7 @@ static int value_set(struct uva__options *options, enum name name,
 
 static void flag_set(struct uva__options *options, enum name name)
 {
+    options->in_place |= name == NAME_IN_PLACE;
     options->write.csv.no_header |= name == NAME_NO_HEADER;
     options->write.as_stored |= name == NAME_AS_STORED;
     options->quiet |= name == NAME_QUIET;
@@ -330,7 +333,7 @@ static bool ending_is(const char *const *endings, const char *ending)
 }
 
 /* Without --format, the ending of the output's name is the format. A name
- * without an ending, such as that of a device, says nothing. */
+ * without an ending, such as that of a device, is none. */
 static int options_read_ending(struct uva__options *options,
                                struct uva_error *error)
 {
@@ -354,6 +357,16 @@ static int options_read_ending(struct uva__options *options,
                          "no format is known by the ending of '%s'; name one "
                          "with --format",
                          options->output);
+}
+
+/* Checks the options of the output, and reads its format. */
+static int options_check_output(struct uva__options *options,
+                                struct uva_error *error)
+{
+    if (options->in_place && options->output == NULL)
+        return uva_error_set(error, EINVAL, "%s is for --output",
+                             TEXTS[NAME_IN_PLACE]);
+    return options_read_ending(options, error);
 }
 
 /* Checks that options of text are for text, and those of CSV for CSV. */
@@ -462,7 +475,7 @@ int uva__options_init(struct uva__options *options, char **args,
     code = options_read(options, args, error);
     if (code != 0 || options->help)
         return code;
-    code = options_read_ending(options, error);
+    code = options_check_output(options, error);
     if (code == 0)
         code = options_check_text(options, error);
     if (code == 0)

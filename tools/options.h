@@ -18,8 +18,8 @@
 
 /* Options that a sub-command has in addition to those of every query. */
 enum uva__options_set {
-    UVA__OPTIONS_OUTPUT = 1, /* --output, --format and its options, --from,
-                                --param, --trace, --quiet, --verbose */
+    UVA__OPTIONS_OUTPUT = 1, /* --output, --in-place, --format and its options,
+                                --from, --param, --trace, --quiet, --verbose */
     UVA__OPTIONS_RUNS = 2    /* --sync, --async */
 };
 
@@ -54,6 +54,7 @@ struct uva__options {
     const char *output;     /* path of the file; NULL: standard output */
     struct uva_write write; /* format, and how CSV is written */
     bool has_format;        /* the command line names it */
+    bool in_place;          /* the file itself is written to */
     const char *trace;      /* path of the trace; NULL: none */
     bool quiet;             /* no progress, no summary */
     bool verbose;           /* a longer summary */

@@ -30,6 +30,7 @@ struct uva__output_chunk {
     struct uva_encoder_part part;   /* owns; zeroes: the bytes are a copy, which
                                        is behind the buffers */
     size_t size;                    /* in bytes */
+    int64_t rows;                   /* of a batch; -1: it is none */
     unsigned count;                 /* number of buffers */
     uv_buf_t rest[];                /* file: what is not written so far */
 };
@@ -72,17 +73,19 @@ static int output_open_handle(struct uva__output *output, uv_handle_type type)
     return code;
 }
 
-static int output_open_fd(struct uva__output *output, const char *path)
+/* Returns a descriptor, or the negative code of libuv. */
+static int descriptor_open(const char *path)
 {
-    int fd;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 
-    if (path == NULL) {
-        fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, SINK_FD_MIN);
-        return fd < 0 ? -errno : fd;
-    }
-    output->truncate = true;
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     return fd < 0 ? -errno : fd;
+}
+
+static int descriptor_copy(int fd)
+{
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, SINK_FD_MIN);
+
+    return copy < 0 ? -errno : copy;
 }
 
 static void output_fail(struct uva__output *output, int code)
@@ -123,30 +126,26 @@ static void output_watch(struct uva__output *output)
     (void)uv_poll_start(&output->watch, UV_DISCONNECT, output_on_watch);
 }
 
-int uva__output_open(struct uva__output *output, uv_loop_t *loop,
-                     const char *path, const struct uva__output_events *events,
-                     struct uva_error *error)
+/* Takes `fd`, or its code. */
+static int output_start(struct uva__output *output, int fd, const char *name,
+                        struct uva_error *error)
 {
-    const char *name = path == NULL ? "standard output" : path;
     int code;
 
-    memset(output, 0, sizeof(*output));
-    output->loop = loop;
-    output->events = *events;
     output->fd_flags = -1;
-    output->fd = output_open_fd(output, path);
-    if (output->fd < 0)
-        return uva_error_set(error, -output->fd, "cannot write to %s: %s", name,
-                             uv_strerror(output->fd));
-    code = output_open_handle(output, uv_guess_handle(output->fd));
+    output->fd = fd;
+    if (fd < 0)
+        return uva_error_set(error, -fd, "cannot write to %s: %s", name,
+                             uv_strerror(fd));
+    code = output_open_handle(output, uv_guess_handle(fd));
     if (code != 0) {
-        (void)close(output->fd);
+        (void)close(fd);
         return uva_error_set(error, -code, "cannot write to %s: %s", name,
                              uv_strerror(code));
     }
     output->fs.data = output;
     if (output->is_file) {
-        code = uva__loop_threads(loop, error);
+        code = uva__loop_threads(output->loop, error);
         if (code != 0)
             (void)close(output->fd);
         return code;
@@ -155,6 +154,27 @@ int uva__output_open(struct uva__output *output, uv_loop_t *loop,
     output->handles = 1;
     output_watch(output);
     return 0;
+}
+
+int uva__output_open(struct uva__output *output, uv_loop_t *loop,
+                     const char *path, const struct uva__output_events *events,
+                     struct uva_error *error)
+{
+    if (path == NULL)
+        return uva__output_open_fd(output, loop, STDOUT_FILENO,
+                                   "standard output", events, error);
+    *output =
+        (struct uva__output){.loop = loop, .events = *events, .truncate = true};
+    return output_start(output, descriptor_open(path), path, error);
+}
+
+int uva__output_open_fd(struct uva__output *output, uv_loop_t *loop, int fd,
+                        const char *name,
+                        const struct uva__output_events *events,
+                        struct uva_error *error)
+{
+    *output = (struct uva__output){.loop = loop, .events = *events};
+    return output_start(output, descriptor_copy(fd), name, error);
 }
 
 /* ---- write -------------------------------------------------------------- */
@@ -170,6 +190,11 @@ static void chunk_end(struct uva__output_chunk *chunk, int code)
     assert(output->pending > 0 && output->pending_bytes >= chunk->size);
     output->pending--;
     output->pending_bytes -= chunk->size;
+    if (code >= 0) {
+        output->written.bytes += (int64_t)chunk->size;
+        output->written.rows += chunk->rows < 0 ? 0 : chunk->rows;
+        output->written.batches += chunk->rows >= 0;
+    }
     uva_encoder_part_release(&chunk->part);
     free(chunk);
     if (code < 0)
@@ -288,6 +313,7 @@ static struct uva__output_chunk *chunk_new(struct uva__output *output,
         return NULL;
     chunk->output = output;
     chunk->count = (unsigned)count;
+    chunk->rows = -1;
     return chunk;
 }
 
@@ -316,11 +342,13 @@ int uva__output_write(struct uva__output *output, const void *data, size_t size)
 }
 
 int uva__output_write_part(struct uva__output *output,
-                           struct uva_encoder_part *part)
+                           struct uva_encoder_part *part, int64_t rows)
 {
     struct uva__output_chunk *chunk;
 
     if (part->count == 0) {
+        output->written.rows += rows < 0 ? 0 : rows;
+        output->written.batches += rows >= 0;
         uva_encoder_part_release(part);
         return 0;
     }
@@ -330,6 +358,7 @@ int uva__output_write_part(struct uva__output *output,
         return ENOMEM;
     }
     chunk->size = (size_t)part->bytes;
+    chunk->rows = rows;
     memcpy(chunk->rest, part->buffers, part->count * sizeof(*part->buffers));
     chunk->part = *part;
     *part = (struct uva_encoder_part){0};
@@ -367,6 +396,14 @@ static void output_file_closed(uv_fs_t *fs)
     output->events.on_closed(output->events.ctx);
 }
 
+/* Restores the flags that other programs share. */
+static void output_restore_flags(struct uva__output *output)
+{
+    if (output->fd_flags >= 0)
+        (void)fcntl(output->fd, F_SETFL, output->fd_flags);
+    output->fd_flags = -1;
+}
+
 /* libuv writes to a terminal through another descriptor, so close both. */
 static void output_close_handles(struct uva__output *output)
 {
@@ -392,7 +429,7 @@ static void output_settle(struct uva__output *output)
     }
     if (!output->closing || output->pending > 0 || output->is_cut)
         return;
-    uva__output_abandon(output);
+    output_restore_flags(output);
     if (!output->is_file)
         output_close_handles(output);
     else if (uv_fs_close(output->loop, &output->fs, output->fd,
@@ -414,13 +451,6 @@ void uva__output_cut(struct uva__output *output)
         output->pending == 0)
         return;
     output->is_cut = true;
-    uva__output_abandon(output);
+    output_restore_flags(output);
     output_close_handles(output);
-}
-
-void uva__output_abandon(struct uva__output *output)
-{
-    if (output->fd_flags >= 0)
-        (void)fcntl(output->fd, F_SETFL, output->fd_flags);
-    output->fd_flags = -1;
 }

@@ -26,6 +26,13 @@ struct uva__output_events {
 
 struct uva__output_chunk; /* a chunk of bytes to write */
 
+/* What the system has taken, in whole chunks. */
+struct uva__output_written {
+    int64_t bytes;   /* of all chunks */
+    int64_t rows;    /* of batches */
+    int64_t batches; /* number of these */
+};
+
 /* A destination. */
 struct uva__output {
     uv_loop_t *loop;                  /* borrows, until on_closed */
@@ -55,6 +62,7 @@ struct uva__output {
     int code;             /* the errno it failed with, or 0 */
     int pending;          /* chunks not written so far */
     size_t pending_bytes; /* their bytes */
+    struct uva__output_written written; /* so far */
 };
 
 /* Opens the file at `path`, or standard output if it is NULL. An existing file
@@ -66,15 +74,24 @@ UVA_MUST_CHECK int uva__output_open(struct uva__output *output, uv_loop_t *loop,
                                     const struct uva__output_events *events,
                                     struct uva_error *error);
 
+/* Opens a copy of the descriptor `fd` instead, which `name` is in texts.
+ * Otherwise as uva__output_open(). */
+UVA_MUST_CHECK int uva__output_open_fd(struct uva__output *output,
+                                       uv_loop_t *loop, int fd,
+                                       const char *name,
+                                       const struct uva__output_events *events,
+                                       struct uva_error *error);
+
 /* Appends a copy of `size` bytes at `data`. Returns 0 or ENOMEM; other failures
  * are reported by on_failed. Thread: loop. */
 UVA_MUST_CHECK int uva__output_write(struct uva__output *output,
                                      const void *data, size_t size);
 
-/* Appends a part, which it takes in every case. Returns as
- * uva__output_write(). Thread: loop. */
+/* Appends a part, which it takes in every case, and which is a batch of `rows`
+ * (-1: none). Returns as uva__output_write(). Thread: loop. */
 UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
-                                          struct uva_encoder_part *part);
+                                          struct uva_encoder_part *part,
+                                          int64_t rows);
 
 /* Returns whether enough bytes are queued. If so, on_writable will be called.
  * Thread: loop. */
@@ -87,9 +104,5 @@ void uva__output_close(struct uva__output *output);
  * discarded, and on_failed is called with ECANCELED. Does nothing before
  * uva__output_close(), and for files, as their writes end. Thread: loop. */
 void uva__output_cut(struct uva__output *output);
-
-/* Restores the flags of a standard output that other programs share; for use
- * before _exit(). Thread: loop. */
-void uva__output_abandon(struct uva__output *output);
 
 #endif

@@ -9,8 +9,10 @@
  *              schema arrives, 1 later); the sink. A pipe closed by its reader
  *              is no failure: the reader has read enough.
  * On cancel:   the first Ctrl-C cancels the stream; queued chunks are still
- *              written, so the output ends with a whole line. The second one
- *              exits at once. */
+ *              written, so the output ends with a whole line, unless its reader
+ *              stands still for READER_MS. What else stands still (a terminal,
+ *              a disk, a driver) is ended by the guard. The second one exits at
+ *              once. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -22,6 +24,7 @@
 #include "commands.h"
 #include "connect.h"
 #include "from.h"
+#include "guard.h"
 #include "heartbeat.h"
 #include "lines.h"
 #include "loop.h"
@@ -29,9 +32,12 @@
 #include "output.h"
 #include "report.h"
 #include "sql.h"
+#include "target.h"
 #include "uvarrow/uvarrow.h"
 
 #define PROGRESS_MS 100
+#define READER_MS   400 /* for the reader, after a signal */
+#define GUARD_MS    800 /* for all, after a signal */
 
 static const char HELP[] =
     "Usage: uvarrow query [--driver DRIVER] [OPTION]... [DATABASE] SQL\n"
@@ -61,6 +67,9 @@ static const char HELP[] =
     "  --tls-ca FILE              trusts these certificates, PEM (the "
     "system's)\n"
     "  --output FILE              writes there, not to standard output\n"
+    "  --in-place                 writes into FILE itself, not into a new file "
+    "that\n"
+    "                             replaces it at the end\n"
     "  --format FORMAT            arrow (a stream), arrow-file, csv or json "
     "(that\n"
     "                             of FILE's ending, or csv)\n"
@@ -84,17 +93,19 @@ static const char HELP[] =
 
 /* One run of the command. */
 struct query {
-    struct uva__options options;    /* owns */
-    uv_loop_t loop;                 /* loop of all the members below */
-    struct uva_runtime *runtime;    /* owns, until closed */
-    struct uva_stream *stream;      /* owns a reference, until done */
-    struct uva_encoder *encoder;    /* owns; of Arrow IPC; NULL: none so far */
-    struct uva__output output;      /* where the rows go */
-    struct uva__heartbeat heart;    /* measures how late the loop is */
-    uv_timer_t progress;            /* shows the line of progress */
-    uv_signal_t interrupt;          /* Ctrl-C */
-    uv_signal_t terminate;          /* SIGTERM, handled like Ctrl-C */
-    struct uva__tally tally;        /* what was written */
+    struct uva__options options; /* owns */
+    uv_loop_t loop;              /* loop of all the members below */
+    struct uva_runtime *runtime; /* owns, until closed */
+    struct uva_stream *stream;   /* owns a reference, until done */
+    struct uva_encoder *encoder; /* owns; of Arrow IPC; NULL: none so far */
+    struct uva__guard guard;     /* ends it if all else fails */
+    struct uva__target target;   /* the file that the rows end in */
+    struct uva__output output;   /* where the rows go */
+    struct uva__heartbeat heart; /* measures how late the loop is */
+    uv_timer_t progress;         /* shows the line of progress */
+    uv_timer_t reader;           /* of READER_MS */
+    uv_signal_t signals[UVA__GUARD_SIGNALS]; /* Ctrl-C and the like */
+    struct uva__tally tally;                 /* what was written */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
     bool has_begun;                 /* the schema has arrived */
@@ -109,11 +120,12 @@ static bool query_is_text(const struct query *q)
     return q->options.write.format > UVA_FORMAT_ARROW_FILE;
 }
 
-/* Writes a part, which it takes. */
-static int query_write(struct query *q, struct uva_encoder_part *part)
+/* Writes a part, which it takes; of a batch with its rows, or -1. */
+static int query_write(struct query *q, struct uva_encoder_part *part,
+                       int64_t rows)
 {
     q->tally.bytes += part->bytes;
-    return uva__output_write_part(&q->output, part);
+    return uva__output_write_part(&q->output, part, rows);
 }
 
 /* Begins the output of Arrow IPC. */
@@ -125,7 +137,7 @@ static int query_begin(struct query *q, const struct ArrowSchema *schema)
 
     if (code == 0)
         code = uva_encoder_begin(q->encoder, &part);
-    return code == 0 ? query_write(q, &part) : code;
+    return code == 0 ? query_write(q, &part, -1) : code;
 }
 
 /* Keeps how many rows the query has changed, if the driver reports that. */
@@ -180,7 +192,7 @@ static int query_on_batch(void *ctx, struct uva_batch *batch)
         code = uva_encoder_batch(q->encoder, &batch->data, &part, &q->error);
     }
     if (code == 0)
-        code = query_write(q, &part);
+        code = query_write(q, &part, rows);
     if (code != 0)
         return code;
     q->tally.rows += rows;
@@ -193,8 +205,8 @@ static void query_end(struct query *q)
 {
     struct uva_encoder_part part;
 
-    if (q->encoder != NULL &&
-        (uva_encoder_end(q->encoder, &part) != 0 || query_write(q, &part) != 0))
+    if (q->encoder != NULL && (uva_encoder_end(q->encoder, &part) != 0 ||
+                               query_write(q, &part, -1) != 0))
         (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
@@ -245,18 +257,29 @@ static void query_on_detached(void *ctx)
     uva_runtime_get_stats(q->runtime, &q->stats);
 }
 
-/* The exit code is settled now: another Ctrl-C must not change it while the
- * signal handles close. */
-static void query_block_signals(const struct query *q)
+/* All has been written, or never will be. */
+static void query_end_target(struct query *q)
 {
-    sigset_t ours;
+    const struct uva__output_written *written = &q->output.written;
 
-    if (q->signal == 0)
-        return;
-    (void)sigemptyset(&ours);
-    (void)sigaddset(&ours, SIGINT);
-    (void)sigaddset(&ours, SIGTERM);
-    (void)pthread_sigmask(SIG_BLOCK, &ours, NULL);
+    q->tally.bytes = written->bytes;
+    q->tally.rows = written->rows;
+    q->tally.batches = written->batches;
+    if (q->error.code != 0 || q->signal != 0)
+        uva__target_drop(&q->target);
+    else if (uva__target_keep(&q->target, &q->error) != 0)
+        assert(q->has_begun);
+}
+
+static void query_unwatch(struct query *q)
+{
+    size_t i;
+
+    uva__heartbeat_stop(&q->heart);
+    uv_close((uv_handle_t *)&q->progress, NULL);
+    uv_close((uv_handle_t *)&q->reader, NULL);
+    for (i = 0; i < UVA__GUARD_SIGNALS; i++)
+        uv_close((uv_handle_t *)&q->signals[i], NULL);
 }
 
 /* The sink is closed: closes everything that keeps the loop alive. */
@@ -265,26 +288,30 @@ static void query_on_sink_closed(void *ctx)
     struct query *q = ctx;
 
     assert(q->stream == NULL);
+    query_end_target(q);
     q->tally.end_ns = uv_hrtime();
-    uva__heartbeat_stop(&q->heart);
-    uv_close((uv_handle_t *)&q->progress, NULL);
-    query_block_signals(q);
-    uv_close((uv_handle_t *)&q->interrupt, NULL);
-    uv_close((uv_handle_t *)&q->terminate, NULL);
+    query_unwatch(q);
     (void)uva_runtime_close(q->runtime, 0, query_on_detached, q);
 }
 
 /* ---- the user ----------------------------------------------------------- */
 
+static void query_on_late(uv_timer_t *timer)
+{
+    struct query *q = timer->data;
+
+    uva__output_cut(&q->output);
+}
+
+/* The guard sees it, too, and also a second one. */
 static void query_on_signal(uv_signal_t *handle, int signal)
 {
     struct query *q = handle->data;
 
-    if (q->signal != 0) {
-        uva__output_abandon(&q->output);
-        _exit(UVA__EXIT_SIGNAL + signal);
-    }
+    if (q->signal != 0)
+        return;
     q->signal = signal;
+    (void)uv_timer_start(&q->reader, query_on_late, READER_MS, 0);
     if (q->stream != NULL)
         uva_stream_cancel(q->stream, 0, "interrupted");
 }
@@ -302,14 +329,25 @@ static bool query_shows_progress(const struct query *q)
            uv_guess_handle(STDERR_FILENO) == UV_TTY;
 }
 
+static void query_watch_signals(struct query *q)
+{
+    static const int SIGNALS[UVA__GUARD_SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+    int i;
+
+    for (i = 0; i < UVA__GUARD_SIGNALS; i++) {
+        (void)uv_signal_init(&q->loop, &q->signals[i]);
+        q->signals[i].data = q;
+        if (SIGNALS[i] != SIGHUP || uva__guard_takes_hangup())
+            (void)uv_signal_start(&q->signals[i], query_on_signal, SIGNALS[i]);
+    }
+}
+
 static void query_watch(struct query *q)
 {
     (void)uv_timer_init(&q->loop, &q->progress);
-    (void)uv_signal_init(&q->loop, &q->interrupt);
-    (void)uv_signal_init(&q->loop, &q->terminate);
-    q->progress.data = q->interrupt.data = q->terminate.data = q;
-    (void)uv_signal_start(&q->interrupt, query_on_signal, SIGINT);
-    (void)uv_signal_start(&q->terminate, query_on_signal, SIGTERM);
+    (void)uv_timer_init(&q->loop, &q->reader);
+    q->progress.data = q->reader.data = q;
+    query_watch_signals(q);
     if (query_shows_progress(q))
         (void)uv_timer_start(&q->progress, query_on_progress, PROGRESS_MS,
                              PROGRESS_MS);
@@ -356,18 +394,35 @@ static int query_set_trace(struct query *q)
                : uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
-static void query_start(struct query *q)
+static int query_open_output(struct query *q)
 {
     const struct uva__output_events events = {.on_writable = query_on_room,
                                               .on_failed = query_on_failed,
                                               .on_closed = query_on_sink_closed,
                                               .ctx = q};
+    const char *path = q->options.output;
+    int code = uva__target_open(&q->target, &q->options, &q->guard, &q->error);
 
-    if (query_set_trace(q) != 0 ||
+    if (code != 0)
+        return code;
+    code =
+        q->target.fd < 0
+            ? uva__output_open(&q->output, &q->loop, path, &events, &q->error)
+            : uva__output_open_fd(&q->output, &q->loop, q->target.fd, path,
+                                  &events, &q->error);
+    if (code != 0)
+        uva__target_drop(&q->target);
+    return code;
+}
+
+static void query_start(struct query *q)
+{
+    if (uva__target_check(&q->options, &q->error) != 0 ||
+        query_set_trace(q) != 0 ||
+        uva__guard_open(&q->guard, GUARD_MS, 0, true, &q->error) != 0 ||
         uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
         return;
-    if (uva__output_open(&q->output, &q->loop, q->options.output, &events,
-                         &q->error) != 0) {
+    if (query_open_output(q) != 0) {
         (void)uva_runtime_close(q->runtime, 0, NULL, NULL);
         return;
     }
@@ -405,6 +460,7 @@ static int query_finish(struct query *q)
         if (q->options.verbose)
             uva__report_loop(q->heart.max_ns, (uint64_t)q->stats.hold_max_ns);
     }
+    uva__guard_close(&q->guard);
     if (q->stats.calls_stuck > 0)
         _exit(exit_code); /* skip cleanup: a driver call is still running */
     return exit_code;
