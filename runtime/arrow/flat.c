@@ -181,16 +181,17 @@ int uva__flat_array(const struct uva_allocator *allocator,
                     struct ArrowDeviceArray *array,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
+    struct uva_error wrong = {0};
     int64_t bytes;
-    int code = uva__layout_measure(schema, array, &bytes, error);
+    int code = uva__layout_measure(schema, array, &bytes, &wrong);
 
     out->array.release = NULL;
-    if (code != 0)
-        return code;
-    if (!flat_is_due(&array->array)) {
+    if ((code == 0 || code == ENOTSUP) && !flat_is_due(&array->array)) {
         uva_array_move(array, out);
         return 0;
     }
+    if (code != 0)
+        return uva_error_set(error, code, "%s", wrong.message);
     if (array->device_type != ARROW_DEVICE_CPU || array->sync_event != NULL)
         return uva_error_set(error, ENOTSUP,
                              "only data of the CPU can be copied to have no "

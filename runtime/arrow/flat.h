@@ -11,9 +11,9 @@
  * `array`, which is then moved, or shared as by uva__share_array(). `allocator`
  * is copied and must stay usable until `out` is released. 0; EINVAL if the
  * array does not fit `schema`, or refers to what is not there; ENOTSUP for an
- * unknown format, or an offset in data that is not on the CPU; EOVERFLOW, from
- * a dictionary; ENOMEM. After an error the caller still owns `array`, and `out`
- * is released. Thread: any one at a time. */
+ * offset beside an unknown format, or in data that is not on the CPU;
+ * EOVERFLOW, from a dictionary; ENOMEM. After an error the caller still owns
+ * `array`, and `out` is released. Thread: any one at a time. */
 UVA_MUST_CHECK int uva__flat_array(const struct uva_allocator *allocator,
                                    const struct ArrowSchema *schema,
                                    struct ArrowDeviceArray *array,

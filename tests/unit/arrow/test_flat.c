@@ -91,6 +91,20 @@ START_TEST(without_an_offset_all_stays_where_it_is)
 }
 END_TEST
 
+START_TEST(an_unknown_format_is_only_passed_on)
+{
+    schema.children[2]->children[0]->format = "?";
+    array.array.children[0]->offset = _i;
+    if (_i == 0) {
+        ck_assert_int_eq(flatten(), 0);
+        return;
+    }
+    ck_assert_int_eq(flatten(), ENOTSUP);
+    ck_assert_ptr_nonnull(strstr(error.message, "unknown format"));
+    ck_assert(uva_array_is_live(&array));
+}
+END_TEST
+
 START_TEST(only_what_has_an_offset_is_copied)
 {
     struct ArrowArray *const *columns = array.array.children;
@@ -234,6 +248,7 @@ int main(void)
                     what_cannot_be_copied_is_refused, NULL);
     suite_add_loops(all, 0, 2, a_dictionary_is_not_copied_with_its_indices,
                     a_dictionary_may_have_an_offset,
+                    an_unknown_format_is_only_passed_on,
                     what_was_copied_can_be_shared, NULL);
     suite_add(all, without_an_offset_all_stays_where_it_is,
               a_batch_may_have_an_offset, memory_that_runs_out_is_reported,
