@@ -269,6 +269,8 @@ ROWS = {
         lambda v: uvarrow.adbc.Pool("sqlite", max_age=v), fits=SECONDS),
     "adbc.Pool.__init__.connect": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", connect=v), fits=SECONDS),
+    "adbc.Pool.__init__.lock": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", lock=v), fits=NONE | SECONDS),
     "adbc.Pool.__init__.stuck": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", stuck=v), fits=NONE | COUNT),
     "adbc.Pool.__init__.keeps_session": Row(

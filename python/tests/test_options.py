@@ -40,6 +40,7 @@ MEMBERS = {
         "keeps_session": (uvarrow.adbc.Pool, "keeps_session"),
         "max_age_ms": (uvarrow.adbc.Pool, "max_age"),
         "connect_ms": (uvarrow.adbc.Pool, "connect"),
+        "lock_ms": (uvarrow.adbc.Pool, "lock"),
         "wait_ms": (uvarrow.adbc.Pool, "wait")},
     "adbc_query": {
         "sql": (uvarrow.adbc.Pool.query, "sql"),

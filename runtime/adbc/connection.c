@@ -3,6 +3,7 @@
 #include "adbc/connection.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "adbc/pairs.h"
@@ -136,6 +137,18 @@ int uva__connection_execute(struct uva__connection *c, const char *sql,
         uva__adbc_error_drop(&ignored);
     }
     return uva__adbc_failure_take(failure, what, status, &error, driver);
+}
+
+int uva__connection_wait(struct uva__connection *c, int32_t lock_ms,
+                         struct uva__adbc_failure *failure)
+{
+    char sql[64];
+
+    if (c->known->lock_statement == NULL)
+        return 0;
+    (void)snprintf(sql, sizeof(sql), "%s%d", c->known->lock_statement,
+                   (int)lock_ms);
+    return uva__connection_execute(c, sql, "cannot set lock_ms", failure);
 }
 
 void uva__connection_close(struct uva__connection *c)

@@ -53,6 +53,12 @@ UVA_MUST_CHECK int uva__connection_set(struct uva__connection *connection,
                                        char *const *options,
                                        struct uva__adbc_failure *failure);
 
+/* Sets how long it waits for a lock, if its database has a setting for that.
+ * 0 or an errno, with the failure. Thread: a worker. */
+UVA_MUST_CHECK int uva__connection_wait(struct uva__connection *connection,
+                                        int32_t lock_ms,
+                                        struct uva__adbc_failure *failure);
+
 /* Whether it is alive, as far as its server can be asked. Thread: a worker. */
 bool uva__connection_is_alive(const struct uva__connection *connection);
 

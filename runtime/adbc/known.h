@@ -29,8 +29,10 @@ struct uva__known {
     bool loads_extensions; /* of SQLite, by options of a connection: so it can
                               be interrupted, see adbc/interrupt.h */
     bool splits_memory;    /* ":memory:" is a database for each connection */
-    const char *batch_option; /* of a statement: how many bytes a batch should
-                                 have; NULL: none */
+    const char *batch_option;   /* of a statement: how many bytes a batch should
+                                   have; NULL: none */
+    const char *lock_statement; /* behind which milliseconds stand: how long a
+                                   connection waits for a lock; NULL: none */
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */
     bool answers;          /* ADBC_INFO_VENDOR_VERSION is asked of the server */

@@ -68,6 +68,7 @@ struct uva_adbc_pool {
     char **options;                    /* owns: of the database */
     char **connection_options;         /* owns */
     int64_t connect_ms, wait_ms;
+    int32_t lock_ms;       /* of connections; 0: as the driver has it */
     bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
     bool keeps_session;    /* connections are not reset */
     atomic_long refs;      /* the user, streams, and jobs */
@@ -373,7 +374,13 @@ static int connect_call(struct uva_adbc_pool *pool, struct uva__connection *c)
             return code;
         d->born_ns = uv_hrtime() | 1;
     }
-    return uva__connection_open(c, pool->connection_options, &c->failure);
+    code = uva__connection_open(c, pool->connection_options, &c->failure);
+    if (code == 0 && pool->lock_ms > 0) {
+        code = uva__connection_wait(c, pool->lock_ms, &c->failure);
+        if (code != 0)
+            uva__connection_close(c);
+    }
+    return code;
 }
 
 static void connect_make(struct uva_adbc_pool *pool, struct uva__connection *c)
@@ -914,9 +921,10 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
             return "reserved members must be NULL; clear the struct before "
                    "filling it in";
     if (o->connections < 0 || o->stuck_connections < 0 || o->idle_ms < 0 ||
-        o->max_age_ms < 0 || o->connect_ms < 0 || o->wait_ms < 0)
+        o->max_age_ms < 0 || o->connect_ms < 0 || o->lock_ms < 0 ||
+        o->wait_ms < 0)
         return "connections, stuck_connections, idle_ms, max_age_ms, "
-               "connect_ms and wait_ms must not be negative";
+               "connect_ms, lock_ms and wait_ms must not be negative";
     if (!uva__pairs_are_whole(o->options) ||
         !uva__pairs_are_whole(o->connection_options))
         return "options, connection_options: a key has no value";
@@ -958,6 +966,7 @@ static void pool_limit(struct uva_adbc_pool *pool,
     p->max_age_ns = (uint64_t)limit_of(o->max_age_ms, MAX_AGE_MS) * MS;
     pool->locked.turns = p->connections;
     pool->connect_ms = limit_of(o->connect_ms, CONNECT_MS);
+    pool->lock_ms = o->lock_ms;
     pool->wait_ms = limit_of(o->wait_ms, WAIT_MS);
     if (pool->wait_ms > WAIT_MAX_MS)
         pool->wait_ms = WAIT_MAX_MS;

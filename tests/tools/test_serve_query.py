@@ -9,6 +9,7 @@ UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
 import json
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -384,6 +385,29 @@ class Life(unittest.TestCase):
             client.request(ENDLESS)
             server.wait(lambda s: running(s) and running(s)[0]["begun"])
             answer = server.ask(query("SELECT 1"))
+            self.assertEqual(answer.status, 503, answer.body)
+            self.assertEqual(answer.headers["retry-after"], "1")
+
+    def test_a_lock_of_another_program_is_waited_for(self):
+        with Server("--lock-ms", str(PATIENCE * 1000), name="lock") as server:
+            other = sqlite3.connect(server.path, isolation_level=None)
+            self.addCleanup(other.close)
+            other.execute("BEGIN EXCLUSIVE")
+            with server.client() as client:
+                client.request(query("SELECT count(*) AS n FROM numbers"))
+                server.wait(lambda s: s["queries"]["failed"] or
+                            s["database"]["used"] == 1)
+                other.execute("COMMIT")
+                answer = client.answer()
+            self.assertEqual(answer.status, 200, answer.body)
+            self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
+
+    def test_a_lock_of_another_program_that_stays_is_503(self):
+        with Server("--lock-ms", "1", name="locked") as server:
+            other = sqlite3.connect(server.path, isolation_level=None)
+            self.addCleanup(other.close)
+            other.execute("BEGIN EXCLUSIVE")
+            answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
             self.assertEqual(answer.status, 503, answer.body)
             self.assertEqual(answer.headers["retry-after"], "1")
 

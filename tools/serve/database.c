@@ -291,8 +291,8 @@ int uva__database_settle(struct uva__database *database,
 
 int uva__database_pool(struct uva__database *database,
                        struct uva_runtime *runtime, int64_t connections,
-                       int64_t wait_ms, struct uva_adbc_pool **out,
-                       struct uva_error *error)
+                       int64_t wait_ms, int64_t lock_ms,
+                       struct uva_adbc_pool **out, struct uva_error *error)
 {
     const int code = uva__database_settle(database, error);
 
@@ -307,6 +307,7 @@ int uva__database_pool(struct uva__database *database,
             .connection_options =
                 (const char *const *)database->connections.texts,
             .connections = (int32_t)connections,
+            .lock_ms = (int32_t)lock_ms,
             .wait_ms = wait_ms},
         out, error);
 }

@@ -43,11 +43,10 @@ UVA_MUST_CHECK int uva__database_settle(struct uva__database *database,
 
 /* Settles the options, and makes a pool of them. Returns as
  * uva__database_settle() or uva_adbc_pool_new(). */
-UVA_MUST_CHECK int uva__database_pool(struct uva__database *database,
-                                      struct uva_runtime *runtime,
-                                      int64_t connections, int64_t wait_ms,
-                                      struct uva_adbc_pool **out,
-                                      struct uva_error *error);
+UVA_MUST_CHECK int
+uva__database_pool(struct uva__database *database, struct uva_runtime *runtime,
+                   int64_t connections, int64_t wait_ms, int64_t lock_ms,
+                   struct uva_adbc_pool **out, struct uva_error *error);
 
 /* Which one it is, by the driver or the URI. */
 enum uva__kind uva__database_kind(const struct uva__database *database);

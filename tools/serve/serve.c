@@ -216,9 +216,9 @@ static int serve_start(struct serve *s)
     if (code != 0)
         return code;
     serve_watch(s);
-    code =
-        uva__database_pool(&s->settings.database, s->runtime, limits->queries,
-                           limits->wait_ms, &s->pool, &s->error);
+    code = uva__database_pool(&s->settings.database, s->runtime,
+                              limits->queries, limits->wait_ms, limits->lock_ms,
+                              &s->pool, &s->error);
     if (code == 0)
         code = serve_open_log(s);
     if (code == 0)

@@ -38,6 +38,8 @@ static const struct uva__limit LIMITS[] = {
     LIMIT("--max-waiting", waiting, 64, 1, 1000000,
           "queries that wait for one of these"),
     LIMIT("--wait-ms", wait_ms, 30000, 1, DAY, "the longest such wait"),
+    LIMIT("--lock-ms", lock_ms, 5000, 1, DAY,
+          "wait for another program's lock"),
     LIMIT("--memory-bytes", memory_bytes, 128 * MIB, 65536, INT64_MAX,
           "of batches, of all queries together"),
 };

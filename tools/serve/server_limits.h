@@ -26,6 +26,7 @@ struct uva__limits {
     int64_t queries;      /* running at one time: connections to the database */
     int64_t waiting;      /* queries that wait for one of these */
     int64_t wait_ms;      /* the longest such wait */
+    int64_t lock_ms;      /* for a lock of another program */
     int64_t memory_bytes; /* of batches, of all queries together */
 };
 

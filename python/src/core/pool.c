@@ -43,12 +43,12 @@ static int pool_make(Pool *self, PyObject *args)
     long long wait_ms;
     int code = -1, keeps_session;
 
-    if (!PyArg_ParseTuple(args, "O!zzO!O!iiLiiip", host_type, &host,
-                          &options.driver, &options.entrypoint, &PyList_Type,
-                          &of_database, &PyList_Type, &of_connection,
-                          &options.connections, &options.idle_ms, &wait_ms,
-                          &options.max_age_ms, &options.connect_ms,
-                          &options.stuck_connections, &keeps_session) ||
+    if (!PyArg_ParseTuple(
+            args, "O!zzO!O!iiLiiiip", host_type, &host, &options.driver,
+            &options.entrypoint, &PyList_Type, &of_database, &PyList_Type,
+            &of_connection, &options.connections, &options.idle_ms, &wait_ms,
+            &options.max_age_ms, &options.connect_ms, &options.lock_ms,
+            &options.stuck_connections, &keeps_session) ||
         !host_check((Host *)host))
         return -1;
     self->forks = fork_number();
@@ -70,7 +70,8 @@ static int pool_make(Pool *self, PyObject *args)
 }
 
 /* Pool(host, driver, entrypoint, options, options of connections, connections,
- * idle_ms, wait_ms, max_age_ms, connect_ms, stuck_connections, keeps_session)
+ * idle_ms, wait_ms, max_age_ms, connect_ms, lock_ms, stuck_connections,
+ * keeps_session)
  */
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

@@ -44,7 +44,9 @@ class Pool:
     is older than `max_age` seconds behind its query. A connect takes at most
     `connect` seconds, and a query waits for a connection, whatever is in its
     way, a connect too, at most `wait` seconds. Each of these times is at least
-    a millisecond, also if 0 is given. A connection of which the driver does not
+    a millisecond, also if 0 is given. `lock` is how many seconds a query waits
+    for a lock of another program, with SQLite, which else fails at once; None:
+    as the driver has it. A connection of which the driver does not
     return from a connect, or from a query that was cancelled, is replaced, up
     to `stuck` of them; None: as many as `connections`.
 
@@ -59,8 +61,8 @@ class Pool:
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
                  connection_options=None, connections=8, idle=60.0, wait=30.0,
-                 max_age=3600.0, connect=10.0, stuck=None,
-                 keeps_session=False):
+                 max_age=3600.0, connect=10.0, lock=None,
+                 stuck=None, keeps_session=False):
         options = _check.options(options, "options")
         if uri is not None:
             if "uri" in options:
@@ -79,6 +81,8 @@ class Pool:
                      max(_check.ms(wait, "wait"), 1),
                      max(_check.ms(max_age, "max_age", bits=32), 1),
                      max(_check.ms(connect, "connect", bits=32), 1),
+                     0 if lock is None
+                     else max(_check.ms(lock, "lock", bits=32), 1),
                      0 if stuck is None
                      else _check.count(stuck, "stuck", least=1),
                      _check.flag(keeps_session, "keeps_session"))

@@ -23,6 +23,7 @@ class Pool:
         wait: float = 30.0,
         max_age: float = 3600.0,
         connect: float = 10.0,
+        lock: float | None = None,
         stuck: int | None = None,
         keeps_session: bool = False,
     ) -> None: ...

@@ -125,7 +125,10 @@ static void await_blocked(long count)
 
 START_TEST(queries_use_one_connection_after_the_other)
 {
-    make(&plain);
+    struct uva_adbc_pool_options o = plain;
+
+    o.lock_ms = 5; /* the driver has no setting for that */
+    make(&o);
     ck_assert_int_eq(atomic_load(&fake_driver.databases), 0);
     for (int i = 0; i < 3; i++) {
         play("rows 4");
@@ -1068,7 +1071,8 @@ START_TEST(limits_that_are_negative_are_refused)
 {
     static const struct uva_adbc_pool_options odd[] = {
         {.connections = -1}, {.stuck_connections = -1}, {.idle_ms = -1},
-        {.max_age_ms = -1},  {.connect_ms = -1},        {.wait_ms = -1}};
+        {.max_age_ms = -1},  {.connect_ms = -1},        {.wait_ms = -1},
+        {.lock_ms = -1}};
 
     pool_refuses(&odd[_i], "must not be negative");
     make(&plain);
@@ -1381,7 +1385,7 @@ int main(void)
     tcase_add_test(tc, a_connection_without_autocommit_is_not_kept);
     tcase_add_test(tc, no_driver_is_an_error_of_the_query);
     tcase_add_test(tc, what_is_invalid_is_refused);
-    tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 6);
+    tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 7);
     tcase_add_test(tc, a_released_pool_lets_queries_end);
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);
     tcase_add_test(tc, idle_connections_are_closed);

@@ -139,6 +139,26 @@ static bool has_first(void *ctx)
     return got[0].batches > 0;
 }
 
+START_TEST(a_lock_is_waited_for_as_the_pool_has_it)
+{
+    const char *options[] = {"uri", file, NULL};
+
+    ck_assert_int_eq(ask("CREATE TABLE t AS SELECT 1 AS i", NULL), 0);
+    uva_adbc_pool_release(pool);
+    ck_assert_int_eq(
+        uva_adbc_pool_new(
+            f.loop.runtime,
+            &(struct uva_adbc_pool_options){
+                .driver = UVA_TEST_DRIVER, .options = options, .lock_ms = 4711},
+            &pool, NULL),
+        0);
+    ck_assert_int_eq(
+        ask("INSERT INTO t SELECT timeout FROM pragma_busy_timeout", NULL), 0);
+    ck_assert_int_eq(ask("SELECT i FROM t WHERE i = 4711", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 1);
+}
+END_TEST
+
 START_TEST(a_query_without_an_end_is_cancelled)
 {
     start(0, &(struct uva_adbc_query){
@@ -300,6 +320,7 @@ int main(void)
     tcase_add_test(tc, many_queries_share_the_connections);
     tcase_add_test(tc, a_query_without_an_end_is_cancelled);
     tcase_add_loop_test(tc, a_call_without_an_end_is_interrupted, 0, 2);
+    tcase_add_test(tc, a_lock_is_waited_for_as_the_pool_has_it);
     tcase_add_test(tc, rows_are_ingested_and_bound);
     tcase_add_test(tc, the_catalog_is_listed);
     tcase_add_test(tc, a_pool_without_autocommit_executes_queries);
