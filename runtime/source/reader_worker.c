@@ -393,6 +393,12 @@ worker_read_failed(struct uva__reader *r, int code, struct uva_error *error)
     worker_fail(r, code, error);
 }
 
+/* Whether a read has given a batch, and not the end. */
+static bool read_is_batch(const struct uva__read *read)
+{
+    return read->array->array.release != NULL || read->lazy.item != NULL;
+}
+
 /* Reads into the next slot, which the loop takes back only when it is filled or
  * the source is closed. False if the source has ended, or was cancelled. */
 static bool worker_read(struct uva__reader *r, struct uva_error *error)
@@ -419,7 +425,10 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
     code = r->ops->next(r, &read, error);
     worker_busy_end(r);
     uva__span_end(r->source.meter, r->ops->call,
-                  (int64_t)uva__atomic64_peek(&r->tail), since_ns);
+                  code == 0 && read_is_batch(&read)
+                      ? (int64_t)uva__atomic64_peek(&r->tail)
+                      : -1,
+                  since_ns);
     if (code != 0) {
         worker_read_failed(r, code, error);
         return false;
@@ -428,7 +437,7 @@ static bool worker_read(struct uva__reader *r, struct uva_error *error)
         read_discard(&read);
         return false;
     }
-    if (task->array.array.release == NULL && read.lazy.item == NULL) {
+    if (!read_is_batch(&read)) {
         worker_finish(r, 0, NULL, NULL);
         return false;
     }
