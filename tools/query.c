@@ -394,6 +394,20 @@ static int query_set_trace(struct query *q)
                : uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
+/* Prints what is to be known about the rows. Any thread. */
+static void query_on_log(void *ctx, const struct uva_log_record *record)
+{
+    uva__report_note(record->message, query_shows_progress(ctx));
+}
+
+/* The log for rows that are read, unless the environment asks for one. */
+static struct uva_log query_log(struct query *q)
+{
+    const bool is_noted = q->options.from != NULL && getenv("UVA_LOG") == NULL;
+
+    return (struct uva_log){.write = is_noted ? query_on_log : NULL, .ctx = q};
+}
+
 static int query_open_output(struct query *q)
 {
     const struct uva__output_events events = {.on_writable = query_on_room,
@@ -417,10 +431,12 @@ static int query_open_output(struct query *q)
 
 static void query_start(struct query *q)
 {
+    const struct uva_runtime_options options = {.log = query_log(q)};
+
     if (uva__target_check(&q->options, &q->error) != 0 ||
         query_set_trace(q) != 0 ||
         uva__guard_open(&q->guard, GUARD_MS, 0, true, &q->error) != 0 ||
-        uva_runtime_open(&q->loop, NULL, &q->runtime, &q->error) != 0)
+        uva_runtime_open(&q->loop, &options, &q->runtime, &q->error) != 0)
         return;
     if (query_open_output(q) != 0) {
         (void)uva_runtime_close(q->runtime, 0, NULL, NULL);

@@ -87,6 +87,12 @@ void uva__report_wipe(void)
     fputs(REPORT_WIPE, stderr);
 }
 
+void uva__report_note(const char *text, bool over_progress)
+{
+    fprintf(stderr, "%suvarrow: note: %s\n", over_progress ? REPORT_WIPE : "",
+            text);
+}
+
 void uva__report_summary(const char *ending, const struct uva__tally *tally)
 {
     const double seconds = seconds_of(tally);

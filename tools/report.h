@@ -44,6 +44,9 @@ void uva__report_progress(const struct uva__tally *tally);
 /* Erases the progress line. Thread: loop. */
 void uva__report_wipe(void);
 
+/* Prints a note, which begins where a progress line may be. Thread: any. */
+void uva__report_note(const char *text, bool over_progress);
+
 /* Prints a summary: `ending` in a word, and the amounts. Thread: loop. */
 void uva__report_summary(const char *ending, const struct uva__tally *tally);
 

@@ -25,12 +25,13 @@
 enum { TRAILER = 10, MAGIC = 6, FIRST_PLACE = 8 };
 
 struct file_reader {
-    int fd;           /* owns */
-    int wake[2];      /* owns: a pipe, readable after a cancel; or -1, -1 */
-    bool any_end;     /* see struct uva_ipc_source */
-    bool is_seekable; /* a regular file */
-    int64_t base;     /* where it begins in that */
-    int64_t size;     /* of that, from the base on */
+    int fd;      /* owns */
+    int wake[2]; /* owns: a pipe, readable after a cancel; or -1, -1 */
+    struct uva_runtime *runtime; /* borrows */
+    bool need_end_mark;          /* see struct uva_ipc_source */
+    bool is_seekable;            /* a regular file */
+    int64_t base;                /* where it begins in that */
+    int64_t size;                /* of that, from the base on */
     struct uva__ipc_framer framer;
     struct uva__ipc_decoder *decoder; /* owns */
     struct uva__shared_bytes *footer; /* owns; NULL: the stream format */
@@ -98,7 +99,8 @@ static int file_read_message(struct file_reader *r, struct uva_error *error)
         if (code != 0)
             return code;
         if (got == 0) {
-            code = uva__ipc_framer_end(&r->framer, r->any_end, error);
+            code = uva__ipc_source_end(r->runtime, &r->framer, r->need_end_mark,
+                                       error);
             r->framer.state = UVA__IPC_FRAMER_OVER;
         } else {
             code = uva__ipc_framer_add(&r->framer, got, error);
@@ -289,7 +291,7 @@ static int file_schema(void *ctx, struct ArrowSchema *out,
         uva__ipc_framer_want(&r->framer, &to, &size);
         code = file_read(r, r->framer.offset, to, size, &got, error);
         if (code == 0)
-            code = got == 0 ? uva__ipc_framer_end(&r->framer, r->any_end, error)
+            code = got == 0 ? uva__ipc_framer_end(&r->framer, error)
                             : uva__ipc_framer_add(&r->framer, got, error);
     }
     if (code == 0)
@@ -406,7 +408,7 @@ static int file_new(int fd, const struct uva_ipc_source *options,
     if (r == NULL)
         return file_no_memory(error);
     r->fd = r->wake[0] = r->wake[1] = -1;
-    r->any_end = options->any_end;
+    r->need_end_mark = options->need_end_mark;
     r->decoder = uva__ipc_decoder_new(options->max_bytes);
     code = r->decoder == NULL ? file_no_memory(error) : file_open(r, fd, error);
     if (code != 0) {
@@ -440,5 +442,6 @@ struct uva_stream *uva_stream_from_file(struct uva_runtime *runtime, int fd,
         return uva_stream_from_error(runtime, &error);
     source.window = options->window;
     source.ctx = r;
+    r->runtime = runtime;
     return uva_stream_from_tasks(runtime, &source);
 }

@@ -179,19 +179,22 @@ int uva__ipc_framer_add(struct uva__ipc_framer *framer, size_t size,
     return code == 0 ? 0 : uva__message_fail(&framer->message, error);
 }
 
-int uva__ipc_framer_end(const struct uva__ipc_framer *framer, bool any_end,
+bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer)
+{
+    return framer->state == UVA__IPC_FRAMER_PREFIX && framer->done == 0 &&
+           framer->message.number > 0;
+}
+
+int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
                         struct uva_error *error)
 {
-    const bool is_between =
-        framer->state == UVA__IPC_FRAMER_PREFIX && framer->done == 0;
     const bool is_old_end = framer->state == UVA__IPC_FRAMER_PREFIX &&
                             framer->done == 4 &&
                             uva__table_load(framer->prefix, 4) == 0;
 
-    if (framer->state == UVA__IPC_FRAMER_OVER || is_old_end ||
-        (is_between && any_end && framer->message.number > 0))
+    if (framer->state == UVA__IPC_FRAMER_OVER || is_old_end)
         return 0;
-    if (is_between && framer->message.number > 0)
+    if (uva__ipc_framer_is_between(framer))
         return uva_error_set(error, EPROTO,
                              "Arrow IPC: the input ends at byte %" PRId64
                              ", behind message %" PRId64

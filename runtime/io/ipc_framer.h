@@ -54,10 +54,13 @@ void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
 UVA_MUST_CHECK int uva__ipc_framer_add(struct uva__ipc_framer *framer,
                                        size_t size, struct uva_error *error);
 
-/* Notes that there are no more bytes. Returns 0 if the stream may end here; or
+/* Whether a message has ended, and nothing of another one has come. */
+bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer);
+
+/* Notes that there are no more bytes. Returns 0 if the end was marked; or
  * EPROTO. */
 UVA_MUST_CHECK int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
-                                       bool any_end, struct uva_error *error);
+                                       struct uva_error *error);
 
 /* Takes the message that is complete. */
 void uva__ipc_framer_take(struct uva__ipc_framer *framer,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options. */
+/* Options, and the end of the input. */
 #include "io/ipc_source.h"
+
+#include <stdio.h>
+
+#include "uvarrow/runtime.h"
 
 int uva__ipc_source_check(const struct uva_ipc_source *options,
                           struct uva_error *error)
@@ -15,5 +19,21 @@ int uva__ipc_source_check(const struct uva_ipc_source *options,
         if (options->reserved[i] != NULL)
             return uva_error_set(
                 error, EINVAL, "uva_ipc_source: reserved[%zu] is not NULL", i);
+    return 0;
+}
+
+int uva__ipc_source_end(struct uva_runtime *runtime,
+                        const struct uva__ipc_framer *framer,
+                        bool need_end_mark, struct uva_error *error)
+{
+    struct uva_error unmarked = {0};
+    char line[sizeof(unmarked.message) + 32];
+
+    if (need_end_mark || framer->is_file || !uva__ipc_framer_is_between(framer))
+        return uva__ipc_framer_end(framer, error);
+    (void)!uva__ipc_framer_end(framer, &unmarked);
+    (void)snprintf(line, sizeof(line), "%s: rows may be missing",
+                   unmarked.message);
+    uva_runtime_log(runtime, UVA_LOG_WARN, NULL, line);
     return 0;
 }

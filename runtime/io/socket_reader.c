@@ -39,8 +39,9 @@ struct socket_reader {
         void *data;                /* of the socket, before it was used */
         struct uva_pusher *pusher; /* owns; NULL: closed */
         struct uva__ipc_framer framer;
-        bool has_schema; /* the pusher has one */
-        bool any_end;    /* see struct uva_ipc_source, as for the rest */
+        bool has_schema;             /* the pusher has one */
+        struct uva_runtime *runtime; /* borrows */
+        bool need_end_mark; /* see struct uva_ipc_source, as for the rest */
         void (*on_released)(void *ctx, struct uv_stream_s *socket);
         void *ctx;
     } loop;
@@ -174,7 +175,8 @@ static void reader_on_end(struct socket_reader *r, int status)
     int code = -status;
 
     if (status == UV_EOF)
-        code = uva__ipc_framer_end(&r->loop.framer, r->loop.any_end, &error);
+        code = uva__ipc_source_end(r->loop.runtime, &r->loop.framer,
+                                   r->loop.need_end_mark, &error);
     else
         (void)uva_error_set(&error, code, "cannot read at byte %" PRId64 ": %s",
                             r->loop.framer.offset, uv_strerror(status));
@@ -288,7 +290,8 @@ static int reader_check(struct uva_runtime *runtime, struct uv_stream_s *socket,
     return 0;
 }
 
-static struct socket_reader *reader_new(struct uv_stream_s *socket,
+static struct socket_reader *reader_new(struct uva_runtime *runtime,
+                                        struct uv_stream_s *socket,
                                         const struct uva_ipc_source *options)
 {
     struct socket_reader *r = calloc(1, sizeof(*r));
@@ -303,7 +306,8 @@ static struct socket_reader *reader_new(struct uv_stream_s *socket,
     }
     uva__ipc_framer_init(&r->loop.framer, uva__ipc_decoder_limit(r->decoder));
     r->loop.socket = socket;
-    r->loop.any_end = options->any_end;
+    r->loop.runtime = runtime;
+    r->loop.need_end_mark = options->need_end_mark;
     r->loop.on_released = options->on_released;
     r->loop.ctx = options->ctx;
     return r;
@@ -340,7 +344,7 @@ static int reader_make(struct uva_runtime *runtime, struct uv_stream_s *socket,
         code = reader_check(runtime, socket, error);
     if (code != 0)
         return code;
-    *out = reader_new(socket, options);
+    *out = reader_new(runtime, socket, options);
     if (*out == NULL)
         return uva_error_set(error, ENOMEM, "out of memory");
     code = reader_open(*out, error);

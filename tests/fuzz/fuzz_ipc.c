@@ -320,7 +320,7 @@ static void play_stream(const uint8_t *data, size_t size)
         if (goes_on && framer.state == UVA__IPC_FRAMER_FULL)
             goes_on = play_message(&framer, decoder, &schema);
     }
-    if (goes_on && uva__ipc_framer_end(&framer, true, &error) != 0)
+    if (goes_on && uva__ipc_framer_end(&framer, &error) != 0)
         check_error(error.code, &error);
     uva__ipc_framer_fini(&framer);
     uva_schema_release(&schema);

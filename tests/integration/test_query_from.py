@@ -61,6 +61,18 @@ class From(unittest.TestCase):
         self.assertIn(b"the input ends at byte", done.stderr)
         self.assertTrue(expected().startswith(done.stdout.decode()))
 
+    def test_a_stream_without_its_end_mark(self):
+        for quiet in (), ("--quiet",):
+            done = self.run_tool("--from", "-", *quiet,
+                                 data=encode(pa.ipc.new_stream)[:-8])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stdout.decode(), expected())
+            note, *rest = done.stderr.decode().splitlines()
+            self.assertTrue(note.startswith("uvarrow: note: Arrow IPC: the input"
+                                            " ends at byte "), note)
+            self.assertTrue(note.endswith("rows may be missing"), note)
+            self.assertEqual(len(rest), 0 if quiet else 1)
+
     def test_mistakes(self):
         done = self.run_tool("--from", "/no/such/file")
         self.assertEqual(done.returncode, 2)

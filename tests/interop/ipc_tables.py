@@ -123,7 +123,7 @@ def encode(module, schema, batches, form, codec):
         return file.read()
 
 
-def decode(module, data, any_end=False, piped=False):
+def decode(module, data, need_end_mark=False, piped=False):
     """The reader of these bytes: from a file, or through a pipe."""
     given = ctypes.create_string_buffer(40)
     text = ctypes.create_string_buffer(1024)
@@ -137,7 +137,7 @@ def decode(module, data, any_end=False, piped=False):
             file.write(data)
             file.seek(0)
             fd = file.fileno()
-        code = module.ipc_decode(fd, any_end, given, text, len(text))
+        code = module.ipc_decode(fd, need_end_mark, given, text, len(text))
     if code != 0:
         raise OSError(code, text.value.decode())
     return pa.RecordBatchReader._import_from_c(ctypes.addressof(given))
@@ -248,18 +248,18 @@ def check_theirs(module, seed, done):
 
 
 def check_cut(module):
-    """Every cut of a stream is reported, but the one of its marker if that is
-    allowed."""
+    """Every cut of a stream is reported, that of its marker only if it is
+    needed."""
     schema, batches = Tables(7).table()
     data = by_arrow(schema, batches)
     for size in range(0, len(data), 7):
         try:
-            list(decode(module, data[:size]))
+            list(decode(module, data[:size], need_end_mark=True))
         except (OSError, pa.ArrowException) as error:
             assert "the input ends" in str(error), error
         else:
             assert False, size
-    found = list(decode(module, data[:-8], any_end=True))
+    found = list(decode(module, data[:-8]))
     assert len(found) == len(batches)
 
 

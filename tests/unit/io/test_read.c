@@ -74,7 +74,7 @@ static bool encode(enum uva_format format, int32_t compression)
     return code == 0;
 }
 
-static void set_up(void)
+static void set_up_with(const struct uva_runtime_options *runtime)
 {
     int pair[2];
 
@@ -83,7 +83,7 @@ static void set_up(void)
     piece = ROOM;
     released = written = 0;
     ends[0] = ends[1] = -1;
-    fixture_open(&f, BATCHES);
+    fixture_open_with(&f, BATCHES, runtime);
     f.fake.rows = ROWS;
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair),
                      0);
@@ -93,6 +93,11 @@ static void set_up(void)
     is_open = true;
     peer = pair[1];
     ck_assert(encode(UVA_FORMAT_ARROW, 0));
+}
+
+static void set_up(void)
+{
+    set_up_with(&(struct uva_runtime_options){0});
 }
 
 static void on_closed(uv_handle_t *handle)
@@ -605,6 +610,7 @@ START_TEST(a_cut_is_reported)
 {
     const size_t whole = size;
 
+    options.need_end_mark = true;
     size = whole * (size_t)_i / 20;
     if (_i == 20)
         size = whole - 8; /* all but the marker of the end */
@@ -623,12 +629,27 @@ START_TEST(a_cut_is_reported)
 }
 END_TEST
 
-START_TEST(an_end_without_a_marker_may_be_allowed)
+static int warnings; /* about a missing mark */
+
+static void on_log(void *ctx, const struct uva_log_record *record)
 {
-    options.any_end = true;
+    (void)ctx;
+    ck_assert_int_eq(record->level, UVA_LOG_WARN);
+    ck_assert_msg(strstr(record->message, "without the marker of the end: rows "
+                                          "may be missing") != NULL,
+                  "%s", record->message);
+    warnings++;
+}
+
+START_TEST(an_end_without_a_marker_is_logged)
+{
+    tear_down();
+    set_up_with(&(struct uva_runtime_options){.log.write = on_log});
+    warnings = 0;
     size -= 8;
     run(from_file());
     check_complete();
+    ck_assert_int_eq(warnings, 1);
     recording_init(&f.got);
     recording_consume(&f.got, from_socket());
     while (sent < size)
@@ -636,8 +657,30 @@ START_TEST(an_end_without_a_marker_may_be_allowed)
     close_peer();
     loop_until(&f.loop, is_done, NULL);
     check_complete();
+    ck_assert_int_eq(warnings, 2);
     size -= 4;
     check_fails(EPROTO, "inside of message");
+    ck_assert_int_eq(warnings, 2);
+}
+END_TEST
+
+/* Through a pipe nothing else shows that it is cut off. */
+START_TEST(a_file_is_marked_at_its_end)
+{
+    int pair[2];
+    uint8_t *mark;
+
+    written = 0;
+    ck_assert(encode(UVA_FORMAT_ARROW_FILE, 0));
+    mark = memmem(bytes, size, "\xff\xff\xff\xff\0\0\0\0", 8);
+    ck_assert_ptr_nonnull(mark);
+    ck_assert_int_eq(pipe2(pair, O_CLOEXEC), 0);
+    ck_assert_int_eq(write(pair[1], bytes, (size_t)((char *)mark - bytes)),
+                     (char *)mark - bytes);
+    (void)close(pair[1]);
+    run(uva_stream_from_file(f.loop.runtime, pair[0], NULL));
+    recording_ended(&f.got, UVA_END_FAILED, EPROTO, "the marker of the end");
+    (void)close(pair[0]);
 }
 END_TEST
 
@@ -1087,7 +1130,7 @@ int main(void)
     suite_add_loops(all, 1, 25, a_cut_is_reported, NULL);
     suite_add(all, a_file_is_read_in_parallel, what_follows_stays_in_the_socket,
               an_end_without_a_marker_is_read, options_may_be_left_out,
-              an_end_without_a_marker_may_be_allowed,
+              an_end_without_a_marker_is_logged, a_file_is_marked_at_its_end,
               a_limit_releases_the_socket, a_closed_socket_fails_the_stream,
               a_broken_connection_fails_the_stream, something_else_is_refused,
               a_stream_has_a_schema, an_unknown_byte_order_is_refused,
