@@ -13,8 +13,10 @@
 #endif
 
 static struct uva_stream *from_file(struct uva_runtime *runtime,
-                                    const char *path)
+                                    const struct uva__options *options)
 {
+    const struct uva_ipc_source source = {.max_bytes = options->max_bytes};
+    const char *path = options->from;
     const bool is_input = strcmp(path, "-") == 0;
     const int fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     struct uva_error error = {0};
@@ -25,7 +27,7 @@ static struct uva_stream *from_file(struct uva_runtime *runtime,
                             strerror(errno));
         return uva_stream_from_error(runtime, &error);
     }
-    stream = uva_stream_from_file(runtime, fd, NULL);
+    stream = uva_stream_from_file(runtime, fd, &source);
     if (!is_input)
         (void)close(fd);
     return stream;
@@ -57,5 +59,5 @@ struct uva_stream *uva__from_stream(struct uva_runtime *runtime,
 {
     return uva__options_from_server(options)
                ? from_server(runtime, options, error)
-               : from_file(runtime, options->from);
+               : from_file(runtime, options);
 }

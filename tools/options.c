@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,6 +19,7 @@ enum name {
     NAME_URI,
     NAME_FILE,
     NAME_FROM,
+    NAME_MAX_BYTES,
     NAME_TOKEN_FILE,
     NAME_TLS_CA,
     NAME_OUTPUT,
@@ -47,6 +49,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_URI] = "--uri",
     [NAME_FILE] = "--file",
     [NAME_FROM] = "--from",
+    [NAME_MAX_BYTES] = "--max-bytes",
     [NAME_TOKEN_FILE] = "--token-file",
     [NAME_TLS_CA] = "--tls-ca",
     [NAME_OUTPUT] = "--output",
@@ -195,6 +198,23 @@ static int delimiter_set(struct uva__options *options, const char *value,
     return 0;
 }
 
+static int max_bytes_set(struct uva__options *options, const char *value,
+                         struct uva_error *error)
+{
+    char *end;
+    long long bytes;
+
+    errno = 0;
+    bytes = strtoll(value, &end, 10);
+    if (value[0] < '0' || value[0] > '9' || *end != '\0' || bytes < 1 ||
+        errno != 0)
+        return uva_error_set(error, EINVAL,
+                             "--max-bytes takes a number of bytes, not '%s'",
+                             value);
+    options->max_bytes = bytes;
+    return 0;
+}
+
 /* Returns where the value of an option is kept as it stands, or NULL. */
 static const char **text_find(struct uva__options *options, enum name name)
 {
@@ -237,6 +257,8 @@ static int value_set(struct uva__options *options, enum name name,
     switch (name) {
     case NAME_FORMAT:
         return format_set(options, value, error);
+    case NAME_MAX_BYTES:
+        return max_bytes_set(options, value, error);
     case NAME_DELIMITER:
         return delimiter_set(options, value, error);
     case NAME_PARAM:
@@ -484,6 +506,9 @@ int uva__options_init(struct uva__options *options, char **args,
         return code;
     if (options->from != NULL)
         return options_check_from(options, error);
+    if (options->max_bytes != 0)
+        return uva_error_set(error, EINVAL, "%s is for --from",
+                             TEXTS[NAME_MAX_BYTES]);
     if (options->driver == NULL && !options_have_scheme(options))
         return uva_error_set(error, EINVAL,
                              "no driver; name an ADBC driver with --driver, or "

@@ -63,6 +63,9 @@ static const char HELP[] =
     "  --from URL                 asks a server instead, such as uvarrow "
     "serve,\n"
     "                             by HTTP or HTTPS\n"
+    "  --max-bytes BYTES          reads no larger batch of --from (256 MiB, or "
+    "16\n"
+    "                             times the size of the file)\n"
     "  --token-file FILE          the token for the server is its first line\n"
     "  --tls-ca FILE              trusts these certificates, PEM (the "
     "system's)\n"
@@ -460,12 +463,24 @@ static const char *query_ending(const struct query *q)
     return q->reader_gone ? "the reader stopped" : "complete";
 }
 
+/* The limit of the library is an option here, which has another name. */
+static void query_name_limit(struct query *q)
+{
+    static const char name[] = "(max_bytes)";
+    char *at = strstr(q->error.message, name);
+
+    if (q->options.from != NULL && at != NULL &&
+        at + sizeof(name) + 2 <= q->error.message + sizeof(q->error.message))
+        memcpy(at, "(--max-bytes)", sizeof(name) + 2);
+}
+
 static int query_finish(struct query *q)
 {
     int exit_code = UVA__EXIT_OK;
 
     if (query_shows_progress(q))
         uva__report_wipe();
+    query_name_limit(q);
     if (q->error.code != 0 && q->signal == 0)
         exit_code = uva__report_error(
             &q->error, q->has_begun ? UVA__EXIT_FAILED : UVA__EXIT_USAGE);

@@ -282,6 +282,8 @@ static int file_schema(void *ctx, struct ArrowSchema *out,
         r->is_seekable = true;
         r->base = lseek(r->fd, 0, SEEK_CUR);
         r->size = status.st_size - r->base;
+        uva__ipc_decoder_fit(r->decoder, r->size);
+        r->framer.max_bytes = uva__ipc_decoder_limit(r->decoder);
     }
     while (code == 0 && r->framer.state == UVA__IPC_FRAMER_PREFIX &&
            !r->framer.is_file) {

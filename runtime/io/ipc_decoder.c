@@ -17,6 +17,9 @@
 
 #define DEFAULT_BYTES (INT64_C(256) << 20)
 
+/* How much more a file may have in memory by default: what compresses well. */
+enum { FILE_TIMES = 16 };
+
 /* What the structs of an array take, for each of its fields. */
 enum { FIELD_BYTES = 256 };
 
@@ -39,7 +42,8 @@ struct decoder_id {
 
 struct uva__ipc_decoder {
     int64_t max_bytes;
-    bool is_turned; /* see struct uva__ipc_input */
+    bool is_default; /* the limit */
+    bool is_turned;  /* see struct uva__ipc_input */
     struct uva__ipc_plan plan;
     struct decoder_dictionary *dictionaries; /* owns: one each of the plan */
     struct decoder_id *ids;                  /* owns: of each, in order */
@@ -64,9 +68,20 @@ struct uva__ipc_decoder *uva__ipc_decoder_new(int64_t max_bytes)
 {
     struct uva__ipc_decoder *decoder = calloc(1, sizeof(*decoder));
 
-    if (decoder != NULL)
-        decoder->max_bytes = max_bytes == 0 ? DEFAULT_BYTES : max_bytes;
+    if (decoder == NULL)
+        return NULL;
+    decoder->is_default = max_bytes == 0;
+    decoder->max_bytes = max_bytes == 0 ? DEFAULT_BYTES : max_bytes;
     return decoder;
+}
+
+void uva__ipc_decoder_fit(struct uva__ipc_decoder *decoder, int64_t size)
+{
+    const int64_t most =
+        size > INT64_MAX / FILE_TIMES ? INT64_MAX : size * FILE_TIMES;
+
+    if (decoder->is_default && decoder->max_bytes < most)
+        decoder->max_bytes = most;
 }
 
 int64_t uva__ipc_decoder_limit(const struct uva__ipc_decoder *decoder)

@@ -13,6 +13,9 @@ struct uva__ipc_item; /* a batch that is not made so far */
 /* Makes a decoder. NULL without memory. Thread: any. */
 struct uva__ipc_decoder *uva__ipc_decoder_new(int64_t max_bytes);
 
+/* Raises the default to that for a file of `size` bytes, before it begins. */
+void uva__ipc_decoder_fit(struct uva__ipc_decoder *decoder, int64_t size);
+
 /* The limit: `max_bytes`, or the default for 0. Thread: any. */
 int64_t uva__ipc_decoder_limit(const struct uva__ipc_decoder *decoder);
 

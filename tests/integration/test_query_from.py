@@ -73,6 +73,35 @@ class From(unittest.TestCase):
             self.assertTrue(note.endswith("rows may be missing"), note)
             self.assertEqual(len(rest), 0 if quiet else 1)
 
+    def test_batches_above_256_mib(self):
+        """Zeroes take hardly any room on a disk. What follows a stream is not
+        read, but it is part of the file."""
+        size = 270 << 20
+        column = pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(1 << 20), size >> 20,
+            [None, pa.py_buffer(bytearray(size))])
+        batch = pa.record_batch([column], names=["zeroes"])
+        arguments = ["--format", "arrow", "--output", "/dev/null", "--from"]
+        with tempfile.NamedTemporaryFile() as file:
+            with pa.ipc.new_stream(file, batch.schema, options=
+                                   pa.ipc.IpcWriteOptions(
+                                       compression="zstd")) as writer:
+                writer.write_batch(batch)
+            file.flush()
+            done = self.run_tool(*arguments, file.name)
+            if b"built without" in done.stderr:
+                self.skipTest("ZSTD is not there")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"decompressed or copied (--max-bytes)\n", done.stderr)
+            done = self.run_tool(*arguments, file.name, "--max-bytes", str(size))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.truncate(file.name, size // 16)
+            done = self.run_tool(*arguments, file.name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            os.truncate(file.name, size // 16 - 1)
+            done = self.run_tool(*arguments, file.name)
+            self.assertEqual(done.returncode, 1)
+
     def test_mistakes(self):
         done = self.run_tool("--from", "/no/such/file")
         self.assertEqual(done.returncode, 2)

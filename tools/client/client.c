@@ -341,7 +341,8 @@ struct uva_stream *uva__client_stream(struct uva_runtime *runtime,
         return uva_stream_from_error(runtime, error);
     stream = uva_stream_from_socket(
         runtime, (uv_stream_t *)&c->socket,
-        &(struct uva_ipc_source){.need_end_mark = true,
+        &(struct uva_ipc_source){.max_bytes = options->max_bytes,
+                                 .need_end_mark = true,
                                  .on_released = client_on_released,
                                  .ctx = c});
     if (!uv_is_active((uv_handle_t *)&c->socket)) /* it does not read */
