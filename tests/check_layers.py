@@ -101,6 +101,7 @@ MAY = {
     "tools/client/": ["uvarrow/", "<uv.h>", "<llhttp.h>", "<jansson.h>",
                       "access.h", "bytes.h", "loop.h", "transport.h",
                       "options.h"],
+    "tools/serve/reading.c": ["adbc/sql.h"],
     "tools/serve/tls.c": ["uvarrow/", "<openssl/err.h>", "<openssl/ssl.h>",
                           "<openssl/x509v3.h>",
                           "<uv.h>"],

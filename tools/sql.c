@@ -69,17 +69,12 @@ int uva__sql_read(const char *path, char **out, struct uva_error *error)
     return code;
 }
 
-bool uva__sql_is_update(const char *sql)
+static bool statement_is_update(const char *begin)
 {
     static const char *const WORDS[] = {"insert", "update", "delete", "replace",
                                         "merge"};
-    static const char RETURNING[] = "returning";
-    const char *begin = uva__sql_skip(sql), *at;
     size_t i;
 
-    for (at = begin; *at != '\0'; at++)
-        if (strncasecmp(at, RETURNING, sizeof(RETURNING) - 1) == 0)
-            return false;
     for (i = 0; i < sizeof(WORDS) / sizeof(*WORDS); i++) {
         const size_t size = strlen(WORDS[i]);
 
@@ -88,4 +83,20 @@ bool uva__sql_is_update(const char *sql)
             return true;
     }
     return false;
+}
+
+bool uva__sql_is_update(const char *sql)
+{
+    static const char RETURNING[] = "returning";
+    const char *begin = uva__sql_skip(sql), *at;
+
+    if (*begin == '\0')
+        return false;
+    for (at = begin; *at != '\0'; at++)
+        if (strncasecmp(at, RETURNING, sizeof(RETURNING) - 1) == 0)
+            return false;
+    for (at = begin; *at != '\0'; at = uva__sql_next(at, &uva__sql_any))
+        if (!statement_is_update(at))
+            return false;
+    return true;
 }

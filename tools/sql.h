@@ -14,9 +14,9 @@
 UVA_MUST_CHECK int uva__sql_read(const char *path, char **out,
                                  struct uva_error *error);
 
-/* Returns whether a query changes rows and gives none: it begins with INSERT,
- * UPDATE, DELETE, REPLACE or MERGE, perhaps behind comments, and RETURNING
- * does not occur in it. Thread: any. */
+/* Returns whether a query changes rows and gives none: each of its statements
+ * begins with INSERT, UPDATE, DELETE, REPLACE or MERGE, perhaps behind
+ * comments, and RETURNING does not occur in it. Thread: any. */
 bool uva__sql_is_update(const char *sql);
 
 #endif

@@ -30,6 +30,7 @@ static const struct uva__known table[] = {
      .reset = UVA__RESET_CLOSE_IF_WRITES,
      .refuses_rollback = true,
      .loads_extensions = true,
+     .executes_first = true,
      .splits_memory = true,
      .lock_statement = "PRAGMA busy_timeout="},
     {.driver = "ADBC DuckDB Driver",

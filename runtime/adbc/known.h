@@ -28,6 +28,8 @@ struct uva__known {
                               there was one */
     bool loads_extensions; /* of SQLite, by options of a connection: so it can
                               be interrupted, see adbc/interrupt.h */
+    bool executes_first;   /* of a text with several statements, without an
+                              error */
     bool splits_memory;    /* ":memory:" is a database for each connection */
     const char *batch_option;   /* of a statement: how many bytes a batch should
                                    have; NULL: none */

@@ -122,14 +122,36 @@ static int query_ingest(struct query *q)
                           &e->failure);
 }
 
+/* What a driver would do that executes the first statement of a text alone,
+ * that of SQLite, is found before. */
+static int query_is_one(struct query *q)
+{
+    const struct uva__connection *c = q->pooled.connection;
+    struct uva__execution *e = &q->pooled.execution;
+    struct AdbcError error = ADBC_ERROR_INIT;
+
+    if (!c->known->executes_first ||
+        *uva__sql_next(uva__sql_skip(q->sql), &uva__sql_sqlite) == '\0')
+        return 0;
+    error.message = (char *)(uintptr_t) "the driver executes the first alone";
+    return uva__adbc_failure_copy(
+        &e->failure, "the text has several statements",
+        ADBC_STATUS_INVALID_ARGUMENT, &error, e->statement.private_driver);
+}
+
 static int query_text(struct query *q)
 {
     struct uva__execution *e = &q->pooled.execution;
     struct AdbcDriver *driver = e->statement.private_driver;
     struct AdbcError error = uva__adbc_error(driver);
 
+    int code;
+
     if (q->sql == NULL)
         return query_ingest(q);
+    code = query_is_one(q);
+    if (code != 0)
+        return code;
     return uva__adbc_failure_take(
         &e->failure, "the driver refuses the query",
         driver->StatementSetSqlQuery != NULL

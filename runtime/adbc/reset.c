@@ -45,9 +45,9 @@ static bool sql_has_any(const char *sql, const char *const *words)
     return false;
 }
 
-/* Whether it only reads. The driver executes the first statement of a text
- * alone. A word that is somewhere in the text counts, as the text is not
- * parsed: so some that leave nothing are taken for ones that do. */
+/* Whether it only reads. It is one statement, see adbc/query.c. A word that is
+ * somewhere in the text counts, as the text is not parsed: so some that leave
+ * nothing are taken for ones that do. */
 static bool sql_only_reads(const char *sql)
 {
     static const char *const functions[] = {"load_extension", "fts3_tokenizer",

@@ -263,8 +263,8 @@ class Paths(unittest.TestCase):
             message = self.fails(400, query(sql)).message()
             self.assertNotIn("only read", message)
         self.fails(403, query("PRAGMA case_sensitive_like = ?", parameters=[1]))
-        answer = self.server.ask(query(f"SELECT 1 AS a; {attach}"))
-        self.assertEqual(answer.body, b"a\n1\n")
+        answer = self.fails(400, query(f"SELECT 1 AS a; {attach}"))
+        self.assertIn("several statements", answer.message())
         for sql in ("select 1 AS a", ";select 1 AS a", "\ufeffselect 1 AS a",
                     "\ufeff ;; select 1 AS a", "-- x\n/* y */ SELECT 1 AS a",
                     "WITH x AS (SELECT 1 AS a) SELECT a FROM x"):
@@ -282,6 +282,11 @@ class Life(unittest.TestCase):
             sql = "INSERT INTO numbers VALUES (?, 'new')"
             answer = server.ask(query(sql, parameters=[7777]))
             self.assertEqual(answer.status, 200, answer.body)
+            answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
+            self.assertEqual(answer.body, b"i\n7777\n")
+            sql = "DELETE FROM numbers; DELETE FROM numbers"
+            for sent in (query(sql), query("SELECT 1; " + sql)):
+                self.assertEqual(server.ask(sent).status, 400)
             answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
             self.assertEqual(answer.body, b"i\n7777\n")
 

@@ -7,18 +7,17 @@
 #include <string.h>
 #include <strings.h>
 
-#define BLANKS " \t\r\n\f\v"
+#include "adbc/sql.h"
 
 static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 struct dialect {
     const char *const *words; /* that a text may begin with, NULL behind them */
-    const char *line_ends;    /* any of these ends a comment of one line */
-    bool nests;               /* comments may be in comments */
-    bool is_one;              /* a text must be one statement */
-    const char *refusal;      /* of a word that changes something */
-    const char *unknown;      /* of another one */
+    const struct uva__sql_dialect *text; /* how it is read */
+    bool is_one;                         /* it must be one statement */
+    const char *refusal;                 /* of a word that changes something */
+    const char *unknown;                 /* of another one */
 };
 
 /* What changes something, for the status alone. */
@@ -34,8 +33,8 @@ static const char *const CHANGING[] = {
     "START",      "TRUNCATE",   "UNLISTEN", "UPDATE",    "USE",      "VACUUM",
     NULL};
 
-/* Of several statements, SQLite's driver executes the first, DuckDB's all, and
- * PostgreSQL's refuses them. */
+/* Several statements to SQLite are refused by the pool. DuckDB's driver
+ * executes all of them, and PostgreSQL's refuses them. */
 #define ONLY_READ "the database is only read: a query "
 #define SEE       "; see --writable"
 #define NO_QUERY  "a query "
@@ -46,65 +45,25 @@ static const struct dialect DIALECTS[] = {
     [UVA__KIND_SQLITE] = {.words =
                               (const char *const[]){"SELECT", "WITH", "VALUES",
                                                     "EXPLAIN", NULL},
-                          .line_ends = "\n",
+                          .text = &uva__sql_sqlite,
                           TEXTS("begins with SELECT, WITH, VALUES or "
                                 "EXPLAIN")},
     [UVA__KIND_DUCKDB] =
         {.words = (const char *const[]){"SELECT", "WITH", "VALUES", "TABLE",
                                         "FROM", "EXPLAIN", "SHOW", "DESCRIBE",
                                         "SUMMARIZE", "PIVOT", "UNPIVOT", NULL},
-         .line_ends = "\r\n",
-         .nests = true,
+         .text = &uva__sql_any,
          .is_one = true,
          TEXTS("begins with SELECT, WITH, VALUES, TABLE, FROM, EXPLAIN, "
                "SHOW, DESCRIBE, SUMMARIZE, PIVOT or UNPIVOT")},
     [UVA__KIND_POSTGRESQL] =
         {.words = (const char *const[]){"SELECT", "WITH", "VALUES", "TABLE",
                                         "EXPLAIN", "SHOW", NULL},
-         .line_ends = "\r\n",
-         .nests = true,
+         .text = &uva__sql_any,
          .is_one = true,
          TEXTS("begins with SELECT, WITH, VALUES, TABLE, EXPLAIN or "
                "SHOW")},
 };
-
-static bool is_comment(const char *at)
-{
-    return strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0;
-}
-
-/* Returns what follows the comment that begins here. */
-static const char *comment_skip(const char *at, const struct dialect *dialect)
-{
-    int depth = 0;
-
-    if (*at == '-')
-        return at + strcspn(at, dialect->line_ends);
-    do {
-        if (strncmp(at, "/*", 2) == 0 && (dialect->nests || depth == 0))
-            depth++;
-        else if (strncmp(at, "*/", 2) == 0)
-            depth--;
-        else if (*at++ != '\0')
-            continue;
-        else
-            return at - 1;
-        at += 2;
-    } while (depth > 0);
-    return at;
-}
-
-/* Skips comments, and any of `signs`. */
-static const char *gap_skip(const char *at, const char *signs,
-                            const struct dialect *dialect)
-{
-    for (;;) {
-        at += strspn(at, signs);
-        if (!is_comment(at))
-            return at;
-        at = comment_skip(at, dialect);
-    }
-}
 
 static bool word_is(const char *at, const char *word)
 {
@@ -123,59 +82,12 @@ static bool has_word(const char *at, const char *const *word)
 
 /* ---- several statements -------------------------------------------------- */
 
-static bool is_of_name(char c)
-{
-    return (c != '\0' && strchr(LETTERS, c) != NULL) || c == '_' ||
-           (c >= '0' && c <= '9') || (unsigned char)c >= 128;
-}
-
-/* Returns what follows a text that is quoted by $tag$, or by $$; if none begins
- * here, the next character. */
-static const char *dollar_skip(const char *at)
-{
-    size_t size = 1;
-    const char *end;
-
-    if (at[1] >= '0' && at[1] <= '9')
-        return at + 1;
-    while (is_of_name(at[size]))
-        size++;
-    if (at[size++] != '$')
-        return at + 1;
-    for (end = at + size; *end != '\0'; end++)
-        if (strncmp(end, at, size) == 0)
-            return end + size;
-    return end;
-}
-
-/* Returns what follows the part of a statement that begins here. */
-static const char *part_skip(const char *at, const struct dialect *dialect)
-{
-    const char *end;
-
-    if (is_comment(at))
-        return comment_skip(at, dialect);
-    if (*at == '$')
-        return dollar_skip(at);
-    if (*at == '\'' || *at == '"') {
-        end = strchr(at + 1, *at);
-        return end != NULL ? end + 1 : at + strlen(at);
-    }
-    if (!is_of_name(*at) || (*at >= '0' && *at <= '9'))
-        return at + 1;
-    while (is_of_name(*at) || *at == '$')
-        at++;
-    return at;
-}
-
 /* Returns the first semicolon that may end a statement, or the end. */
 static const char *statement_end(const char *at, const struct dialect *dialect)
 {
     if (strstr(at, "\\'") != NULL) /* ends some texts, and others not */
         return at + strcspn(at, ";");
-    while (*at != '\0' && *at != ';')
-        at = part_skip(at, dialect);
-    return at;
+    return uva__sql_semicolon(at, dialect->text);
 }
 
 /* Skips EXPLAIN and its options, as DuckDB executes what follows ANALYZE. */
@@ -183,13 +95,15 @@ static const char *explain_skip(const char *at, const struct dialect *dialect)
 {
     if (!word_is(at, "EXPLAIN"))
         return at;
-    at = gap_skip(at + strlen("EXPLAIN"), BLANKS, dialect);
+    at = uva__sql_gap(at + strlen("EXPLAIN"), UVA__SQL_BLANKS, dialect->text);
     if (word_is(at, "ANALYZE") || word_is(at, "ANALYSE"))
-        at = gap_skip(at + strlen("ANALYZE"), BLANKS, dialect);
+        at = uva__sql_gap(at + strlen("ANALYZE"), UVA__SQL_BLANKS,
+                          dialect->text);
     if (*at == '(' &&
-        !has_word(gap_skip(at, BLANKS "(", dialect), dialect->words))
+        !has_word(uva__sql_gap(at, UVA__SQL_BLANKS "(", dialect->text),
+                  dialect->words))
         at += strcspn(at, ")") + (strchr(at, ')') != NULL);
-    return gap_skip(at, BLANKS "(", dialect);
+    return uva__sql_gap(at, UVA__SQL_BLANKS "(", dialect->text);
 }
 
 /* ---- what may be asked --------------------------------------------------- */
@@ -201,7 +115,9 @@ int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
 
     if (kind == UVA__KIND_OTHER)
         return 0;
-    at = gap_skip(sql, dialect->is_one ? BLANKS ";(" : BLANKS ";", dialect);
+    at = uva__sql_gap(
+        sql, dialect->is_one ? UVA__SQL_BLANKS ";(" : UVA__SQL_BLANKS ";",
+        dialect->text);
     if (kind == UVA__KIND_DUCKDB)
         at = explain_skip(at, dialect);
     *why = "there is no statement";
@@ -217,13 +133,14 @@ int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
         return 0;
     *why = "the database is only read: a text is one statement; see "
            "--writable";
-    at = gap_skip(statement_end(at, dialect), BLANKS ";", dialect);
+    at = uva__sql_gap(statement_end(at, dialect), UVA__SQL_BLANKS ";",
+                      dialect->text);
     return *at != '\0' ? 403 : 0;
 }
 
 bool uva__reading_needs_plain(const char *sql)
 {
-    const char *at = gap_skip(sql, BLANKS ";", &DIALECTS[UVA__KIND_POSTGRESQL]);
+    const char *at = uva__sql_gap(sql, UVA__SQL_BLANKS ";", &uva__sql_any);
 
     return word_is(at, "SHOW") || word_is(at, "EXPLAIN");
 }

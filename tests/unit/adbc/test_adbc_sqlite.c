@@ -258,6 +258,29 @@ START_TEST(what_a_statement_leaves_ends_with_it)
 }
 END_TEST
 
+/* The driver would execute the first one alone, without an error. */
+START_TEST(several_statements_are_refused_before_the_first)
+{
+    ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER)", NULL), 0);
+    for (int update = 0; update < 2; update++) {
+        start(0, &(struct uva_adbc_query){
+                     .sql = "INSERT INTO t VALUES (1);INSERT INTO t VALUES (2)",
+                     .update = update});
+        await_end(0);
+        recording_ended(&got[0], UVA_END_FAILED, EINVAL, "several statements");
+    }
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 0);
+    ck_assert_int_eq(ask("CREATE TRIGGER a AFTER INSERT ON t BEGIN"
+                         " UPDATE t SET n = 7; DELETE FROM t; END; -- it",
+                         NULL),
+                     0);
+    ck_assert_int_eq(ask("INSERT INTO t VALUES (1); ;", NULL), 0);
+    ck_assert_int_eq(ask("SELECT n FROM t", NULL), 0);
+    ck_assert_int_eq(got[0].rows, 0);
+}
+END_TEST
+
 /* The driver takes autocommit of an open connection only. */
 START_TEST(a_pool_without_autocommit_executes_queries)
 {
@@ -324,5 +347,6 @@ int main(void)
     tcase_add_test(tc, rows_are_ingested_and_bound);
     tcase_add_test(tc, the_catalog_is_listed);
     tcase_add_test(tc, a_pool_without_autocommit_executes_queries);
+    tcase_add_test(tc, several_statements_are_refused_before_the_first);
     return suite_main("adbc_sqlite", set_up, tear_down, tc, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which SQL begins or ends a transaction. */
+/* Which SQL begins or ends a transaction, and where its statements begin. */
 #include <check.h>
 
 #include "adbc/sql.h"
@@ -32,7 +32,28 @@ static const struct {
     {"", UVA__SQL_OTHER},
     {"-- begin", UVA__SQL_OTHER},
     {"/* begin", UVA__SQL_OTHER},
-    {"select 1; begin", UVA__SQL_OTHER},
+    {"select 1; begin", UVA__SQL_BEGIN},
+    {"insert into t values (';'); commit -- it", UVA__SQL_COMMIT},
+    {"begin; insert into t values (1); end;", UVA__SQL_COMMIT},
+    {"savepoint a; rollback; savepoint b", UVA__SQL_ROLLBACK},
+    {"select 1; savepoint a; select 2", UVA__SQL_SAVEPOINT},
+    {"/* /* */ */ begin", UVA__SQL_BEGIN},
+    {"/* /* */ begin", UVA__SQL_BEGIN},
+    {"-- \rbegin", UVA__SQL_BEGIN},
+    {"select '; begin'", UVA__SQL_OTHER},
+    {"select \"; begin\"", UVA__SQL_OTHER},
+    {"select $a$ ; begin $$ $a$, $1, $b, 1$", UVA__SQL_OTHER},
+    {"select $$ ; begin", UVA__SQL_OTHER},
+    {"select a$b, \xc3\xa4;begin", UVA__SQL_BEGIN},
+    {"create trigger a after insert on t begin delete from t; end",
+     UVA__SQL_OTHER},
+    {"create trigger a after insert on t begin delete from t; end; begin",
+     UVA__SQL_BEGIN},
+    {"create function f() language sql begin atomic select 1; begin select 2; "
+     "end; select case when true then 3 end; end",
+     UVA__SQL_OTHER},
+    {"create table trigger (a); begin", UVA__SQL_BEGIN},
+    {"create procedure p() begin", UVA__SQL_OTHER},
     {"beginning", UVA__SQL_OTHER},
     {"begin_it", UVA__SQL_OTHER},
     {"begin insert into t values (1); end", UVA__SQL_OTHER},
@@ -49,11 +70,40 @@ START_TEST(transactions_are_known_by_their_first_words)
 }
 END_TEST
 
+/* As SQLite reads it: the second one, or the end. */
+static const struct {
+    const char *sql, *next;
+} TEXTS[] = {
+    {"select 1", ""},
+    {"select 1 ; -- it\n;/* is */", ""},
+    {"select 1; select 2", "select 2"},
+    {"select 1;/**/select 2; select 3", "select 2; select 3"},
+    {"select ';', \";\", `;`, [;], ''';'", ""},
+    {"select [a'b]; select [c'd]", "select [c'd]"},
+    {"select $a$; select $b$", "select $b$"},
+    {"select 1 /* /* */; select 2", "select 2"},
+    {"select 'a; select 2", ""},
+    {"select [a; select 2", ""},
+    {"explain create temp trigger a after insert on t when 1 begin"
+     " select case 1 when 1 then 2 end; update t set n = 1; end ; select 2",
+     "select 2"},
+    {"create trigger a begin select 1; select 2", ""},
+};
+
+START_TEST(statements_end_where_sqlite_ends_them)
+{
+    ck_assert_str_eq(uva__sql_next(TEXTS[_i].sql, &uva__sql_sqlite),
+                     TEXTS[_i].next);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("transaction sql");
 
     suite_add_loops(tc, 0, sizeof(CASES) / sizeof(*CASES),
                     transactions_are_known_by_their_first_words, NULL);
+    suite_add_loops(tc, 0, sizeof(TEXTS) / sizeof(*TEXTS),
+                    statements_end_where_sqlite_ends_them, NULL);
     return suite_main("transaction_sql", NULL, NULL, tc, NULL);
 }

@@ -13,6 +13,7 @@ START_TEST(updates_are_known_by_their_first_word)
         " \n;\tDelete\nFROM t",
         "REPLACE INTO t VALUES (1)",
         "MERGE/**/INTO t",
+        "insert into t values (';'); update t set i = 2; -- all\n",
         "-- a remark\n/* one * more */DELETE--\nFROM t",
     };
     static const char *const OTHERS[] = {
@@ -20,6 +21,8 @@ START_TEST(updates_are_known_by_their_first_word)
         "SELECT 1",
         "INSERT",
         "INSERTS INTO t",
+        "insert into t values (1); select 1",
+        "select 1; insert into t values (1)",
         "insert into t values (1) Returning i",
         "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x",
         "-- INSERT INTO t",
