@@ -472,6 +472,20 @@ class End(unittest.TestCase):
             self.assertTrue(client.has_ended())  # the other one has no answer
         self.assertEqual(server.stop(), 0, server.errors)
 
+    def test_a_client_that_stands_still_does_not_hold_it(self):
+        """Neither one that does not read its answer, nor one that does not
+        close its side."""
+        server = Server("--drain-ms", "86400000", "--write-ms", "86400000",
+                        "--linger-ms", "86400000", name="still")
+        with server.client() as running_one, server.client() as idle:
+            self.assertEqual(idle.ask("/health").status, 200)
+            running_one.request(ENDLESS)
+            server.wait(lambda stats: any(q["paused"] for q in running(stats)))
+            server.terminate()
+            self.assertEqual(server.process.wait(PATIENCE), 0)
+            self.assertFalse(running_one.answer().is_whole)
+        self.assertEqual(server.stop(), 0, server.errors)
+
     def test_a_deadline_ends_it(self):
         server = Server("--drain-ms", "100", name="deadline")
         with server.client() as client:

@@ -27,6 +27,9 @@
 /* Time after which a client that is not read from is looked for again. */
 #define LOOK_MS 1000
 
+/* The longest wait for a client at the end of the server. */
+#define DRAIN_STEP_MS 700
+
 static void connection_work(struct uva__connection *c);
 
 static struct uva__connection *connection_of(struct uva__transport *transport)
@@ -42,6 +45,12 @@ static void wait_at_most(struct uva__connection *c, int64_t ms)
 {
     c->queued = 0;
     (void)uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+}
+
+/* The end waits for answers, but for no client that stands still. */
+static int64_t client_ms(const struct uva__connection *c, int64_t ms)
+{
+    return c->http->is_draining && ms > DRAIN_STEP_MS ? DRAIN_STEP_MS : ms;
 }
 
 /* Answers state whole seconds, and one at least. */
@@ -66,9 +75,9 @@ static void connection_wait(struct uva__connection *c)
     const size_t queued = uva__transport_queued(&c->transport);
 
     if (queued > 0)
-        wait_at_most(c, limits->write_ms);
+        wait_at_most(c, client_ms(c, limits->write_ms));
     else if (c->phase == UVA__CONNECTION_LINGERING)
-        wait_at_most(c, limits->linger_ms);
+        wait_at_most(c, client_ms(c, limits->linger_ms));
     else if (c->phase == UVA__CONNECTION_ANSWERING &&
              c->input.size >= INPUT_MOST)
         wait_at_most(c, LOOK_MS);
@@ -77,6 +86,7 @@ static void connection_wait(struct uva__connection *c)
     else
         wait_at_most(c, c->answered == 0 ? limits->head_ms : idle_ms(c));
     c->queued = queued;
+    c->unconfirmed = uva__transport_unconfirmed(&c->transport);
 }
 
 /* Another site that may read an answer that the handler does not give. */
@@ -91,7 +101,9 @@ static const char *origin_of(const struct uva__connection *c)
 /* A write has got somewhere, or the client has not taken a byte. */
 static bool connection_has_progress(const struct uva__connection *c)
 {
-    return c->queued > 0 && uva__transport_queued(&c->transport) < c->queued;
+    return c->queued > 0 &&
+           (uva__transport_queued(&c->transport) < c->queued ||
+            uva__transport_unconfirmed(&c->transport) != c->unconfirmed);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -218,6 +230,8 @@ void uva__connection_drain(struct uva__connection *connection)
     connection->request.keeps_alive = false;
     if (connection->phase == UVA__CONNECTION_READING)
         connection_linger(connection, false);
+    else if (connection->phase != UVA__CONNECTION_CLOSED)
+        connection_wait(connection);
 }
 
 /* ---- answers ------------------------------------------------------------- */

@@ -53,6 +53,7 @@ struct uva__connection {
     size_t looked_at;                  /* bytes of it that were */
     struct uva__answer_events events;  /* of an answer under way; or NULLs */
     size_t queued;    /* bytes to write when the timer was set; or 0 */
+    int unconfirmed;  /* the same of uva__transport_unconfirmed() */
     uint64_t begun;   /* time of the request's first byte */
     int64_t answered; /* requests so far */
     int64_t bytes;    /* of the present answer's body */

@@ -3,10 +3,11 @@
  *
  * Start:       settings -> runtime -> pool -> access log -> listens -> the
  *              rights of the database's user are few -> announced.
- * End:         a signal -> no new connection, running answers go on -> all
- *              connections closed, at the latest after drain_ms or a second
- *              signal -> log written, unless its reader stands still -> pool
- *              released -> runtime closed.
+ * End:         a signal -> no new connection, running answers go on, unless
+ *              their clients stand still -> all connections closed, at the
+ *              latest after drain_ms or a second signal -> log written, unless
+ *              its reader stands still -> pool released -> runtime closed. What
+ *              stands still elsewhere is ended by the guard.
  * What fails:  at the start, anything, with a text. Later only single answers
  *              do; a failed access log is reported, and the server goes on. */
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "guard.h"
 #include "json_memory.h"
 #include "loop.h"
 #include "report.h"
@@ -24,8 +26,13 @@
 #include "site.h"
 #include "uvarrow/uvarrow.h"
 
-/* The least time for the reader of the log at the end. */
-#define LOG_MS 1000
+/* The time for the reader of the log at the end. */
+#define LOG_MS 200
+
+/* The times after which the process is left, whatever stands still: behind
+ * drain_ms, and from a second signal. */
+#define GUARD_MS  1000
+#define SECOND_MS 800
 
 /* One run of the command. */
 struct serve {
@@ -42,11 +49,11 @@ struct serve {
     uv_signal_t interrupt;                /* Ctrl-C */
     uv_signal_t terminate;                /* SIGTERM */
     uv_timer_t deadline;                  /* of running answers, at the end */
+    struct uva__guard guard;              /* ends it if all else fails */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
     bool has_log;                   /* it is open */
     bool is_ending;                 /* a signal has come */
-    bool is_late;                   /* so has the deadline, or another one */
 };
 
 /* ---- the end ------------------------------------------------------------- */
@@ -93,7 +100,6 @@ static void serve_on_log_writable(void *ctx)
  * stands still. */
 static void serve_hurry(struct serve *s)
 {
-    s->is_late = true;
     uva__http_close(&s->site.http);
     if (s->has_log)
         uva__output_cut(&s->log.output);
@@ -104,15 +110,13 @@ static void serve_on_deadline(uv_timer_t *timer);
 static void serve_on_closed(void *ctx)
 {
     struct serve *s = ctx;
-    const uint64_t left = s->is_late ? 0 : uv_timer_get_due_in(&s->deadline);
 
     if (!s->has_log) {
         serve_release(s);
         return;
     }
     uva__output_close(&s->log.output);
-    (void)uv_timer_start(&s->deadline, serve_on_deadline,
-                         left > LOG_MS ? left : LOG_MS, 0);
+    (void)uv_timer_start(&s->deadline, serve_on_deadline, LOG_MS, 0);
 }
 
 static void serve_on_deadline(uv_timer_t *timer)
@@ -212,6 +216,9 @@ static int serve_start(struct serve *s)
         code = uva__tls_new(s->settings.certificate, s->settings.key, &s->tls,
                             &s->error);
     if (code == 0)
+        code = uva__guard_open(&s->guard, (uint64_t)limits->drain_ms + GUARD_MS,
+                               SECOND_MS, false, &s->error);
+    if (code == 0)
         code = uva_runtime_open(&s->loop, &options, &s->runtime, &s->error);
     if (code != 0)
         return code;
@@ -298,6 +305,7 @@ static int serve_run(struct serve *s)
                       (long long)s->log.lost);
     code = s->error.code == 0 ? UVA__EXIT_OK
                               : uva__report_error(&s->error, UVA__EXIT_USAGE);
+    uva__guard_close(&s->guard);
     if (s->stats.calls_stuck > 0)
         _exit(code); /* skip cleanup: a driver call is still running */
     return code;

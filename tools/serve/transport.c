@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #define READ_SIZE   65536
 #define KEEPALIVE_S 60
@@ -178,6 +179,17 @@ int uva__transport_write(struct uva__transport *transport, const char *head,
 size_t uva__transport_queued(const struct uva__transport *transport)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *)&transport->tcp);
+}
+
+int uva__transport_unconfirmed(const struct uva__transport *transport)
+{
+    uv_os_fd_t fd;
+    int bytes = 0;
+
+    if (uv_fileno((const uv_handle_t *)&transport->tcp, &fd) != 0 ||
+        ioctl(fd, TIOCOUTQ, &bytes) != 0)
+        return 0;
+    return bytes;
 }
 
 /* ---- reading ------------------------------------------------------------- */

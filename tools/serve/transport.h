@@ -84,6 +84,10 @@ UVA_MUST_CHECK int uva__transport_write(struct uva__transport *transport,
 /* Returns how many bytes the system has not taken. */
 size_t uva__transport_queued(const struct uva__transport *transport);
 
+/* Returns how many bytes the system has taken and the peer has not confirmed; 0
+ * where that is not known. It changes while the peer reads. */
+int uva__transport_unconfirmed(const struct uva__transport *transport);
+
 /* Ends our side behind what was written. If `cut`, the peer notices under TLS
  * that something is missing. */
 void uva__transport_shutdown(struct uva__transport *transport, bool cut);
