@@ -83,11 +83,14 @@ static void file_on_written(uv_fs_t *request)
         file_fail(w, code);
 }
 
-/* Begins to write the first op. */
+/* Begins to write the first op, unless nobody wants it any more: each may wait
+ * for the reader of a pipe. */
 static int file_begin(struct file_writer *w)
 {
     struct uva__write_op *op = w->first;
 
+    if (w->writer.is_unwanted)
+        return ECANCELED;
     op->request.file.data = op;
     return -uv_fs_write(w->loop, &op->request.file, w->fd, op->buffers,
                         op->count, -1, file_on_written);

@@ -229,6 +229,7 @@ static void writer_on_done(void *ctx, const struct uva_outcome *outcome)
     struct uva__writer *w = ctx;
     int code;
 
+    w->is_unwanted = outcome->end == UVA_END_CANCELLED;
     if (outcome->end != UVA_END_COMPLETE || w->why.code != 0) {
         struct uva_outcome final = *outcome;
 
@@ -257,6 +258,7 @@ static void writer_on_free(void *ctx)
     if (w->stream != NULL && !w->has_ended) {
         uva_stream_release(w->stream);
         w->stream = NULL;
+        w->is_unwanted = true;
     }
     writer_release(w);
 }

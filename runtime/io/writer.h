@@ -49,6 +49,8 @@ struct uva__writer {
     int64_t bytes;        /* written */
     bool is_paused;       /* no batch is wanted */
     bool has_ended;       /* COMPLETE, and not reported */
+    bool is_unwanted;     /* cancelled or dropped: ops that were not begun need
+                             not be written */
     struct uva_error why; /* of a write that failed; code 0: none */
     int64_t batches;      /* taken to be written */
 };

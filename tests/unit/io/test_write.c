@@ -659,6 +659,39 @@ START_TEST(a_cancel_is_reported_at_once)
 }
 END_TEST
 
+START_TEST(a_cancel_leaves_out_what_waits_for_a_pipe)
+{
+    struct uva_write write = options();
+    int ends[2], i;
+
+    ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    close_peer();
+    peer = ends[0];
+    reads = false;
+    f.fake.gate_at = BATCHES - 1;
+    ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
+    (void)close(ends[1]);
+    fixture_await_gate(&f);
+    turn();
+    if (_i == 0) {
+        uva_stream_cancel(stream, ETIMEDOUT, "too slow");
+        await_done();
+        ck_assert_int_eq(done.end, UVA_END_CANCELLED);
+    } else {
+        uva_stream_drop(stream);
+        stream = NULL;
+    }
+    reads = true;
+    for (i = 0; i < 5; i++) {
+        turn();
+        peer_read();
+    }
+    ck_assert_uint_gt(size, 0);
+    ck_assert_uint_lt(size, (BATCHES - 1) * ROWS * 8);
+}
+END_TEST
+
 START_TEST(a_dropped_stream_reports_nothing)
 {
     struct uva_write write = options();
@@ -832,6 +865,7 @@ int main(void)
     suite_add_loops(all, 0, 10, a_stream_without_memory_fails, NULL);
     suite_add_loops(all, 0, 8, text_is_written_in_order, NULL);
     suite_add_loops(all, 0, 2, batches_without_rows_are_no_chunks, NULL);
+    suite_add_loops(all, 0, 2, a_cancel_leaves_out_what_waits_for_a_pipe, NULL);
     suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
     suite_add_loops(all, 0, 2, a_write_that_fails_after_the_source_is_reported,
                     NULL);
