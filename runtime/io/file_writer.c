@@ -83,7 +83,7 @@ static void file_on_written(uv_fs_t *request)
         file_fail(w, code);
 }
 
-/* Begins to write the first op, unless nobody wants it any more: each may wait
+/* Begins to write the first op, unless it is not wanted any more: each may wait
  * for the reader of a pipe. */
 static int file_begin(struct file_writer *w)
 {
