@@ -43,8 +43,11 @@ static int objects_run(struct uva__execution *e, int64_t *rows)
     struct call *c = (struct call *)e;
     struct AdbcDriver *driver = e->connection->private_driver;
     struct AdbcError error = uva__adbc_error(driver);
+    const char *name = c->pooled.connection->known->driver;
 
     (void)rows;
+    if (name != NULL)
+        uva__execution_describe(e, "adbc.driver", name);
     return call_check(e, "the driver does not list its objects",
                       driver->ConnectionGetObjects != NULL
                           ? driver->ConnectionGetObjects(

@@ -143,17 +143,24 @@ static void result_release(struct ArrowArrayStream *self)
 
 /* ---- hooks of the source ------------------------------------------------ */
 
-static void execution_describe(struct uva__execution *e, int64_t rows)
+void uva__execution_describe(struct uva__execution *e, const char *key,
+                             const char *value)
+{
+    const struct uva_pair pair = {.key = uva_bytes_of(key),
+                                  .value = uva_bytes_of(value)};
+    size_t size = sizeof(e->described);
+
+    e->is_described = uva_metadata_encode(&pair, 1, e->described, &size) == 0;
+}
+
+static void execution_count(struct uva__execution *e, int64_t rows)
 {
     char number[24];
-    struct uva_pair pair = {.key = uva_bytes_of("adbc.rows_affected")};
-    size_t size = sizeof(e->described);
 
     if (rows < 0)
         return;
     (void)snprintf(number, sizeof(number), "%lld", (long long)rows);
-    pair.value = uva_bytes_of(number);
-    e->is_described = uva_metadata_encode(&pair, 1, e->described, &size) == 0;
+    uva__execution_describe(e, "adbc.rows_affected", number);
 }
 
 int uva__statement_run(struct uva__execution *e, int64_t *rows)
@@ -203,7 +210,7 @@ static int execution_run(struct uva__execution *e)
     code = result_check(e);
     if (code != 0)
         return code;
-    execution_describe(e, rows);
+    execution_count(e, rows);
     return 0;
 }
 

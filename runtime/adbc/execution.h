@@ -81,6 +81,11 @@ uva__execution_stream(struct uva__execution *execution,
                       struct uva_runtime *runtime,
                       const struct uva_window *window, struct uva_turns *turns);
 
+/* Sets the metadata of the stream, which are at most 64 bytes. Thread: a
+ * worker, before its rows. */
+void uva__execution_describe(struct uva__execution *execution, const char *key,
+                             const char *value);
+
 /* Creates a stream that has failed, with the text "what: text". Thread: any. */
 UVA_MUST_CHECK struct uva_stream *
 uva__execution_fail(struct uva_runtime *runtime, int code, const char *what,

@@ -168,17 +168,19 @@ class Client:
 
 
 class Server:
+    """`driver` is "" for one that the URI names."""
+
     def __init__(self, *options, name="numbers", path=None, own=None, env=None,
-                 listen="127.0.0.1:0", begin=None):
+                 listen="127.0.0.1:0", begin=None, driver=None):
+        driver = os.environ["UVA_TEST_DRIVER"] if driver is None else driver
         self.own = path is None if own is None else own
         self.path = database(name) if self.own else path
         self.log = os.path.join(folder(), f"{name}-{os.getpid()}.log")
         if os.path.exists(self.log):
             os.remove(self.log)
         self.process = subprocess.Popen(
-            [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
-             os.environ["UVA_TEST_DRIVER"], "--listen", listen, "--log",
-             self.log, *options, *([self.path] if self.path else [])],
+            [os.environ["UVA_TEST_TOOL"], "serve", "--listen", listen, "--log",
+             self.log, *(["--driver", driver] if driver else []), *options, *([self.path] if self.path else [])],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env={**os.environ, **(env or {})},
             preexec_fn=begin)
@@ -234,6 +236,11 @@ class Server:
         """One request on a connection of its own."""
         with self.client() as client:
             return client.ask(path, **options)
+
+    def post(self, sql, path="/query?format=csv"):
+        """Asks as only a request can that may change the database."""
+        return self.ask(path, method="POST", body=sql.encode(),
+                        Content_Type="text/plain")
 
     def stats(self):
         return self.ask("/stats").json()

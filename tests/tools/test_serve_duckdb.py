@@ -118,7 +118,7 @@ class DuckDB(unittest.TestCase):
     def test_a_writable_database_has_a_locked_configuration(self):
         with serve(self.path, "--writable", "--max-queries", "1") as server:
             for way in WAYS[:7]:
-                answer = server.ask(ASK + quote(way))
+                answer = server.post(way)
                 self.assertIn("Cannot change configuration option",
                               answer.message(), way)
             answer = server.ask(ASK + quote("select 1 as a"))
@@ -128,8 +128,35 @@ class DuckDB(unittest.TestCase):
                    ) as server:
             threads = ASK + quote("select current_setting('threads') as a")
             self.assertEqual(server.ask(threads).body, b"a\n3\n")
-            server.ask(ASK + quote("set global threads = 2"))
+            server.post("set global threads = 2")
             self.assertEqual(server.ask(threads).body, b"a\n2\n")
+
+    def test_a_writable_database_is_changed_by_post_alone(self):
+        with serve(self.path, "--writable") as server:
+            self.assertEqual(server.post("create sequence s").status, 200)
+            for write in ("insert into flights values (666)",
+                          "with a as (select 666) insert into flights from a",
+                          "explain analyze with a as (select 666) "
+                          "insert into flights from a",
+                          "with a as (select 1) delete from flights",
+                          "select nextval('s')", "checkpoint"):
+                answer = server.ask(ASK + quote(write))
+                self.assertEqual(answer.status, 403, (write, answer.body))
+                self.assertIn("needs POST", answer.message())
+            count = ASK + quote("select count(*) as n from flights")
+            self.assertEqual(server.ask(count).body, b"n\n10\n")
+            self.assertEqual(
+                server.post("insert into flights values (666)").status, 200)
+            self.assertEqual(server.ask(count).body, b"n\n11\n")
+
+    def test_a_driver_that_is_not_what_its_name_states_is_refused(self):
+        named = os.path.join(folder(), f"libsqlite-{os.getpid()}.so")
+        self.addCleanup(os.remove, named)
+        os.symlink(os.environ["UVA_TEST_DUCKDB"], named)
+        with self.assertRaisesRegex(RuntimeError, "not that of the database"):
+            Server("--entrypoint", "duckdb_adbc_init", own=False, name="other",
+                   env={"LD_PRELOAD": os.environ["UVA_TEST_LIBPYTHON"]},
+                   driver=named)
 
     def test_the_type_of_an_error_decides(self):
         with serve(self.path, "--option", "memory_limit=50MB", "--option",

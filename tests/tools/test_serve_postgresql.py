@@ -187,9 +187,28 @@ class ReadOnly(unittest.TestCase):
 
     def test_a_writable_database(self):
         with serve(cluster.uri("postgres"), "--writable") as server:
-            server.ask(query("create table written as select 1 as a"))
-            server.ask(query("drop table written"))
+            create = "create table written as select 1 as a"
+            self.assertEqual(server.ask(query(create)).status, 403)
+            self.assertEqual(server.post(create).status, 200)
+            for write in ("insert into written values (2)",
+                          "with x as (insert into written values (2) "
+                          "returning a) select a from x",
+                          "select * into written2 from written",
+                          "explain analyze delete from written"):
+                self.assertEqual(server.ask(query(write)).status, 403, write)
+            answer = server.ask(query("table written"))
+            self.assertEqual(answer.body, b"a\n1\n")
+            self.assertEqual(server.post("drop table written").status, 200)
             self.assertEqual(server.ask(query("table written")).status, 400)
+
+
+    def test_a_database_that_is_not_there(self):
+        for text, uri in (("does not exist", cluster.uri("reader").replace(
+                              "/postgres", "/missing")),
+                          ("does not exist", cluster.uri("nobody"))):
+            for options in ((), ("--writable",)):
+                with self.assertRaisesRegex(RuntimeError, text):
+                    serve(uri, *options)
 
 
 class Rights(unittest.TestCase):
@@ -275,9 +294,9 @@ class Rights(unittest.TestCase):
 
 
 class Uri(unittest.TestCase):
-    SETTINGS = query("select current_setting('statement_timeout') as a, "
-                     "current_setting('search_path') as b, "
-                     "current_setting('default_transaction_read_only') as c")
+    SETTINGS = ("select current_setting('statement_timeout') as a, "
+                "current_setting('search_path') as b, "
+                "current_setting('default_transaction_read_only') as c")
 
     def test_its_options_are_kept(self):
         options = "-c statement_timeout=500 -c search_path=mine"
@@ -285,10 +304,10 @@ class Uri(unittest.TestCase):
                     f"host={cluster.folder} user=reader dbname=postgres "
                     f"options='{options}'"):
             with serve(uri) as server:
-                self.assertEqual(server.ask(self.SETTINGS).body,
+                self.assertEqual(server.post(self.SETTINGS).body,
                                  b"a,b,c\n500ms,mine,on\n")
             with serve(uri, "--writable") as server:
-                self.assertEqual(server.ask(self.SETTINGS).body,
+                self.assertEqual(server.post(self.SETTINGS).body,
                                  b"a,b,c\n500ms,mine,off\n")
 
     def test_one_without_any_may_end_as_if_it_had_some(self):
@@ -388,7 +407,8 @@ class Stuck(unittest.TestCase):
             self.assertEqual(stats["database"]["stuck"], 0)
             self.assertEqual(stats["database"]["max"], 6)
             self.assertEqual(stats["database"]["waiting"], 0)
-            self.assertEqual(stats["database"]["queries"], 2)  # and rights
+            self.assertEqual(stats["database"]["queries"], 3)
+            # the driver, and the rights, were asked before
 
 
 class Memory(unittest.TestCase):

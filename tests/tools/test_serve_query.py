@@ -8,6 +8,7 @@ UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
 """
 import json
 import os
+import shutil
 import socket
 import sqlite3
 import subprocess
@@ -277,18 +278,69 @@ class Paths(unittest.TestCase):
 
 
 class Life(unittest.TestCase):
-    def test_a_writable_database(self):
+    def test_a_writable_database_is_changed_by_post_alone(self):
         with Server("--writable", name="writable") as server:
             sql = "INSERT INTO numbers VALUES (?, 'new')"
-            answer = server.ask(query(sql, parameters=[7777]))
-            self.assertEqual(answer.status, 200, answer.body)
+            with_sql = ("WITH x AS (SELECT 7778) INSERT INTO numbers SELECT *, "
+                        "'new' FROM x")
+            for text in (sql, with_sql, "DELETE FROM numbers",
+                         with_sql.replace("INSERT INTO", "insert/**/into"),
+                         with_sql.replace("INSERT", "REPLACE"),
+                         "with x as (select 1) update numbers set i = 0",
+                         "with x as (select 1) delete from numbers"):
+                for method in ("GET", "HEAD"):
+                    answer = server.ask(query(text), method=method)
+                    self.assertEqual(answer.status, 403, text)
+            self.assertIn("needs POST", server.ask(query(sql)).message())
+            for text in ("SELECT count(*) AS n FROM numbers",
+                         "WITH x AS (SELECT replace('1000', 'a', 'b') AS n) "
+                         "SELECT * FROM x"):
+                self.assertEqual(server.ask(query(text)).body, b"n\n1000\n")
+            answer = server.ask(query(sql, parameters=[7777]), method="POST",
+                                body=b"", Content_Type="text/plain")
+            self.assertEqual(answer.status, 400)  # there is another text
+            for text in (sql.replace("?", "7777"), with_sql):
+                answer = server.post(text)
+                self.assertEqual(answer.status, 200, answer.body)
             answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
-            self.assertEqual(answer.body, b"i\n7777\n")
+            self.assertEqual(answer.body, b"i\n7777\n7778\n")
             sql = "DELETE FROM numbers; DELETE FROM numbers"
-            for sent in (query(sql), query("SELECT 1; " + sql)):
-                self.assertEqual(server.ask(sent).status, 400)
+            for sent in (sql, "SELECT 1; " + sql):
+                self.assertEqual(server.post(sent).status, 400)
             answer = server.ask(query("SELECT i FROM numbers WHERE i > 7000"))
-            self.assertEqual(answer.body, b"i\n7777\n")
+            self.assertEqual(answer.body, b"i\n7777\n7778\n")
+
+    def test_a_driver_of_another_name_is_asked_who_it_is(self):
+        path, base = database("asked"), os.path.join(folder(), "asked-drivers")
+        os.makedirs(base, exist_ok=True)
+        insert = query("WITH x AS (SELECT 1) "
+                       "INSERT INTO numbers SELECT 1, 'x' FROM x")
+        library = os.path.join(base, "libmydata.so")
+        shutil.copy(os.environ["UVA_TEST_DRIVER"], library)
+        with open(os.path.join(base, "mydata.toml"), "w",
+                  encoding="ascii") as file:
+            file.write('manifest_version = 1\nname = "x"\n[Driver]\n'
+                       f'shared = "{library}"\n')
+        env = {"ADBC_DRIVER_PATH": base}
+        for driver, options, name in (
+                (library, (), path), ("mydata", (), path),
+                (library, ("--option", f"uri={path}"), None),
+                ("", (), "mydata:" + path)):
+            with Server(*options, path=name, own=False, env=env, driver=driver,
+                        name="asked") as server:
+                self.assertEqual(server.ask(insert).status, 403, driver)
+                self.assertEqual(server.post("ATTACH 'x' AS y").status, 403)
+                answer = server.post("INSERT INTO numbers VALUES (1, 'x')")
+                self.assertEqual(answer.status, 403, driver)
+                answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
+                self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
+        with Server("--writable", path=path, own=False, driver=library,
+                    name="asked") as server:
+            answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
+            self.assertEqual(answer.body, f"n\n{ROWS}\n".encode())
+            self.assertEqual(server.ask(insert).status, 403)
+        os.remove(path)
+        shutil.rmtree(base)
 
     def test_a_database_that_is_named_otherwise_is_only_read(self):
         path = database("uri")
@@ -620,12 +672,30 @@ class CommandLine(unittest.TestCase):
         self.refused("cannot write to", "--listen", "127.0.0.1:0", "--log",
                      "/nowhere/x", "--driver", "sqlite", "x.db")
 
-    def test_a_database_that_is_not_there(self):
-        with Server(name="missing", path="/nowhere/x.db") as server:
-            answer = server.ask(query("SELECT 1"))
-            self.assertEqual(answer.status, 503)
-            self.assertEqual(answer.headers["retry-after"], "1")
-            self.assertIn("/nowhere/x.db", answer.message())
+    def test_a_driver_or_a_database_that_is_not_there(self):
+        base = os.path.join(folder(), f"wrong-{os.getpid()}")
+        os.makedirs(base)
+        driver, some = os.environ["UVA_TEST_DRIVER"], database("wrong")
+        no_database = os.path.join(base, "x.db")
+        with open(no_database, "wb") as file:
+            file.write(b"no database at all" * 100)
+        other = os.path.join(base, "libduckdb.so")  # which is SQLite's
+        shutil.copy(driver, other)
+        listen = ("--listen", "127.0.0.1:0", "--quiet")
+        for writable in ((), ("--writable",)):
+            for text, *options in (
+                    ("no driver 'nosuch'", "--driver", "nosuch", some),
+                    ("nowhere/x.db", "--driver", driver, "/nowhere/x.db"),
+                    ("is not a database", "--driver", driver, no_database),
+                    ("is no ADBC driver", "--driver", os.environ[
+                        "UVA_TEST_LIBRARY"], some)):
+                self.refused(text, *listen, *writable, *options)
+        self.refused("names no driver", *listen, some)
+        self.refused("lock_configuration", *listen, "--driver", other)
+        self.refused("none of SQLite, DuckDB and PostgreSQL", *listen,
+                     "--driver", os.environ["UVA_TEST_LIBRARY"], some)
+        os.remove(some)
+        shutil.rmtree(base)
 
 
 if __name__ == "__main__":

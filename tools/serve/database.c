@@ -56,12 +56,24 @@ int uva__database_add(struct uva__database_list *list, const char *text,
     return list_add(list, text, size, equals + 1, error);
 }
 
-/* Whether the driver is that of a database: named so, or by a URI. */
-static bool is_for(const struct uva__database *database, const char *name)
+static const struct {
+    const char *name;   /* is in that of the driver's file */
+    const char *driver; /* ADBC_INFO_DRIVER_NAME */
+} KINDS[] = {
+    [UVA__KIND_SQLITE] = {"sqlite", "ADBC SQLite Driver"},
+    [UVA__KIND_DUCKDB] = {"duckdb", "ADBC DuckDB Driver"},
+    [UVA__KIND_POSTGRESQL] = {"postgres", "ADBC PostgreSQL Driver"},
+};
+
+/* Whether the driver is that of a database: it has stated so, is named so, or
+ * by a URI. */
+static bool is_for(const struct uva__database *database, enum uva__kind kind)
 {
-    const char *driver = database->driver;
+    const char *driver = database->driver, *name = KINDS[kind].name;
     const char *file;
 
+    if (database->found != UVA__KIND_OTHER)
+        return database->found == kind;
     if (driver == NULL)
         return database->name != NULL &&
                strncmp(database->name, name, strlen(name)) == 0;
@@ -245,7 +257,7 @@ static int name_find(struct uva__database *database, const char **key,
     char **option = option_find(database, "uri");
 
     *key = "uri";
-    if (is_for(database, "duckdb") && option == NULL) {
+    if (is_for(database, UVA__KIND_DUCKDB) && option == NULL) {
         *key = "path";
         option = option_find(database, "path");
     }
@@ -270,9 +282,9 @@ int uva__database_settle(struct uva__database *database,
 
     if (code != 0)
         return code;
-    if (is_for(database, "sqlite") && database->name != NULL)
+    if (is_for(database, UVA__KIND_SQLITE) && database->name != NULL)
         name_split(database, "sqlite");
-    if (is_for(database, "duckdb") && database->name != NULL)
+    if (is_for(database, UVA__KIND_DUCKDB) && database->name != NULL)
         name_split(database, "duckdb");
     switch (uva__database_kind(database)) {
     case UVA__KIND_SQLITE:
@@ -289,15 +301,68 @@ int uva__database_settle(struct uva__database *database,
                : 0;
 }
 
-int uva__database_pool(struct uva__database *database,
-                       struct uva_runtime *runtime, int64_t connections,
-                       int64_t wait_ms, int64_t lock_ms,
-                       struct uva_adbc_pool **out, struct uva_error *error)
+/* ---- the name of the driver ---------------------------------------------- */
+
+enum uva__kind uva__database_of_driver(const char *name)
 {
-    const int code = uva__database_settle(database, error);
+    int kind;
+
+    for (kind = UVA__KIND_POSTGRESQL; kind > UVA__KIND_OTHER; kind--)
+        if (name != NULL && strcmp(name, KINDS[kind].driver) == 0)
+            break;
+    return (enum uva__kind)kind;
+}
+
+bool uva__database_must_ask(const struct uva__database *database)
+{
+    return uva__database_kind(database) == UVA__KIND_OTHER;
+}
+
+/* "any:flights.db" names the driver, as "any://host" does, which keeps it. */
+static int driver_split(struct uva__database *database, struct uva_error *error)
+{
+    char **option = option_find(database, "uri");
+    const char *uri = option != NULL ? option[1] : database->name;
+    const size_t size = uri != NULL ? strcspn(uri, ":") : 0;
+
+    if (database->driver != NULL)
+        return 0;
+    if (size == 0 || uri[size] == '\0')
+        return uva_error_set(error, EINVAL,
+                             "'%s' names no driver: use --driver",
+                             uri != NULL ? uri : "");
+    database->own_driver = strndup(uri, size);
+    if (database->own_driver == NULL)
+        return uva_error_set(error, ENOMEM, "out of memory");
+    database->driver = database->own_driver;
+    if (uri == database->name && strncmp(uri + size, "://", 3) != 0)
+        database->name += size + 1;
+    return 0;
+}
+
+int uva__database_probe(struct uva__database *database,
+                        struct uva_runtime *runtime, struct uva_adbc_pool **out,
+                        struct uva_error *error)
+{
+    const int code = driver_split(database, error);
 
     if (code != 0)
         return code;
+    return uva_adbc_pool_new(
+        runtime,
+        &(struct uva_adbc_pool_options){.driver = database->driver,
+                                        .entrypoint = database->entrypoint,
+                                        .connections = 1},
+        out, error);
+}
+
+/* ---- the pool ------------------------------------------------------------ */
+
+static int pool_make(struct uva__database *database,
+                     struct uva_runtime *runtime,
+                     const struct uva__limits *limits,
+                     struct uva_adbc_pool **out, struct uva_error *error)
+{
     return uva_adbc_pool_new(
         runtime,
         &(struct uva_adbc_pool_options){
@@ -306,10 +371,38 @@ int uva__database_pool(struct uva__database *database,
             .options = (const char *const *)database->options.texts,
             .connection_options =
                 (const char *const *)database->connections.texts,
-            .connections = (int32_t)connections,
-            .lock_ms = (int32_t)lock_ms,
-            .wait_ms = wait_ms},
+            .connections = (int32_t)limits->queries,
+            .lock_ms = (int32_t)limits->lock_ms,
+            .wait_ms = limits->wait_ms},
         out, error);
+}
+
+int uva__database_pool(struct uva__database *database,
+                       struct uva_runtime *runtime,
+                       const struct uva__limits *limits,
+                       struct uva_adbc_pool **out, struct uva_error *error)
+{
+    const int code = uva__database_settle(database, error);
+
+    return code == 0 ? pool_make(database, runtime, limits, out, error) : code;
+}
+
+/* The texts of SQLite and DuckDB are enough. */
+int uva__database_reading_pool(struct uva__database *database,
+                               struct uva_runtime *runtime,
+                               const struct uva__limits *limits,
+                               struct uva_adbc_pool **out,
+                               struct uva_error *error)
+{
+    int code;
+
+    *out = NULL;
+    if (!database->is_writable ||
+        uva__database_kind(database) != UVA__KIND_POSTGRESQL)
+        return 0;
+    code = list_set(&database->connections, ADBC_CONNECTION_OPTION_READ_ONLY,
+                    ADBC_OPTION_VALUE_ENABLED, error);
+    return code == 0 ? pool_make(database, runtime, limits, out, error) : code;
 }
 
 /* The driver may be named by a manifest, which may have any name. */
@@ -321,13 +414,10 @@ static bool is_for_postgresql(const char *uri)
 
 enum uva__kind uva__database_kind(const struct uva__database *database)
 {
-    static const char *const NAMES[] = {[UVA__KIND_SQLITE] = "sqlite",
-                                        [UVA__KIND_DUCKDB] = "duckdb",
-                                        [UVA__KIND_POSTGRESQL] = "postgres"};
     int kind;
 
     for (kind = UVA__KIND_POSTGRESQL; kind > UVA__KIND_OTHER; kind--)
-        if (is_for(database, NAMES[kind]))
+        if (is_for(database, (enum uva__kind)kind))
             break;
     if (kind == UVA__KIND_OTHER && is_for_postgresql(database->name))
         return UVA__KIND_POSTGRESQL;
@@ -343,11 +433,22 @@ bool uva__database_needs_rights(const struct uva__database *database)
 /* ---- queries ------------------------------------------------------------- */
 
 int uva__database_check(const struct uva__database *database, const char *sql,
-                        const char **why)
+                        bool may_write, const char **why)
 {
-    return database->is_writable
-               ? 0
-               : uva__reading_check(uva__database_kind(database), sql, why);
+    const enum uva__kind kind = uva__database_kind(database);
+    int status = 403;
+
+    if (!database->is_writable)
+        return uva__reading_check(kind, sql, why);
+    if (may_write)
+        return 0;
+    if (kind != UVA__KIND_OTHER)
+        status = uva__reading_check(kind, sql, why);
+    if (status == 0 && !uva__reading_is_safe(kind, sql))
+        status = 403;
+    if (status == 403)
+        *why = "what may change the database needs POST";
+    return status;
 }
 
 const char *const *
@@ -376,4 +477,5 @@ void uva__database_fini(struct uva__database *database)
     list_fini(&database->options);
     list_fini(&database->connections);
     free(database->own_name);
+    free(database->own_driver);
 }

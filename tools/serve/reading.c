@@ -138,6 +138,35 @@ int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
     return *at != '\0' ? 403 : 0;
 }
 
+/* Whether a word is anywhere in a text, also in quotes, which may be read in
+ * several ways; a function has its name, but its bracket, too. */
+static bool text_has(const char *sql, const char *word, bool as_function)
+{
+    for (; *sql != '\0'; sql++) {
+        const size_t size = strspn(sql, LETTERS);
+        const char *end = sql + size + strspn(sql + size, UVA__SQL_BLANKS);
+
+        if (size == 0)
+            continue;
+        if (word_is(sql, word) && (as_function || *end != '('))
+            return true;
+        sql += size - 1;
+    }
+    return false;
+}
+
+bool uva__reading_is_safe(enum uva__kind kind, const char *sql)
+{
+    if (kind == UVA__KIND_POSTGRESQL)
+        return true;
+    if (kind == UVA__KIND_DUCKDB && text_has(sql, "NEXTVAL", true))
+        return false;
+    return !text_has(sql, "WITH", true) ||
+           !(text_has(sql, "INSERT", false) || text_has(sql, "UPDATE", true) ||
+             text_has(sql, "DELETE", true) || text_has(sql, "REPLACE", false) ||
+             text_has(sql, "MERGE", true));
+}
+
 bool uva__reading_needs_plain(const char *sql)
 {
     const char *at = uva__sql_gap(sql, UVA__SQL_BLANKS ";", &uva__sql_any);

@@ -14,6 +14,11 @@
  * statement. */
 int uva__reading_check(enum uva__kind kind, const char *sql, const char **why);
 
+/* Whether a text that passes that check changes nothing in a database that is
+ * writable, by words alone: some that change nothing are refused, too.
+ * PostgreSQL's transactions see to that. */
+bool uva__reading_is_safe(enum uva__kind kind, const char *sql);
+
 /* Whether PostgreSQL gives rows for a text that are not those of a query, so
  * that COPY cannot send them. */
 bool uva__reading_needs_plain(const char *sql);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One query, of one row: a text that states which rights are too many, or
- * NULL. Rights count that the user has by any role that it may become. */
+/* Any answer of a connection states its driver. The rights are one query, of
+ * one row: a text that states which are too many, or NULL. Rights count that
+ * the user has by any role that it may become. */
 #include "rights.h"
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "uvarrow/arrow.h"
@@ -68,7 +70,17 @@ static struct uva_bytes answer_text(const struct ArrowDeviceArray *batches,
                               .size = (size_t)(ends[1] - ends[0])};
 }
 
-static void question_on_answer(void *ctx, const struct uva_stream_info *info,
+static void question_end(struct uva__rights_question *question,
+                         const struct uva_outcome *outcome)
+{
+    uva_stream_release(question->stream);
+    question->stream = NULL;
+    question->on_answer(question->ctx, outcome);
+}
+
+/* ---- the rights ---------------------------------------------------------- */
+
+static void question_on_rights(void *ctx, const struct uva_stream_info *info,
                                struct ArrowDeviceArray *batches, size_t count,
                                const struct uva_outcome *outcome)
 {
@@ -77,8 +89,6 @@ static void question_on_answer(void *ctx, const struct uva_stream_info *info,
     struct uva_bytes text = uva_bytes_of("");
 
     (void)info;
-    uva_stream_release(question->stream);
-    question->stream = NULL;
     if (outcome->end == UVA_END_COMPLETE) {
         text = answer_text(batches, count);
         question->rights->are_few = text.size == 0;
@@ -91,7 +101,74 @@ static void question_on_answer(void *ctx, const struct uva_stream_info *info,
                             (int)text.size, (const char *)text.data);
         outcome = &refusal;
     }
-    question->on_answer(question->ctx, outcome);
+    question_end(question, outcome);
+}
+
+static int question_ask_rights(struct uva__rights_question *question,
+                               struct uva_error *error)
+{
+    uva_stream_release(question->stream);
+    question->stream = uva_stream_from_query(
+        question->rights->pool, &(struct uva_adbc_query){.sql = QUESTION});
+    return uva_stream_collect(question->stream, ANSWER_BYTES,
+                              question_on_rights, question, error);
+}
+
+/* ---- the driver ---------------------------------------------------------- */
+
+/* A driver that lists nothing has been connected, and is none of the known
+ * ones.
+ */
+static bool is_answered(const struct uva_outcome *outcome)
+{
+    struct uva_bytes step;
+
+    return outcome->end == UVA_END_COMPLETE ||
+           (outcome->error.code == ENOTSUP &&
+            uva_metadata_get(outcome->metadata, "adbc.step", &step) != 0);
+}
+
+static enum uva__kind driver_find(const struct uva_stream_info *info)
+{
+    struct uva_bytes name;
+    char text[64];
+
+    if (info == NULL ||
+        uva_metadata_get(info->metadata, "adbc.driver", &name) != 0)
+        return UVA__KIND_OTHER;
+    (void)snprintf(text, sizeof(text), "%.*s", (int)name.size,
+                   (const char *)name.data);
+    return uva__database_of_driver(text);
+}
+
+static const char OTHER_DRIVER[] =
+    "the driver is not that of the database that its name states, so nothing "
+    "keeps queries from changing it; see --writable";
+
+static void question_on_driver(void *ctx, const struct uva_stream_info *info,
+                               struct ArrowDeviceArray *batches, size_t count,
+                               const struct uva_outcome *outcome)
+{
+    struct uva__rights_question *question = ctx;
+    struct uva__rights *rights = question->rights;
+    struct uva_outcome other = {0};
+
+    (void)batches;
+    (void)count;
+    if (!is_answered(outcome)) {
+        question_end(question, outcome);
+        return;
+    }
+    rights->found = driver_find(info);
+    rights->are_many = rights->must_match && rights->found != rights->kind;
+    if (!rights->are_many && rights->must_be_few &&
+        question_ask_rights(question, &other.error) == 0)
+        return;
+    if (rights->are_many)
+        (void)uva_error_set(&other.error, EACCES, OTHER_DRIVER);
+    other.end = other.error.code != 0 ? UVA_END_FAILED : UVA_END_COMPLETE;
+    rights->are_few = other.end == UVA_END_COMPLETE;
+    question_end(question, &other);
 }
 
 int uva__rights_ask(struct uva__rights *rights,
@@ -101,10 +178,12 @@ int uva__rights_ask(struct uva__rights *rights,
     int code;
 
     question->rights = rights;
-    question->stream = uva_stream_from_query(
-        rights->pool, &(struct uva_adbc_query){.sql = QUESTION});
+    question->stream = uva_stream_from_objects(
+        rights->pool, &(struct uva_adbc_objects){
+                          .depth = ADBC_OBJECT_DEPTH_TABLES,
+                          .table = "uvarrow"}); /* no table, or a few */
     code = uva_stream_collect(question->stream, ANSWER_BYTES,
-                              question_on_answer, question, error);
+                              question_on_driver, question, error);
     if (code == 0)
         return 0;
     uva_stream_release(question->stream);

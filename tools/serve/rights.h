@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user of a database may do that a transaction that only reads does
- * not stop: files and programs of its machine, other connections, other users.
+/* Whether queries can be kept from changing anything: which driver it is, as it
+ * is known of some alone how to do that, and what the user of a database may do
+ * that a transaction that only reads does not stop: files and programs of its
+ * machine, other connections, other users.
  *
- * Happy path:  ask -> the rights are few -> on_answer with a complete outcome;
- *              then nothing is asked any more.
- * What fails:  the question: so does the outcome; the rights are too many: it
- *              fails with EACCES. The next one asks again. */
+ * Happy path:  ask -> the driver is the expected one -> the rights are few ->
+ *              on_answer with a complete outcome; then nothing is asked any
+ *              more.
+ * What fails:  a question: so does the outcome; another driver, or too many
+ *              rights: it fails with EACCES. The next one asks again. */
 #ifndef UVA_SERVE_RIGHTS_H
 #define UVA_SERVE_RIGHTS_H
 
@@ -14,11 +17,15 @@
 #include "database.h"
 #include "uvarrow/adbc.h"
 
-/* Zeroes, then `pool` and `are_few`. */
+/* Zeroes, then the first four. */
 struct uva__rights {
     struct uva_adbc_pool *pool; /* borrows */
-    bool are_few;               /* or nothing has to be asked */
-    bool are_many;              /* by the last answer */
+    enum uva__kind kind;        /* of the database, as it was opened */
+    bool must_match;            /* or queries could write */
+    bool must_be_few;           /* the user's rights */
+    bool are_few;               /* nothing has to be asked any more */
+    bool are_many;        /* by the last answer, or it is another driver */
+    enum uva__kind found; /* by what the driver has stated */
 };
 
 /* A question. Zeroes: none is under way. */

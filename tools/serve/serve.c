@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uvarrow serve: queries in, rows out, over HTTP.
  *
- * Start:       settings -> runtime -> pool -> access log -> listens -> the
- *              rights of the database's user are few -> announced.
+ * Start:       settings -> runtime -> (a driver with a file that shows no
+ *              database is asked for its name) -> pool -> access log -> listens
+ *              -> the driver is the expected one, and the rights of the
+ *              database's user are few -> announced.
  * End:         a signal -> no new connection, running answers go on, unless
  *              their clients stand still -> all connections closed, at the
  *              latest after drain_ms or a second signal -> log written, unless
@@ -24,6 +26,7 @@
 #include "report.h"
 #include "settings.h"
 #include "site.h"
+#include "status.h"
 #include "uvarrow/uvarrow.h"
 
 /* The time for the reader of the log at the end. */
@@ -40,6 +43,7 @@ struct serve {
     uv_loop_t loop;                       /* of all the members below */
     struct uva_runtime *runtime;          /* owns, until closed */
     struct uva_adbc_pool *pool;           /* counts */
+    struct uva_adbc_pool *reading_pool;   /* counts; NULL: none is needed */
     struct uva__tls *tls;                 /* owns; NULL: plain */
     struct uva__access_log log;           /* of `has_log` */
     struct uva__site site;                /* the server */
@@ -53,6 +57,7 @@ struct serve {
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
     bool has_log;                   /* it is open */
+    bool listens;                   /* so does the site */
     bool is_ending;                 /* a signal has come */
 };
 
@@ -69,8 +74,9 @@ static void serve_on_detached(void *ctx)
 static void serve_release(struct serve *s)
 {
     uva__rights_drop(&s->question);
+    uva_adbc_pool_release(s->reading_pool);
     uva_adbc_pool_release(s->pool);
-    s->pool = NULL;
+    s->reading_pool = s->pool = NULL;
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
     uv_close((uv_handle_t *)&s->deadline, NULL);
@@ -136,6 +142,10 @@ static void serve_on_signal(uv_signal_t *handle, int number)
         return;
     }
     s->is_ending = true;
+    if (!s->listens) {
+        serve_release(s);
+        return;
+    }
     (void)uv_timer_start(&s->deadline, serve_on_deadline,
                          (uint64_t)s->settings.limits.drain_ms, 0);
     uva__http_drain(&s->site.http);
@@ -189,10 +199,13 @@ static int serve_listen(struct serve *s)
 
     s->site.access = s->settings.access; /* which keeps what it owns */
     s->site.answers.pool = s->rights.pool = s->pool;
+    s->site.reading_pool = s->reading_pool;
     s->site.answers.rights = &s->rights;
     s->site.answers.rest = &s->rest;
     s->site.answers.kind = uva__database_kind(&s->settings.database);
-    s->rights.are_few = !uva__database_needs_rights(&s->settings.database);
+    s->rights.kind = s->site.answers.kind;
+    s->rights.must_match = !s->settings.database.is_writable;
+    s->rights.must_be_few = uva__database_needs_rights(&s->settings.database);
     s->site.database = &s->settings.database;
     s->site.answers.most_running = limits->queries;
     s->site.answers.most_waiting = limits->waiting;
@@ -205,36 +218,12 @@ static int serve_listen(struct serve *s)
                           limits, &handler, &s->error);
 }
 
-static int serve_start(struct serve *s)
+/* Ends it with its error. */
+static void serve_give_up(struct serve *s)
 {
-    const struct uva__limits *limits = &s->settings.limits;
-    const struct uva_runtime_options options = {
-        .name = "serve", .memory_bytes = limits->memory_bytes};
-    int code = 0;
-
-    if (s->settings.certificate != NULL)
-        code = uva__tls_new(s->settings.certificate, s->settings.key, &s->tls,
-                            &s->error);
-    if (code == 0)
-        code = uva__guard_open(&s->guard, (uint64_t)limits->drain_ms + GUARD_MS,
-                               SECOND_MS, false, &s->error);
-    if (code == 0)
-        code = uva_runtime_open(&s->loop, &options, &s->runtime, &s->error);
-    if (code != 0)
-        return code;
-    serve_watch(s);
-    code = uva__database_pool(&s->settings.database, s->runtime,
-                              limits->queries, limits->wait_ms, limits->lock_ms,
-                              &s->pool, &s->error);
-    if (code == 0)
-        code = serve_open_log(s);
-    if (code == 0)
-        code = serve_listen(s);
-    if (code != 0 && s->has_log)
-        uva__output_close(&s->log.output);
-    else if (code != 0)
-        serve_release(s);
-    return code;
+    s->is_ending = true;
+    uva__http_drain(&s->site.http);
+    serve_hurry(s);
 }
 
 static void serve_announce(const struct serve *s)
@@ -247,27 +236,23 @@ static void serve_announce(const struct serve *s)
                   uva__http_port(&s->site.http));
 }
 
-/* Ends it with its error. */
-static void serve_give_up(struct serve *s)
-{
-    s->is_ending = true;
-    uva__http_drain(&s->site.http);
-    serve_hurry(s);
-}
-
-/* A database that cannot be asked may come later: until then, each query asks
- * again. */
+/* A server of a database may come later: until then, each query asks again. */
 static void serve_on_rights(void *ctx, const struct uva_outcome *outcome)
 {
     struct serve *s = ctx;
+    const bool is_complete = outcome->end == UVA_END_COMPLETE;
 
-    if (s->rights.are_many) {
+    if (s->is_ending)
+        return;
+    if (s->rights.are_many ||
+        (!is_complete && uva__status_is_lasting(s->rights.kind, &outcome->error,
+                                                outcome->metadata))) {
         s->error = outcome->error;
         serve_give_up(s);
         return;
     }
     serve_announce(s);
-    if (outcome->end != UVA_END_COMPLETE)
+    if (!is_complete)
         (void)fprintf(stderr,
                       "uvarrow: the database cannot be asked so far: %s\n",
                       outcome->error.message);
@@ -282,6 +267,98 @@ static void serve_ask(struct serve *s)
         serve_give_up(s);
 }
 
+static int serve_open_pools(struct serve *s)
+{
+    struct uva__database *database = &s->settings.database;
+    const struct uva__limits *limits = &s->settings.limits;
+    const int code =
+        uva__database_pool(database, s->runtime, limits, &s->pool, &s->error);
+
+    return code == 0 ? uva__database_reading_pool(database, s->runtime, limits,
+                                                  &s->reading_pool, &s->error)
+                     : code;
+}
+
+/* The kind of the database is known. */
+static void serve_open(struct serve *s)
+{
+    int code = serve_open_pools(s);
+
+    if (code == 0)
+        code = serve_open_log(s);
+    if (code == 0)
+        code = serve_listen(s);
+    s->listens = code == 0;
+    if (code == 0)
+        serve_ask(s);
+    else if (s->has_log)
+        uva__output_close(&s->log.output);
+    else
+        serve_release(s);
+}
+
+static void serve_on_driver(void *ctx, const struct uva_outcome *outcome)
+{
+    struct serve *s = ctx;
+    struct uva__database *database = &s->settings.database;
+
+    uva_adbc_pool_release(s->pool);
+    s->pool = NULL;
+    database->found = s->rights.found;
+    if (database->found != UVA__KIND_OTHER || database->is_writable) {
+        serve_open(s);
+        return;
+    }
+    (void)uva_error_set(
+        &s->error, EACCES,
+        "the driver '%s' is none of SQLite, DuckDB and PostgreSQL, so nothing "
+        "keeps queries from changing the database: see --writable%s%s",
+        database->driver, outcome->end != UVA_END_COMPLETE ? ": " : "",
+        outcome->end != UVA_END_COMPLETE ? outcome->error.message : "");
+    serve_release(s);
+}
+
+/* Of a driver with another file nothing is opened before it has stated its
+ * name.
+ */
+static void serve_probe(struct serve *s)
+{
+    int code = uva__database_probe(&s->settings.database, s->runtime, &s->pool,
+                                   &s->error);
+
+    s->rights.pool = s->pool;
+    s->question.on_answer = serve_on_driver;
+    s->question.ctx = s;
+    if (code == 0)
+        code = uva__rights_ask(&s->rights, &s->question, &s->error);
+    if (code != 0)
+        serve_release(s);
+}
+
+static void serve_start(struct serve *s)
+{
+    const struct uva_runtime_options options = {
+        .name = "serve", .memory_bytes = s->settings.limits.memory_bytes};
+    int code = 0;
+
+    if (s->settings.certificate != NULL)
+        code = uva__tls_new(s->settings.certificate, s->settings.key, &s->tls,
+                            &s->error);
+    if (code == 0)
+        code = uva__guard_open(&s->guard,
+                               (uint64_t)s->settings.limits.drain_ms + GUARD_MS,
+                               SECOND_MS, false, &s->error);
+    if (code == 0)
+        code = uva_runtime_open(&s->loop, &options, &s->runtime, &s->error);
+    if (code != 0)
+        return;
+    serve_watch(s);
+    if (uva__database_must_ask(&s->settings.database))
+        serve_probe(s);
+    else
+        serve_open(s);
+}
+
 static int serve_run(struct serve *s)
 {
     int code;
@@ -291,11 +368,7 @@ static int serve_run(struct serve *s)
     uva__json_memory_init();
     if (code != 0)
         return uva__report_error(&s->error, UVA__EXIT_FAILED);
-    code = serve_start(s);
-    if (code == 0 && s->rights.are_few)
-        serve_announce(s);
-    else if (code == 0)
-        serve_ask(s);
+    serve_start(s);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     uva__tls_free(s->tls);
     if (uv_loop_close(&s->loop) != 0 && s->error.code == 0)

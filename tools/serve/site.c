@@ -223,7 +223,19 @@ static int ask_check(struct ask *ask, const struct call *call,
         return status;
     if (json_is_array(ask->values) && json_array_size(ask->values) == 0)
         ask->values = NULL;
-    return uva__database_check(call->site->database, ask->sql, why);
+    return uva__database_check(call->site->database, ask->sql,
+                               call->request->method == UVA__METHOD_POST, why);
+}
+
+/* Only a POST may change the database. */
+static struct uva_adbc_pool *query_pool(const struct call *call)
+{
+    const struct uva__site *site = call->site;
+
+    return call->request->method == UVA__METHOD_POST ||
+                   site->reading_pool == NULL
+               ? site->answers.pool
+               : site->reading_pool;
 }
 
 /* The stream takes the parameters, so nothing is refused once they are made. */
@@ -253,7 +265,7 @@ static void query(const struct call *call)
         uva__answer_start(
             &call->site->answers, call->connection,
             uva_stream_from_query(
-                call->site->answers.pool,
+                query_pool(call),
                 &(struct uva_adbc_query){
                     .sql = ask.sql,
                     .options = uva__database_query_options(call->site->database,
@@ -329,17 +341,21 @@ static void health(const struct call *call)
                              NULL);
 }
 
-static json_t *stats_database(const struct uva__answers *answers)
+/* Of both pools, where there are two. */
+static json_t *stats_database(const struct uva__site *site)
 {
-    struct uva_adbc_pool_stats pool;
+    struct uva_adbc_pool_stats a, b;
 
-    uva_adbc_pool_get_stats(answers->pool, &pool);
+    uva_adbc_pool_get_stats(site->answers.pool, &a);
+    uva_adbc_pool_get_stats(site->reading_pool, &b);
     return json_pack(
-        "{s:I,s:I,s:I,s:I,s:I,s:I}", "used", (json_int_t)pool.connections_used,
-        "idle", (json_int_t)pool.connections_idle, "stuck",
-        (json_int_t)pool.connections_stuck, "max",
-        (json_int_t)pool.connections_max, "waiting",
-        (json_int_t)pool.queries_waiting, "queries", (json_int_t)pool.queries);
+        "{s:I,s:I,s:I,s:I,s:I,s:I}", "used",
+        (json_int_t)(a.connections_used + b.connections_used), "idle",
+        (json_int_t)(a.connections_idle + b.connections_idle), "stuck",
+        (json_int_t)(a.connections_stuck + b.connections_stuck), "max",
+        (json_int_t)(a.connections_max + b.connections_max), "waiting",
+        (json_int_t)(a.queries_waiting + b.queries_waiting), "queries",
+        (json_int_t)(a.queries + b.queries));
 }
 
 static json_t *stats_queries(const struct uva__answers *answers)
@@ -384,7 +400,7 @@ static void stats(const struct call *call)
             (json_int_t)answers->failed, "cancelled",
             (json_int_t)answers->cancelled, "refused",
             (json_int_t)answers->refused, "running", stats_queries(answers),
-            "database", stats_database(answers), "runtime", "streams",
+            "database", stats_database(site), "runtime", "streams",
             (json_int_t)runtime.streams_open, "streams_held",
             (json_int_t)runtime.streams_held, "threads",
             (json_int_t)(runtime.threads_blocking + runtime.threads_compute),

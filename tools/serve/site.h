@@ -16,6 +16,8 @@ struct uva__site {
     struct uva__access access;   /* owns: which requests are answered */
     struct uva__answers answers; /* queries under way */
     const struct uva__database *database; /* borrows: which queries may run */
+    struct uva_adbc_pool *reading_pool;   /* borrows: of queries that may not
+                                             write; NULL: that of the answers */
     struct uva__access_log *log;          /* borrows; NULL: none */
     struct uva_runtime *runtime;          /* borrows: of the streams */
     void (*on_closed)(void *ctx);         /* the last call, as of the server */

@@ -191,3 +191,34 @@ int uva__status_of(enum uva__kind kind, const struct uva_error *error,
     }
     return errno_status(error->code, true);
 }
+
+/* ---- the start ----------------------------------------------------------- */
+
+/* PostgreSQL's driver states no code of a failure to connect. */
+static const struct rule POSTGRESQL_REFUSALS[] = {
+    {"\" does not exist", 1}, /* the database, or the user */
+    {"authentication failed", 1}, {"invalid connection option", 1},
+    {"invalid URI", 1},           {NULL, 0},
+};
+
+bool uva__status_is_lasting(enum uva__kind kind, const struct uva_error *error,
+                            const char *metadata)
+{
+    struct uva_bytes value;
+    const bool connects = uva_metadata_get(metadata, "adbc.step", &value) != 0;
+    const bool is_loaded =
+        uva_metadata_get(metadata, "adbc.status", &value) == 0 ||
+        error->code == ETIMEDOUT;
+
+    switch (kind) {
+    case UVA__KIND_POSTGRESQL:
+        return !is_loaded || rule_is_in(POSTGRESQL_REFUSALS, error->message);
+    case UVA__KIND_SQLITE:
+        return strstr(error->message, "is locked") == NULL;
+    case UVA__KIND_DUCKDB:
+        return true;
+    case UVA__KIND_OTHER:
+        break;
+    }
+    return !connects;
+}

@@ -15,6 +15,7 @@
 #include "support/fixture.h"
 #include "support/rows_affected.h"
 #include "uvarrow/adbc.h"
+#include "uvarrow/arrow.h"
 
 enum { SKIP = 77, MANY = 1000 };
 
@@ -314,6 +315,38 @@ static int list(struct uva_stream *stream)
     return got[0].outcome.error.code;
 }
 
+static void on_listed(void *ctx, const struct uva_stream_info *info,
+                      struct ArrowDeviceArray *batches, size_t count,
+                      const struct uva_outcome *outcome)
+{
+    struct uva_bytes name;
+
+    (void)batches;
+    (void)count;
+    ck_assert_int_eq(outcome->error.code, 0);
+    ck_assert_int_eq(uva_metadata_get(info->metadata, "adbc.driver", &name), 0);
+    ck_assert_uint_eq(name.size, strlen("ADBC SQLite Driver"));
+    ck_assert_mem_eq(name.data, "ADBC SQLite Driver", name.size);
+    *(bool *)ctx = true;
+}
+
+static bool is_set(void *ctx)
+{
+    return *(bool *)ctx;
+}
+
+START_TEST(a_list_names_the_driver)
+{
+    bool done = false;
+
+    streams[0] = uva_stream_from_objects(pool, NULL);
+    ck_assert_int_eq(uva_stream_collect(streams[0], 0, on_listed, &done, NULL),
+                     0);
+    loop_until(&f.loop, is_set, &done);
+    uva_stream_release(streams[0]);
+}
+END_TEST
+
 START_TEST(the_catalog_is_listed)
 {
     ck_assert_int_eq(ask("CREATE TABLE t (n INTEGER, name TEXT)", NULL), 0);
@@ -345,6 +378,7 @@ int main(void)
     tcase_add_loop_test(tc, a_call_without_an_end_is_interrupted, 0, 2);
     tcase_add_test(tc, a_lock_is_waited_for_as_the_pool_has_it);
     tcase_add_test(tc, rows_are_ingested_and_bound);
+    tcase_add_test(tc, a_list_names_the_driver);
     tcase_add_test(tc, the_catalog_is_listed);
     tcase_add_test(tc, a_pool_without_autocommit_executes_queries);
     tcase_add_test(tc, several_statements_are_refused_before_the_first);

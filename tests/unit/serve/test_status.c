@@ -187,6 +187,50 @@ START_TEST(without_a_connection_a_client_may_come_back)
 }
 END_TEST
 
+/* A driver that is not there has no status. */
+START_TEST(what_will_fail_again_is_known)
+{
+    const struct uva_pair pairs[] = {
+        {.key = uva_bytes_of("adbc.step"), .value = uva_bytes_of("connect")},
+        {.key = uva_bytes_of("adbc.status"), .value = uva_bytes_of("IO")}};
+    static const struct {
+        enum uva__kind kind;
+        const char *text;
+        size_t pairs; /* that there are */
+        bool is_lasting;
+    } failures[] = {
+        {UVA__KIND_SQLITE, "no driver", 1, true},
+        {UVA__KIND_SQLITE, "failed to open 'x'", 2, true},
+        {UVA__KIND_SQLITE, "database is locked", 2, false},
+        {UVA__KIND_DUCKDB, "Cannot open database", 2, true},
+        {UVA__KIND_POSTGRESQL, "no driver", 1, true},
+        {UVA__KIND_POSTGRESQL, "Connection refused", 2, false},
+        {UVA__KIND_POSTGRESQL, "database \"x\" does not exist", 2, true},
+        {UVA__KIND_POSTGRESQL, "password authentication failed", 2, true},
+        {UVA__KIND_POSTGRESQL, "the database system is starting up", 2, false},
+        {UVA__KIND_OTHER, "x", 2, true},
+        {UVA__KIND_OTHER, "x", 0, false},
+    };
+    struct uva_error error;
+    char metadata[200];
+
+    for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
+        size_t size = sizeof(metadata);
+
+        ck_assert_int_eq(
+            uva_metadata_encode(pairs, failures[i].pairs, metadata, &size), 0);
+        (void)uva_error_set(&error, EIO, "%s", failures[i].text);
+        ck_assert_msg(
+            uva__status_is_lasting(failures[i].kind, &error,
+                                   failures[i].pairs > 0 ? metadata : NULL) ==
+                failures[i].is_lasting,
+            "%s", failures[i].text);
+    }
+    (void)uva_error_set(&error, ETIMEDOUT, "x");
+    ck_assert(!uva__status_is_lasting(UVA__KIND_POSTGRESQL, &error, NULL));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("status");
@@ -196,5 +240,6 @@ int main(void)
     tcase_add_loop_test(tc, an_errno_decides, 0, 11);
     tcase_add_test(tc, a_server_that_is_gone_may_come_back);
     tcase_add_test(tc, without_a_connection_a_client_may_come_back);
+    tcase_add_test(tc, what_will_fail_again_is_known);
     return suite_main("serve_status", NULL, NULL, tc, NULL);
 }
