@@ -426,6 +426,23 @@ class Access(unittest.TestCase):
                 "/stats", Authorization="Bearer " + TOKEN).status, 200)
         os.remove(path)
 
+    def test_what_is_not_safe_is_warned_of(self):
+        path = os.path.join(folder(), f"warn-token-{os.getpid()}")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(TOKEN)
+        for mode, listen, exposed, plain in (
+                (0o600, "127.0.0.1:0", False, False),
+                (0o640, "127.0.0.1:0", True, False),
+                (0o602, "127.0.0.1:0", True, False),
+                (0o600, "0.0.0.0:0", False, True)):
+            os.chmod(path, mode)
+            server = Server("--token-file", path, listen=listen, name="warn")
+            self.assertEqual(server.stop(), 0)
+            errors = "".join(server.errors)
+            self.assertEqual("can read or change " + path in errors, exposed)
+            self.assertEqual("has no TLS" in errors, plain)
+        os.remove(path)
+
     def test_a_large_body_is_refused_before_it_comes(self):
         with Server(name="early") as server, server.client() as client:
             client.send(f"POST /nowhere HTTP/1.1\r\nHost: 127.0.0.1:"

@@ -9,6 +9,7 @@ UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
 import json
 import os
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -605,6 +606,44 @@ class End(unittest.TestCase):
                               r"GET /health 200 16 \d+\.\d{3} whole$")
         self.assertIn(' GET /a%0ab\\x22\\x5c 404 ', two)
         self.assertIn(" GET /query 200 4 ", three)
+
+
+    def test_the_log_is_appended_to_and_opened_again(self):
+        with Server(name="again") as server:
+            server.ask("/health")
+            moved = server.log + ".1"
+            server.wait(lambda _: server.lines())
+            os.rename(server.log, moved)
+            server.process.send_signal(signal.SIGHUP)
+            server.wait(lambda _: os.path.exists(server.log))
+            server.ask("/nowhere")
+            server.wait(lambda _: any("/nowhere" in line
+                                      for line in server.lines()))
+            with open(moved, encoding="utf-8") as file:
+                self.assertNotIn("/nowhere", file.read())
+            os.remove(server.log)
+            os.mkdir(server.log)  # which is none
+            server.process.send_signal(signal.SIGHUP)
+            server.wait(lambda _: server.stats())
+        self.assertIn("cannot reopen", "".join(server.errors))
+        os.rmdir(server.log)
+        path = database("appended")
+        for i in range(2):
+            process = subprocess.Popen(
+                [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
+                 os.environ["UVA_TEST_DRIVER"], "--listen", "127.0.0.1:0",
+                 "--log", moved, path], stderr=subprocess.PIPE)
+            with process:
+                port = int(process.stderr.readline().decode().rsplit(":", 1)[1])
+                with Client(port) as client:
+                    self.assertEqual(client.ask(f"/{i}").status, 404)
+                process.terminate()
+        with open(moved, encoding="utf-8") as file:
+            text = file.read()
+        for mark in (" /health 200", " /0 404", " /1 404"):
+            self.assertIn(mark, text)
+        os.remove(moved)
+        os.remove(path)
 
 
 class CommandLine(unittest.TestCase):

@@ -125,6 +125,35 @@ class Tls(unittest.TestCase):
                 Client(server.port, old)
             self.assertEqual(server.ask("/health").status, 200)
 
+    def test_only_forward_secret_ciphers_are_spoken(self):
+        # a key of RSA could speak the others, too
+        certificate, key = (os.path.join(self.folder, name)
+                            for name in ("rsa.pem", "rsa-key.pem"))
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes",
+             "-days", "2", "-subj", "/CN=localhost", "-out", certificate,
+             "-keyout", key], check=True, capture_output=True)
+
+        def client(ciphers):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers(ciphers + ":@SECLEVEL=0")
+            return Client(server.port, context)
+
+        with Server("--tls-cert", certificate, "--tls-key", key,
+                    name="tls-ciphers") as server:
+            for cipher in ("AES128-SHA", "AES128-GCM-SHA256", "AES256-SHA256",
+                           "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384"):
+                with self.assertRaises((ssl.SSLError, ConnectionResetError)):
+                    client(cipher)
+            for cipher in ("ECDHE-RSA-AES128-GCM-SHA256",
+                           "ECDHE-RSA-AES256-GCM-SHA384",
+                           "ECDHE-RSA-CHACHA20-POLY1305"):
+                with client(cipher) as one:
+                    self.assertEqual(one.ask("/health").status, 200, cipher)
+            server.client = lambda: Client(server.port)
+
     def test_a_slow_handshake_ends(self):
         with self.server("--head-ms", "200", name="tls-slow") as server:
             with socket.create_connection(("127.0.0.1", server.port),

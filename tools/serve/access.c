@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #define TOKEN_LEAST 16
 #define TOKEN_MOST  4096
@@ -21,11 +22,14 @@ int uva__access_load(struct uva__access *access, const char *path,
 {
     char line[TOKEN_MOST] = "";
     FILE *file = fopen(path, "re");
+    struct stat about;
     size_t i, size = 0;
 
     if (file == NULL)
         return uva_error_set(error, errno, "cannot open %s: %s", path,
                              strerror(errno));
+    access->is_exposed = fstat(fileno(file), &about) == 0 &&
+                         (about.st_mode & (S_IRWXG | S_IRWXO)) != 0;
     i = fread(line, 1, sizeof(line) - 1, file);
     (void)fclose(file);
     while (size < i && line[size] != '\r' && line[size] != '\n')

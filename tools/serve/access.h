@@ -22,7 +22,8 @@ struct uva__access {
     size_t n_hosts;                      /* number of these */
     char origins[UVA__ACCESS_MOST][UVA__ORIGIN_ROOM]; /* sites that may read */
     size_t n_origins;                                 /* number of these */
-    bool has_tls; /* own Origins are https: */
+    bool is_exposed; /* others can read or change the token's file */
+    bool has_tls;    /* own Origins are https: */
 };
 
 /* Reads the token: the first line of a file, at least 16 printable bytes.

@@ -1,22 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a client has sent is escaped: a line is a line, and no terminal is
  * controlled by it. */
+#define _GNU_SOURCE
 #include "access_log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Longest path that is written, with its escapes. */
 #define PATH_MOST 512
+
+/* A pipe without a reader is refused, not waited for. */
+static int path_open(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK,
+                0666);
+}
 
 int uva__access_log_open(struct uva__access_log *log, uv_loop_t *loop,
                          const char *path,
                          const struct uva__output_events *events,
                          struct uva_error *error)
 {
-    return uva__output_open(&log->output, loop, path, events, error);
+    int fd, code;
+
+    if (path == NULL)
+        return uva__output_open(&log->output, loop, path, events, error);
+    fd = path_open(path);
+    if (fd < 0)
+        return uva_error_set(error, errno, "cannot write to %s: %s", path,
+                             strerror(errno));
+    code = uva__output_open_fd(&log->output, loop, fd, path, events, error);
+    (void)close(fd);
+    return code;
+}
+
+/* Writes that are under way go to either file, and are whole in it. */
+int uva__access_log_reopen(struct uva__access_log *log, const char *path)
+{
+    const int fd = path_open(path);
+    int code = 0;
+
+    if (fd < 0)
+        return errno;
+    if (!log->output.is_file || uv_guess_handle(fd) != UV_FILE)
+        code = ENOTSUP;
+    else if (dup3(fd, log->output.fd, O_CLOEXEC) < 0)
+        code = errno;
+    (void)close(fd);
+    return code;
 }
 
 /* Writes the path of a target, up to its parameters. */

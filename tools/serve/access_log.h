@@ -19,12 +19,19 @@ struct uva__access_log {
     int64_t lost;              /* lines that the reader was too slow for */
 };
 
-/* Opens the file at `path`, or standard output if it is NULL. `events` as in
+/* Opens the file at `path`, to which lines are appended, or standard output if
+ * it is NULL. `events` as in
  * uva__output_open(). Returns as that does. Thread: loop, as all here. */
 UVA_MUST_CHECK int uva__access_log_open(struct uva__access_log *log,
                                         uv_loop_t *loop, const char *path,
                                         const struct uva__output_events *events,
                                         struct uva_error *error);
+
+/* Writes to the file that is at `path` now, and is made if there is none: what
+ * rotates logs has moved the other one. Returns 0; an errno, and nothing has
+ * changed; ENOTSUP for what is no file. */
+UVA_MUST_CHECK int uva__access_log_reopen(struct uva__access_log *log,
+                                          const char *path);
 
 /* Writes a line, or counts it as lost. */
 void uva__access_log_add(struct uva__access_log *log,

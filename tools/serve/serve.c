@@ -52,6 +52,7 @@ struct serve {
     struct uva__rights_question question; /* at the start */
     uv_signal_t interrupt;                /* Ctrl-C */
     uv_signal_t terminate;                /* SIGTERM */
+    uv_signal_t hangup;                   /* SIGHUP, of a log in a file */
     uv_timer_t deadline;                  /* of running answers, at the end */
     struct uva__guard guard;              /* ends it if all else fails */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
@@ -79,6 +80,7 @@ static void serve_release(struct serve *s)
     s->reading_pool = s->pool = NULL;
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
+    uv_close((uv_handle_t *)&s->hangup, NULL);
     uv_close((uv_handle_t *)&s->deadline, NULL);
     uva__rest_close(&s->rest);
     (void)uva_runtime_close(s->runtime, 0, serve_on_detached, s);
@@ -168,11 +170,24 @@ static void serve_watch(struct serve *s)
 {
     (void)uv_signal_init(&s->loop, &s->interrupt);
     (void)uv_signal_init(&s->loop, &s->terminate);
+    (void)uv_signal_init(&s->loop, &s->hangup);
     (void)uv_timer_init(&s->loop, &s->deadline);
     uva__rest_init(&s->rest, &s->loop);
     s->interrupt.data = s->terminate.data = s->deadline.data = s;
+    s->hangup.data = s;
     (void)uv_signal_start(&s->interrupt, serve_on_signal, SIGINT);
     (void)uv_signal_start(&s->terminate, serve_on_signal, SIGTERM);
+}
+
+static void serve_on_hangup(uv_signal_t *handle, int number)
+{
+    struct serve *s = handle->data;
+    const int code = uva__access_log_reopen(&s->log, s->settings.log);
+
+    (void)number;
+    if (code != 0)
+        (void)fprintf(stderr, "uvarrow: cannot reopen %s, and go on: %s\n",
+                      s->settings.log, strerror(code));
 }
 
 static int serve_open_log(struct serve *s)
@@ -189,6 +204,8 @@ static int serve_open_log(struct serve *s)
     code = uva__access_log_open(&s->log, &s->loop, s->settings.log, &events,
                                 &s->error);
     s->has_log = code == 0;
+    if (code == 0 && s->settings.log != NULL)
+        (void)uv_signal_start(&s->hangup, serve_on_hangup, SIGHUP);
     return code;
 }
 
@@ -252,6 +269,7 @@ static void serve_on_rights(void *ctx, const struct uva_outcome *outcome)
         return;
     }
     serve_announce(s);
+    uva__settings_warn(&s->settings);
     if (!is_complete)
         (void)fprintf(stderr,
                       "uvarrow: the database cannot be asked so far: %s\n",

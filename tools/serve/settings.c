@@ -41,8 +41,8 @@ static const char HELP[] =
     "                             pages of files; once for each\n"
     "  --tls-cert FILE            certificates, PEM: HTTPS\n"
     "  --tls-key FILE             and their key\n"
-    "  --log FILE                 writes the access log there anew, not to\n"
-    "                             standard output\n"
+    "  --log FILE                 appends the access log to it, instead of\n"
+    "                             standard output; SIGHUP opens it again\n"
     "  --quiet                    no access log\n"
     "  -h, --help                 prints this\n"
     "\n"
@@ -364,6 +364,21 @@ int uva__settings_init(struct uva__settings *settings, char **args,
     if (code != 0 || settings->help)
         return code;
     return settings_check(settings, error);
+}
+
+void uva__settings_warn(const struct uva__settings *settings)
+{
+    if (settings->token_file != NULL && settings->certificate == NULL &&
+        !is_loopback(&settings->address))
+        (void)fprintf(stderr,
+                      "uvarrow: warning: %s has no TLS: others on the network "
+                      "can read the token and the rows; see --tls-cert\n",
+                      settings->listen);
+    if (settings->access.is_exposed)
+        (void)fprintf(stderr,
+                      "uvarrow: warning: other users can read or change %s, "
+                      "and so the token; see chmod\n",
+                      settings->token_file);
 }
 
 void uva__settings_fini(struct uva__settings *settings)

@@ -30,6 +30,9 @@ struct uva__settings {
 UVA_MUST_CHECK int uva__settings_init(struct uva__settings *settings,
                                       char **args, struct uva_error *error);
 
+/* Prints what is possible, and not safe. */
+void uva__settings_warn(const struct uva__settings *settings);
+
 /* Frees what it owns. */
 void uva__settings_fini(struct uva__settings *settings);
 
