@@ -158,6 +158,16 @@ class DuckDB(unittest.TestCase):
                    env={"LD_PRELOAD": os.environ["UVA_TEST_LIBPYTHON"]},
                    driver=named)
 
+    def test_a_file_that_was_replaced_is_opened_anew(self):
+        other = self.path + ".new"
+        with duckdb.connect(other) as database:
+            database.execute("create table flights as select 7 as i")
+        look = ASK + quote("select count(*) as n from flights")
+        with serve(self.path) as server:
+            self.assertEqual(server.ask(look).body, b"n\n10\n")
+            os.replace(other, self.path)
+            server.wait(lambda _: server.ask(look).body == b"n\n1\n")
+
     def test_the_type_of_an_error_decides(self):
         with serve(self.path, "--option", "memory_limit=50MB", "--option",
                    "temp_directory=") as server:

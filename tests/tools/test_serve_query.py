@@ -14,6 +14,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import time
 import unittest
 from urllib.parse import quote
 
@@ -468,6 +469,27 @@ class Life(unittest.TestCase):
             answer = server.ask(query("SELECT count(*) AS n FROM numbers"))
             self.assertEqual(answer.status, 503, answer.body)
             self.assertEqual(answer.headers["retry-after"], "1")
+
+    def test_a_file_that_was_replaced_is_opened_anew(self):
+        for i, form in enumerate(("{}", "file:{}?cache=private")):
+            path, other = database(f"old{i}"), database("new")
+            self.addCleanup(os.remove, path)
+            change = sqlite3.connect(other)
+            change.execute("DELETE FROM numbers WHERE i > 6")
+            change.commit()
+            change.close()
+            count = query("SELECT count(*) AS n FROM numbers")
+            with Server(name="replaced", path=form.format(path)) as server:
+                self.assertEqual(server.ask(count).body,
+                                 f"n\n{ROWS}\n".encode())
+                os.replace(other, path)
+                end = time.monotonic() + PATIENCE
+                while server.ask(count).body != b"n\n7\n":
+                    self.assertLess(time.monotonic(), end)
+            self.assertEqual([line for line in server.errors
+                              if "was replaced" in line],
+                             ["uvarrow: the file of the database was replaced, "
+                              "and is opened anew"])
 
     def test_queries_behind_each_other_on_one_connection(self):
         with Server(name="behind") as server, server.client() as client:

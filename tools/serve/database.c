@@ -358,10 +358,11 @@ int uva__database_probe(struct uva__database *database,
 
 /* ---- the pool ------------------------------------------------------------ */
 
-static int pool_make(struct uva__database *database,
-                     struct uva_runtime *runtime,
-                     const struct uva__limits *limits,
-                     struct uva_adbc_pool **out, struct uva_error *error)
+int uva__database_pool_again(const struct uva__database *database,
+                             struct uva_runtime *runtime,
+                             const struct uva__limits *limits,
+                             struct uva_adbc_pool **out,
+                             struct uva_error *error)
 {
     return uva_adbc_pool_new(
         runtime,
@@ -384,7 +385,9 @@ int uva__database_pool(struct uva__database *database,
 {
     const int code = uva__database_settle(database, error);
 
-    return code == 0 ? pool_make(database, runtime, limits, out, error) : code;
+    return code == 0
+               ? uva__database_pool_again(database, runtime, limits, out, error)
+               : code;
 }
 
 /* The texts of SQLite and DuckDB are enough. */
@@ -402,7 +405,9 @@ int uva__database_reading_pool(struct uva__database *database,
         return 0;
     code = list_set(&database->connections, ADBC_CONNECTION_OPTION_READ_ONLY,
                     ADBC_OPTION_VALUE_ENABLED, error);
-    return code == 0 ? pool_make(database, runtime, limits, out, error) : code;
+    return code == 0
+               ? uva__database_pool_again(database, runtime, limits, out, error)
+               : code;
 }
 
 /* The driver may be named by a manifest, which may have any name. */

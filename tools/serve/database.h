@@ -67,6 +67,13 @@ UVA_MUST_CHECK int uva__database_pool(struct uva__database *database,
                                       struct uva_adbc_pool **out,
                                       struct uva_error *error);
 
+/* Makes one more, of a database that has one. Returns as that. */
+UVA_MUST_CHECK int
+uva__database_pool_again(const struct uva__database *database,
+                         struct uva_runtime *runtime,
+                         const struct uva__limits *limits,
+                         struct uva_adbc_pool **out, struct uva_error *error);
+
 /* Of a settled database that is writable: makes a pool for queries that may not
  * write, or gives NULL where the check of their texts is enough. Then the other
  * pool must exist. Returns as uva__database_pool(). */

@@ -23,6 +23,7 @@
 #include "guard.h"
 #include "json_memory.h"
 #include "loop.h"
+#include "replaced.h"
 #include "report.h"
 #include "settings.h"
 #include "site.h"
@@ -48,6 +49,7 @@ struct serve {
     struct uva__access_log log;           /* of `has_log` */
     struct uva__site site;                /* the server */
     struct uva__rest rest;                /* while no query runs */
+    struct uva__replaced replaced;        /* the file of the database */
     struct uva__rights rights;            /* of the database's user */
     struct uva__rights_question question; /* at the start */
     uv_signal_t interrupt;                /* Ctrl-C */
@@ -83,6 +85,7 @@ static void serve_release(struct serve *s)
     uv_close((uv_handle_t *)&s->hangup, NULL);
     uv_close((uv_handle_t *)&s->deadline, NULL);
     uva__rest_close(&s->rest);
+    uva__replaced_close(&s->replaced);
     (void)uva_runtime_close(s->runtime, 0, serve_on_detached, s);
 }
 
@@ -173,6 +176,7 @@ static void serve_watch(struct serve *s)
     (void)uv_signal_init(&s->loop, &s->hangup);
     (void)uv_timer_init(&s->loop, &s->deadline);
     uva__rest_init(&s->rest, &s->loop);
+    uva__replaced_init(&s->replaced, &s->loop);
     s->interrupt.data = s->terminate.data = s->deadline.data = s;
     s->hangup.data = s;
     (void)uv_signal_start(&s->interrupt, serve_on_signal, SIGINT);
@@ -285,6 +289,30 @@ static void serve_ask(struct serve *s)
         serve_give_up(s);
 }
 
+/* Queries that run keep the pool that they have. A database with a file has no
+ * pool for reading. */
+static void serve_on_replaced(void *ctx)
+{
+    struct serve *s = ctx;
+    struct uva_adbc_pool *old = s->pool;
+    struct uva_error error = {0};
+
+    if (s->is_ending)
+        return;
+    if (uva__database_pool_again(&s->settings.database, s->runtime,
+                                 &s->settings.limits, &s->pool, &error) != 0) {
+        (void)fprintf(stderr,
+                      "uvarrow: the file of the database was replaced, and the "
+                      "old one is read on: %s\n",
+                      error.message);
+        return;
+    }
+    s->site.answers.pool = s->rights.pool = s->pool;
+    uva_adbc_pool_release(old);
+    (void)fprintf(stderr, "uvarrow: the file of the database was replaced, and "
+                          "is opened anew\n");
+}
+
 static int serve_open_pools(struct serve *s)
 {
     struct uva__database *database = &s->settings.database;
@@ -292,6 +320,8 @@ static int serve_open_pools(struct serve *s)
     const int code =
         uva__database_pool(database, s->runtime, limits, &s->pool, &s->error);
 
+    if (code == 0)
+        uva__replaced_begin(&s->replaced, database, serve_on_replaced, s);
     return code == 0 ? uva__database_reading_pool(database, s->runtime, limits,
                                                   &s->reading_pool, &s->error)
                      : code;
@@ -389,6 +419,7 @@ static int serve_run(struct serve *s)
     serve_start(s);
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     uva__tls_free(s->tls);
+    uva__replaced_fini(&s->replaced);
     if (uv_loop_close(&s->loop) != 0 && s->error.code == 0)
         (void)uva_error_set(&s->error, EBUSY, "the loop does not close");
     if (s->log.lost > 0)
