@@ -561,6 +561,28 @@ class End(unittest.TestCase):
             self.assertFalse(running_one.answer().is_whole)
         self.assertEqual(server.stop(), 0, server.errors)
 
+    def test_a_log_that_is_read_is_refused(self):
+        path = database("log")
+        token = os.path.join(folder(), f"token-{os.getpid()}")
+        with open(token, "w", encoding="ascii") as file:
+            file.write("a-token-of-20-bytes.\n")
+        for log, words in ((path, ["file:" + path]),
+                           (path, ["--option", "uri=" + path]),
+                           (token, ["--token-file", token, path])):
+            with open(log, "rb") as file:
+                before = file.read()
+            done = subprocess.run(
+                [os.environ["UVA_TEST_TOOL"], "serve", "--driver",
+                 os.environ["UVA_TEST_DRIVER"], "--listen", "127.0.0.1:0",
+                 "--log", log, *words], stdin=subprocess.DEVNULL,
+                capture_output=True, timeout=PATIENCE)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b"which it would destroy", done.stderr)
+            with open(log, "rb") as file:
+                self.assertEqual(file.read(), before)
+        os.remove(token)
+        os.remove(path)
+
     def test_a_deadline_ends_it(self):
         server = Server("--drain-ms", "100", name="deadline")
         with server.client() as client:

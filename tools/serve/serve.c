@@ -28,6 +28,7 @@
 #include "settings.h"
 #include "site.h"
 #include "status.h"
+#include "target.h"
 #include "uvarrow/uvarrow.h"
 
 /* The time for the reader of the log at the end. */
@@ -194,6 +195,23 @@ static void serve_on_hangup(uv_signal_t *handle, int number)
                       s->settings.log, strerror(code));
 }
 
+/* The log must be none of the files that are read. */
+static int serve_check_log(struct serve *s)
+{
+    const struct uva__settings *set = &s->settings;
+    struct uva__options files = {.output = set->log,
+                                 .driver = set->database.driver,
+                                 .uri = set->database.name,
+                                 .token_file = set->token_file,
+                                 .tls_ca = set->certificate};
+    int code = uva__target_check(&files, &s->error);
+
+    if (files.uri == NULL)
+        files.uri = set->database.own_name;
+    files.tls_ca = set->key;
+    return code == 0 ? uva__target_check(&files, &s->error) : code;
+}
+
 static int serve_open_log(struct serve *s)
 {
     const struct uva__output_events events = {.on_writable =
@@ -205,8 +223,10 @@ static int serve_open_log(struct serve *s)
 
     if (s->settings.is_quiet)
         return 0;
-    code = uva__access_log_open(&s->log, &s->loop, s->settings.log, &events,
-                                &s->error);
+    code = serve_check_log(s);
+    if (code == 0)
+        code = uva__access_log_open(&s->log, &s->loop, s->settings.log, &events,
+                                    &s->error);
     s->has_log = code == 0;
     if (code == 0 && s->settings.log != NULL)
         (void)uv_signal_start(&s->hangup, serve_on_hangup, SIGHUP);
