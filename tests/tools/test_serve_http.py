@@ -5,6 +5,7 @@ floods, requests of other sites. requests/ has the malformed ones, and what each
 is answered. Environment variables as for test_serve_query.py.
 """
 import os
+import resource
 import sys
 import time
 import unittest
@@ -256,17 +257,105 @@ class Slow(unittest.TestCase):
             clients = [server.client() for _ in range(3)]
             for client in clients:
                 self.assertEqual(client.ask("/health").status, 200)
-            with server.client() as client:
+            with server.client() as client:  # asks nothing
                 answer = client.answer()
                 self.assertEqual(answer.status, 503)
                 self.assertEqual(answer.headers["retry-after"], "1")
+                self.assertTrue(client.has_ended())
             clients.pop().socket.close()
             answer = None
             while answer is None or answer.status == 503:  # seen as closed
-                answer = server.ask("/health")
+                answer = server.ask("/tables")
             self.assertEqual(answer.status, 200)
             for client in clients:
                 client.socket.close()
+
+    def test_the_state_is_answered_beyond_the_limit(self):
+        with Server("--max-connections", "2", name="beyond") as server:
+            clients = [server.client() for _ in range(2)]
+            for client in clients:
+                self.assertEqual(client.ask("/health").status, 200)
+            silent = [server.client() for _ in range(3)]
+            for path, status in (("/health", 200), ("/stats", 200), ("/", 200),
+                                 ("/tables", 503),
+                                 ("/query?sql=SELECT+1", 503)):
+                answer = server.ask(path)
+                self.assertEqual(answer.status, status, path)
+                self.assertEqual(answer.headers["connection"], "close")
+            self.assertEqual(answer.headers["retry-after"], "1")
+            self.assertIn("too many connections", answer.message())
+            for client in silent:
+                self.assertEqual(client.answer().status, 503)
+            for client in clients + silent:
+                client.socket.close()
+
+
+class Descriptors(unittest.TestCase):
+    """Few of them, or none at all."""
+
+    def test_the_limit_of_the_system_lowers_that_of_connections(self):
+        limit = (resource.RLIMIT_NOFILE, (80, 80))
+        with Server(name="few",
+                    begin=lambda: resource.setrlimit(*limit)) as server:
+            clients = [server.client()]
+            while clients[-1].ask("/tables").status == 200:
+                clients.append(server.client())
+            most = len(clients) - 1
+            self.assertEqual(server.ask("/health").status, 200)
+            self.assertEqual(server.ask("/query?sql=SELECT+1").status, 503)
+            answer = clients[0].ask("/query?format=csv&sql=SELECT+7+AS+a")
+            self.assertEqual(answer.body, b"a\n7\n")
+            for client in clients:
+                client.socket.close()
+        self.assertRegex(server.errors[0],
+                         f"uvarrow: {most} connections and [1-8] queries at one "
+                         "time, as 80 descriptors may be open")
+
+    def test_too_few_are_refused(self):
+        with self.assertRaisesRegex(RuntimeError, "the limit of 20 open files "
+                                    "is too low: the server needs") as caught:
+            Server(name="too-few", begin=lambda: resource.setrlimit(
+                resource.RLIMIT_NOFILE, (20, 20)))
+        self.assertEqual(caught.exception.code, 2)
+
+    def test_out_of_descriptors_it_can_be_asked_and_ended(self):
+        with Server(name="none") as server:
+            self.assertEqual(server.ask("/tables").status, 200)
+            held = server.client()
+            while held.ask("/stats").json()["http"]["connections"] > 1:
+                pass  # the one before is not closed
+            process = server.process.pid
+            own = {int(name) for name in os.listdir(f"/proc/{process}/fd")}
+            before = resource.prlimit(process, resource.RLIMIT_NOFILE)
+            least = next(fd for fd in range(len(own) + 1) if fd not in own)
+            resource.prlimit(process, resource.RLIMIT_NOFILE,
+                             (least, before[1]))
+            waiting = [server.client() for _ in range(3)]
+            for _ in range(3):
+                self.assertEqual(server.ask("/health").status, 200)
+            answer = server.ask("/query?sql=SELECT+1")
+            self.assertEqual(answer.status, 503)
+            self.assertEqual(answer.headers["retry-after"], "1")
+            for client in waiting:
+                self.assertEqual(client.answer().status, 503)
+                client.socket.close()
+            for line in server.lines():
+                self.assertLess(float(line.split()[-2]), 1e6, line)
+            resource.prlimit(process, resource.RLIMIT_NOFILE, before)
+            answer = None
+            while answer is None or answer.status == 503:  # by a timer
+                answer = server.ask("/query?format=csv&sql=SELECT+7+AS+a")
+            self.assertEqual(answer.body, b"a\n7\n")
+            resource.prlimit(process, resource.RLIMIT_NOFILE,
+                             (least, before[1]))
+            server.ask("/health")
+            clients = [server.client() for _ in range(3)]
+            server.terminate()
+            self.assertEqual(server.stop(), 0)
+            for client in [held, *clients]:
+                client.socket.close()
+        lines = [line for line in server.errors if "no connection" in line]
+        self.assertEqual(len(lines), 2, server.errors)
 
 
 class Access(unittest.TestCase):

@@ -30,6 +30,9 @@
 /* The longest wait for a client at the end of the server. */
 #define DRAIN_STEP_MS 700
 
+/* The longest wait for a spare connection, as others wait for its place. */
+#define SPARE_MS 1000
+
 static void connection_work(struct uva__connection *c);
 
 static struct uva__connection *connection_of(struct uva__transport *transport)
@@ -43,8 +46,10 @@ static void on_timer(uv_timer_t *timer);
 
 static void wait_at_most(struct uva__connection *c, int64_t ms)
 {
+    const int64_t most = c->is_spare && ms > SPARE_MS ? SPARE_MS : ms;
+
     c->queued = 0;
-    (void)uv_timer_start(&c->timer, on_timer, (uint64_t)ms, 0);
+    (void)uv_timer_start(&c->timer, on_timer, (uint64_t)most, 0);
 }
 
 /* The end waits for answers, but for no client that stands still. */
@@ -120,6 +125,8 @@ static void on_timer(uv_timer_t *timer)
         connection_wait(c);
         return;
     }
+    if (uva__connection_yield(c))
+        return;
     if (c->phase != UVA__CONNECTION_LINGERING)
         c->http->stats.timed_out++;
     if (c->phase == UVA__CONNECTION_READING && c->queued == 0 &&
@@ -200,6 +207,8 @@ static void connection_close(struct uva__connection *c, bool reset)
     uva__transport_close(&c->transport, reset);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
     connection_leave(c);
+    if (c->is_spare)
+        uva__http_spare_closed(c->http, c);
 }
 
 void uva__connection_abort(struct uva__connection *connection)
@@ -279,7 +288,7 @@ static int connection_head(struct uva__connection *c,
     c->bytes = 0;
     c->is_headless = c->request.method == UVA__METHOD_HEAD;
     c->is_chunked = response->length < 0 && !c->request.is_old;
-    c->keeps_alive = c->request.keeps_alive &&
+    c->keeps_alive = c->request.keeps_alive && !c->is_spare &&
                      c->request.phase == UVA__REQUEST_COMPLETE &&
                      !c->http->is_draining;
     response->is_chunked = c->is_chunked;
@@ -418,6 +427,25 @@ void uva__connection_cut(struct uva__connection *connection)
     }
     connection_log(connection, false);
     connection_close(connection, true);
+}
+
+bool uva__connection_yield(struct uva__connection *connection)
+{
+    const bool is_silent = connection->phase == UVA__CONNECTION_READING &&
+                           connection->request.phase == UVA__REQUEST_IDLE;
+    const bool is_answered = connection->phase == UVA__CONNECTION_LINGERING &&
+                             uva__transport_queued(&connection->transport) == 0;
+
+    if (!connection->is_spare || (!is_silent && !is_answered))
+        return false;
+    if (is_silent) {
+        connection->http->stats.refused++;
+        connection->begun = uv_hrtime();
+        uva__connection_fail(connection, 503, NULL, "Retry-After: 1\r\n",
+                             "there are too many connections", NULL);
+    }
+    uva__connection_abort(connection);
+    return true;
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -604,7 +632,8 @@ static void connection_name_peer(struct uva__connection *c)
         (void)uv_ip_name((struct sockaddr *)&address, c->peer, sizeof(c->peer));
 }
 
-int uva__connection_accept(struct uva__http *http, uv_stream_t *listener)
+int uva__connection_accept(struct uva__http *http, uv_loop_t *loop, int fd,
+                           bool is_spare)
 {
     struct uva__connection *c = calloc(1, sizeof(*c));
     int code;
@@ -612,16 +641,19 @@ int uva__connection_accept(struct uva__http *http, uv_stream_t *listener)
     if (c == NULL)
         return ENOMEM;
     c->http = http;
+    c->is_spare = is_spare;
+    if (is_spare)
+        http->spare = c;
     c->next = http->first;
     c->previous = &http->first;
     if (c->next != NULL)
         c->next->previous = &c->next;
     http->first = c;
     uva__request_init(&c->request, http->limits);
-    (void)uv_timer_init(listener->loop, &c->timer);
+    (void)uv_timer_init(loop, &c->timer);
     c->timer.data = c;
     c->handles = 2;
-    code = uva__transport_accept(&c->transport, listener, http->tls, &EVENTS);
+    code = uva__transport_accept(&c->transport, loop, fd, http->tls, &EVENTS);
     if (code != 0) {
         connection_close(c, true);
         return 0;

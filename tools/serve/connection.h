@@ -58,6 +58,7 @@ struct uva__connection {
     int64_t answered; /* requests so far */
     int64_t bytes;    /* of the present answer's body */
     int status;       /* of the present answer; 0: none */
+    bool is_spare;    /* there are too many connections beside it */
     bool is_chunked;  /* the present answer */
     bool is_headless; /* its request was HEAD: no body is sent */
     bool keeps_alive; /* behind the present answer */
@@ -67,10 +68,12 @@ struct uva__connection {
     char peer[64];    /* its address */
 };
 
-/* Accepts the connection that waits. Returns 0 or an errno. Thread: loop, as
- * all here. */
+/* Begins the connection of a socket. A spare one has a moment for one request,
+ * which can be no query. Returns 0, and has taken `fd`; an errno. Thread: loop,
+ * as all here. */
 UVA_MUST_CHECK int uva__connection_accept(struct uva__http *http,
-                                          uv_stream_t *listener);
+                                          uv_loop_t *loop, int fd,
+                                          bool is_spare);
 
 /* Answers the request with all of a body (copied; NULL: none). `more` are
  * further lines of the head, or NULL; `origin` is a site that may read it, or
@@ -108,6 +111,10 @@ void uva__connection_end(struct uva__connection *connection);
 
 /* Ends it before it is complete: the client sees that something is missing. */
 void uva__connection_cut(struct uva__connection *connection);
+
+/* Closes a spare connection that has not sent anything, which is refused, or
+ * has its answer. Returns whether it was one. */
+bool uva__connection_yield(struct uva__connection *connection);
 
 /* Closes it behind the present answer; at once if there is none. */
 void uva__connection_drain(struct uva__connection *connection);

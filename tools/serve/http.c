@@ -4,84 +4,177 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define BACKLOG 1024
 
+/* Connections taken in one callback: other ones have their turn, too. */
+#define TAKEN_MOST 64
+
+/* Time after which an error of accept() that lasts is looked at again. */
+#define RETRY_MS 100
+
+static void on_pause_over(uv_timer_t *timer);
+
 static void http_check_closed(struct uva__http *http)
 {
-    if (http->is_closed && http->stats.connections == 0 && !http->is_refusing)
+    if (http->handles == 0 && http->stats.connections == 0)
         http->handler.on_closed(http->handler.ctx);
 }
 
-static void on_listener_closed(uv_handle_t *handle)
+static void on_handle_closed(uv_handle_t *handle)
 {
     struct uva__http *http = handle->data;
 
-    http->is_closed = true;
+    http->handles--;
     http_check_closed(http);
 }
 
-static void http_accept(struct uva__http *http);
-
-static void on_refused(uv_handle_t *handle)
-{
-    struct uva__http *http = handle->data;
-    const bool has_next = http->has_next;
-
-    http->is_refusing = http->has_next = false;
-    if (has_next && !http->is_draining)
-        http_accept(http);
-    http_check_closed(http);
-}
+/* ---- accepting ----------------------------------------------------------- */
 
 /* Too many connections, or no memory for this one: answers 503 before it was
- * asked. What is reported must be accepted, or nothing more is; so it takes no
- * memory, and one at a time. */
-static void http_refuse(struct uva__http *http)
+ * asked. What has come is read: a close with unread bytes is a reset, which can
+ * destroy the answer. */
+static void http_refuse(struct uva__http *http, int fd)
 {
-    static char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
-                         "Retry-After: 1\r\nContent-Length: 0\r\n"
-                         "Connection: close\r\n\r\n";
-    uv_stream_t *stream = (uv_stream_t *)&http->refused;
-    uv_buf_t buffer = uv_buf_init(text, sizeof(text) - 1);
+    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\n"
+                               "Retry-After: 1\r\nContent-Length: 0\r\n"
+                               "Connection: close\r\n\r\n";
+    char nowhere[4096];
 
-    if (http->is_refusing) {
-        http->has_next = true;
-        return;
-    }
-    http->is_refusing = true;
     http->stats.accepted++;
     http->stats.refused++;
-    (void)uv_tcp_init(http->listener.loop, &http->refused);
-    http->refused.data = http;
-    if (uv_accept((uv_stream_t *)&http->listener, stream) == 0 &&
-        http->tls == NULL)
-        (void)uv_try_write(stream, &buffer, 1);
-    uv_close((uv_handle_t *)stream, on_refused);
+    if (http->tls == NULL) {
+        (void)send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)recv(fd, nowhere, sizeof(nowhere), MSG_DONTWAIT);
+    }
+    (void)close(fd);
 }
 
-/* Accepts the connection that waits. */
-static void http_accept(struct uva__http *http)
+/* Takes the descriptor of a connection. Of those too many, one at a time is
+ * asked what it wants, so that the server shows its state. */
+static void http_take(struct uva__http *http, int fd, bool is_spare)
 {
-    if (http->stats.connections >= http->limits->connections) {
-        http_refuse(http);
+    const int64_t normal = http->stats.connections - (http->spare != NULL);
+
+    is_spare = is_spare || normal >= http->limits->connections;
+    if (is_spare && http->spare != NULL &&
+        !uva__connection_yield(http->spare)) {
+        http_refuse(http, fd);
         return;
     }
     http->stats.connections++;
-    if (uva__connection_accept(http, (uv_stream_t *)&http->listener) == 0) {
+    if (uva__connection_accept(http, http->listener.loop, fd, is_spare) == 0) {
         http->stats.accepted++;
         return;
     }
     http->stats.connections--;
-    http_refuse(http);
+    http_refuse(http, fd);
 }
 
-static void on_connection(uv_stream_t *listener, int status)
+/* Accepts one connection by the descriptor in reserve, or by that of a spare
+ * one that is silent. */
+static void http_accept_spare(struct uva__http *http)
 {
-    if (status == 0) /* or the client has left, or the system lacks something */
-        http_accept(listener->data);
+    int fd;
+
+    if (http->spare != NULL && !uva__connection_yield(http->spare))
+        return;
+    if (http->reserve >= 0)
+        (void)close(http->reserve);
+    http->reserve = -1;
+    fd = accept(http->fd, NULL, NULL);
+    if (fd >= 0)
+        http_take(http, fd, true);
+}
+
+/* An error that lasts is one of the process or the system. It would be reported
+ * again at once, so nothing listens until a timer ends, or the spare connection
+ * does. */
+static void http_pause(struct uva__http *http, int code)
+{
+    if (!http->is_starved)
+        http->handler.on_starved(http->handler.ctx, code);
+    http->is_starved = true;
+    http_accept_spare(http);
+    (void)uv_poll_stop(&http->listener);
+    (void)uv_timer_start(&http->pause, on_pause_over, RETRY_MS, 0);
+}
+
+/* Whether the error is one of the connection that waited, which is gone: what
+ * Linux reports of its network is among these. */
+static bool is_passing(int code)
+{
+    static const int CODES[] = {
+        EINTR,     ECONNABORTED, ENETDOWN,    EPROTO,     ENOPROTOOPT,
+        EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP, ETIMEDOUT,
+#ifdef ENONET
+        ENONET,
+#endif
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof(CODES) / sizeof(*CODES); i++)
+        if (code == CODES[i])
+            return true;
+    return false;
+}
+
+static void on_listener(uv_poll_t *listener, int status, int events)
+{
+    struct uva__http *http = listener->data;
+    int i, fd = -1;
+
+    (void)status; /* accept() reports it, too */
+    (void)events;
+    for (i = 0; i < TAKEN_MOST; i++) {
+        fd = accept(http->fd, NULL, NULL);
+        if (fd < 0 && !is_passing(errno))
+            break;
+        if (fd < 0)
+            continue;
+        http->is_starved = false;
+        http_take(http, fd, false);
+    }
+    if (fd < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        http_pause(http, errno);
+}
+
+static void http_listen(struct uva__http *http)
+{
+    if (http->reserve < 0)
+        http->reserve = fcntl(http->fd, F_DUPFD_CLOEXEC, 0);
+    (void)uv_poll_start(&http->listener, UV_READABLE, on_listener);
+}
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    http_listen(timer->data);
+}
+
+/* ---- begin and end ------------------------------------------------------- */
+
+static int listener_open(const struct sockaddr *address)
+{
+    const int on = 1, family = address->sa_family;
+    const socklen_t size = family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                              : sizeof(struct sockaddr_in);
+    const int fd = socket(family, SOCK_STREAM, 0);
+    int code;
+
+    if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 &&
+        fcntl(fd, F_SETFL, O_NONBLOCK) == 0 &&
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+        bind(fd, address, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    code = errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return -code;
 }
 
 int uva__http_open(struct uva__http *http, uv_loop_t *loop,
@@ -90,32 +183,36 @@ int uva__http_open(struct uva__http *http, uv_loop_t *loop,
                    const struct uva__http_handler *handler,
                    struct uva_error *error)
 {
-    int code = uv_tcp_init(loop, &http->listener);
+    const int fd = listener_open(address);
+    int code;
 
-    if (code != 0)
-        return uva_error_set(error, -code, "no socket: %s", uv_strerror(code));
+    if (fd < 0)
+        return uva_error_set(error, -fd, "cannot listen: %s", uv_strerror(fd));
+    code = uv_poll_init_socket(loop, &http->listener, fd);
+    if (code != 0) {
+        (void)close(fd);
+        return uva_error_set(error, -code, "cannot listen: %s",
+                             uv_strerror(code));
+    }
+    (void)uv_timer_init(loop, &http->pause);
+    http->listener.data = http->pause.data = http;
+    http->handles = 2;
     http->handler = *handler;
     http->limits = limits;
     http->tls = tls;
-    http->listener.data = http;
-    code = uv_tcp_bind(&http->listener, address, 0);
-    if (code == 0)
-        code =
-            uv_listen((uv_stream_t *)&http->listener, BACKLOG, on_connection);
-    if (code == 0)
-        return 0;
-    uv_close((uv_handle_t *)&http->listener, NULL);
-    return uva_error_set(error, -code, "cannot listen: %s", uv_strerror(code));
+    http->fd = fd;
+    http->reserve = -1;
+    http_listen(http);
+    return 0;
 }
 
 int uva__http_port(const struct uva__http *http)
 {
     struct sockaddr_storage address;
-    int size = sizeof(address);
+    socklen_t size = sizeof(address);
 
     memset(&address, 0, sizeof(address));
-    (void)uv_tcp_getsockname(&http->listener, (struct sockaddr *)&address,
-                             &size);
+    (void)getsockname(http->fd, (struct sockaddr *)&address, &size);
     return ntohs(address.ss_family == AF_INET6
                      ? ((struct sockaddr_in6 *)&address)->sin6_port
                      : ((struct sockaddr_in *)&address)->sin_port);
@@ -128,7 +225,12 @@ void uva__http_drain(struct uva__http *http)
     if (http->is_draining)
         return;
     http->is_draining = true;
-    uv_close((uv_handle_t *)&http->listener, on_listener_closed);
+    uv_close((uv_handle_t *)&http->listener, on_handle_closed);
+    uv_close((uv_handle_t *)&http->pause, on_handle_closed);
+    (void)close(http->fd); /* no longer polled */
+    if (http->reserve >= 0)
+        (void)close(http->reserve);
+    http->fd = http->reserve = -1;
     for (connection = http->first; connection != NULL; connection = next) {
         next = connection->next;
         uva__connection_drain(connection);
@@ -146,4 +248,14 @@ void uva__http_forget(struct uva__http *http)
 {
     http->stats.connections--;
     http_check_closed(http);
+}
+
+void uva__http_spare_closed(struct uva__http *http,
+                            const struct uva__connection *connection)
+{
+    if (http->spare != connection)
+        return;
+    http->spare = NULL;
+    if (!http->is_draining)
+        http_listen(http);
 }

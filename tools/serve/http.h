@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server of HTTP on a loop: it listens, counts its connections, and ends
- * them. What is answered is up to its handler. */
+ * them. What is answered is up to its handler.
+ *
+ * Too many:    one connection beyond the limit at a time is the spare one: it
+ *              has a moment for one request, so that /health can be asked. The
+ *              next one takes its place if that one has sent nothing so far, or
+ *              has its answer, and is answered 503 unread otherwise.
+ * What fails:  an error of accept() that is no connection's own, such as no
+ *              descriptor, stops the listening for a moment; the spare
+ *              connection is then accepted by a descriptor in reserve. */
 #ifndef UVA_SERVE_HTTP_H
 #define UVA_SERVE_HTTP_H
 
@@ -34,6 +42,9 @@ struct uva__http_handler {
                              const struct uva__connection *connection);
     /* A request was answered, wholly or in part. NULL: no call. */
     void (*on_answered)(void *ctx, const struct uva__http_entry *entry);
+    /* No connection can be accepted, by an errno; called once until one can be
+     * again. */
+    void (*on_starved)(void *ctx, int code);
     /* The last call, after uva__http_drain(): nothing is open. */
     void (*on_closed)(void *ctx);
     void *ctx; /* borrows, until on_closed */
@@ -52,17 +63,19 @@ struct uva__http_stats {
 
 /* A server. */
 struct uva__http {
-    uv_tcp_t listener;                /* open from init to close */
+    uv_poll_t listener;               /* open from init to close, as `pause` */
+    uv_timer_t pause;                 /* until it listens again */
     struct uva__http_handler handler; /* of the user */
     const struct uva__limits *limits; /* borrows */
     struct uva__tls *tls;             /* borrows; NULL: plain */
     struct uva__connection *first;    /* list of open connections */
     struct uva__http_stats stats;     /* as above */
-    uv_tcp_t refused;                 /* a connection too many */
-    bool is_refusing;                 /* that one is not closed */
-    bool has_next;                    /* the next one waits for its close */
+    struct uva__connection *spare;    /* borrows: one too many; or NULL */
+    int handles;                      /* of the two above, until closed */
+    int fd;                           /* owns: of the listener */
+    int reserve;                      /* owns: for the spare one; or -1 */
+    bool is_starved;                  /* on_starved was called for it */
     bool is_draining;                 /* no new connection, no next request */
-    bool is_closed;                   /* the listener is */
 };
 
 /* Listens at an address. Returns 0: to be closed; otherwise an errno with an
@@ -87,5 +100,9 @@ void uva__http_close(struct uva__http *http);
 
 /* For connection.c: a connection has been closed and freed. */
 void uva__http_forget(struct uva__http *http);
+
+/* For connection.c: a spare connection has been closed. */
+void uva__http_spare_closed(struct uva__http *http,
+                            const struct uva__connection *connection);
 
 #endif

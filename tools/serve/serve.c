@@ -4,7 +4,8 @@
  * Start:       settings -> runtime -> (a driver with a file that shows no
  *              database is asked for its name) -> pool -> access log -> listens
  *              -> the driver is the expected one, and the rights of the
- *              database's user are few -> announced.
+ *              database's user are few -> announced. Fewer connections and
+ *              queries than wanted where descriptors are few.
  * End:         a signal -> no new connection, running answers go on, unless
  *              their clients stand still -> all connections closed, at the
  *              latest after drain_ms or a second signal -> log written, unless
@@ -13,6 +14,8 @@
  * What fails:  at the start, anything, with a text. Later only single answers
  *              do; a failed access log is reported, and the server goes on. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,10 +63,21 @@ struct serve {
     struct uva__guard guard;              /* ends it if all else fails */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
+    int64_t descriptors;            /* that may be open */
+    bool is_lowered;                /* limits are, as these are few */
     bool has_log;                   /* it is open */
     bool listens;                   /* so does the site */
     bool is_ending;                 /* a signal has come */
 };
+
+static void serve_on_starved(void *ctx, int code)
+{
+    (void)ctx;
+    (void)fprintf(stderr,
+                  "uvarrow: no connection can be accepted until there is room: "
+                  "%s\n",
+                  strerror(code));
+}
 
 /* ---- the end ------------------------------------------------------------- */
 
@@ -159,15 +173,43 @@ static void serve_on_signal(uv_signal_t *handle, int number)
 
 /* ---- the start ----------------------------------------------------------- */
 
-/* Each connection needs a descriptor, and so do files of databases. */
-static void raise_descriptors(void)
+/* Each connection needs a descriptor, and so do files of databases. Returns how
+ * many there may be. */
+static int64_t raise_descriptors(void)
 {
     struct rlimit limit;
 
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
+        return INT64_MAX;
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
+    (void)getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)limit.rlim_cur;
+}
+
+/* Returns how many descriptors are open: a service may inherit some, the lowest
+ * ones. */
+static int64_t count_descriptors(int64_t most)
+{
+    const int first = (int)(most < 4096 ? most : 4096);
+    int64_t count = 0;
+    int fd;
+
+    for (fd = 0; fd < first; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static int serve_fit(struct serve *s)
+{
+    struct uva__limits *limits = &s->settings.limits;
+    const struct uva__limits wanted = *limits;
+    const int code = uva__limits_fit(
+        limits, s->descriptors, count_descriptors(s->descriptors), &s->error);
+
+    s->is_lowered = limits->connections < wanted.connections ||
+                    limits->queries < wanted.queries;
+    return code;
 }
 
 static void serve_watch(struct serve *s)
@@ -252,6 +294,7 @@ static int serve_listen(struct serve *s)
     s->site.answers.most_waiting = limits->waiting;
     s->site.log = s->has_log ? &s->log : NULL;
     s->site.runtime = s->runtime;
+    s->site.on_starved = serve_on_starved;
     s->site.on_closed = serve_on_closed;
     s->site.ctx = s;
     return uva__http_open(&s->site.http, &s->loop,
@@ -269,12 +312,20 @@ static void serve_give_up(struct serve *s)
 
 static void serve_announce(const struct serve *s)
 {
+    const struct uva__limits *limits = &s->settings.limits;
     const char *listen = s->settings.listen;
 
     (void)fprintf(stderr, "uvarrow: listening at %s://%.*s:%d\n",
                   s->tls != NULL ? "https" : "http",
                   (int)(strrchr(listen, ':') - listen), listen,
                   uva__http_port(&s->site.http));
+    if (s->is_lowered)
+        (void)fprintf(stderr,
+                      "uvarrow: %" PRId64 " connections and %" PRId64
+                      " queries at one time, as %" PRId64 " descriptors may be "
+                      "open (ulimit -n): a connection needs one, a query %d\n",
+                      limits->connections, limits->queries, s->descriptors,
+                      UVA__LIMITS_QUERY);
 }
 
 /* A server of a database may come later: until then, each query asks again. */
@@ -337,9 +388,11 @@ static int serve_open_pools(struct serve *s)
 {
     struct uva__database *database = &s->settings.database;
     const struct uva__limits *limits = &s->settings.limits;
-    const int code =
-        uva__database_pool(database, s->runtime, limits, &s->pool, &s->error);
+    int code = serve_fit(s);
 
+    if (code == 0)
+        code = uva__database_pool(database, s->runtime, limits, &s->pool,
+                                  &s->error);
     if (code == 0)
         uva__replaced_begin(&s->replaced, database, serve_on_replaced, s);
     return code == 0 ? uva__database_reading_pool(database, s->runtime, limits,
@@ -431,7 +484,7 @@ static int serve_run(struct serve *s)
 {
     int code;
 
-    raise_descriptors();
+    s->descriptors = raise_descriptors();
     code = uva__loop_open(&s->loop, &s->error);
     uva__json_memory_init();
     if (code != 0)

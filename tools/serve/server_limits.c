@@ -13,6 +13,10 @@
             most                                                               \
     }
 
+/* Descriptors of the server: log, listener, its reserve, the spare connection,
+ * and what loading a driver needs. */
+#define OWN 6
+
 #define MIB (INT64_C(1) << 20)
 #define DAY INT64_C(86400000) /* in milliseconds */
 
@@ -93,4 +97,27 @@ int uva__limits_set(struct uva__limits *limits, const char *option,
             return limit_parse(&LIMITS[i], value, limit_of(limits, &LIMITS[i]),
                                error);
     return ENOENT;
+}
+
+int uva__limits_fit(struct uva__limits *limits, int64_t most, int64_t used,
+                    struct uva_error *error)
+{
+    const int64_t room = most - used - OWN;
+    int64_t queries = room / 2 / UVA__LIMITS_QUERY, left;
+
+    if (room < 2)
+        return uva_error_set(error, EMFILE,
+                             "the limit of %" PRId64 " open files is too low: "
+                             "the server needs %" PRId64 " at least",
+                             most, used + OWN + 2);
+    if (queries < 1)
+        queries = 1;
+    if (limits->queries > queries)
+        limits->queries = queries;
+    left = room - limits->queries * UVA__LIMITS_QUERY;
+    if (left < 1)
+        left = 1;
+    if (limits->connections > left)
+        limits->connections = left;
+    return 0;
 }

@@ -10,6 +10,10 @@
 
 #include "uvarrow/base.h"
 
+/* Descriptors that are kept for a query: files of a database and temporary
+ * ones, or a socket. */
+#define UVA__LIMITS_QUERY 8
+
 /* All are positive. */
 struct uva__limits {
     int64_t head_bytes;   /* of request line and headers, and of all trailers */
@@ -45,6 +49,12 @@ void uva__limits_init(struct uva__limits *limits);
 /* Returns the limit at a position, in the order of --help; NULL behind the
  * last. Thread: any. */
 const struct uva__limit *uva__limits_at(size_t i);
+
+/* Lowers the queries and the connections to what `most` descriptors are enough
+ * for, of which `used` are open before the server is. Returns 0; EMFILE with an
+ * error if these are too few for one of each. Thread: any. */
+UVA_MUST_CHECK int uva__limits_fit(struct uva__limits *limits, int64_t most,
+                                   int64_t used, struct uva_error *error);
 
 /* Sets the limit that `option` names. Returns 0; ENOENT if no limit has that
  * name; EINVAL with an error for a value that is no number or outside of its

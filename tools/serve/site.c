@@ -37,6 +37,17 @@ static void call_refuse(const struct call *call, int status, const char *why)
     call_fail(call, status, why);
 }
 
+/* Refuses a query of a connection beside which there are too many. */
+static void call_refuse_spare(const struct call *call)
+{
+    call->site->http.stats.refused++;
+    uva__connection_fail(call->connection, 503, call->origin,
+                         "Retry-After: 1\r\n",
+                         "there are too many connections, or no descriptors "
+                         "for more",
+                         NULL);
+}
+
 /* Whether the URL has no parameters but the given ones (NULL: none). A name
  * that is not known may be one that is misspelt. */
 static bool call_knows(const struct call *call, const char *const names[3])
@@ -429,12 +440,15 @@ struct route {
     void (*answer)(const struct call *call);
     bool posts;   /* POST is allowed, too */
     bool is_open; /* no token is needed: nothing of the database is shown */
+    bool asks;    /* the database, so it may need descriptors */
 };
 
 static const struct route ROUTES[] = {
-    {"/", page, false, true},          {"/health", health, false, true},
-    {"/query", query, true, false},    {"/stats", stats, false, false},
-    {"/tables", tables, false, false},
+    {"/", page, false, true, false},
+    {"/health", health, false, true, false},
+    {"/query", query, true, false, true},
+    {"/stats", stats, false, false, false},
+    {"/tables", tables, false, false, true},
 };
 
 static const struct route *route_find(const char *path)
@@ -481,6 +495,8 @@ static void route_take(const struct route *route, const struct call *call)
                              "the method is not possible here", NULL);
     else if (call->request->has_body && method != UVA__METHOD_POST)
         call_refuse(call, 400, "a body needs POST");
+    else if (call->connection->is_spare && route->asks)
+        call_refuse_spare(call);
     else if (call->request->phase == UVA__REQUEST_COMPLETE)
         route->answer(call);
 }
@@ -527,6 +543,13 @@ static void on_answered(void *ctx, const struct uva__http_entry *entry)
         uva__access_log_add(site->log, entry);
 }
 
+static void on_starved(void *ctx, int code)
+{
+    const struct uva__site *site = ctx;
+
+    site->on_starved(site->ctx, code);
+}
+
 static void on_closed(void *ctx)
 {
     const struct uva__site *site = ctx;
@@ -540,6 +563,7 @@ struct uva__http_handler uva__site_handler(struct uva__site *site)
                                       .on_request = on_any,
                                       .origin_of = on_origin_of,
                                       .on_answered = on_answered,
+                                      .on_starved = on_starved,
                                       .on_closed = on_closed,
                                       .ctx = site};
 }

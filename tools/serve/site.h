@@ -20,8 +20,9 @@ struct uva__site {
                                              write; NULL: that of the answers */
     struct uva__access_log *log;          /* borrows; NULL: none */
     struct uva_runtime *runtime;          /* borrows: of the streams */
-    void (*on_closed)(void *ctx);         /* the last call, as of the server */
-    void *ctx;                            /* borrows, until then */
+    void (*on_starved)(void *ctx, int code); /* as of the server */
+    void (*on_closed)(void *ctx);            /* the last call, as well */
+    void *ctx;                               /* borrows, until then */
 };
 
 /* Returns the functions that answer requests to `site`. Thread: loop. */

@@ -7,10 +7,12 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define READ_SIZE   65536
 #define KEEPALIVE_S 60
@@ -272,15 +274,18 @@ bool uva__transport_has_left(const struct uva__transport *transport)
 
 /* ---- begin and end ------------------------------------------------------- */
 
-int uva__transport_accept(struct uva__transport *transport,
-                          uv_stream_t *listener, struct uva__tls *tls,
+int uva__transport_accept(struct uva__transport *transport, uv_loop_t *loop,
+                          int fd, struct uva__tls *tls,
                           const struct uva__transport_events *events)
 {
     int code;
 
     transport->events = events;
-    (void)uv_tcp_init(listener->loop, &transport->tcp); /* cannot fail */
-    code = uv_accept(listener, (uv_stream_t *)&transport->tcp);
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    (void)uv_tcp_init(loop, &transport->tcp); /* cannot fail */
+    code = uv_tcp_open(&transport->tcp, fd);
+    if (code != 0)
+        (void)close(fd);
     if (code == 0)
         code = uv_tcp_nodelay(&transport->tcp, 1);
     if (code == 0) /* a peer may vanish while a query has no rows to send */

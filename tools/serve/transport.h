@@ -50,10 +50,10 @@ struct uva__transport_part {
     void *owner;                  /* its argument */
 };
 
-/* Accepts the connection that waits at `listener`. Returns 0 or an errno; it
- * must be closed in both cases. Thread: loop, as all here. */
+/* Takes the socket of an accepted connection. Returns 0 or an errno; it must be
+ * closed in both cases. Thread: loop, as all here. */
 UVA_MUST_CHECK int
-uva__transport_accept(struct uva__transport *transport, uv_stream_t *listener,
+uva__transport_accept(struct uva__transport *transport, uv_loop_t *loop, int fd,
                       struct uva__tls *tls,
                       const struct uva__transport_events *events);
 
