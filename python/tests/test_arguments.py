@@ -165,6 +165,7 @@ ROWS = {
         lambda v: uvarrow.to_reader(items(), ONE.schema, max_bytes=v),
         fits=COUNT),
     "ipc.source": Row(uvarrow.ipc),
+    "ipc.as_bytes": Row(lambda v: uvarrow.ipc(rows(), as_bytes=v)),
     "ipc.compression": Row(lambda v: uvarrow.ipc(rows(), compression=v),
                            fits=NONE),
     "from_dlpack.tensor": Row(uvarrow.from_dlpack,

@@ -26,6 +26,12 @@ def test_pyarrow_reads_it(run, compression):
     assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows()
 
 
+def test_bytes_on_request(run):
+    chunks = run(lambda: chunks_of(rows(), as_bytes=True))
+    assert {type(chunk) for chunk in chunks} == {bytes}
+    assert pa.ipc.open_stream(b"".join(chunks)).read_all() == rows()
+
+
 def test_columns_are_not_copied(run):
     table = rows()
     address = table.column("n").chunk(0).buffers()[1].address

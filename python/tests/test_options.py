@@ -131,7 +131,8 @@ GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
          "runtime_stats", "outcome", "event"}
 # parameters beside the members
 OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
-          "uri", "mode"} # the last two are options of the driver
+          "uri", "mode",  # these two are options of the driver
+          "as_bytes"}  # a copy in Python
 
 
 def without_comments(text):

@@ -1,6 +1,6 @@
 # The types of the public names. tests/test_types.py checks them.
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
-from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, final, overload
 
 import pyarrow as pa
 from typing_extensions import CapsuleType
@@ -202,7 +202,14 @@ def to_reader(
     window: int = 8,
     max_bytes: int = 33554432,
 ) -> Reader: ...
+@overload
 def ipc(
-    source: Stream, *, compression: Literal["lz4", "zstd"] | None = None
+    source: Stream, *, compression: Literal["lz4", "zstd"] | None = None,
+    as_bytes: Literal[False] = False,
 ) -> AsyncGenerator[memoryview, None]: ...
+@overload
+def ipc(
+    source: Stream, *, compression: Literal["lz4", "zstd"] | None = None,
+    as_bytes: Literal[True],
+) -> AsyncGenerator[bytes, None]: ...
 def from_dlpack(tensor: Tensor, /, name: str = "") -> Batch: ...
