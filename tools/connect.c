@@ -38,7 +38,8 @@ struct uva_stream *uva__connect(struct uva_runtime *runtime,
                        connection = pairs_of(options, UVA__SETTING_CONNECTION),
                        statement = pairs_of(options, UVA__SETTING_STATEMENT);
     struct uva_adbc_query query = {.sql = options->sql,
-                                   .options = statement.texts};
+                                   .options = statement.texts,
+                                   .batch_bytes = options->batch_bytes};
     struct ArrowArrayStream params = {0};
     struct uva_adbc_pool *pool;
     struct uva_stream *stream;

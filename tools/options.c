@@ -28,6 +28,7 @@ enum name {
     NAME_DELIMITER,
     NAME_PARAM,
     NAME_TRACE,
+    NAME_BATCH_BYTES,
     NAME_OPTION,
     NAME_CONNECTION_OPTION,
     NAME_STATEMENT_OPTION,
@@ -50,6 +51,7 @@ static const char *const TEXTS[NAMES] = {
     [NAME_FILE] = "--file",
     [NAME_FROM] = "--from",
     [NAME_MAX_BYTES] = "--max-bytes",
+    [NAME_BATCH_BYTES] = "--batch-bytes",
     [NAME_TOKEN_FILE] = "--token-file",
     [NAME_TLS_CA] = "--tls-ca",
     [NAME_OUTPUT] = "--output",
@@ -198,8 +200,8 @@ static int delimiter_set(struct uva__options *options, const char *value,
     return 0;
 }
 
-static int max_bytes_set(struct uva__options *options, const char *value,
-                         struct uva_error *error)
+static int bytes_set(int64_t *out, enum name name, const char *value,
+                     struct uva_error *error)
 {
     char *end;
     long long bytes;
@@ -209,9 +211,9 @@ static int max_bytes_set(struct uva__options *options, const char *value,
     if (value[0] < '0' || value[0] > '9' || *end != '\0' || bytes < 1 ||
         errno != 0)
         return uva_error_set(error, EINVAL,
-                             "--max-bytes takes a number of bytes, not '%s'",
-                             value);
-    options->max_bytes = bytes;
+                             "%s takes a number of bytes, not '%s'",
+                             TEXTS[name], value);
+    *out = bytes;
     return 0;
 }
 
@@ -258,7 +260,9 @@ static int value_set(struct uva__options *options, enum name name,
     case NAME_FORMAT:
         return format_set(options, value, error);
     case NAME_MAX_BYTES:
-        return max_bytes_set(options, value, error);
+        return bytes_set(&options->max_bytes, name, value, error);
+    case NAME_BATCH_BYTES:
+        return bytes_set(&options->batch_bytes, name, value, error);
     case NAME_DELIMITER:
         return delimiter_set(options, value, error);
     case NAME_PARAM:
@@ -445,7 +449,8 @@ static int options_check_server(struct uva__options *options,
                                 struct uva_error *error)
 {
     if (options->driver != NULL || options->uri != NULL ||
-        options->entrypoint != NULL || options->n_settings > 0)
+        options->entrypoint != NULL || options->n_settings > 0 ||
+        options->batch_bytes > 0)
         return uva_error_set(error, EINVAL,
                              "--from asks a server: it takes a query, but no "
                              "driver and no database");
@@ -466,7 +471,8 @@ static int options_check_from(struct uva__options *options,
         return options_check_server(options, error);
     if (options->driver != NULL || options->sql != NULL ||
         options->file != NULL || options->uri != NULL ||
-        options->n_settings > 0 || options->n_params > 0)
+        options->n_settings > 0 || options->batch_bytes > 0 ||
+        options->n_params > 0)
         return uva_error_set(error, EINVAL,
                              "--from reads rows from a file: it takes no "
                              "driver, no database and no query");

@@ -49,6 +49,7 @@ struct uva__options {
     char *sql_text;            /* owns: the query, if it was in a file */
     const char *file;       /* path of that; "-": standard input; NULL: none */
     const char *from;       /* path or URL of rows read instead; NULL: none */
+    int64_t batch_bytes;    /* see struct uva_adbc_query; 0: not set */
     int64_t max_bytes;      /* see struct uva_ipc_source; 0: not set */
     const char *token_file; /* for a server, as the next one; NULL: none */
     const char *tls_ca;     /* its certificates; NULL: those of the system */

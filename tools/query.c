@@ -53,6 +53,8 @@ static const char HELP[] =
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on the connection\n"
     "  --statement-option K=V     the same on the statement\n"
+    "  --batch-bytes N            about so large is a batch of the driver's\n"
+    "                             (262144)\n"
     "  --param VALUE              for the next ? (or $1, $2, ...) of the "
     "query:\n"
     "                             a number, true, false, null, a text; a text\n"

@@ -127,9 +127,18 @@ LONG = {
 
 async def batches(kind, pool):
     first = (await ask(pool, MANY_ROWS[kind]))[0]
+    return batch_size(kind, first)
+
+
+def batch_size(kind, first):
     if kind == "postgresql":
         return f"{round(first.nbytes / 2**16) * 64} KiB"
     return f"{len(first):,} rows" if kind != "flightsql" else SERVER
+
+
+async def batches_of_64_kib(kind, pool):
+    first = (await ask(pool, MANY_ROWS[kind], batch_bytes=2**16))[0]
+    return batch_size(kind, first)
 
 
 async def batch_option(kind, pool):
@@ -259,6 +268,7 @@ async def left_over(kind, pool):
 
 CELLS = {
     "Rows come in batches of": batches,
+    "With `batch_bytes` of 64 KiB": batches_of_64_kib,
     "Option of a statement for that": batch_option,
     "Parameters are bound by name": by_name,
     "Several rows of parameters": many_parameters,

@@ -274,6 +274,9 @@ ROWS = {
         lambda v: uvarrow.adbc.Pool("sqlite", lock=v), fits=NONE | SECONDS),
     "adbc.Pool.__init__.stuck": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", stuck=v), fits=NONE | COUNT),
+    "adbc.Pool.__init__.batch_bytes": Row(
+        lambda v: uvarrow.adbc.Pool("sqlite", batch_bytes=v),
+        fits=NONE | COUNT),
     "adbc.Pool.__init__.keeps_session": Row(
         lambda v: uvarrow.adbc.Pool("sqlite", keeps_session=v)),
     "adbc.Pool.query.sql": Row(lambda v: pool().query(v), fits=TEXTS),

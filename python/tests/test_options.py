@@ -41,7 +41,8 @@ MEMBERS = {
         "max_age_ms": (uvarrow.adbc.Pool, "max_age"),
         "connect_ms": (uvarrow.adbc.Pool, "connect"),
         "lock_ms": (uvarrow.adbc.Pool, "lock"),
-        "wait_ms": (uvarrow.adbc.Pool, "wait")},
+        "wait_ms": (uvarrow.adbc.Pool, "wait"),
+        "batch_bytes": (uvarrow.adbc.Pool, "batch_bytes")},
     "adbc_query": {
         "sql": (uvarrow.adbc.Pool.query, "sql"),
         "parameters": (uvarrow.adbc.Pool.query, "parameters"),

@@ -35,6 +35,8 @@ struct uva__handle_ops {
     int32_t (*connections)(const struct uva_adbc_pool *pool);
     /* the longest wait of a query. Of a pool alone */
     int64_t (*wait_ms)(const struct uva_adbc_pool *pool);
+    /* about how large a batch of a query should be that has no size itself */
+    int64_t (*batch_bytes)(const struct uva_adbc_pool *pool);
     /* whether a query is a transaction by itself. Thread: a worker */
     bool (*autocommits)(const struct uva_adbc_pool *pool);
     /* whether its queries change nothing */

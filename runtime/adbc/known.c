@@ -31,6 +31,8 @@ static const struct uva__known table[] = {
      .refuses_rollback = true,
      .loads_extensions = true,
      .executes_first = true,
+     .batch_option = "adbc.sqlite.query.batch_rows",
+     .batch_counts_rows = true,
      .splits_memory = true,
      .lock_statement = "PRAGMA busy_timeout="},
     {.driver = "ADBC DuckDB Driver",

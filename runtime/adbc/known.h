@@ -31,8 +31,9 @@ struct uva__known {
     bool executes_first;   /* of a text with several statements, without an
                               error */
     bool splits_memory;    /* ":memory:" is a database for each connection */
-    const char *batch_option;   /* of a statement: how many bytes a batch should
-                                   have; NULL: none */
+    const char *batch_option;   /* of a statement: how large a batch should be;
+                                   NULL: none */
+    bool batch_counts_rows;     /* that is a number of rows, not of bytes */
     const char *lock_statement; /* behind which milliseconds stand: how long a
                                    connection waits for a lock; NULL: none */
     bool connects_at_once; /* connects may run side by side, each on a database

@@ -41,6 +41,7 @@ enum {
     MAX_AGE_MS = 3600000,
     CONNECT_MS = 10000,
     WAIT_MS = 30000,
+    BATCH_BYTES = 256 * 1024,
     UNKNOWN = 8,  /* types that are remembered */
     SHARE_MS = 20 /* for the call of another connect; then a remote database is
                      opened once more */
@@ -68,6 +69,7 @@ struct uva_adbc_pool {
     char **options;                    /* owns: of the database */
     char **connection_options;         /* owns */
     int64_t connect_ms, wait_ms;
+    int64_t batch_bytes;   /* of queries that have none */
     int32_t lock_ms;       /* of connections; 0: as the driver has it */
     bool is_read_only;     /* queries change nothing: see adbc/read_only.h */
     bool keeps_session;    /* connections are not reset */
@@ -796,6 +798,11 @@ static int32_t pool_connections(const struct uva_adbc_pool *pool)
     return pool->locked.places.connections;
 }
 
+static int64_t pool_batch_bytes(const struct uva_adbc_pool *pool)
+{
+    return pool->batch_bytes;
+}
+
 static int64_t pool_wait_ms(const struct uva_adbc_pool *pool)
 {
     return pool->wait_ms;
@@ -894,6 +901,7 @@ static const struct uva__handle_ops pool_ops = {.runtime = pool_runtime,
                                                 .turns = pool_turns,
                                                 .connections = pool_connections,
                                                 .wait_ms = pool_wait_ms,
+                                                .batch_bytes = pool_batch_bytes,
                                                 .autocommits = pool_autocommits,
                                                 .is_read_only =
                                                     pool_is_read_only,
@@ -922,9 +930,10 @@ static const char *pool_fault(const struct uva_adbc_pool_options *o)
                    "filling it in";
     if (o->connections < 0 || o->stuck_connections < 0 || o->idle_ms < 0 ||
         o->max_age_ms < 0 || o->connect_ms < 0 || o->lock_ms < 0 ||
-        o->wait_ms < 0)
+        o->wait_ms < 0 || o->batch_bytes < 0)
         return "connections, stuck_connections, idle_ms, max_age_ms, "
-               "connect_ms, lock_ms and wait_ms must not be negative";
+               "connect_ms, lock_ms, wait_ms and batch_bytes must not be "
+               "negative";
     if (!uva__pairs_are_whole(o->options) ||
         !uva__pairs_are_whole(o->connection_options))
         return "options, connection_options: a key has no value";
@@ -967,6 +976,7 @@ static void pool_limit(struct uva_adbc_pool *pool,
     pool->locked.turns = p->connections;
     pool->connect_ms = limit_of(o->connect_ms, CONNECT_MS);
     pool->lock_ms = o->lock_ms;
+    pool->batch_bytes = limit_of(o->batch_bytes, BATCH_BYTES);
     pool->wait_ms = limit_of(o->wait_ms, WAIT_MS);
     if (pool->wait_ms > WAIT_MAX_MS)
         pool->wait_ms = WAIT_MAX_MS;

@@ -19,7 +19,7 @@
 #include "adbc/pooled.h"
 #include "uvarrow/adbc.h"
 
-enum { BATCH_BYTES = 256 * 1024 };
+enum { ROW_BYTES = 256 }; /* about so many, where a driver counts rows */
 
 struct query {
     struct uva__pooled pooled;          /* first */
@@ -93,10 +93,19 @@ static int query_options(struct query *q)
                           &e->failure);
 }
 
+/* Drivers that count rows do so by an int, from 1 on. */
+static long long batch_rows(int64_t bytes)
+{
+    const int64_t rows = (bytes - 1) / ROW_BYTES + 1;
+
+    return rows < INT32_MAX ? rows : INT32_MAX;
+}
+
 /* Sets the size of batches, which an older driver may not know. */
 static int query_batches(struct query *q)
 {
-    const char *option = q->pooled.connection->known->batch_option;
+    const struct uva__known *known = q->pooled.connection->known;
+    const char *option = known->batch_option;
     struct uva__execution *e = &q->pooled.execution;
     struct AdbcError error = uva__adbc_error(e->statement.private_driver);
     char number[24];
@@ -104,7 +113,9 @@ static int query_batches(struct query *q)
     if (option == NULL || q->sql == NULL ||
         uva__pairs_find(q->options, option) != NULL)
         return 0;
-    (void)snprintf(number, sizeof(number), "%lld", (long long)q->batch_bytes);
+    (void)snprintf(number, sizeof(number), "%lld",
+                   known->batch_counts_rows ? batch_rows(q->batch_bytes)
+                                            : (long long)q->batch_bytes);
     (void)statement_set(&e->statement, option, number, &error);
     uva__adbc_error_drop(&error);
     return 0;
@@ -595,7 +606,9 @@ static struct query *query_new(struct uva_adbc_pool *pool,
     if (query->sql != NULL)
         q->pooled.sql = uva__sql_transaction(query->sql);
     q->pooled.execution.busy_ms = query->busy_ms;
-    q->batch_bytes = query->batch_bytes > 0 ? query->batch_bytes : BATCH_BYTES;
+    q->batch_bytes = query->batch_bytes > 0
+                         ? query->batch_bytes
+                         : uva__handle(pool)->batch_bytes(pool);
     q->by_name = query->by_name;
     q->options = uva__pairs_copy(query->options);
     if (query->sql != NULL)

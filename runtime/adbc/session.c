@@ -261,6 +261,13 @@ static int32_t session_connections(const struct uva_adbc_pool *pool)
     return 1;
 }
 
+static int64_t session_batch_bytes(const struct uva_adbc_pool *pool)
+{
+    const struct session *s = session_seen(pool);
+
+    return uva__handle(s->outer)->batch_bytes(s->outer);
+}
+
 static bool session_is_read_only(const struct uva_adbc_pool *pool)
 {
     (void)pool; /* those have no sessions */
@@ -361,6 +368,7 @@ static const struct uva__handle_ops session_ops = {
     .runtime = session_runtime,
     .turns = session_turns,
     .connections = session_connections,
+    .batch_bytes = session_batch_bytes,
     .autocommits = session_autocommits,
     .is_read_only = session_is_read_only,
     .refusal = session_refusal,

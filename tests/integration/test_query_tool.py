@@ -285,6 +285,18 @@ class WhatIsWritten(Query):
                                 "adbc.sqlite.query.batch_rows=100")
         self.assertIn("1,000 rows in 10 batches", result.stderr.decode())
 
+    def test_batches_have_the_size_that_is_asked_for(self):
+        own = ["--statement-option", "adbc.sqlite.query.batch_rows=500"]
+        for options, batches in ((["--batch-bytes", "25600"], "10 batches"),
+                                 (["--batch-bytes=1"], "1,000 batches"),
+                                 ([], "1 batch"),
+                                 (["--batch-bytes", "1", *own], "2 batches")):
+            result = self.run_query("SELECT flight FROM flights LIMIT 1000",
+                                    *options)
+            self.assertIn(f"1,000 rows in {batches},", result.stderr.decode())
+        self.assert_one_line(self.run_query("SELECT 1", "--batch-bytes", "0"),
+                             2, "--batch-bytes takes a number of bytes")
+
     def test_parameters_are_bound_with_their_types(self):
         result = self.run_query(
             "SELECT ? AS a, typeof(?1) AS ta, ? AS b, typeof(?2) AS tb, ? AS c,"

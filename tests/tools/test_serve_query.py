@@ -18,6 +18,9 @@ import time
 import unittest
 from urllib.parse import quote
 
+import pyarrow
+import pyarrow.ipc
+
 sys.dont_write_bytecode = True
 from server import (FOREVER, PATIENCE, ROWS, Client, Server,  # noqa: E402
                     database, folder, main)
@@ -343,6 +346,19 @@ class Life(unittest.TestCase):
             self.assertEqual(server.ask(insert).status, 403)
         os.remove(path)
         shutil.rmtree(base)
+
+    def test_batches_have_the_size_that_is_asked_for(self):
+        rows = "SELECT i FROM numbers LIMIT 1000"
+        own = "--statement-option", "adbc.sqlite.query.batch_rows=500"
+        for options, batches in ((("--batch-bytes", "25600"), 10), ((), 1),
+                                 (("--batch-bytes", "25600", *own), 2)):
+            with Server(*options, name="batches") as server:
+                body = server.ask(query(rows, "arrow")).body
+                with pyarrow.ipc.open_stream(body) as reader:
+                    self.assertEqual(len(list(reader)), batches)
+        with Server("--statement-option", "odd=1", name="odd") as server:
+            self.assertIn("the option odd of the statement", server.ask(
+                query(rows)).message())
 
     def test_a_database_that_is_named_otherwise_is_only_read(self):
         path = database("uri")
@@ -730,6 +746,10 @@ class CommandLine(unittest.TestCase):
         self.refused("is no option; write it as", "--option", "x", *some)
         self.refused("is no option; write it as", "--connection-option", "=x",
                      *some)
+        self.refused("is no option; write it as", "--statement-option", "x",
+                     *some)
+        self.refused("--batch-bytes takes a number from 1 to",
+                     "--batch-bytes=0", *some)
         self.refused("is no NAME or NAME:PORT", "--host", "http://x", *some)
         self.refused("is no origin", "--allow-origin", "*", *some)
         self.refused("is no origin", "--allow-origin", "http://a/b", *some)

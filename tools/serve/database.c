@@ -274,12 +274,29 @@ static int name_find(struct uva__database *database, const char **key,
                : uva_error_set(error, ENOMEM, "out of memory");
 }
 
+/* What PostgreSQL's driver cannot do by COPY has options of its own. */
+static int plain_make(struct uva__database *database, struct uva_error *error)
+{
+    const struct uva__database_list *all = &database->statements;
+    int code = 0;
+    size_t i;
+
+    for (i = 0; i < all->count && code == 0; i++)
+        code = list_set(&database->plain, all->texts[2 * i],
+                        all->texts[2 * i + 1], error);
+    return code == 0 ? list_set(&database->plain, "adbc.postgresql.use_copy",
+                                "false", error)
+                     : code;
+}
+
 int uva__database_settle(struct uva__database *database,
                          struct uva_error *error)
 {
     const char *key;
-    const int code = name_find(database, &key, error);
+    int code = name_find(database, &key, error);
 
+    if (code == 0)
+        code = plain_make(database, error);
     if (code != 0)
         return code;
     if (is_for(database, UVA__KIND_SQLITE) && database->name != NULL)
@@ -374,7 +391,8 @@ int uva__database_pool_again(const struct uva__database *database,
                 (const char *const *)database->connections.texts,
             .connections = (int32_t)limits->queries,
             .lock_ms = (int32_t)limits->lock_ms,
-            .wait_ms = limits->wait_ms},
+            .wait_ms = limits->wait_ms,
+            .batch_bytes = limits->batch_bytes},
         out, error);
 }
 
@@ -460,13 +478,12 @@ const char *const *
 uva__database_query_options(const struct uva__database *database,
                             const char *sql)
 {
-    static const char *const PLAIN[] = {"adbc.postgresql.use_copy", "false",
-                                        NULL};
+    const bool is_plain =
+        uva__database_kind(database) == UVA__KIND_POSTGRESQL &&
+        uva__reading_needs_plain(sql);
 
-    return uva__database_kind(database) == UVA__KIND_POSTGRESQL &&
-                   uva__reading_needs_plain(sql)
-               ? PLAIN
-               : NULL;
+    return (const char *const *)(is_plain ? database->plain.texts
+                                          : database->statements.texts);
 }
 
 static void list_fini(struct uva__database_list *list)
@@ -481,6 +498,8 @@ void uva__database_fini(struct uva__database *database)
 {
     list_fini(&database->options);
     list_fini(&database->connections);
+    list_fini(&database->statements);
+    list_fini(&database->plain);
     free(database->own_name);
     free(database->own_driver);
 }

@@ -32,6 +32,8 @@ struct uva__database {
     bool trusts_user;                      /* whatever its rights are */
     struct uva__database_list options;     /* of the database */
     struct uva__database_list connections; /* of each connection */
+    struct uva__database_list statements;  /* of each statement */
+    struct uva__database_list plain;       /* of those that are no query */
 };
 
 /* Adds a "KEY=VALUE" with a new key. Returns 0; EINVAL or ENOMEM with an
@@ -95,8 +97,8 @@ bool uva__database_needs_rights(const struct uva__database *database);
 int uva__database_check(const struct uva__database *database, const char *sql,
                         bool may_write, const char **why);
 
-/* Returns what is set on the statement of a query: key, value, ..., NULL, or
- * NULL. Static. */
+/* Returns what is set on the statement of a query: key, value, ..., NULL, which
+ * the database owns. */
 const char *const *
 uva__database_query_options(const struct uva__database *database,
                             const char *sql);

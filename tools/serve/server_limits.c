@@ -46,6 +46,8 @@ static const struct uva__limit LIMITS[] = {
           "wait for another program's lock"),
     LIMIT("--memory-bytes", memory_bytes, 128 * MIB, 65536, INT64_MAX,
           "of batches, of all queries together"),
+    LIMIT("--batch-bytes", batch_bytes, 262144, 1, 1024 * MIB,
+          "about so large is a batch of the driver's"),
 };
 
 #define LIMITS_COUNT (sizeof(LIMITS) / sizeof(*LIMITS))

@@ -32,6 +32,7 @@ struct uva__limits {
     int64_t wait_ms;      /* the longest such wait */
     int64_t lock_ms;      /* for a lock of another program */
     int64_t memory_bytes; /* of batches, of all queries together */
+    int64_t batch_bytes;  /* size of a batch that drivers are asked for */
 };
 
 /* One of them. */

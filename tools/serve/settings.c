@@ -29,6 +29,7 @@ static const char HELP[] =
     "  --entrypoint NAME          its first function\n"
     "  --option KEY=VALUE         sets something on the database\n"
     "  --connection-option K=V    the same on each connection\n"
+    "  --statement-option K=V     the same on each statement\n"
     "  --writable                 queries may change the database\n"
     "  --trust-user               PostgreSQL: its user may have rights that\n"
     "                             reach beyond reading, such as a superuser's\n"
@@ -141,6 +142,12 @@ static int connection_option_add(struct uva__settings *s, const char *value,
     return uva__database_add(&s->database.connections, value, error);
 }
 
+static int statement_option_add(struct uva__settings *s, const char *value,
+                                struct uva_error *error)
+{
+    return uva__database_add(&s->database.statements, value, error);
+}
+
 static int listen_set(struct uva__settings *s, const char *value,
                       struct uva_error *error)
 {
@@ -189,6 +196,7 @@ static const struct option OPTIONS[] = {
     {"--entrypoint", entrypoint_set},
     {"--option", option_add},
     {"--connection-option", connection_option_add},
+    {"--statement-option", statement_option_add},
     {"--listen", listen_set},
     {"--token-file", token_file_set},
     {"--host", host_add},

@@ -40,19 +40,20 @@ static int pool_make(Pool *self, PyObject *args)
     PyObject *host, *of_database, *of_connection;
     struct uva_error error = {0};
     const char **texts = NULL, **more = NULL;
-    long long wait_ms;
+    long long wait_ms, batch_bytes;
     int code = -1, keeps_session;
 
     if (!PyArg_ParseTuple(
-            args, "O!zzO!O!iiLiiiip", host_type, &host, &options.driver,
+            args, "O!zzO!O!iiLiiiiLp", host_type, &host, &options.driver,
             &options.entrypoint, &PyList_Type, &of_database, &PyList_Type,
             &of_connection, &options.connections, &options.idle_ms, &wait_ms,
             &options.max_age_ms, &options.connect_ms, &options.lock_ms,
-            &options.stuck_connections, &keeps_session) ||
+            &options.stuck_connections, &batch_bytes, &keeps_session) ||
         !host_check((Host *)host))
         return -1;
     self->forks = fork_number();
     options.wait_ms = wait_ms;
+    options.batch_bytes = batch_bytes;
     options.keeps_session = keeps_session != 0;
     texts = texts_of(of_database, "options");
     more = texts == NULL ? NULL : texts_of(of_connection, "connection_options");
@@ -71,7 +72,7 @@ static int pool_make(Pool *self, PyObject *args)
 
 /* Pool(host, driver, entrypoint, options, options of connections, connections,
  * idle_ms, wait_ms, max_age_ms, connect_ms, lock_ms, stuck_connections,
- * keeps_session)
+ * batch_bytes, keeps_session)
  */
 static PyObject *pool_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {

@@ -48,7 +48,8 @@ class Pool:
     for a lock of another program, with SQLite, which else fails at once; None:
     as the driver has it. A connection of which the driver does not
     return from a connect, or from a query that was cancelled, is replaced, up
-    to `stuck` of them; None: as many as `connections`.
+    to `stuck` of them; None: as many as `connections`. `batch_bytes` is that of
+    queries which have none, 256 KiB if it is None.
 
     What a query leaves in its session (settings, temporary tables, locks, a
     transaction) is not there for the next one: a connection is reset behind its
@@ -62,7 +63,7 @@ class Pool:
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
                  connection_options=None, connections=8, idle=60.0, wait=30.0,
                  max_age=3600.0, connect=10.0, lock=None,
-                 stuck=None, keeps_session=False):
+                 stuck=None, batch_bytes=None, keeps_session=False):
         options = _check.options(options, "options")
         if uri is not None:
             if "uri" in options:
@@ -85,6 +86,8 @@ class Pool:
                      else max(_check.ms(lock, "lock", bits=32), 1),
                      0 if stuck is None
                      else _check.count(stuck, "stuck", least=1),
+                     0 if batch_bytes is None
+                     else _check.count(batch_bytes, "batch_bytes", bits=64),
                      _check.flag(keeps_session, "keeps_session"))
         self._pools = weakref.WeakKeyDictionary()
         self._closed = False
@@ -110,8 +113,8 @@ class Pool:
         `busy` is how many seconds the driver may spend in calls for the query;
         then it is cancelled, and fails with a TimeoutError; 0 and None are no
         limit. The time of a slow consumer does not count. `batch_bytes` is about
-        how large a batch should be (256 KiB), for drivers that know such a size,
-        as PostgreSQL's does."""
+        how large a batch should be, for drivers that know such a size, as those
+        of PostgreSQL and SQLite do; None: that of the pool."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), busy, window,

@@ -25,6 +25,7 @@ class Pool:
         connect: float = 10.0,
         lock: float | None = None,
         stuck: int | None = None,
+        batch_bytes: int | None = None,
         keeps_session: bool = False,
     ) -> None: ...
     def query(

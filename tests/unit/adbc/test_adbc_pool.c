@@ -1072,7 +1072,7 @@ START_TEST(limits_that_are_negative_are_refused)
     static const struct uva_adbc_pool_options odd[] = {
         {.connections = -1}, {.stuck_connections = -1}, {.idle_ms = -1},
         {.max_age_ms = -1},  {.connect_ms = -1},        {.wait_ms = -1},
-        {.lock_ms = -1}};
+        {.lock_ms = -1},     {.batch_bytes = -1}};
 
     pool_refuses(&odd[_i], "must not be negative");
     make(&plain);
@@ -1385,7 +1385,7 @@ int main(void)
     tcase_add_test(tc, a_connection_without_autocommit_is_not_kept);
     tcase_add_test(tc, no_driver_is_an_error_of_the_query);
     tcase_add_test(tc, what_is_invalid_is_refused);
-    tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 7);
+    tcase_add_loop_test(tc, limits_that_are_negative_are_refused, 0, 8);
     tcase_add_test(tc, a_released_pool_lets_queries_end);
     tcase_add_test(tc, a_pool_may_outlive_its_runtime);
     tcase_add_test(tc, idle_connections_are_closed);

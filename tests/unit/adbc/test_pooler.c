@@ -343,9 +343,9 @@ START_TEST(the_name_of_the_application_and_limits_are_given)
 END_TEST
 
 static bool is_known; /* by its option, as the fake driver states no name */
-static const struct uva__known known = {
-    .reset = UVA__RESET_CLOSE,
-    .batch_option = "adbc.postgresql.batch_size_hint_bytes"};
+static struct uva__known known = {.reset = UVA__RESET_CLOSE,
+                                  .batch_option =
+                                      "adbc.postgresql.batch_size_hint_bytes"};
 
 const struct uva__known *
 __real_uva__known_find(struct AdbcConnection *connection);
@@ -357,6 +357,43 @@ __wrap_uva__known_find(struct AdbcConnection *connection)
 {
     return is_known ? &known : __real_uva__known_find(connection);
 }
+
+/* That of a pool is for queries without one; some drivers count rows. */
+START_TEST(the_size_of_batches_is_that_of_the_pool_or_in_rows)
+{
+    static const struct {
+        int64_t pool, query;
+        bool counts_rows;
+        const char *given;
+    } cases[] = {{0, 0, false, "262144"},
+                 {5, 0, false, "5"},
+                 {5, 7, false, "7"},
+                 {0, 0, true, "1024"},
+                 {1, 0, true, "1"},
+                 {0, 257, true, "2"},
+                 {0, INT64_MAX, true, "2147483647"}};
+    const char *const uri[] = {"uri", "postgresql://there", NULL};
+
+    is_known = true;
+    fake_driver.settings = fake_driver.pids = "0";
+    known.batch_counts_rows = cases[_i].counts_rows;
+    make("postgresql://there");
+    uva_adbc_pool_release(pool);
+    ck_assert_int_eq(uva_adbc_pool_new(f.loop.runtime,
+                                       &(struct uva_adbc_pool_options){
+                                           .driver = path,
+                                           .entrypoint = "AdbcDriverFakeInit",
+                                           .options = uri,
+                                           .batch_bytes = cases[_i].pool},
+                                       &pool, NULL),
+                     0);
+    ask(&(struct uva_adbc_query){.sql = "rows 1",
+                                 .batch_bytes = cases[_i].query},
+        0);
+    ck_assert_str_eq(fake_driver.batch_bytes, cases[_i].given);
+    finish();
+}
+END_TEST
 
 /* The user's option goes before; the rows of an ingest are no batches of the
  * driver's. */
@@ -422,6 +459,8 @@ int main(void)
                         sizeof(looks) / sizeof(*looks));
     tcase_add_loop_test(tc, a_second_session_may_be_refused, 0, 2);
     tcase_add_loop_test(tc, a_result_that_is_no_number_is_no_pooler, 0, 3);
+    tcase_add_loop_test(tc, the_size_of_batches_is_that_of_the_pool_or_in_rows,
+                        0, 7);
     suite_add(tc, a_driver_without_statements_or_queries_has_no_pooler,
               what_takes_two_calls_is_refused_where_sessions_share_a_backend,
               sessions_with_backends_of_their_own_execute_all_with_a_warning,
