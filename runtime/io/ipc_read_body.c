@@ -152,6 +152,7 @@ static int array_take_node(struct array_walk *w, struct ArrowArray *array)
  * may ask for more than once. */
 static int array_copy_room(struct array_walk *w, int64_t size, void **out)
 {
+    *out = NULL;
     if (size > w->left)
         return array_fail(w, EMSGSIZE,
                           "too large when decompressed or copied (max_bytes)");
