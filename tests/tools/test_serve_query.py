@@ -507,6 +507,17 @@ class Life(unittest.TestCase):
                              ["uvarrow: the file of the database was replaced, "
                               "and is opened anew"])
 
+    def test_signals_of_service_managers(self):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            with Server(name="signals") as server, server.client() as client:
+                server.process.send_signal(signal.SIGUSR1)
+                client.request(ENDLESS)
+                server.wait(lambda s: running(s) and running(s)[0]["begun"])
+                server.is_ending = True
+                server.process.send_signal(number)
+                server.process.send_signal(number)
+                self.assertEqual(server.stop(), 0, number)
+
     def test_queries_behind_each_other_on_one_connection(self):
         with Server(name="behind") as server, server.client() as client:
             for i in range(50):

@@ -58,6 +58,7 @@ struct serve {
     struct uva__rights_question question; /* at the start */
     uv_signal_t interrupt;                /* Ctrl-C */
     uv_signal_t terminate;                /* SIGTERM */
+    uv_signal_t quit;                     /* SIGQUIT, as that */
     uv_signal_t hangup;                   /* SIGHUP, of a log in a file */
     uv_timer_t deadline;                  /* of running answers, at the end */
     struct uva__guard guard;              /* ends it if all else fails */
@@ -97,6 +98,7 @@ static void serve_release(struct serve *s)
     s->reading_pool = s->pool = NULL;
     uv_close((uv_handle_t *)&s->interrupt, NULL);
     uv_close((uv_handle_t *)&s->terminate, NULL);
+    uv_close((uv_handle_t *)&s->quit, NULL);
     uv_close((uv_handle_t *)&s->hangup, NULL);
     uv_close((uv_handle_t *)&s->deadline, NULL);
     uva__rest_close(&s->rest);
@@ -216,14 +218,17 @@ static void serve_watch(struct serve *s)
 {
     (void)uv_signal_init(&s->loop, &s->interrupt);
     (void)uv_signal_init(&s->loop, &s->terminate);
+    (void)uv_signal_init(&s->loop, &s->quit);
     (void)uv_signal_init(&s->loop, &s->hangup);
     (void)uv_timer_init(&s->loop, &s->deadline);
     uva__rest_init(&s->rest, &s->loop);
     uva__replaced_init(&s->replaced, &s->loop);
     s->interrupt.data = s->terminate.data = s->deadline.data = s;
-    s->hangup.data = s;
+    s->hangup.data = s->quit.data = s;
     (void)uv_signal_start(&s->interrupt, serve_on_signal, SIGINT);
     (void)uv_signal_start(&s->terminate, serve_on_signal, SIGTERM);
+    (void)uv_signal_start(&s->quit, serve_on_signal, SIGQUIT);
+    (void)signal(SIGUSR1, SIG_IGN);
 }
 
 static void serve_on_hangup(uv_signal_t *handle, int number)
