@@ -13,6 +13,7 @@ import csv
 import http.client
 import os
 import re
+import resource
 import signal
 import socket
 import sqlite3
@@ -410,6 +411,25 @@ class HttpServer(Examples):
             self.assertEqual(client.getresponse().read(), b"a\n7\n")
             client.close()
         for client in silent:
+            client.close()
+
+    def test_without_descriptors_clients_are_answered(self):
+        server, port = self.start("SELECT 1 AS a")
+        clients = [http.client.HTTPConnection("127.0.0.1", port, PATIENCE)
+                   for _ in range(3)]
+        clients[0].request("GET", "/")  # opens the database
+        self.assertEqual(clients[0].getresponse().status, 200)
+        clients[1].connect()
+        clients[2].request("GET", "/")  # the one before is accepted, too
+        self.assertEqual(clients[2].getresponse().status, 200)
+        before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (3, before[1]))
+        waiting = socket.create_connection(("127.0.0.1", port))
+        clients[1].request("GET", "/")
+        self.assertEqual(clients[1].getresponse().status, 200)
+        waiting.close()
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+        for client in clients:
             client.close()
 
     def test_a_query_that_fails_has_no_last_chunk(self):
