@@ -372,6 +372,12 @@ bool uva__output_is_full(struct uva__output *output)
     return output->full;
 }
 
+void uva__output_resume(struct uva__output *output)
+{
+    if (output->is_file && !output->closing && output->first == NULL)
+        output->code = 0;
+}
+
 /* ---- close -------------------------------------------------------------- */
 
 static void output_handle_closed(uv_handle_t *handle)

@@ -97,6 +97,10 @@ UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
  * Thread: loop. */
 bool uva__output_is_full(struct uva__output *output);
 
+/* Has a file that has failed try again with what is written from now on.
+ * Thread: loop. */
+void uva__output_resume(struct uva__output *output);
+
 /* Closes the sink once all has been written. Thread: loop. */
 void uva__output_close(struct uva__output *output);
 

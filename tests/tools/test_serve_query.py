@@ -9,6 +9,7 @@ UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
 import json
 import os
 import shutil
+import resource
 import signal
 import socket
 import sqlite3
@@ -506,6 +507,19 @@ class Life(unittest.TestCase):
                               if "was replaced" in line],
                              ["uvarrow: the file of the database was replaced, "
                               "and is opened anew"])
+
+    def test_a_log_goes_on_when_there_is_space_again(self):
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        with Server(name="full", begin=lambda: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (200, most))) as server:
+            server.wait(lambda _: os.path.getsize(server.log) >= 200)
+            server.ask("/lost")
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE,
+                             (most, most))
+            server.wait(lambda _: server.ask("/kept") and
+                        any("/kept" in line for line in server.lines()))
+        self.assertEqual(sum("access log:" in line for line in server.errors),
+                         1, server.errors)
 
     def test_signals_of_service_managers(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):

@@ -89,6 +89,7 @@ void uva__access_log_add(struct uva__access_log *log,
     const time_t now = time(NULL);
     struct tm parts;
 
+    uva__output_resume(&log->output); /* there may be space again */
     if (uva__output_is_full(&log->output)) {
         log->lost++;
         return;

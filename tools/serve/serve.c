@@ -67,6 +67,7 @@ struct serve {
     int64_t descriptors;            /* that may be open */
     bool is_lowered;                /* limits are, as these are few */
     bool has_log;                   /* it is open */
+    bool log_has_failed;            /* which was reported */
     bool listens;                   /* so does the site */
     bool is_ending;                 /* a signal has come */
 };
@@ -106,9 +107,14 @@ static void serve_release(struct serve *s)
     (void)uva_runtime_close(s->runtime, 0, serve_on_detached, s);
 }
 
+/* Each line may fail, until there is space again. */
 static void serve_on_log_failed(void *ctx, int code)
 {
-    (void)ctx;
+    struct serve *s = ctx;
+
+    if (s->log_has_failed)
+        return;
+    s->log_has_failed = true;
     (void)fprintf(stderr, "uvarrow: cannot write the access log: %s\n",
                   strerror(code));
 }
