@@ -192,6 +192,8 @@ static const char *objects_fault(const struct uva_adbc_pool *pool,
                    "filling it in";
     if (o->depth < ADBC_OBJECT_DEPTH_ALL || o->depth > ADBC_OBJECT_DEPTH_TABLES)
         return "depth is none of ADBC_OBJECT_DEPTH_...";
+    if (o->busy_ms < 0)
+        return "busy_ms must not be negative";
     return NULL;
 }
 
@@ -218,6 +220,7 @@ struct uva_stream *uva_stream_from_objects(struct uva_adbc_pool *pool,
     if (c == NULL)
         return call_refuse(pool, ENOMEM, "uva_adbc_objects", "no memory");
     c->depth = o->depth;
+    c->pooled.execution.busy_ms = o->busy_ms;
     return uva__pooled_stream(&c->pooled, &o->window);
 }
 

@@ -385,6 +385,55 @@ class Life(unittest.TestCase):
             self.assertEqual(server.stats()["queries"]["cancelled"], 2)
             self.assertEqual(server.ask(query("SELECT 1 AS a")).body, b"a\n1\n")
 
+    def test_endless_queries_of_clients_that_left_end(self):
+        with Server("--max-queries", "2", name="abandoned") as server:
+            for i in range(1, 7):
+                with server.client() as client:
+                    client.request(query(NEVER))
+                    server.wait(lambda stats:
+                                stats["database"]["queries"] == i)
+            server.wait(lambda stats: is_quiet(stats) and
+                        not stats["database"]["used"] and
+                        not stats["database"]["stuck"])
+            self.assertEqual(server.ask(query("SELECT 1 AS a")).body, b"a\n1\n")
+            self.assertEqual(server.ask("/health").status, 200)
+
+    def late(self, server, path, ms, **options):
+        answer = server.ask(path, **options)
+        self.assertEqual(answer.status, 504, answer.body)
+        self.assertEqual(answer.message(),
+                         f"the query took longer than {ms} ms")
+
+    def test_a_query_has_a_limit_of_time(self):
+        with Server("--query-ms", "50", name="late") as server:
+            self.late(server, query(NEVER), 50)
+            self.late(server, query(NEVER) + "&timeout=20", 20)
+            self.late(server, "/query", 10, method="POST",
+                      body=json.dumps({"sql": NEVER, "timeout": 10}).encode(),
+                      Content_Type="application/json")
+            answer = server.ask(ENDLESS)
+            self.assertEqual((answer.status, answer.is_whole), (200, False))
+            for bad in ("0", "51", "-1", "x", "", "1x", "1.5", "1e1",
+                        "99999999999999999999"):
+                answer = server.ask(query("SELECT 1") + "&timeout=" + bad)
+                self.assertEqual(answer.status, 400, bad)
+                self.assertIn("timeout is a number", answer.message())
+            for bad in (0, 51, -1, 1.5, "1", None, True, []):
+                answer = server.ask(
+                    "/query", method="POST", Content_Type="application/json",
+                    body=json.dumps({"sql": NEVER, "timeout": bad}).encode())
+                self.assertEqual(answer.status, 400, bad)
+                self.assertIn("timeout is a number", answer.message())
+            stats = server.wait(lambda stats: not stats["database"]["used"])
+            self.assertEqual(stats["queries"]["timed_out"], 4)
+            self.assertEqual(stats["database"]["stuck"], 0)
+
+    def test_connections_that_replace_stuck_ones(self):
+        for options, most in (((), 6), (("--stuck", "1"), 4)):
+            with Server("--max-queries", "3", *options,
+                        name="replaced") as server:
+                self.assertEqual(server.stats()["database"]["max"], most)
+
     def test_a_client_that_is_not_read_from_is_missed(self):
         never = FOREVER.replace("SELECT i,", "SELECT sum(i),")
         with Server(name="missed") as server:
@@ -747,7 +796,8 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         for text in ("--max-head 16384", "--max-url 8192", "--max-body 1048576",
                      "--max-connections 1024", "--head-ms 10000",
-                     "--idle-ms 130000", "--write-ms 60000"):
+                     "--idle-ms 130000", "--query-ms 300000", "--stuck 0",
+                     "--write-ms 60000"):
             self.assertIn(text, result.stdout)
 
     def test_wrong_options(self):
@@ -761,6 +811,9 @@ class CommandLine(unittest.TestCase):
         for value in ("", "0", "-1", "x", "1x", "99999999999999999999"):
             self.refused("--head-ms takes a number from 1 to",
                          "--head-ms=" + value, *some)
+        self.refused("--query-ms takes a number from 1 to", "--query-ms=0",
+                     *some)
+        self.refused("--stuck takes a number from 0 to", "--stuck=-1", *some)
         for address in ("", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
                         "127.0.0.1:-1", "127.0.0.1:1x", "localhost:1", "[::1]",
                         "[::1:1", "::1:1", ":80", "1" * 100 + ":1"):

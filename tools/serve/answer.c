@@ -147,6 +147,17 @@ static char *whole_text(const struct uva_outcome *outcome)
     return text;
 }
 
+/* Whether the limit of the answer has passed, and not one of the database's or
+ * of the wait for a connection. */
+static bool outcome_is_late(const struct uva_outcome *outcome)
+{
+    struct uva_bytes status;
+
+    return outcome->error.code == ETIMEDOUT &&
+           strstr(outcome->error.message, "(busy_ms)") != NULL &&
+           uva_metadata_get(outcome->metadata, "adbc.status", &status) != 0;
+}
+
 static void answer_fail(struct uva__answer *answer,
                         const struct uva_outcome *outcome)
 {
@@ -154,8 +165,11 @@ static void answer_fail(struct uva__answer *answer,
     const struct uva_error *error =
         answer->why.code != 0 ? &answer->why : &outcome->error;
     const int status =
-        uva__status_of(answer->answers->kind, error,
-                       error == &outcome->error ? outcome->metadata : NULL);
+        answer->why.code == ETIMEDOUT
+            ? 504
+            : uva__status_of(answer->answers->kind, error,
+                             error == &outcome->error ? outcome->metadata
+                                                      : NULL);
 
     char *const whole = error == &outcome->error ? whole_text(outcome) : NULL;
 
@@ -305,6 +319,12 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
         return; /* on_gone has freed it */
     if (code != 0)
         (void)uva_error_set(&answer->why, code, "out of memory");
+    if (outcome_is_late(outcome)) {
+        answer->answers->timed_out++;
+        (void)uva_error_set(&answer->why, ETIMEDOUT,
+                            "the query took longer than %" PRId64 " ms",
+                            answer->limit_ms);
+    }
     if (outcome->end == UVA_END_COMPLETE && code == 0) {
         answer->answers->complete++;
         uva__connection_end(connection);
@@ -397,8 +417,8 @@ static int answer_ask(struct uva__answer *answer, struct uva_error *error)
 
 void uva__answer_start(struct uva__answers *answers,
                        struct uva__connection *connection,
-                       struct uva_stream *stream, enum uva__rows format,
-                       const char *origin)
+                       struct uva_stream *stream, int64_t limit_ms,
+                       enum uva__rows format, const char *origin)
 {
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
     struct uva__answer *answer;
@@ -418,6 +438,7 @@ void uva__answer_start(struct uva__answers *answers,
         return;
     }
     answer->stream = stream;
+    answer->limit_ms = limit_ms;
     if (answer_ask(answer, &outcome.error) != 0) {
         answer_refuse(answer, &outcome);
         return;

@@ -37,6 +37,7 @@ struct uva__answer {
     struct uva_encoder *encoder;          /* owns; of Arrow */
     char *header;                         /* owns; of lines: the first one */
     const char *origin;   /* a site that may read it, or NULL; static */
+    int64_t limit_ms;     /* that the database may take */
     int64_t id;           /* number, from 1 */
     int64_t rows;         /* sent so far */
     int64_t bytes;        /* the same of the body */
@@ -58,15 +59,17 @@ struct uva__answers {
     int64_t begun;                      /* in all; the last id */
     int64_t complete;                   /* to their last row */
     int64_t failed;                     /* by the query */
+    int64_t timed_out;                  /* of these, by its limit of time */
     int64_t cancelled;                  /* because the client left */
     int64_t refused;                    /* because too many waited */
 };
 
 /* Answers a request with the rows of a stream of the pool, which is not started
- * and has one reference: takes it. Thread: loop. */
+ * and has one reference: takes it. `limit_ms` is its `busy_ms`. Thread: loop.
+ */
 void uva__answer_start(struct uva__answers *answers,
                        struct uva__connection *connection,
-                       struct uva_stream *stream, enum uva__rows format,
-                       const char *origin);
+                       struct uva_stream *stream, int64_t limit_ms,
+                       enum uva__rows format, const char *origin);
 
 #endif

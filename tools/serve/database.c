@@ -390,6 +390,7 @@ int uva__database_pool_again(const struct uva__database *database,
             .connection_options =
                 (const char *const *)database->connections.texts,
             .connections = (int32_t)limits->queries,
+            .stuck_connections = (int32_t)limits->stuck,
             .lock_ms = (int32_t)limits->lock_ms,
             .wait_ms = limits->wait_ms,
             .batch_bytes = limits->batch_bytes},

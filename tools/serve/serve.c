@@ -303,6 +303,7 @@ static int serve_listen(struct serve *s)
     s->site.database = &s->settings.database;
     s->site.answers.most_running = limits->queries;
     s->site.answers.most_waiting = limits->waiting;
+    s->site.query_ms = limits->query_ms;
     s->site.log = s->has_log ? &s->log : NULL;
     s->site.runtime = s->runtime;
     s->site.on_starved = serve_on_starved;

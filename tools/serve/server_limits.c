@@ -39,6 +39,11 @@ static const struct uva__limit LIMITS[] = {
     LIMIT("--drain-ms", drain_ms, 30000, 1, DAY,
           "time for running answers after SIGTERM"),
     LIMIT("--max-queries", queries, 8, 1, 10000, "queries running at one time"),
+    LIMIT("--stuck", stuck, 0, 0, 10000,
+          "connections in a call that does not return, which are replaced; "
+          "0: as many as --max-queries"),
+    LIMIT("--query-ms", query_ms, 300000, 1, DAY,
+          "time that the database may take for a query"),
     LIMIT("--max-waiting", waiting, 64, 1, 1000000,
           "queries that wait for one of these"),
     LIMIT("--wait-ms", wait_ms, 30000, 1, DAY, "the longest such wait"),

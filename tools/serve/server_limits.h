@@ -14,7 +14,7 @@
  * ones, or a socket. */
 #define UVA__LIMITS_QUERY 8
 
-/* All are positive. */
+/* All are positive, but for one. */
 struct uva__limits {
     int64_t head_bytes;   /* of request line and headers, and of all trailers */
     int64_t url_bytes;    /* of the target of a request */
@@ -28,6 +28,9 @@ struct uva__limits {
     int64_t linger_ms;    /* for the client's close behind the last answer */
     int64_t drain_ms;     /* for running answers after SIGTERM */
     int64_t queries;      /* running at one time: connections to the database */
+    int64_t stuck;        /* connections that are replaced while a call on them
+                             does not return; 0: as many as `queries` */
+    int64_t query_ms;     /* that the database may take for one query */
     int64_t waiting;      /* queries that wait for one of these */
     int64_t wait_ms;      /* the longest such wait */
     int64_t lock_ms;      /* for a lock of another program */

@@ -50,16 +50,16 @@ static void call_refuse_spare(const struct call *call)
 
 /* Whether the URL has no parameters but the given ones (NULL: none). A name
  * that is not known may be one that is misspelt. */
-static bool call_knows(const struct call *call, const char *const names[3])
+static bool call_knows(const struct call *call, const char *const names[4])
 {
     int i, k;
 
     for (i = 0; i < call->url->count; i++) {
-        for (k = 0; k < 3; k++)
+        for (k = 0; k < 4; k++)
             if (names[k] != NULL &&
                 strcmp(call->url->parameters[i].name, names[k]) == 0)
                 break;
-        if (k == 3)
+        if (k == 4)
             return false;
     }
     return true;
@@ -74,6 +74,7 @@ struct ask {
     const char *sql;      /* borrows, as the next ones */
     const char *format;   /* a name; NULL: by Accept */
     const json_t *values; /* parameters; NULL: none */
+    int64_t limit_ms;     /* that the database may take */
 };
 
 static void ask_fini(struct ask *ask)
@@ -91,7 +92,7 @@ static bool has_known_members(json_t *body)
     json_object_foreach(body, key, value)
     {
         known += strcmp(key, "sql") == 0 || strcmp(key, "parameters") == 0 ||
-                 strcmp(key, "format") == 0;
+                 strcmp(key, "format") == 0 || strcmp(key, "timeout") == 0;
     }
     return known == json_object_size(body);
 }
@@ -104,10 +105,30 @@ static const char *why_no_json(const json_error_t *error, const char *otherwise)
                : otherwise;
 }
 
-/* Returns the static text of what is wrong, or NULL, as the next ones. */
-static const char *ask_json(struct ask *ask, const struct uva__bytes *body)
+/* Sets the limit of its time. Returns the static text of what is wrong, or
+ * NULL, as the next ones. */
+static const char *ask_limit(struct ask *ask, json_int_t ms, int64_t most)
 {
-    const json_t *sql, *format;
+    if (ms < 1 || ms > most)
+        return "timeout is a number of milliseconds, from 1 to the server's "
+               "--query-ms";
+    ask->limit_ms = ms;
+    return NULL;
+}
+
+static const char *ask_limit_text(struct ask *ask, const char *text,
+                                  int64_t most)
+{
+    char *end;
+    const long long ms = strtoll(text, &end, 10);
+
+    return ask_limit(ask, *end == '\0' ? ms : 0, most);
+}
+
+static const char *ask_json(struct ask *ask, const struct uva__bytes *body,
+                            int64_t query_ms)
+{
+    const json_t *sql, *format, *limit;
     json_error_t error = {0};
 
     ask->body = json_loadb(uva__bytes_text(body), body->size,
@@ -115,7 +136,8 @@ static const char *ask_json(struct ask *ask, const struct uva__bytes *body)
     if (!json_is_object(ask->body))
         return why_no_json(&error, "the body is no object of JSON");
     if (!has_known_members(ask->body))
-        return "the body has a member that is none of sql, parameters, format";
+        return "the body has a member that is none of sql, parameters, format, "
+               "timeout";
     sql = json_object_get(ask->body, "sql");
     format = json_object_get(ask->body, "format");
     if ((sql != NULL && !json_is_string(sql)) ||
@@ -124,16 +146,24 @@ static const char *ask_json(struct ask *ask, const struct uva__bytes *body)
     ask->sql = json_string_value(sql);
     ask->format = json_string_value(format);
     ask->values = json_object_get(ask->body, "parameters");
-    return NULL;
+    limit = json_object_get(ask->body, "timeout");
+    return limit != NULL ? ask_limit(ask, json_integer_value(limit), query_ms)
+                         : NULL;
 }
 
-static const char *ask_url(struct ask *ask, const struct uva__url *url)
+static const char *ask_url(struct ask *ask, const struct uva__url *url,
+                           int64_t query_ms)
 {
+    const char *limit = uva__url_get(url, "timeout");
+    const char *why =
+        limit != NULL ? ask_limit_text(ask, limit, query_ms) : NULL;
     const char *sql = uva__url_get(url, "sql");
     const char *format = uva__url_get(url, "format");
     const char *values = uva__url_get(url, "parameters");
     json_error_t error = {0};
 
+    if (why != NULL)
+        return why;
     if (sql != NULL && ask->sql != NULL)
         return "sql is given twice";
     if (sql != NULL)
@@ -172,7 +202,7 @@ static int ask_body(struct ask *ask, const struct call *call, const char **why)
         return 415;
     }
     if (is_type(type, "application/json")) {
-        *why = ask_json(ask, body);
+        *why = ask_json(ask, body, call->site->query_ms);
         return *why != NULL ? 400 : 0;
     }
     if (!is_type(type, "application/sql") && !is_type(type, "text/plain")) {
@@ -189,18 +219,19 @@ static int ask_body(struct ask *ask, const struct call *call, const char **why)
 
 static int ask_read(struct ask *ask, const struct call *call, const char **why)
 {
-    static const char *const NAMES[] = {"sql", "format", "parameters"};
+    static const char *const NAMES[] = {"sql", "format", "parameters",
+                                        "timeout"};
     int status = 0;
 
     if (!call_knows(call, NAMES))
         return *why = "the URL has a parameter that is none of sql, format, "
-                      "parameters",
+                      "parameters, timeout",
                400;
     if (call->request->method == UVA__METHOD_POST)
         status = ask_body(ask, call, why);
     if (status != 0)
         return status;
-    *why = ask_url(ask, call->url);
+    *why = ask_url(ask, call->url, call->site->query_ms);
     if (ask->sql != NULL && strncmp(ask->sql, "\xef\xbb\xbf", 3) == 0)
         ask->sql += 3; /* editors write it in front of a file */
     if (*why == NULL && (ask->sql == NULL || *ask->sql == '\0'))
@@ -252,7 +283,7 @@ static struct uva_adbc_pool *query_pool(const struct call *call)
 /* The stream takes the parameters, so nothing is refused once they are made. */
 static void query(const struct call *call)
 {
-    struct ask ask = {0};
+    struct ask ask = {.limit_ms = call->site->query_ms};
     struct ArrowArrayStream parameters = {0};
     struct uva_error error;
     enum uva__rows format = UVA__ROWS_ARROW;
@@ -282,8 +313,9 @@ static void query(const struct call *call)
                     .options = uva__database_query_options(call->site->database,
                                                            ask.sql),
                     .parameters = ask.values != NULL ? &parameters : NULL,
+                    .busy_ms = ask.limit_ms,
                     .window = {.batches = UVA__ANSWER_WINDOW}}),
-            format, call->origin);
+            ask.limit_ms, format, call->origin);
     ask_fini(&ask);
 }
 
@@ -294,7 +326,7 @@ static void tables(const struct call *call)
 {
     const char *table = uva__url_get(call->url, "table");
     const char *name = uva__url_get(call->url, "format"), *why;
-    static const char *const NAMES[] = {"table", "format", NULL};
+    static const char *const NAMES[] = {"table", "format", NULL, NULL};
     enum uva__rows format;
     int status = pick_format(call, name, &format, &why);
 
@@ -313,8 +345,9 @@ static void tables(const struct call *call)
                               .depth = table == NULL ? ADBC_OBJECT_DEPTH_TABLES
                                                      : ADBC_OBJECT_DEPTH_ALL,
                               .table = table,
+                              .busy_ms = call->site->query_ms,
                               .window = {.batches = UVA__ANSWER_WINDOW}}),
-                      format, call->origin);
+                      call->site->query_ms, format, call->origin);
 }
 
 /* ---- /health, /stats, / -------------------------------------------------- */
@@ -400,7 +433,7 @@ static void stats(const struct call *call)
     answer_json(
         call,
         json_pack(
-            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:o}, s:o, "
+            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:I,s:o}, s:o, "
             "s:{s:I,s:I,s:I,s:I,s:I}}",
             "http", "connections", (json_int_t)http->connections, "accepted",
             (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
@@ -408,7 +441,8 @@ static void stats(const struct call *call)
             (json_int_t)http->malformed, "timed_out",
             (json_int_t)http->timed_out, "queries", "complete",
             (json_int_t)answers->complete, "failed",
-            (json_int_t)answers->failed, "cancelled",
+            (json_int_t)answers->failed, "timed_out",
+            (json_int_t)answers->timed_out, "cancelled",
             (json_int_t)answers->cancelled, "refused",
             (json_int_t)answers->refused, "running", stats_queries(answers),
             "database", stats_database(site), "runtime", "streams",

@@ -18,6 +18,7 @@ struct uva__site {
     const struct uva__database *database; /* borrows: which queries may run */
     struct uva_adbc_pool *reading_pool;   /* borrows: of queries that may not
                                              write; NULL: that of the answers */
+    int64_t query_ms;                     /* the most for one of them */
     struct uva__access_log *log;          /* borrows; NULL: none */
     struct uva_runtime *runtime;          /* borrows: of the streams */
     void (*on_starved)(void *ctx, int code); /* as of the server */

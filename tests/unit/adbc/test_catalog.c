@@ -265,6 +265,18 @@ START_TEST(a_simple_driver_has_none_of_them)
 }
 END_TEST
 
+START_TEST(a_limit_of_time_ends_a_list_of_objects)
+{
+    const struct uva_adbc_objects objects = {.table = "execute stops",
+                                             .busy_ms = 1};
+
+    fake_driver.cancels_connections = true;
+    make(1);
+    ck_assert_int_eq(
+        refused(uva_stream_from_objects(pool, &objects), "busy_ms"), ETIMEDOUT);
+}
+END_TEST
+
 START_TEST(what_is_invalid_is_refused)
 {
     struct uva_adbc_objects objects = {.depth = 4};
@@ -276,6 +288,9 @@ START_TEST(what_is_invalid_is_refused)
     objects.depth = -1;
     ck_assert_int_eq(refused(uva_stream_from_objects(pool, &objects), "depth"),
                      EINVAL);
+    objects = (struct uva_adbc_objects){.busy_ms = -1};
+    ck_assert_int_eq(
+        refused(uva_stream_from_objects(pool, &objects), "busy_ms"), EINVAL);
     objects = (struct uva_adbc_objects){.reserved = {[3] = pool}};
     ck_assert_int_eq(
         refused(uva_stream_from_objects(pool, &objects), "reserved"), EINVAL);
@@ -478,8 +493,9 @@ int main(void)
     suite_add(tc, partitions_are_read_and_merged, there_may_be_few_partitions,
               one_partition_is_read, what_fails_is_reported,
               a_cancel_reaches_the_connection, objects_are_listed,
-              a_table_has_a_schema, a_simple_driver_has_none_of_them,
-              what_is_invalid_is_refused, a_pool_is_needed, NULL);
+              a_limit_of_time_ends_a_list_of_objects, a_table_has_a_schema,
+              a_simple_driver_has_none_of_them, what_is_invalid_is_refused,
+              a_pool_is_needed, NULL);
     tcase_add_test(tc, texts_of_partitions_must_lie_in_order);
     tcase_add_test(tc, texts_behind_an_offset_must_lie_in_order);
     suite_add_loops(tc, 0, 2, null_partitions_are_refused, NULL);
