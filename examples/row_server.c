@@ -23,15 +23,17 @@
 
 enum { DRAIN_MS = 30000, FLUSH_MS = 5000 }; /* limits of a graceful end */
 enum { CONNECTIONS = 64 };                  /* to the database, at most */
+enum { PAUSE_MS = 100 };                    /* after an error that lasts */
 
 static struct uva_runtime *rt;
 static struct uva_adbc_pool *pool;
 static const char *sql;
 static uv_tcp_t server;
 static uv_signal_t interrupt, terminate;
-static uv_timer_t flush;
-static int connections; /* sockets that are not closed */
-static bool drained;    /* no query runs, and none will */
+static uv_timer_t flush, pause_end;
+static struct sockaddr_in address; /* of the server */
+static int connections;            /* sockets that are not closed */
+static bool drained;               /* no query runs, and none will */
 
 static void server_end(void);
 
@@ -180,12 +182,30 @@ static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buffer)
     *buffer = uv_buf_init(nowhere, sizeof(nowhere));
 }
 
+static void server_listen(uv_timer_t *timer);
+
+static void on_server_closed(uv_handle_t *handle)
+{
+    (void)handle;
+    if (!uv_is_closing((uv_handle_t *)&pause_end))
+        uv_timer_start(&pause_end, server_listen, PAUSE_MS, 0);
+}
+
+static void server_pause(void)
+{
+    if (!uv_is_closing((uv_handle_t *)&server))
+        uv_close((uv_handle_t *)&server, on_server_closed);
+}
+
+/* libuv would report an error that lasts, such as no descriptor, for ever. */
 static void on_connection(uv_stream_t *listener, int status)
 {
     struct conn *c = status < 0 ? NULL : calloc(1, sizeof(*c));
 
-    if (c == NULL)
+    if (c == NULL) {
+        server_pause();
         return;
+    }
     uv_tcp_init(listener->loop, &c->tcp);
     c->tcp.data = c;
     connections++;
@@ -217,6 +237,7 @@ static void server_end(void)
     close_once((uv_handle_t *)&interrupt);
     close_once((uv_handle_t *)&terminate);
     close_once((uv_handle_t *)&flush);
+    close_once((uv_handle_t *)&pause_end);
     uva_runtime_close(rt, 0, NULL, NULL);
 }
 
@@ -257,27 +278,39 @@ static void on_terminate(uv_signal_t *handle, int number)
     (void)number;
     if (uva_runtime_drain(rt, DRAIN_MS, on_drained, NULL) != 0)
         return; /* it was called before, or the server ends already */
-    uv_close((uv_handle_t *)&server, NULL);
+    close_once((uv_handle_t *)&server);
+    close_once((uv_handle_t *)&pause_end);
     printf("draining\n");
     (void)fflush(stdout);
 }
 
+static int server_open(uv_loop_t *loop)
+{
+    int code;
+
+    uv_tcp_init(loop, &server);
+    code = uv_tcp_bind(&server, (const struct sockaddr *)&address, 0);
+    return code != 0 ? code
+                     : uv_listen((uv_stream_t *)&server, 128, on_connection);
+}
+
+static void server_listen(uv_timer_t *timer)
+{
+    if (server_open(timer->loop) != 0)
+        server_pause();
+}
+
 static int listen_on(uv_loop_t *loop, int port)
 {
-    struct sockaddr_storage address;
     int size = sizeof(address);
     int code;
 
-    uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&address);
-    uv_tcp_init(loop, &server);
-    code = uv_tcp_bind(&server, (const struct sockaddr *)&address, 0);
-    if (code == 0)
-        code = uv_listen((uv_stream_t *)&server, 128, on_connection);
+    uv_ip4_addr("127.0.0.1", port, &address);
+    code = server_open(loop);
     if (code == 0)
         code = uv_tcp_getsockname(&server, (struct sockaddr *)&address, &size);
     if (code == 0) {
-        printf("listening on port %d\n",
-               ntohs(((struct sockaddr_in *)&address)->sin_port));
+        printf("listening on port %d\n", ntohs(address.sin_port));
         (void)fflush(stdout);
     }
     return code;
@@ -318,6 +351,7 @@ int main(int argc, char **argv)
     uv_signal_init(loop, &terminate);
     uv_signal_start(&terminate, on_terminate, SIGTERM);
     uv_timer_init(loop, &flush);
+    uv_timer_init(loop, &pause_end);
     code = listen_on(loop, atoi(argv[4]));
     if (code != 0) {
         fprintf(stderr, "%s\n", uv_strerror(code));

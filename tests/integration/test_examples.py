@@ -289,6 +289,14 @@ class Server(Examples):
         self.addCleanup(client.close)
         return client
 
+    def connect_again(self):
+        """As connect(), to a server that may listen a moment later."""
+        while True:
+            try:
+                return self.connect()
+            except ConnectionRefusedError:
+                pass
+
     def stop(self, server):
         server.send_signal(signal.SIGINT)
         self.assertEqual((server.wait(PATIENCE), server.stderr.read()), (0, ""))
@@ -310,6 +318,23 @@ class Server(Examples):
             self.assertEqual(next(text), "i\tname\n")
             for i in range(1, 50000):
                 self.assertEqual(next(text), f"{i}\trow {i}\n")
+        self.stop(server)
+
+    def test_without_descriptors_clients_get_their_rows(self):
+        server = self.start(ENDLESS)
+        client = self.connect()
+        with client.makefile(encoding="utf-8") as text:
+            self.assertEqual(next(text), "i\tname\n")
+            before = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE,
+                             (3, before[1]))
+            waiting = socket.create_connection(("127.0.0.1", self.port))
+            for i in range(1, 50000):
+                self.assertEqual(next(text), f"{i}\trow {i}\n")
+        waiting.close()
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, before)
+        with self.connect_again().makefile(encoding="utf-8") as text:
+            self.assertEqual(next(text), "i\tname\n")
         self.stop(server)
 
     def test_clients_that_wait_do_not_keep_a_server_from_ending(self):
