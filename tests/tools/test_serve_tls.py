@@ -126,7 +126,7 @@ class Tls(unittest.TestCase):
             self.assertEqual(server.ask("/health").status, 200)
 
     def test_only_forward_secret_ciphers_are_spoken(self):
-        # a key of RSA could speak the others, too
+        # a key of RSA could speak older ciphers, too
         certificate, key = (os.path.join(self.folder, name)
                             for name in ("rsa.pem", "rsa-key.pem"))
         subprocess.run(

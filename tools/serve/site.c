@@ -507,13 +507,30 @@ static void preflight(const struct call *call)
         NULL, 0);
 }
 
-static void route_take(const struct route *route, const struct call *call)
+/* Whether the path takes the method; otherwise the call is refused. */
+static bool route_takes(const struct route *route, const struct call *call)
 {
     const enum uva__method method = call->request->method;
+
+    if (method > UVA__METHOD_POST ||
+        (method == UVA__METHOD_POST && !route->posts))
+        uva__connection_fail(call->connection, 405, call->origin,
+                             route->posts ? "Allow: GET, HEAD, POST\r\n"
+                                          : "Allow: GET, HEAD\r\n",
+                             "the method is not possible here", NULL);
+    else if (call->request->has_body && method != UVA__METHOD_POST)
+        call_refuse(call, 400, "a body needs POST");
+    else
+        return true;
+    return false;
+}
+
+static void route_take(const struct route *route, const struct call *call)
+{
     const bool has_token =
         uva__access_has_token(&call->site->access, call->request);
 
-    if (method == UVA__METHOD_OPTIONS && call->origin != NULL)
+    if (call->request->method == UVA__METHOD_OPTIONS && call->origin != NULL)
         preflight(call);
     else if (!has_token && (route == NULL || !route->is_open))
         uva__connection_fail(call->connection, 401, call->origin,
@@ -521,14 +538,8 @@ static void route_take(const struct route *route, const struct call *call)
                              "the token is missing or wrong", NULL);
     else if (route == NULL)
         call_fail(call, 404, "there is no such path");
-    else if (method > UVA__METHOD_POST ||
-             (method == UVA__METHOD_POST && !route->posts))
-        uva__connection_fail(call->connection, 405, call->origin,
-                             route->posts ? "Allow: GET, HEAD, POST\r\n"
-                                          : "Allow: GET, HEAD\r\n",
-                             "the method is not possible here", NULL);
-    else if (call->request->has_body && method != UVA__METHOD_POST)
-        call_refuse(call, 400, "a body needs POST");
+    else if (!route_takes(route, call))
+        return;
     else if (call->connection->is_spare && route->asks)
         call_refuse_spare(call);
     else if (call->request->phase == UVA__REQUEST_COMPLETE)

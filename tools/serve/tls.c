@@ -29,8 +29,8 @@ struct uva__tls_session {
     unsigned long why; /* of OpenSSL; 0: unknown */
 };
 
-/* Of TLS 1.2 only what keeps past sessions secret from one who gets the key
- * later, and is authenticated as a whole; TLS 1.3 has nothing else. */
+/* The ciphers of TLS 1.2 that keep past sessions secret when the key is stolen
+ * later, and are authenticated as a whole; TLS 1.3 has no other ones. */
 static const char CIPHERS[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 static int tls_error(struct uva_error *error, const char *path)
