@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -662,6 +663,7 @@ END_TEST
 START_TEST(a_cancel_leaves_out_what_waits_for_a_pipe)
 {
     struct uva_write write = options();
+    struct pollfd first = {.events = POLLIN};
     int ends[2], i;
 
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
@@ -674,6 +676,8 @@ START_TEST(a_cancel_leaves_out_what_waits_for_a_pipe)
     (void)close(ends[1]);
     fixture_await_gate(&f);
     turn();
+    first.fd = ends[0];
+    ck_assert_int_eq(poll(&first, 1, -1), 1);
     if (_i == 0) {
         uva_stream_cancel(stream, ETIMEDOUT, "too slow");
         await_done();
