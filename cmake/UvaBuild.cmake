@@ -175,6 +175,10 @@ function(uva_test_properties test label)
         LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
         UBSAN_OPTIONS=print_stacktrace=1
         TSAN_OPTIONS=halt_on_error=1:atexit_sleep_ms=0:suppressions=${supp}/tsan.txt)
+    if(UVA_SANITIZE) # its dlopen() looks in no path of the program
+        set_tests_properties(${test} PROPERTIES ENVIRONMENT_MODIFICATION
+            "LD_LIBRARY_PATH=path_list_prepend:${PROJECT_BINARY_DIR}/runtime/adbc")
+    endif()
     if(UVA_COVERAGE)
         set_tests_properties(${test} PROPERTIES FIXTURES_REQUIRED counts)
     endif()
