@@ -488,6 +488,31 @@ class Life(unittest.TestCase):
                     pass
                 self.assertNotIn(b"\r\n0\r\n\r\n", client.buffer)
 
+    def test_one_value_does_not_take_any_memory(self):
+        with Server(name="large") as server:
+            for format in ("csv", "json", "arrow"):
+                answer = server.ask(query("SELECT zeroblob(100000000) AS a",
+                                          format))
+                self.assertEqual(answer.status, 400, format)
+                self.assertIn("--max-batch-bytes is 67108864", answer.message())
+            if not os.environ.get("UVA_TEST_SANITIZE"):
+                with open(f"/proc/{server.process.pid}/status",
+                          encoding="ascii") as file:
+                    most = [line for line in file if "VmHWM" in line][0]
+                # the driver's own copies; the text would be 200 MB more
+                self.assertLess(int(most.split()[1]), 380000)
+        with Server("--max-batch-bytes", "8000", name="batch") as server:
+            answer = server.ask(query("SELECT zeroblob(4000) AS a"))
+            self.assertEqual(len(answer.body), 8003)
+            answer = server.ask(query("SELECT zeroblob(8000) AS a"))
+            self.assertEqual(answer.status, 400)
+            # behind rows it is cut
+            answer = server.ask(query(
+                "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM "
+                "n WHERE i < 2000) SELECT zeroblob(CASE WHEN i < 2000 THEN 1 "
+                "ELSE 9000 END) AS a FROM n"))
+            self.assertEqual((answer.status, answer.is_whole), (200, False))
+
     def test_too_many_queries(self):
         with Server("--max-queries", "2", "--max-waiting", "1",
                     name="waiting") as server:

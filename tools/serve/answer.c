@@ -364,6 +364,26 @@ static struct uva__answer *answer_new(struct uva__answers *answers,
     return answer;
 }
 
+/* One value may be as large as the database allows, and text of it several
+ * times that: so it is refused before that is made. */
+static int limit_batch(void *ctx, struct uva_batch *in,
+                       struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    const int64_t *most = ctx;
+    int64_t size = 0;
+    const int code = uva_array_size(in->schema, &in->data, &size);
+
+    if (code != 0)
+        return uva_error_set(error, code, "the rows do not fit their schema");
+    if (size > *most)
+        return uva_error_set(error, EFBIG,
+                             "rows of %" PRId64 " bytes come at once, and "
+                             "--max-batch-bytes is %" PRId64,
+                             size, *most);
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
 static int answer_open(struct uva__answer *answer, struct uva_error *error)
 {
     const struct uva_write options = {.format = answer->format == UVA__ROWS_JSON
@@ -371,6 +391,10 @@ static int answer_open(struct uva__answer *answer, struct uva_error *error)
                                                     : UVA_FORMAT_CSV};
     struct uva_map map = {0};
 
+    (void)uva_stream_map(answer->stream,
+                         &(struct uva_map){.batch = limit_batch,
+                                           .ctx = &answer->answers->batch_bytes,
+                                           .on_loop = true});
     if (answer->format != UVA__ROWS_ARROW) {
         if (uva__lines_map(&options, &map) != 0)
             return uva_error_set(error, ENOMEM, "out of memory");

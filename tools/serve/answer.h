@@ -47,13 +47,14 @@ struct uva__answer {
     bool is_paused;       /* the client takes nothing at the moment */
 };
 
-/* All answers. Zeroes, then the first six. */
+/* All answers. Zeroes, then the first seven. */
 struct uva__answers {
     struct uva_adbc_pool *pool;         /* borrows */
     struct uva__rights *rights;         /* borrows: must be few */
     struct uva__rest *rest;             /* borrows */
     enum uva__kind kind;                /* of the database */
     int64_t most_running, most_waiting; /* limits */
+    int64_t batch_bytes;                /* limit of one batch */
     struct uva__answer *first;          /* list of those under way */
     int64_t count;                      /* its length */
     int64_t begun;                      /* in all; the last id */

@@ -304,6 +304,7 @@ static int serve_listen(struct serve *s)
     s->site.answers.most_running = limits->queries;
     s->site.answers.most_waiting = limits->waiting;
     s->site.query_ms = limits->query_ms;
+    s->site.answers.batch_bytes = limits->max_batch_bytes;
     s->site.log = s->has_log ? &s->log : NULL;
     s->site.runtime = s->runtime;
     s->site.on_starved = serve_on_starved;

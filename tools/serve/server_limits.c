@@ -49,6 +49,8 @@ static const struct uva__limit LIMITS[] = {
     LIMIT("--wait-ms", wait_ms, 30000, 1, DAY, "the longest such wait"),
     LIMIT("--lock-ms", lock_ms, 5000, 1, DAY,
           "wait for another program's lock"),
+    LIMIT("--max-batch-bytes", max_batch_bytes, 64 * MIB, 1024, INT64_MAX,
+          "of rows that the database gives at once"),
     LIMIT("--memory-bytes", memory_bytes, 128 * MIB, 65536, INT64_MAX,
           "of batches, of all queries together"),
     LIMIT("--batch-bytes", batch_bytes, 262144, 1, 1024 * MIB,

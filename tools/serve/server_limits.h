@@ -36,6 +36,7 @@ struct uva__limits {
     int64_t lock_ms;      /* for a lock of another program */
     int64_t memory_bytes; /* of batches, of all queries together */
     int64_t batch_bytes;  /* size of a batch that drivers are asked for */
+    int64_t max_batch_bytes; /* of rows that the database gives at once */
 };
 
 /* One of them. */

@@ -155,6 +155,8 @@ static int errno_status(int code, bool by_driver)
         return 403;
     case ENOTSUP:
         return 501;
+    case EFBIG: /* --max-batch-bytes */
+        return 400;
     case EIO:
         return 500;
     default:
