@@ -391,7 +391,7 @@ class Life(unittest.TestCase):
                 with server.client() as client:
                     client.request(query(NEVER))
                     server.wait(lambda stats:
-                                stats["database"]["queries"] == i)
+                                stats["database"]["queries"] == i + 1)
             server.wait(lambda stats: is_quiet(stats) and
                         not stats["database"]["used"] and
                         not stats["database"]["stuck"])
