@@ -160,7 +160,8 @@ class Rows(Page):
         self.run_query(FOREVER.replace("FROM n)", "FROM n WHERE i < 200000)") +
                        " WHERE i < 199999 OR abs(-9223372036854775808 + 0 * i)")
         text = self.wait("#state", "cut after")
-        self.assertIn("incomplete", text)
+        self.assertIn("incomplete: ", text)
+        self.assertIn("integer overflow", text)
 
     def asked(self, parameters):
         """Returns the text of what the server gets for the parameter."""

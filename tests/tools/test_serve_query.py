@@ -762,10 +762,31 @@ class End(unittest.TestCase):
         self.assertEqual(len(left), 1)
         self.assertIn(" GET /query 499 0 ", left[0])
         self.assertRegex(one, r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1 "
-                              r"GET /health 200 16 \d+\.\d{3} whole$")
+                              r"GET /health 200 16 \d+\.\d{3} whole -$")
         self.assertIn(' GET /a%0ab\\x22\\x5c 404 ', two)
         self.assertIn(" GET /query 200 4 ", three)
+        self.assertRegex(three, " whole [0-9]+$")
+        self.assertRegex(left[0], " cut [0-9]+$")
 
+    def test_why_an_answer_was_cut_is_stated(self):
+        # 64-bit integers overflow behind the first batch
+        sql = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+               "WHERE i < 5000) SELECT abs(CASE WHEN i < 5000 THEN i ELSE "
+               "-9223372036854775807 - 1 END) AS a FROM n")
+        with Server(name="why") as server:
+            answer = server.ask(query(sql))
+            self.assertEqual((answer.status, answer.is_whole), (200, False))
+            number = int(answer.headers["x-query-id"])
+            [cut] = server.stats()["queries"]["cut"]
+            self.assertEqual(cut["id"], number)
+            self.assertIn("integer overflow", cut["error"])
+            for _ in range(20):  # the oldest ones are forgotten
+                server.ask(query(sql))
+            cuts = [c["id"] for c in server.stats()["queries"]["cut"]]
+            self.assertEqual((len(cuts), cuts), (16, sorted(cuts)))
+        [line] = [line for line in server.lines()
+                  if f" cut {number} " in line]
+        self.assertRegex(line, r' cut \d+ "[^"]*integer overflow[^"]*"$')
 
     def test_the_log_is_appended_to_and_opened_again(self):
         with Server(name="again") as server:

@@ -14,6 +14,7 @@
 
 /* Longest path that is written, with its escapes. */
 #define PATH_MOST 512
+#define WHY_MOST  512
 
 /* A pipe without a reader is refused, not waited for. */
 static int path_open(const char *path)
@@ -56,16 +57,17 @@ int uva__access_log_reopen(struct uva__access_log *log, const char *path)
     return code;
 }
 
-/* Writes the path of a target, up to its parameters. */
-static void path_write(const char *target, char *out, size_t room)
+/* Copies printable characters, from `least` on; others are escaped. */
+static void text_write(const char *text, size_t size, char least, char *out,
+                       size_t room)
 {
     static const char HEX[] = "0123456789abcdef";
     size_t n = 0;
 
-    for (; *target != '\0' && *target != '?' && n + 5 < room; target++) {
-        const unsigned char c = (unsigned char)*target;
+    for (const char *at = text; at < text + size && n + 5 < room; at++) {
+        const unsigned char c = (unsigned char)*at;
 
-        if (c > ' ' && c < 0x7f && c != '"' && c != '\\') {
+        if (c >= (unsigned char)least && c < 0x7f && c != '"' && c != '\\') {
             out[n++] = (char)c;
             continue;
         }
@@ -74,9 +76,33 @@ static void path_write(const char *target, char *out, size_t room)
         out[n++] = HEX[c >> 4];
         out[n++] = HEX[c & 15];
     }
-    if (n == 0)
-        out[n++] = '-';
     out[n] = '\0';
+}
+
+/* Writes the path of a target, up to its parameters. */
+static void path_write(const char *target, char *out, size_t room)
+{
+    text_write(target, strcspn(target, "?"), '!', out, room);
+    if (out[0] == '\0')
+        (void)snprintf(out, room, "-");
+}
+
+/* Writes the number of the query, and why its answer was cut. */
+static void query_write(const struct uva__http_entry *entry, char *out,
+                        size_t room)
+{
+    char why[WHY_MOST];
+
+    if (entry->query == 0) {
+        (void)snprintf(out, room, "-");
+        return;
+    }
+    text_write(entry->why == NULL ? "" : entry->why,
+               entry->why == NULL ? 0 : strlen(entry->why), ' ', why,
+               sizeof(why));
+    (void)snprintf(out, room, "%" PRId64 "%s%s%s", entry->query,
+                   entry->why == NULL ? "" : " \"", why,
+                   entry->why == NULL ? "" : "\"");
 }
 
 void uva__access_log_add(struct uva__access_log *log,
@@ -85,7 +111,8 @@ void uva__access_log_add(struct uva__access_log *log,
     const struct uva__request *request = &entry->connection->request;
     const bool has_method = request->phase >= UVA__REQUEST_READY &&
                             request->phase <= UVA__REQUEST_COMPLETE;
-    char line[PATH_MOST + 256], path[PATH_MOST], date[32];
+    char line[PATH_MOST + WHY_MOST + 256], path[PATH_MOST], date[32];
+    char query[WHY_MOST + 32];
     const time_t now = time(NULL);
     struct tm parts;
 
@@ -97,13 +124,15 @@ void uva__access_log_add(struct uva__access_log *log,
     (void)gmtime_r(&now, &parts);
     (void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
     path_write(uva__bytes_text(&request->target), path, sizeof(path));
-    (void)snprintf(line, sizeof(line), "%s %s %s %s %d %" PRId64 " %.3f %s\n",
-                   date, entry->connection->peer,
+    query_write(entry, query, sizeof(query));
+    (void)snprintf(line, sizeof(line),
+                   "%s %s %s %s %d %" PRId64 " %.3f %s %s\n", date,
+                   entry->connection->peer,
                    has_method ? llhttp_method_name(llhttp_get_method(
                                     (llhttp_t *)&request->parser))
                               : "-",
                    path, entry->status, entry->bytes, (double)entry->ns / 1e6,
-                   entry->is_whole ? "whole" : "cut");
+                   entry->is_whole ? "whole" : "cut", query);
     if (uva__output_write(&log->output, line, strlen(line)) != 0)
         log->lost++;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One line for each answer, on standard output or in a file:
  *
- *     2026-01-31T12:00:00Z 127.0.0.1 GET /query 200 170321 12.345 whole
+ *     2026-01-31T12:00:00Z 127.0.0.1 GET /query 200 170321 12.345 whole 17
  *
- * time, client, method, path, status, bytes of the body, milliseconds, and
- * whether it was cut. Parameters are left out, as they may hold secrets. */
+ * time, client, method, path, status, bytes of the body, milliseconds, whether
+ * it was cut, the number of the query or "-", and in quotes what cut it, unless
+ * the client left. Parameters are left out, as they may hold secrets. */
 #ifndef UVA_SERVE_ACCESS_LOG_H
 #define UVA_SERVE_ACCESS_LOG_H
 

@@ -305,6 +305,25 @@ static int answer_finish(struct uva__answer *answer)
     return answer_send(answer, owner) == 0 ? 0 : ECANCELED;
 }
 
+/* The client has the head and some rows: it sees that the rest is missing. */
+static void answer_cut(struct uva__answer *answer,
+                       const struct uva_outcome *outcome)
+{
+    struct uva__answers *answers = answer->answers;
+    struct uva__cut *cut = &answers->cuts[answers->cut_count++ % UVA__CUTS];
+    const bool is_ours = answer->why.code != 0;
+    char *const whole = is_ours ? NULL : whole_text(outcome);
+    const char *why = is_ours ? answer->why.message : outcome->error.message;
+
+    if (whole != NULL)
+        why = whole;
+    cut->id = answer->id;
+    (void)snprintf(cut->text, sizeof(cut->text), "%.*s",
+                   (int)sizeof(cut->text) - 1, why);
+    uva__connection_cut(answer->connection, why);
+    free(whole);
+}
+
 static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
 {
     struct uva__answer *answer = ctx;
@@ -331,7 +350,7 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
     } else {
         answer->answers->failed++;
         if (answer->has_begun)
-            uva__connection_cut(connection);
+            answer_cut(answer, outcome);
         else
             answer_fail(answer, outcome);
     }
@@ -467,6 +486,7 @@ void uva__answer_start(struct uva__answers *answers,
         answer_refuse(answer, &outcome);
         return;
     }
+    connection->query = answer->id;
     uva__connection_defer(connection, &(struct uva__answer_events){
                                           .on_writable = answer_on_writable,
                                           .on_gone = answer_on_gone,

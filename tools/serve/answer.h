@@ -47,6 +47,14 @@ struct uva__answer {
     bool is_paused;       /* the client takes nothing at the moment */
 };
 
+/* Why an answer was cut, for a client that has seen its begin. */
+struct uva__cut {
+    int64_t id;     /* of the answer; 0: none was cut */
+    char text[256]; /* the text of the failure, as far as it fits */
+};
+
+enum { UVA__CUTS = 16 };
+
 /* All answers. Zeroes, then the first seven. */
 struct uva__answers {
     struct uva_adbc_pool *pool;         /* borrows */
@@ -63,6 +71,8 @@ struct uva__answers {
     int64_t timed_out;                  /* of these, by its limit of time */
     int64_t cancelled;                  /* because the client left */
     int64_t refused;                    /* because too many waited */
+    int64_t cut_count;                  /* failed after their begin */
+    struct uva__cut cuts[UVA__CUTS];    /* the last of these, in turns */
 };
 
 /* Answers a request with the rows of a stream of the pool, which is not started

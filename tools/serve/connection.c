@@ -166,8 +166,9 @@ static void on_closed(struct uva__transport *transport)
     on_handle_closed(connection_of(transport));
 }
 
-/* Reports what was answered, once for each request. */
-static void connection_log(struct uva__connection *c, bool is_whole)
+/* Reports what was answered, once for each request. `why`: what has cut it. */
+static void connection_log(struct uva__connection *c, bool is_whole,
+                           const char *why)
 {
     const struct uva__http_handler *handler = &c->http->handler;
 
@@ -178,8 +179,11 @@ static void connection_log(struct uva__connection *c, bool is_whole)
                                       .status = c->status,
                                       .bytes = c->bytes,
                                       .ns = (int64_t)(uv_hrtime() - c->begun),
-                                      .is_whole = is_whole});
+                                      .is_whole = is_whole,
+                                      .query = c->query,
+                                      .why = why});
     c->status = 0;
+    c->query = 0;
     c->bytes = 0; /* or a client that leaves before its next answer has them */
 }
 
@@ -191,7 +195,7 @@ static void connection_leave(struct uva__connection *c)
     memset(&c->events, 0, sizeof(c->events));
     if (events.on_gone != NULL && c->status == 0)
         c->status = 499; /* the client left before the answer: in logs only */
-    connection_log(c, false);
+    connection_log(c, false, NULL);
     if (events.on_gone != NULL)
         events.on_gone(events.ctx);
 }
@@ -245,15 +249,15 @@ void uva__connection_drain(struct uva__connection *connection)
 
 /* ---- answers ------------------------------------------------------------- */
 
-/* The answer is complete. The next request is looked at, here or by the loop
- * over the input that called the handler. */
-static void connection_next(struct uva__connection *c, bool is_whole, bool cut)
+/* The answer is complete, or cut (`why`). The next request is looked at, here
+ * or by the loop over the input that called the handler. */
+static void connection_next(struct uva__connection *c, const char *why)
 {
     memset(&c->events, 0, sizeof(c->events));
-    connection_log(c, is_whole);
+    connection_log(c, why == NULL, why);
     c->answered++;
     if (!c->keeps_alive || c->http->is_draining) {
-        connection_linger(c, cut);
+        connection_linger(c, why != NULL);
         return;
     }
     c->phase = UVA__CONNECTION_READING;
@@ -317,7 +321,7 @@ void uva__connection_answer(struct uva__connection *connection, int status,
     if (code != 0)
         connection_close(connection, true);
     else if (connection_write(connection, &text, NULL, "") == 0)
-        connection_next(connection, true, false);
+        connection_next(connection, NULL);
     uva__bytes_clear(&text, 0);
 }
 
@@ -412,20 +416,20 @@ void uva__connection_end(struct uva__connection *connection)
     if (connection->is_chunked && !connection->is_headless &&
         connection_write(connection, &none, NULL, "0\r\n\r\n") != 0)
         return;
-    connection_next(connection, true, false);
+    connection_next(connection, NULL);
 }
 
 /* Only chunks have an end that can be missing. In HTTP/1.0 the close is the
  * end, unless it is a reset. */
-void uva__connection_cut(struct uva__connection *connection)
+void uva__connection_cut(struct uva__connection *connection, const char *why)
 {
     memset(&connection->events, 0, sizeof(connection->events));
     connection->keeps_alive = false;
     if (connection->is_chunked) {
-        connection_next(connection, false, true);
+        connection_next(connection, why);
         return;
     }
-    connection_log(connection, false);
+    connection_log(connection, false, why);
     connection_close(connection, true);
 }
 

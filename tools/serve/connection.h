@@ -58,6 +58,7 @@ struct uva__connection {
     int64_t answered; /* requests so far */
     int64_t bytes;    /* of the present answer's body */
     int status;       /* of the present answer; 0: none */
+    int64_t query;    /* that it answers, for the log; 0: none */
     bool is_spare;    /* there are too many connections beside it */
     bool is_chunked;  /* the present answer */
     bool is_headless; /* its request was HEAD: no body is sent */
@@ -109,8 +110,9 @@ bool uva__connection_is_full(struct uva__connection *connection);
 /* Ends the body. */
 void uva__connection_end(struct uva__connection *connection);
 
-/* Ends it before it is complete: the client sees that something is missing. */
-void uva__connection_cut(struct uva__connection *connection);
+/* Ends it before it is complete: the client sees that something is missing. The
+ * log states why. */
+void uva__connection_cut(struct uva__connection *connection, const char *why);
 
 /* Closes a spare connection that has not sent anything, which is refused, or
  * has its answer. Returns whether it was one. */

@@ -27,6 +27,8 @@ struct uva__http_entry {
     int64_t bytes;                            /* of its body */
     int64_t ns;    /* from the first byte of the request */
     bool is_whole; /* all of the answer was handed to the system or its queue */
+    int64_t query; /* the number of the query that it answers; 0: none */
+    const char *why; /* borrows: what cut it; NULL: the client, or nothing */
 };
 
 /* All on the loop thread. */

@@ -422,6 +422,42 @@ static json_t *stats_queries(const struct uva__answers *answers)
     return NULL;
 }
 
+/* Returns a text, without what is no UTF-8, such as the half of a character at
+ * its end. */
+static json_t *text_json(const char *text)
+{
+    json_t *json = json_string(text);
+    char ascii[sizeof(((struct uva__cut *)0)->text)];
+    size_t n = 0;
+
+    for (; json == NULL && n + 1 < sizeof(ascii) && text[n] != '\0'; n++)
+        ascii[n] = (text[n] & 0x80) != 0 ? '?' : text[n];
+    ascii[n] = '\0';
+    return json != NULL ? json : json_string(ascii);
+}
+
+/* Returns the list of the last answers that were cut, oldest first; NULL:
+ * without memory. */
+static json_t *stats_cuts(const struct uva__answers *answers)
+{
+    json_t *list = json_array();
+    int code = list == NULL ? -1 : 0;
+
+    for (int64_t i = 0; i < UVA__CUTS && code == 0; i++) {
+        const struct uva__cut *cut =
+            &answers->cuts[(answers->cut_count + i) % UVA__CUTS];
+
+        if (cut->id != 0)
+            code = json_array_append_new(
+                list, json_pack("{s:I, s:o}", "id", (json_int_t)cut->id,
+                                "error", text_json(cut->text)));
+    }
+    if (code == 0)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
 static void stats(const struct call *call)
 {
     const struct uva__site *site = call->site;
@@ -433,7 +469,8 @@ static void stats(const struct call *call)
     answer_json(
         call,
         json_pack(
-            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, s:{s:I,s:I,s:I,s:I,s:I,s:o}, s:o, "
+            "{s:{s:I,s:I,s:I,s:I,s:I,s:I}, "
+            "s:{s:I,s:I,s:I,s:I,s:I,s:o,s:o}, s:o, "
             "s:{s:I,s:I,s:I,s:I,s:I}}",
             "http", "connections", (json_int_t)http->connections, "accepted",
             (json_int_t)http->accepted, "refused", (json_int_t)http->refused,
@@ -445,9 +482,9 @@ static void stats(const struct call *call)
             (json_int_t)answers->timed_out, "cancelled",
             (json_int_t)answers->cancelled, "refused",
             (json_int_t)answers->refused, "running", stats_queries(answers),
-            "database", stats_database(site), "runtime", "streams",
-            (json_int_t)runtime.streams_open, "streams_held",
-            (json_int_t)runtime.streams_held, "threads",
+            "cut", stats_cuts(answers), "database", stats_database(site),
+            "runtime", "streams", (json_int_t)runtime.streams_open,
+            "streams_held", (json_int_t)runtime.streams_held, "threads",
             (json_int_t)(runtime.threads_blocking + runtime.threads_compute),
             "memory_held", (json_int_t)runtime.memory_held, "hold_max_us",
             (json_int_t)(runtime.hold_max_ns / 1000)));

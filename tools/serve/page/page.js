@@ -534,6 +534,17 @@ async function watch(controller) {
   }
 }
 
+// Why the answer was cut, if the server has cut it.
+async function reason() {
+  try {
+    const stats = await (await fetch("/stats", { headers: headers() })).json();
+    const own = stats.queries.cut.find((cut) => cut.id === query.id);
+    return own ? `: ${own.error}` : "";
+  } catch (error) {
+    return "";
+  }
+}
+
 async function ask(body) {
   const controller = new AbortController();
   query.controller = controller;
@@ -552,7 +563,7 @@ async function ask(body) {
       return report(`Stopped after ${format(rows.count)} rows.`);
     return report(query.id === null ? "The server cannot be reached."
       : `The answer was cut after ${format(rows.count)} rows: it is ` +
-        "incomplete.", true);
+        `incomplete${await reason()}.`, true);
   } finally {
     query.controller = null;
   }
