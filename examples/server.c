@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP server in seventy lines: each request receives the rows of a query,
+/* An HTTP server in a hundred lines: each request receives the rows of a query,
  * as a stream of Arrow IPC, which is written without copying, or as CSV.
  *
  *     example_server DRIVER URI SQL PORT       then
@@ -26,12 +26,44 @@
 struct client {
     uv_tcp_t tcp;            /* first */
     struct uva_stream *rows; /* counts, while they are written */
+    const char *head;        /* of the answer; NULL: was sent */
 };
 
 static struct uva_adbc_pool *pool;
 static const char *sql;
 
-/* After a failure no last chunk was sent, so that the client notices it. */
+/* The system has room for it, as nothing was written before. */
+static int send_text(struct client *c, const char *text)
+{
+    const uv_buf_t buffer = {.base = (char *)text, .len = strlen(text)};
+
+    c->head = NULL;
+    return uv_try_write((uv_stream_t *)&c->tcp, &buffer, 1) == (int)buffer.len
+               ? 0
+               : EPIPE;
+}
+
+/* The database has accepted the query. */
+static int on_schema(void *ctx, const struct ArrowSchema *in,
+                     struct ArrowSchema *out, struct uva_error *error)
+{
+    (void)error;
+    return send_text(ctx, ((struct client *)ctx)->head) != 0
+               ? EPIPE
+               : uva_schema_copy(in, out);
+}
+
+static int on_batch(void *ctx, struct uva_batch *in,
+                    struct ArrowDeviceArray *out, struct uva_error *error)
+{
+    (void)ctx;
+    (void)error;
+    uva_array_move(&in->data, out);
+    return 0;
+}
+
+/* A query that failed later has no last chunk, so that the client notices it.
+ */
 static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
 {
     struct client *c = ctx;
@@ -39,6 +71,9 @@ static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
     (void)bytes;
     if (outcome->end != UVA_END_COMPLETE)
         fprintf(stderr, "query: %s\n", outcome->error.message);
+    if (c->head != NULL)
+        (void)send_text(c, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n"
+                           "Content-Length: 0\r\n\r\n");
     uva_stream_release(c->rows);
     listener_close(&c->tcp);
 }
@@ -47,17 +82,18 @@ static void on_done(void *ctx, const struct uva_outcome *outcome, int64_t bytes)
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: " type              \
     "\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* The system has room for the head, as nothing was written before. */
 static void answer(struct client *c, enum uva_format format, const char *head)
 {
-    const uv_buf_t buffer = {.base = (char *)head, .len = strlen(head)};
+    const struct uva_map begin = {
+        .schema = on_schema, .batch = on_batch, .ctx = c, .on_loop = true};
     const struct uva_write to = {
         .format = format, .http_chunked = true, .on_done = on_done, .ctx = c};
     struct uva_outcome outcome = {.end = UVA_END_FAILED};
 
+    c->head = head;
     c->rows = uva_stream_from_query(pool, &(struct uva_adbc_query){.sql = sql});
-    if (uv_try_write((uv_stream_t *)&c->tcp, &buffer, 1) != (int)buffer.len ||
-        uva_stream_write(c->rows, (uv_stream_t *)&c->tcp, &to,
+    (void)uva_stream_map(c->rows, &begin);
+    if (uva_stream_write(c->rows, (uv_stream_t *)&c->tcp, &to,
                          &outcome.error) != 0)
         on_done(c, &outcome, 0);
 }
