@@ -19,8 +19,9 @@
 /* Copied indices, and the dictionary of before. */
 struct flat_indices {
     struct uva_allocator allocator;
-    struct ArrowArray indices;    /* owns */
-    struct ArrowArray dictionary; /* owns, until it is moved out */
+    struct ArrowArray indices; /* owns */
+    struct ArrowArray
+        dictionary; /* owns: nodes of a mixture are not moved out */
 };
 
 static void flat_release_indices(struct ArrowArray *array)
@@ -28,8 +29,7 @@ static void flat_release_indices(struct ArrowArray *array)
     struct flat_indices *own = array->private_data;
     const struct uva_allocator allocator = own->allocator;
 
-    if (own->dictionary.release != NULL)
-        own->dictionary.release(&own->dictionary);
+    own->dictionary.release(&own->dictionary);
     own->indices.release(&own->indices);
     array->release = NULL;
     uva__memory_free(&allocator, own, sizeof(*own));
