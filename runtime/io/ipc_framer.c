@@ -189,7 +189,7 @@ int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
                         struct uva_error *error)
 {
     const bool is_old_end = framer->state == UVA__IPC_FRAMER_PREFIX &&
-                            framer->done == 4 &&
+                            framer->message.number > 0 && framer->done == 4 &&
                             uva__table_load(framer->prefix, 4) == 0;
 
     if (framer->state == UVA__IPC_FRAMER_OVER || is_old_end)

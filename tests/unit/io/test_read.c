@@ -823,6 +823,22 @@ START_TEST(a_stream_has_a_schema)
 }
 END_TEST
 
+/* As before Arrow 0.15, behind nothing: 8 bytes are wanted in front. */
+START_TEST(an_end_without_a_schema_is_refused)
+{
+    memset(bytes, 0, size = 4);
+    check_fails(EPROTO, "the input ends at byte 4, inside of message 0");
+    recording_init(&f.got);
+    recording_consume(&f.got, from_socket());
+    while (sent < size)
+        send_some();
+    close_peer();
+    loop_until(&f.loop, is_done, NULL);
+    recording_ended(&f.got, UVA_END_FAILED, EPROTO,
+                    "the input ends at byte 4, inside of message 0");
+}
+END_TEST
+
 /* Messages that are well formed and impossible. */
 START_TEST(an_impossible_message_is_refused)
 {
@@ -1133,10 +1149,10 @@ int main(void)
               an_end_without_a_marker_is_logged, a_file_is_marked_at_its_end,
               a_limit_releases_the_socket, a_closed_socket_fails_the_stream,
               a_broken_connection_fails_the_stream, something_else_is_refused,
-              a_stream_has_a_schema, an_unknown_byte_order_is_refused,
-              options_are_checked, a_socket_has_one_reader,
-              another_thread_is_refused, a_directory_cannot_be_read,
-              a_footer_may_not_swap_its_lists,
+              a_stream_has_a_schema, an_end_without_a_schema_is_refused,
+              an_unknown_byte_order_is_refused, options_are_checked,
+              a_socket_has_one_reader, another_thread_is_refused,
+              a_directory_cannot_be_read, a_footer_may_not_swap_its_lists,
               descriptors_that_run_out_are_reported,
               a_window_of_bytes_stops_the_writer_of_a_pipe, NULL);
     return suite_run(suite);
