@@ -13,7 +13,7 @@
 #define MARKER UINT32_MAX
 
 /* Without a marker: no header is smaller, and all texts look larger. */
-enum { LEAST_HEAD = 8, MOST_OLD_HEAD = '\t' << 24 };
+enum { LEAST_HEAD = 8, MOST_HEAD = '\t' << 24 };
 
 /* A file begins so; two bytes of any value follow. */
 static const uint8_t magic[6] = {'A', 'R', 'R', 'O', 'W', '1'};
@@ -34,7 +34,7 @@ void uva__ipc_framer_seek(struct uva__ipc_framer *framer, int64_t offset)
 static size_t framer_prefix(const struct uva__ipc_framer *framer)
 {
     const bool is_marked =
-        !framer->is_old ||
+        !framer->is_unmarked ||
         (framer->done >= 4 && uva__table_load(framer->prefix, 4) == MARKER);
 
     return is_marked ? sizeof(framer->prefix) : 4;
@@ -83,29 +83,29 @@ static int framer_room(struct uva__shared_bytes **shared, int64_t size,
 static int framer_begin_head(struct uva__ipc_framer *framer, int64_t size,
                              struct uva_error *error)
 {
-    framer->message.head_size = (framer->is_old ? 4 : 8) + size;
+    framer->message.head_size = (framer->is_unmarked ? 4 : 8) + size;
     framer->state = size == 0 ? UVA__IPC_FRAMER_OVER : UVA__IPC_FRAMER_HEAD;
     return size == 0 ? 0 : framer_room(&framer->message.head, size, error);
 }
 
 /* Takes a prefix without a marker: the size, and what was read of the header.
  * Whatever is no Arrow IPC looks like that, too. */
-static int framer_add_old(struct uva__ipc_framer *framer,
-                          struct uva_error *error)
+static int framer_add_unmarked(struct uva__ipc_framer *framer,
+                               struct uva_error *error)
 {
     const uint8_t *prefix = framer->prefix;
     const int64_t size = (int32_t)uva__table_load(prefix, 4);
     const size_t more = framer_prefix(framer) - 4;
     int code;
 
-    if (size < 0 || size > framer->max_bytes || size >= MOST_OLD_HEAD ||
+    if (size < 0 || size > framer->max_bytes || size >= MOST_HEAD ||
         (size > 0 && size < LEAST_HEAD))
         return uva_error_set(error, EPROTO,
                              "it begins with %02x %02x %02x %02x, neither with "
                              "ff ff ff ff nor with a possible size: this is no "
                              "Arrow IPC",
                              prefix[0], prefix[1], prefix[2], prefix[3]);
-    framer->is_old = true;
+    framer->is_unmarked = true;
     code = framer_begin_head(framer, size, error);
     if (code == 0 && framer->state == UVA__IPC_FRAMER_HEAD) {
         memcpy(framer->message.head->bytes, prefix + 4, more);
@@ -127,8 +127,8 @@ static int framer_add_prefix(struct uva__ipc_framer *framer,
         return 0;
     }
     if (uva__table_load(prefix, 4) != MARKER)
-        return framer_add_old(framer, error);
-    framer->is_old = false;
+        return framer_add_unmarked(framer, error);
+    framer->is_unmarked = false;
     size = (int32_t)uva__table_load(prefix + 4, 4);
     if (size < 0)
         return uva_error_set(error, EPROTO, "a header of %" PRId64 " bytes",
@@ -188,11 +188,11 @@ bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer)
 int uva__ipc_framer_end(const struct uva__ipc_framer *framer,
                         struct uva_error *error)
 {
-    const bool is_old_end = framer->state == UVA__IPC_FRAMER_PREFIX &&
-                            framer->message.number > 0 && framer->done == 4 &&
-                            uva__table_load(framer->prefix, 4) == 0;
+    const bool is_zero_end = framer->state == UVA__IPC_FRAMER_PREFIX &&
+                             framer->message.number > 0 && framer->done == 4 &&
+                             uva__table_load(framer->prefix, 4) == 0;
 
-    if (framer->state == UVA__IPC_FRAMER_OVER || is_old_end)
+    if (framer->state == UVA__IPC_FRAMER_OVER || is_zero_end)
         return 0;
     if (uva__ipc_framer_is_between(framer))
         return uva_error_set(error, EPROTO,

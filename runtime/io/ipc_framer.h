@@ -34,7 +34,7 @@ struct uva__ipc_framer {
     size_t done;       /* bytes of the prefix, header or body */
     uint8_t prefix[8];
     bool is_file;                /* began with the magic of files */
-    bool is_old;                 /* the last message had no marker */
+    bool is_unmarked;            /* the last message had no marker */
     struct uva__message message; /* owns: the one in work */
 };
 
