@@ -157,6 +157,20 @@ static int framer_add_head(struct uva__ipc_framer *framer,
                : framer_room(&message->body, head.body_size, error);
 }
 
+/* Polars writes no size in front of the first header of a file. */
+static int framer_fail(const struct uva__ipc_framer *framer,
+                       struct uva_error *error)
+{
+    if (error->code == EPROTO && framer->is_file &&
+        framer->message.number == 0 &&
+        uva__table_load(framer->prefix, 4) != MARKER)
+        (void)uva_error_set(error, EPROTO,
+                            "its size is missing: of such a file only the "
+                            "footer shows where messages are, so that it "
+                            "cannot be read through a pipe or socket");
+    return uva__message_fail(&framer->message, error);
+}
+
 int uva__ipc_framer_add(struct uva__ipc_framer *framer, size_t size,
                         struct uva_error *error)
 {
@@ -176,7 +190,7 @@ int uva__ipc_framer_add(struct uva__ipc_framer *framer, size_t size,
         code = framer_add_head(framer, error);
     else
         framer->state = UVA__IPC_FRAMER_FULL;
-    return code == 0 ? 0 : uva__message_fail(&framer->message, error);
+    return code == 0 ? 0 : framer_fail(framer, error);
 }
 
 bool uva__ipc_framer_is_between(const struct uva__ipc_framer *framer)

@@ -823,6 +823,22 @@ START_TEST(a_stream_has_a_schema)
 }
 END_TEST
 
+/* As Polars writes files: the first header has no size in front, whatever else
+ * its first bytes could be. Only the footer shows where messages are. */
+START_TEST(a_file_without_its_first_size_is_read_by_its_footer)
+{
+    written = 0;
+    ck_assert(encode(UVA_FORMAT_ARROW_FILE, 0));
+    memset(bytes + 8, 0, 8);
+    bytes[8] = _i == 0 ? 4 : 16;
+    run(from_file());
+    check_complete();
+    run(from_socket());
+    recording_ended(&f.got, UVA_END_FAILED, EPROTO,
+                    "message 0 at byte 8: its size is missing");
+}
+END_TEST
+
 /* As before Arrow 0.15, behind nothing: 8 bytes are wanted in front. */
 START_TEST(an_end_without_a_schema_is_refused)
 {
@@ -1134,6 +1150,7 @@ int main(void)
     suite_add_loops(all, 0, 2, a_file_inside_of_another_is_read,
                     a_socket_is_read_as_a_file, a_compressed_stream_is_read,
                     the_metadata_of_a_message_is_passed_on,
+                    a_file_without_its_first_size_is_read_by_its_footer,
                     a_full_window_stops_the_sender,
                     a_cancel_ends_the_wait_for_a_descriptor, NULL);
     suite_add_loops(all, 0, 4, a_socket_is_read,
