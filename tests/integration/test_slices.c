@@ -7,6 +7,7 @@
 #include "support/check_suite.h"
 #include "support/fixture.h"
 #include "support/plain_tree.h"
+#include "support/recording_handler.h"
 #include "uvarrow/stages.h"
 
 enum { SLICES = 1000, ROWS = 10 }; /* of each slice */
@@ -342,6 +343,32 @@ START_TEST(slices_may_be_copied_to_have_no_offset)
 }
 END_TEST
 
+/* The recording handler is such a reader: it has the first value of a column,
+ * wherever the rows begin. */
+START_TEST(a_driven_handler_may_ignore_offsets)
+{
+    struct recording_handler handler;
+    struct fixture f;
+
+    fixture_open(&f, 2);
+    f.fake.rows = 3;
+    f.stream = fixture_blocking(&f);
+    (void)uva_stream_rebatch(f.stream, &(struct uva_rebatch){.rows = 1});
+    if (_i == 1)
+        ck_assert_int_eq(uva_stream_without_offsets(f.stream), 0);
+    recording_handler_init(&handler, 1, 1);
+    ck_assert_int_eq(uva_stream_drive(f.stream, &handler.handler, NULL, NULL),
+                     0);
+    while (!recording_handler_is_released(&handler))
+        loop_turn(&f.loop);
+    ck_assert_int_eq(handler.rows, 6);
+    ck_assert_int_eq(handler.sum,
+                     _i == 1 ? 0 + 1 + 2 + 10 + 11 + 12 : 3 * 0 + 3 * 10);
+    recording_handler_fini(&handler);
+    fixture_close(&f);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("slices");
@@ -356,6 +383,7 @@ int main(void)
     tcase_add_test(tcase, slices_of_an_unknown_format_have_no_size);
     tcase_add_test(tcase, a_parent_counts_as_long_as_a_slice_of_it_is_held);
     tcase_add_test(tcase, slices_may_be_copied_to_have_no_offset);
+    tcase_add_loop_test(tcase, a_driven_handler_may_ignore_offsets, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
