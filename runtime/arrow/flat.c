@@ -35,7 +35,8 @@ static void flat_release_indices(struct ArrowArray *array)
     uva__memory_free(&allocator, own, sizeof(*own));
 }
 
-/* Whether there is an offset in an array that fits its schema. */
+/* Whether there is an offset in an array that has the children of its schema,
+ * of whatever formats. */
 static bool flat_is_due(const struct ArrowArray *array)
 {
     bool due = array->offset != 0;
