@@ -123,7 +123,8 @@ static void check_accepted(const struct uva__settings *settings)
     for (size_t i = 0; i < access->n_hosts; i++)
         FUZZ_RULE(access->hosts[i][0] != '\0');
     for (size_t i = 0; i < access->n_origins; i++)
-        FUZZ_RULE(strstr(access->origins[i], "://") != NULL);
+        FUZZ_RULE(strstr(access->origins[i], "://") != NULL ||
+                  strcmp(access->origins[i], "null") == 0);
     check_limits(&settings->limits);
     if (settings->help)
         return;
