@@ -162,7 +162,10 @@ include(UvaTestLimits)
 # uva_test_properties(TEST LABEL): how the sanitizers, Check and Python behave in
 # it. Check measures time on the clock, which passes for nothing on a busy
 # machine: its limits are off, as uva_run_limited aborts the case that hangs.
-# CTest's limit only matters if uva_run_limited itself should hang.
+# CTest's limit only matters if uva_run_limited itself should hang. Arrow's
+# allocator starts no thread: Check forks its cases, and AddressSanitizer's own
+# allocator is locked for ever in a child of a fork that met such a thread's
+# start.
 function(uva_test_properties test label)
     uva_test_clock_limit(last_limit ${test})
     set(supp "${PROJECT_SOURCE_DIR}/tests/suppressions")
@@ -170,6 +173,7 @@ function(uva_test_properties test label)
         LABELS ${label} TIMEOUT ${last_limit} SKIP_RETURN_CODE 77)
     set_property(TEST ${test} PROPERTY ENVIRONMENT
         CK_TIMEOUT_MULTIPLIER=0
+        JE_ARROW_MALLOC_CONF=background_thread:false
         PYTHONFAULTHANDLER=1
         ASAN_OPTIONS=detect_leaks=1
         LSAN_OPTIONS=suppressions=${supp}/lsan.txt:print_suppressions=0
