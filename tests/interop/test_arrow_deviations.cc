@@ -311,16 +311,14 @@ START_TEST(Q03_an_error_behind_a_cancel)
     check_text(probe.text, "Consumer requested cancellation");
 
     for (size_t at = 1; at < 6; at++) {
-        Feed feed{numbers(3)};
         HandlerSpy spy;
         Delivery got;
-
-        feed.endless = true;
-        feed.tap = tapped(spy);
         {
             World world;
-            got = carry(world, stream_from(world, From::READY, feed), To::EACH,
-                        {Stop::CANCEL, at});
+            got = carry(
+                world,
+                stream_from(world, From::READY, spied_endless(numbers(3), spy)),
+                To::EACH, {Stop::CANCEL, at});
         }
         ck_assert_int_eq(spy.cancels, 1);
         ck_assert(ends_with(spy.transcript, "error release"));
