@@ -49,9 +49,10 @@ async def rows_of(pool, table="t"):
         return None
 
 
-async def check_as_before(pool, mode, *what):
+async def check_as_before(pool, mode, tenth=None):
+    """The table has the rows that fill() gave it."""
     rows = await rows_of(pool)
-    assert rows == (None if mode == "create" else [-7]), (*what, mode)
+    assert rows == (None if mode == "create" else [-7]), (mode, tenth)
 
 
 @pytest.mark.parametrize("mode", MODES)
