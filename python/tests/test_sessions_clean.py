@@ -286,9 +286,13 @@ def test_transactions_of_tasks_do_not_mix(postgresql):
                                    for task in (undo, keep)))
             rows = _value(await pool.query(
                 "select who from tx_mix order by who").read_all())
-            open_ones = _value(await pool.query(
-                "select count(*) from pg_stat_activity "
-                "where state like 'idle in%'").read_all())
+            # Each connection is cleaned before it is given out.
+            async with pool.session(autocommit=True) as session, \
+                    pool.session(autocommit=True) as other:
+                await other.execute("select 1")
+                open_ones = _value(await session.query(
+                    "select count(*) from pg_stat_activity "
+                    "where state like 'idle in%'").read_all())
             return rows, open_ones
 
     rows, open_ones = asyncio.run(main())
