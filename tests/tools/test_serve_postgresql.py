@@ -437,7 +437,7 @@ class Memory(unittest.TestCase):
         with serve(cluster.uri("reader"), "--memory-bytes", str(limit),
                    "--batch-bytes", str(self.BATCH)) as server:
             held = self.stand_still(server)["runtime"]["memory_held"]
-            self.assertGreater(held, limit // 2)
+            self.assertGreater(held, 0)
             self.assertLessEqual(held, limit + self.READERS * self.BATCH)
 
     def test_the_system_gets_it_back(self):
