@@ -130,16 +130,16 @@ class Client:
 
     def chunks(self):
         """Returns the body, and whether its last chunk came."""
-        body = b""
+        body = bytearray()
         while (line := self.until(b"\r\n")) is not None:
             size = int(line, 16)
             part = self.exactly(size + 2)
             if part is None:
                 break
             if size == 0:
-                return body, True
+                return bytes(body), True
             body += part[:-2]
-        return body, False
+        return bytes(body), False
 
     def answer(self, method=None):
         """Returns the next answer; None if the connection has ended."""
