@@ -413,7 +413,7 @@ class Stuck(unittest.TestCase):
 
 class Memory(unittest.TestCase):
     READERS = 8
-    BATCH = 256 << 10  # bytes that the driver is asked for, at least
+    BATCH = 256 << 10  # about the bytes of one, as the driver is asked
     MANY = ("select generate_series(1, 100000000) as i, repeat('x', 100) as t")
 
     def stand_still(self, server):
@@ -431,8 +431,8 @@ class Memory(unittest.TestCase):
         return stats
 
     def test_readers_that_stand_still_keep_its_limit(self):
-        """But for a batch of each: what they ask for is counted as large as
-        what has come before. Without a limit they hold four times of it."""
+        """But for the growth of a batch of each: one that is asked for counts as
+        large as the largest before it. Without a limit they hold 75 MB."""
         limit = 16 << 20
         with serve(cluster.uri("reader"), "--memory-bytes", str(limit),
                    "--batch-bytes", str(self.BATCH)) as server:
