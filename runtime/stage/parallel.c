@@ -24,8 +24,8 @@
 #include "base/slab.h"
 #include "base/unreachable.h"
 #include "stage/extract_pool.h"
+#include "stream/intake.h"
 #include "stream/stream_impl.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -33,7 +33,6 @@ enum { WORKERS_MAX = 128, ENTRIES_STEP = 4 };
 
 struct parallel {
     struct uva__stage stage;       /* first */
-    struct uva_window window;      /* with its defaults filled in */
     bool unordered;                /* batches are passed on as they finish */
     struct uva__extract_pool pool; /* the workers that extract */
 
@@ -43,17 +42,10 @@ struct parallel {
                                      in order; unordered: those that failed */
         struct uva__list waiting; /* of those in use, not granted */
         struct uva__list ready;   /* entries to be passed on */
-        int64_t used;             /* number of entries in use */
+        struct uva__intake in;    /* the entries; granted ones have begun */
         uint64_t taken;           /* entries passed on, in all */
-        int64_t requested; /* batches requested above that have not come */
-        int64_t working;   /* entries granted and not counted as done */
-        int64_t done;      /* entries in use that were counted as done */
-        int64_t bytes;     /* in entries that were counted as done */
-        int64_t undone;    /* bytes in the other entries, as far as known */
-        int64_t largest;   /* size of the largest batch; -1: none so far */
-        int failed_code;   /* of the extraction that failed, or 0 */
-        bool started;      /* a batch has been requested */
-        bool lost;         /* a batch was lost: none behind it is wanted */
+        int failed_code;          /* of the extraction that failed, or 0 */
+        bool lost; /* a batch was lost: none after it is wanted */
     } loop;
 };
 
@@ -78,7 +70,6 @@ static void entry_put(struct parallel *p, struct uva__extract_entry *entry)
 {
     uva__metadata_fini(&entry->batch.info.metadata,
                        &p->stage.source.rt->allocator, NULL);
-    p->loop.used--;
     uva__slab_put(&p->loop.entries, entry);
 }
 
@@ -89,31 +80,15 @@ static void entry_discard(struct parallel *p, struct uva__extract_entry *entry)
     entry_put(p, entry);
 }
 
-static void parallel_note_size(struct parallel *p, int64_t bytes)
-{
-    if (bytes > p->loop.largest)
-        p->loop.largest = bytes;
-}
-
-/* How many of `room` more batches the window's bytes allow, with `asked`
- * batches of unknown size. Until one size is known, as many as there
- * are workers. */
-static int64_t parallel_fit(const struct parallel *p, int64_t room,
-                            int64_t asked)
-{
-    if (p->loop.largest >= 0)
-        return uva__window_fit(&p->window, room, p->loop.bytes, asked,
-                               p->loop.largest);
-    return room < p->pool.workers - asked ? room : p->pool.workers - asked;
-}
-
 /* Whether the next entry may be extracted. The window's bytes are reserved in
  * order, before extraction, at the size of the largest batch so far. While the
  * budget of the runtime is full, one at a time is. */
 static bool entry_may_start(const struct parallel *p)
 {
-    return parallel_fit(p, 1, p->loop.working) > 0 &&
-           (p->loop.working + p->loop.done == 0 ||
+    const struct uva__intake *in = &p->loop.in;
+
+    return uva__intake_fit(in, 1, in->begun, p->pool.workers) > 0 &&
+           (in->begun + in->done == 0 ||
             uva__share_is_free(&p->stage.source.share));
 }
 
@@ -126,7 +101,7 @@ static void entries_grant(struct parallel *p)
         wait = uva__list_pop(&p->loop.waiting);
         uva__extract_pool_grant(
             &p->pool, uva__container_of(wait, struct uva__extract_entry, wait));
-        p->loop.working++;
+        p->loop.in.begun++;
         count++;
     }
     if (count > 0)
@@ -158,7 +133,6 @@ static struct uva__extract_entry *entry_fill(struct parallel *p,
 
     if (entry == NULL)
         return NULL;
-    p->loop.used++;
     if (uva__metadata_copy(&p->stage.source.rt->allocator, metadata,
                            &entry->batch.info.metadata) == ENOMEM) {
         entry_put(p, entry);
@@ -171,20 +145,6 @@ static struct uva__extract_entry *entry_fill(struct parallel *p,
     return entry;
 }
 
-/* States what the window holds: batches that are done, and the rest, which
- * extraction may make as large as the largest. */
-static void parallel_account(struct parallel *p)
-{
-    int64_t undone = p->loop.working * p->loop.largest;
-
-    if (undone < p->loop.undone)
-        undone = p->loop.undone;
-    uva__share_hold(&p->stage.source.share, p->loop.used,
-                    p->loop.bytes + undone);
-    uva__meter_hold(p->stage.source.meter, p->loop.used,
-                    p->loop.bytes + p->loop.undone);
-}
-
 /* Without memory for a batch it is lost, and the error takes its place. */
 static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
                           const char *metadata)
@@ -192,8 +152,7 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct parallel *p = parallel_of(stage);
     struct uva__extract_entry *entry = NULL;
 
-    p->loop.requested--;
-    assert(p->loop.requested >= 0); /* the ring of the pool has no more room */
+    uva__intake_come(&p->loop.in); /* the ring of the pool has no more room */
     if (!p->loop.lost)
         entry = entry_fill(p, task, metadata);
     if (entry == NULL) {
@@ -204,13 +163,11 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
         return;
     }
     entry->before = uva__task_bytes(task);
-    p->loop.undone += entry->before;
-    if (entry->before > 0)
-        parallel_note_size(p, entry->before);
+    uva__intake_hold(&p->loop.in, entry->before);
     if (!p->unordered)
         uva__list_push(&p->loop.order, &entry->link);
     uva__list_push(&p->loop.waiting, &entry->wait);
-    parallel_account(p);
+    uva__intake_account(&p->loop.in, &p->stage.source);
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
@@ -219,15 +176,10 @@ static void entry_note_done(struct parallel *p,
                             struct uva__extract_entry *entry)
 {
     entry->seen = true;
-    p->loop.working--;
-    p->loop.done++;
-    p->loop.undone -= entry->before;
-    if (entry->batch.code != 0) {
+    uva__intake_end(&p->loop.in, entry->before,
+                    entry->batch.code == 0 ? entry->batch.info.bytes : 0);
+    if (entry->batch.code != 0)
         p->loop.failed_code = entry->batch.code;
-    } else {
-        p->loop.bytes += entry->batch.info.bytes;
-        parallel_note_size(p, entry->batch.info.bytes);
-    }
     if (!p->unordered)
         return;
     if (entry->batch.code != 0)
@@ -275,37 +227,23 @@ static void parallel_conclude(struct parallel *p, bool failed)
         return;
     if (failed)
         uva__stage_fail_extraction(stage, p->loop.failed_code);
-    else if (stage->failure.code != 0 && p->loop.used == source->ready)
+    else if (stage->failure.code != 0 && p->loop.in.held == source->ready)
         uva__failure_move(&stage->failure, &source->failure,
                           &source->rt->allocator);
-    else if (stage->ended && p->loop.used == source->ready)
+    else if (stage->ended && p->loop.in.held == source->ready)
         source->ended = true;
-}
-
-static void parallel_request(struct parallel *p, int64_t demand)
-{
-    const int64_t used = p->loop.used + p->loop.requested;
-    int64_t room = uva__window_room(&p->window, demand, used);
-
-    p->loop.started = p->loop.started || demand > 0;
-    if (!p->loop.started || room == 0)
-        return;
-    room = parallel_fit(p, room, used - p->loop.done);
-    if (room <= 0)
-        return;
-    p->loop.requested += room;
-    uva__stage_request(&p->stage, room);
 }
 
 static void parallel_pull(struct uva__source *source, int64_t demand)
 {
     struct parallel *p = parallel_at(source);
+    int64_t n;
 
     if (!source->schema_known && p->stage.failure.code == 0)
         return;
     p->pool.priority = source->producer->priority;
     if (p->pool.extractors == NULL && source->schema_known &&
-        uva__extract_pool_prepare(&p->pool, p->window.batches,
+        uva__extract_pool_prepare(&p->pool, p->loop.in.window.batches,
                                   &source->schema) != 0) {
         uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
                             "no memory for a parallel stage");
@@ -319,8 +257,10 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
                                             uva__share_is_free(&source->share)
                                         ? UVA_WAITING_NONE
                                         : UVA_WAITING_MEMORY);
-    parallel_account(p);
-    parallel_request(p, demand);
+    uva__intake_account(&p->loop.in, &p->stage.source);
+    n = uva__intake_request(&p->loop.in, demand, p->pool.workers);
+    if (n > 0)
+        uva__stage_request(&p->stage, n);
 }
 
 static struct uva__task *parallel_take(struct uva__source *source)
@@ -336,8 +276,7 @@ static struct uva__task *parallel_take(struct uva__source *source)
     p->loop.taken++;
     assert(entry->batch.code == 0);
     source->ready--;
-    p->loop.done--;
-    p->loop.bytes -= entry->batch.info.bytes;
+    uva__intake_leave(&p->loop.in, entry->batch.info.bytes);
     uva__task_fill_entry(task, &entry->batch, NULL);
     entry_put(p, entry);
     return task;
@@ -448,7 +387,6 @@ static struct uva__source *parallel_make(struct uva__producer *above,
 
     if (p == NULL)
         return NULL;
-    p->window = setup->window;
     p->pool.workers = setup->workers != 0 ? setup->workers : parallel_cores();
     p->unordered = setup->unordered;
     p->loop.entries = (struct uva__slab){
@@ -458,7 +396,7 @@ static struct uva__source *parallel_make(struct uva__producer *above,
         .link_offset = offsetof(struct uva__extract_entry, link),
         .step = ENTRIES_STEP,
     };
-    p->loop.largest = -1;
+    uva__intake_init(&p->loop.in, &setup->window);
     p->pool.stage = &p->stage;
     p->pool.wakeup = &p->stage.wakeup;
     uva__stage_init(&p->stage, &parallel_ops, &parallel_wakeup_ops, above);
