@@ -55,7 +55,7 @@ BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
 LOOP = ["loop/rt.h", "loop/mailbox.h", "loop/wakeup.h", "loop/loop.h",
         "exec/lane.h"]
 LAYERS = ["base/", "arrow/", "protocol/", "exec/", "loop/", "device/", "check/",
-          "stream/", "source/", "stage/", "sink/", "io/", "adbc/", "tck/"]
+          "stream/", "array/", "source/", "stage/", "sink/", "io/", "adbc/", "tck/"]
 MAY = {
     "include/uvarrow/arrow_abi.h": [],
     "include/uvarrow/base.h": [],
@@ -78,6 +78,9 @@ MAY = {
                                    "check/handler_check.h",
                                    "check/breach_text.h"],
     "runtime/source/": [*BELOW, *LOOP, "stream/", "source/"],
+    "runtime/array/": [*BELOW, *LOOP, "device/wait_error.h",
+                       "device/driver_gate.h", "device/registry.h",
+                       "device/event_wait.h", "stream/", "array/"],
     "runtime/stage/": [*BELOW, *LOOP, "device/copy.h", "device/wait_error.h",
                       "device/driver_gate.h",
                        "device/registry.h", "device/event_wait.h", "stream/",
