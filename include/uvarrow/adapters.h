@@ -28,11 +28,11 @@ struct uva_blocking_source {
      * cancelled: the cancel function of a driver. NULL: the call returns when
      * it is ready, on its worker. Called on another worker while that call
      * runs, or just before or after it, and again until that call returns, so
-     * data that both use needs synchronisation. Nothing else is called before
-     * both have returned. */
+     * data that both use needs synchronisation. No other function is called
+     * before both have returned. */
     void (*interrupt)(void *ctx) UVA_0;
-    /* the last call, after the stream was released. NULL: none. Frees what must
-     * outlive the stream: a statement, a connection. */
+    /* the last call, after the stream was released. May be NULL. Frees the
+     * objects that must outlive the stream: a statement, a connection. */
     void (*free_ctx)(void *ctx) UVA_0;
     void *ctx UVA_0;                   /* owns, through free_ctx */
     ArrowDeviceType device_type UVA_0; /* device type of the stream that
@@ -43,19 +43,19 @@ struct uva_blocking_source {
     bool on_loop UVA_0; /* no function here blocks: all may run on the loop
                            thread */
     /* gives the metadata of the stream, once, after get_schema (`code` 0), and
-     * that of a failure, with its code, after the call that failed: NULL, or a
-     * block that stays valid until the next call. NULL: there is none. Called
-     * on the thread of those calls; may not block. */
+     * of a failure, with its code, after the call that failed: NULL, or a block
+     * that stays valid until the next call. May be NULL. Called on the thread
+     * of those calls; may not block. */
     const char *(*metadata)(void *ctx, int code)UVA_0;
     /* open only in its turn, which lasts until free_ctx has returned, also
-     * after a cancel; instead of the runtime's `sources_open`. Counts. NULL:
-     * none */
+     * after a cancel; instead of the runtime's `sources_open`. Counts. may be
+     * NULL */
     struct uva_turns *turns UVA_0;
-    /* the stream has started and its batches are needed: what the source waits
-     * for from now on, its turn among it, is what its consumer waits for.
+    /* the stream has started and its batches are needed: from now on its
+     * consumer waits for whatever the source waits for, its turn included.
      * Called before open, on the loop thread, and only that once; not for a
      * source that gets its turn before it is needed (see uva_turns). May not
-     * block. NULL: none */
+     * block. May be NULL */
     void (*needed)(void *ctx) UVA_0;
     /* the most time that open, get_schema and get_next may take in all, on a
      * blocking worker; then the source is interrupted, and the stream fails
@@ -94,14 +94,14 @@ uva_stream_from_blocking_cpu(struct uva_runtime *runtime,
 /* ---- a blocking stream out ---------------------------------------------- */
 
 /** Starts the stream and gives `out`, a blocking stream to be read by one other
- * thread at a time: its get_next waits for a batch. On a thread that others
- * wait for, which is that of a loop or a compute worker, get_next returns
- * EDEADLK until the runtime is closed, as does get_schema until the schema is
- * known. `window` limits the batches that wait to be read (NULL: the default).
- * The reading thread extracts the data; events are passed on. Releasing `out`
- * cancels the stream; if the stream is cancelled, get_next returns the code.
- * get_schema may be called repeatedly. The end and an error are sticky. Returns
- * 0; otherwise as uva_stream_for_each(), and `out` is released.
+ * thread at a time: its get_next waits for a batch. On the thread of a loop and
+ * on a compute worker get_next returns EDEADLK until the runtime is closed, as
+ * does get_schema until the schema is known. `window` limits the batches that
+ * wait to be read (NULL: the default). The reading thread extracts the data;
+ * events are passed on. Releasing `out` cancels the stream; if the stream is
+ * cancelled, get_next returns the code. get_schema may be called repeatedly.
+ * The end and an error are sticky. Returns 0; otherwise as
+ * uva_stream_for_each(), and `out` is released.
  * Thread: builder.
  * Clauses: DS-21, G-66. */
 UVA_API UVA_MUST_CHECK int uva_stream_to_blocking(
@@ -131,8 +131,8 @@ uva_stream_of_reader(const struct ArrowArrayStream *reader);
 struct uva_pusher; /* the writing end, for any number of threads */
 
 /** Callbacks of a pusher to its writers, on the loop thread. They may use and
- * close the pusher. Once the pusher was closed on the loop thread, none is
- * called; if another thread closes it, one may still be running. */
+ * close the pusher. Once the pusher was closed on the loop thread, no function
+ * is called; if another thread closes it, a call may still be running. */
 struct uva_push_source {
     /* there is room again after a push returned EAGAIN; NULL: no callback */
     void (*on_writable)(void *ctx, struct uva_pusher *pusher) UVA_0;
@@ -140,7 +140,7 @@ struct uva_push_source {
      * callback */
     void (*on_closed)(void *ctx, struct uva_pusher *pusher) UVA_0;
     void (*free_ctx)(void *ctx)
-        UVA_0;       /* the last call; any thread; NULL: none */
+        UVA_0;       /* the last call; any thread; may be NULL */
     void *ctx UVA_0; /* owns, through free_ctx */
     ArrowDeviceType device_type UVA_0; /* 0: CPU */
     struct uva_window window UVA_0;    /* batches waiting for the consumer */
