@@ -20,8 +20,8 @@ static inline int64_t uva__bits_bytes(int64_t bits)
 }
 
 /* Copies `count` bits of `from`, from bit `at` on, to bit `to_at` of `to`.
- * Reads and writes no byte that has none of these bits. Thread: any one at a
- * time. */
+ * Reads and writes only the bytes that have some of these bits. Thread: any one
+ * at a time. */
 void uva__bits_copy(uint8_t *to, int64_t to_at, const uint8_t *from, int64_t at,
                     int64_t count);
 

@@ -51,16 +51,16 @@ static inline bool uva__buffer_is_readable(const struct ArrowDeviceArray *array)
 
 /* The number of bytes that buffer `i` of `array` must have, for `offset` +
  * `length` items, whether the buffer is NULL or not; 0 if the array is empty.
- * `layout` is that of its format. With `on_host`, offsets and lengths are read;
+ * `layout` belongs to its format. With `on_host`, offsets and lengths are read;
  * without, the variable part counts 0. Relies on a valid length, offset and
  * number of buffers, and on an offsets buffer that is large enough. 0; EINVAL
- * for an impossible size, or for offsets that give none. Thread: any. */
+ * for an impossible size, or for invalid offsets. Thread: any. */
 UVA_MUST_CHECK int uva__buffer_needed(const struct uva__layout *layout,
                                       const struct ArrowArray *array, int64_t i,
                                       bool on_host, int64_t *size);
 
 /* Where the data of the first item begins in buffer `i`, which has data and is
- * not empty. Relies on what uva__buffer_needed() relies on, and on a host that
+ * not empty. Relies on the same as uva__buffer_needed(), and on a host that
  * reads offsets. Thread: any. */
 int64_t uva__buffer_data_begin(const struct uva__layout *layout,
                                const struct ArrowArray *array, int64_t i);

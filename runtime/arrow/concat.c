@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node for each node of the schema counts what is measured and knows where
- * the next rows go: arrow/concat_node.c.
+/* Each node of the schema has a node here, which counts the measured items and
+ * knows where the next rows go: arrow/concat_node.c.
  *
  * The result lies in one block: the structs, their pointer vectors, the
  * buffers. It counts the structs that are not released, since each child may be
@@ -26,7 +26,7 @@ struct concat_block {
 
 struct uva__concat {
     struct uva_allocator allocator;
-    size_t size;                    /* of this block: behind it the nodes */
+    size_t size;                    /* of this block: the nodes follow */
     size_t nodes;                   /* structs of a result, with its root */
     size_t pointers;                /* in all the vectors of a result */
     size_t columns;                 /* of a batch that can be noted; or 0 */
@@ -36,7 +36,7 @@ struct uva__concat {
     const void **next_pointer;      /* the next free pointer */
     char *next_buffer;              /* the next free buffer */
     struct ArrowArray root;         /* of the result */
-    struct uva__concat_node node[]; /* the root, then what is below it */
+    struct uva__concat_node node[]; /* the root, then its children */
 };
 
 int uva__concat_measure(struct uva__concat *concat,
@@ -98,7 +98,7 @@ static int64_t buffer_count(const struct uva__concat_node *node)
            (node->layout.variadic ? 1 + (node->data > 0) : 0);
 }
 
-/* Rounds a size up to a multiple of `align`; an absent buffer needs none. */
+/* Rounds a size up to a multiple of `align`; an absent buffer has size 0. */
 static int64_t padded(int64_t size, int64_t align)
 {
     return size < 0 ? 0 : (size + align - 1) / align * align;
@@ -153,8 +153,8 @@ static void block_release_node(struct ArrowArray *array)
     block_drop(array->private_data);
 }
 
-/* Clears what is not filled in: the first offset of an empty array, the bits
- * behind the last one, the padding. */
+/* Clears the bytes that are not filled in: the first offset of an empty array,
+ * the bits after the last one, the padding. */
 static const void *place_buffer(struct uva__concat *concat,
                                 const struct uva__concat_node *node, int64_t i)
 {
@@ -398,7 +398,7 @@ static int tree_init(struct uva__concat *concat, struct uva__concat_node *node,
     return code == 0 ? uva__concat_node_complete(node) : code;
 }
 
-/* Notes what batches have in common of which all columns are plain. */
+/* Notes the common facts of batches whose columns are all plain. */
 static void read_columns(struct uva__concat *concat)
 {
     const struct uva__concat_node *const root = concat->node;

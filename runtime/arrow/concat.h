@@ -12,9 +12,9 @@
  *                                                         the same rows
  *     uva__concat_finish(concat, &out);
  *
- * Most batches are columns of numbers without nulls. What has to be known of
- * such a one is noted when it comes; the join is then one copy after the other,
- * and no array is looked at again:
+ * Most batches are columns of numbers without nulls. The facts about such a
+ * batch are noted when it comes; the join is then one copy after the other, and
+ * no array is looked at again:
  *
  *     (uva__concat_note(concat, batch, &part))*
  *     uva__concat_join(concat, parts, rows, &out);
@@ -28,7 +28,7 @@
 
 struct uva__concat;
 
-/* What was noted of a batch. */
+/* The facts noted about a batch. */
 struct uva__concat_part {
     struct uva__link link;
     const char **values; /* borrows: room for a pointer to the first item of
@@ -46,16 +46,16 @@ UVA_MUST_CHECK int uva__concat_new(const struct uva_allocator *allocator,
                                    struct uva__concat **out);
 
 /* Frees it; NULL is allowed. Results live on. Thread: any one at a time, as for
- * all that follows. */
+ * all functions below. */
 void uva__concat_free(struct uva__concat *concat);
 
-/* Forgets what was measured. */
+/* Forgets the measured batches. */
 void uva__concat_reset(struct uva__concat *concat);
 
 /* Adds `count` rows of `array` (borrows, until the reset) from row `from` on.
  * `array` fits the schema, as uva__layout_measure() checks it. 0; EOVERFLOW if
  * 32-bit offsets, run ends or indices of a dictionary could not count that far;
- * EINVAL if offsets, views, ids or run ends point to nothing. After an error
+ * EINVAL if offsets, views, ids or run ends point out of range. After an error
  * only a reset may follow. */
 UVA_MUST_CHECK int uva__concat_measure(struct uva__concat *concat,
                                        const struct ArrowArray *array,
@@ -64,7 +64,7 @@ UVA_MUST_CHECK int uva__concat_measure(struct uva__concat *concat,
 /* Returns the size of the buffers that the rows measured so far need. */
 int64_t uva__concat_bytes(const struct uva__concat *concat);
 
-/* Takes memory for what was measured. 0; ENOMEM. */
+/* Takes memory for the measured batches. 0; ENOMEM. */
 UVA_MUST_CHECK int uva__concat_begin(struct uva__concat *concat);
 
 /* Returns how often the rows are filled in, by passes from 0 on. The columns of
@@ -97,7 +97,7 @@ bool uva__concat_holds(const struct uva__concat *concat, int64_t rows,
 int64_t uva__concat_rows(const struct uva__concat *concat, int64_t max_bytes);
 
 /* Joins the first rows of the `parts`, which have as many, and hold together.
- * 0 with `out`; ENOMEM. Forgets what was measured. */
+ * 0 with `out`; ENOMEM. Forgets the measured batches. */
 UVA_MUST_CHECK int uva__concat_join(struct uva__concat *concat,
                                     const struct uva__list *parts, int64_t rows,
                                     struct ArrowArray *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between the types: two functions for each kind of layout,
+/* The differences between the types: two functions for each kind of layout,
  * measure and fill. They take a *run*, rows of one array that lie side by side,
  * and pass runs of its children on. Measuring reads offsets, views, type ids
- * and ends of runs, and refuses those that point to nothing. */
+ * and ends of runs, and refuses the ones that point out of range. */
 #include "arrow/concat_node.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void move_narrow(char *to, const char *from, int32_t width,
         }
 }
 
-/* Copies `count` integers and adds `by` to each; one that is wrong stays wrong,
+/* Copies `count` integers and adds `by` to each; a wrong integer stays wrong,
  * whether it is an offset or the index of an item that is null. */
 static void move_integers(char *to, const void *from, int32_t width,
                           int64_t count, int64_t by)
@@ -410,7 +410,7 @@ static void fill_fixed_list(struct uva__concat_node *node,
     uva__concat_node_fill(&node->children[0], &items);
 }
 
-/* The size of list `i` of the run; a null one has none. */
+/* The size of list `i` of the run; 0 for a null list. */
 static int64_t view_size_at(const struct uva__concat_node *node,
                             const struct uva__concat_run *run, int64_t i)
 {
@@ -609,8 +609,9 @@ static void fill_dense(struct uva__concat_node *node,
 
 /* ---- run ends ----------------------------------------------------------- */
 
-/* The first of the run ends that is behind row `at`; their number if none is.
- * Even of ends in disorder it finds none before that of an earlier row. */
+/* The first run end after row `at`; their number if there is no such end. Even
+ * if the ends are in disorder, it finds no end before that of an earlier row.
+ */
 static int64_t ends_find(const struct ArrowArray *ends, int32_t width,
                          int64_t at)
 {

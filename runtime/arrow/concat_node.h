@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One node of a concatenation (arrow/concat.c): what is counted of the arrays
- * that are joined, and where the next rows go, as the kind of layout decides.
- */
+/* One node of a concatenation (arrow/concat.c): counts the items of the joined
+ * arrays, and knows where the next rows go, as the kind of layout decides. */
 #ifndef UVA_ARROW_CONCAT_NODE_H
 #define UVA_ARROW_CONCAT_NODE_H
 
@@ -32,22 +31,22 @@ struct uva__concat_node {
     int64_t n_children;                  /* number of those */
     struct uva__concat_node
         *dictionary; /* borrows: in the same block; or NULL */
-    /* what was measured */
+    /* the measured items */
     int64_t items;
     int64_t data;  /* bytes of strings */
     bool nullable; /* it needs a validity bitmap */
     /* of the last run that was measured or filled */
     const struct ArrowArray *values; /* borrows: its dictionary */
     int64_t values_at; /* where that begins in the joined dictionary */
-    /* what was filled */
+    /* the filled items */
     struct ArrowArray *array; /* borrows: in the result */
     int64_t filled;           /* items */
     int64_t filled_data;      /* bytes */
 };
 
 /* Fills in a node for arrays of `schema`; its children and dictionary follow.
- * 0; ENOTSUP for an unknown format, EINVAL for one that is malformed, or with
- * the wrong number of children. */
+ * 0; ENOTSUP for an unknown format, EINVAL for a malformed format, or for a
+ * wrong number of children. */
 UVA_MUST_CHECK int uva__concat_node_init(struct uva__concat_node *node,
                                          const struct ArrowSchema *schema);
 
@@ -63,12 +62,12 @@ UVA_MUST_CHECK int uva__concat_node_measure(struct uva__concat_node *node,
 void uva__concat_node_fill(struct uva__concat_node *node,
                            const struct uva__concat_run *run);
 
-/* Whether it only consists of columns: a record batch. What was measured may
+/* Whether it only consists of columns: a record batch. The measured items may
  * change that. */
 bool uva__concat_node_is_batch(const struct uva__concat_node *node);
 
-/* Whether its arrays have a validity bitmap and items of `width` bytes, and
- * nothing else: those without nulls are joined by copies alone. */
+/* Whether its arrays have only a validity bitmap and items of `width` bytes:
+ * without nulls they are joined by copies alone. */
 bool uva__concat_node_is_plain(const struct uva__concat_node *node);
 
 /* Copies column `i` of such a run. The run is filled with its last column. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device types of the Arrow document: where their memory is, what the
- * events of their arrays are. How a back end works with them is in device/. */
+/* The device types of the Arrow document: where their memory is, and the events
+ * of their arrays. How a back end works with them is in device/. */
 #ifndef UVA_ARROW_DEVICE_TRAITS_H
 #define UVA_ARROW_DEVICE_TRAITS_H
 
@@ -18,11 +18,11 @@ enum uva__device_memory {
     UVA__MEMORY_PLAIN    /* on the host, from any allocator */
 };
 
-/* What `sync_event` of a type points to. Types with events of one kind can wait
- * for each other's. */
+/* The object behind `sync_event` of a type. Types with events of one kind can
+ * wait for each other's. */
 enum uva__device_events {
     UVA__EVENTS_UNKNOWN, /* the producer defines it, or the type is unknown */
-    UVA__EVENTS_NONE,    /* it is always NULL, and means nothing if it is not */
+    UVA__EVENTS_NONE,    /* it is always NULL, and ignored if it is not */
     UVA__EVENTS_CUDA,
     UVA__EVENTS_HIP,
     UVA__EVENTS_OPENCL,
@@ -37,12 +37,13 @@ struct uva__device_traits {
     enum uva__device_memory memory;
     enum uva__device_events events;
     ArrowDeviceType pinned_type; /* of the pinned memory that copies between the
-                                    type and the host use; 0: there is none */
+                                    type and the host use; 0: without pinned
+                                    memory */
 };
 
 extern const struct uva__device_traits uva__device_types[UVA__DEVICE_TYPES];
 
-/* Gives the row of a type, never NULL: that of an unknown type is all zeroes.
+/* Gives the row of a type, never NULL: for an unknown type all zeroes.
  * Thread: any. */
 static inline const struct uva__device_traits *
 uva__device_traits(ArrowDeviceType type)
@@ -54,9 +55,9 @@ uva__device_traits(ArrowDeviceType type)
  * memory; each user has to choose the right one. */
 
 /* Whether the memory is the host's: the library reads offsets from it, and a
- * copy to the CPU has nothing to do. Not managed memory: a read of ours would
- * move its pages away from the device, and older devices let the host read only
- * while they are idle, so the driver copies it. Thread: any. */
+ * copy to the CPU is empty. Not managed memory: our read would move its pages
+ * away from the device, and older devices let the host read only while they are
+ * idle, so the driver copies it. Thread: any. */
 static inline bool uva__device_is_host(ArrowDeviceType type)
 {
     const enum uva__device_memory memory = uva__device_traits(type)->memory;
@@ -65,8 +66,8 @@ static inline bool uva__device_is_host(ArrowDeviceType type)
 }
 
 /* Whether the memory is from the vendor's allocator of pinned memory, and has
- * to be returned to that. Not managed memory, which has an allocator of its
- * own. Thread: any. */
+ * to be returned to that. Not managed memory, which has its own allocator.
+ * Thread: any. */
 static inline bool uva__device_is_pinned(ArrowDeviceType type)
 {
     return uva__device_traits(type)->memory == UVA__MEMORY_PINNED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch that waits: what a queue or a stage keeps of it until it goes into a
+/* A batch that waits: a queue or a stage keeps this of it until it goes into a
  * task (stream/task.h). Whatever holds a batch as a task, and not as an array,
  * keeps only the second part of it. */
 #ifndef UVA_ARROW_ENTRY_H
@@ -8,7 +8,7 @@
 #include "arrow/metadata.h"
 #include "uvarrow/arrow_abi.h"
 
-/* What is known of a batch besides its array. */
+/* The facts about a batch besides its array. */
 struct uva__batch_info {
     int64_t ordinal;               /* of the batch; -1: not known */
     int64_t bytes;                 /* of its buffers, as far as known */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fast way to measure most record batches: those that have a few columns of
- * numbers and nothing else, which is found out once, from the schema. All other
- * batches are left to layout.h, which also reports errors.
+/* A fast way to measure most record batches: a few columns of numbers only, as
+ * found once, from the schema. All other batches are left to layout.h, which
+ * also reports errors.
  *
- * What runs for every batch is inline here: a few comparisons a column. Lengths
+ * The work for every batch is inline here: a few comparisons a column. Lengths
  * are bounded, so that no product or sum can overflow. */
 #ifndef UVA_ARROW_FIXED_WIDTH_H
 #define UVA_ARROW_FIXED_WIDTH_H
@@ -26,13 +26,13 @@ struct uva__fixed_width {
 void uva__fixed_width_read(struct uva__fixed_width *shape,
                            const struct ArrowSchema *schema);
 
-/* Whether neither is negative, or does not fit into 31 bits. */
+/* Whether both are from 0 to 2 to the power of 31. */
 static inline bool uva__fixed_width_are_small(int64_t a, int64_t b)
 {
     return ((uint64_t)a | (uint64_t)b) >> 31 == 0;
 }
 
-/* Whether `column` is valid, and has items and nothing else. Thread: any. */
+/* Whether `column` is valid, and has only items. Thread: any. */
 static inline bool uva__fixed_width_has(const struct ArrowArray *column)
 {
     const int64_t length = column->length;
@@ -48,9 +48,9 @@ static inline bool uva__fixed_width_has(const struct ArrowArray *column)
     return (uint64_t)column->null_count + 1 <= nulls_most + 1; /* -1: unknown */
 }
 
-/* What `rows` items of such a column take from item `from` on, of `width` bytes
- * each: less than 2 to the power of 40. A byte of the bitmap counts for the
- * first of its bits. Thread: any. */
+/* The size of `rows` items of such a column from item `from` on, of `width`
+ * bytes each: less than 2 to the power of 40. A byte of the bitmap counts for
+ * the first of its bits. Thread: any. */
 static inline int64_t uva__fixed_width_take(const struct ArrowArray *column,
                                             int32_t width, int64_t from,
                                             int64_t rows)
@@ -63,7 +63,7 @@ static inline int64_t uva__fixed_width_take(const struct ArrowArray *column,
                                : (int64_t)((bits_end + 7) / 8 - (at + 7) / 8));
 }
 
-/* What the buffers of such a column are, up to its last item: less than 2 to
+/* The size of the buffers of such a column, up to its last item: less than 2 to
  * the power of 40. Thread: any. */
 static inline int64_t uva__fixed_width_memory(const struct ArrowArray *column,
                                               int32_t width)
@@ -75,8 +75,8 @@ static inline int64_t uva__fixed_width_memory(const struct ArrowArray *column,
                                 : (int64_t)(((uint64_t)items + 7) / 8));
 }
 
-/* Whether the batch is valid apart from its columns, and has no buffer of its
- * own. */
+/* Whether the batch is valid apart from its columns, and has no buffer itself.
+ */
 static inline bool uva__fixed_width_is_plain(const struct ArrowArray *batch,
                                              int32_t columns)
 {
@@ -87,8 +87,8 @@ static inline bool uva__fixed_width_is_plain(const struct ArrowArray *batch,
            batch->n_children == columns && batch->children != NULL;
 }
 
-/* Whether `batch` has this shape and is valid; then `*size` is what its rows
- * take. False means only that this file cannot measure it. Thread: any. */
+/* Whether `batch` has this shape and is valid; then `*size` is the size of its
+ * rows. False means only that this file cannot measure it. Thread: any. */
 static inline bool
 uva__fixed_width_measure(const struct uva__fixed_width *shape,
                          const struct ArrowArray *batch, int64_t *size)

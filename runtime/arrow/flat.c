@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A shared array gets copies in place of those of its nodes that have an
- * offset: structs of a share may be released and replaced. What comes of that
- * is shared anew, as a whole: copies of a share are taken to need nothing but
- * its origin. Indices are copied without their dictionary, which may be much
- * larger.
- */
+/* A shared array gets copies in place of its nodes with an offset: structs of a
+ * share may be released and replaced. The result is shared anew, as a whole:
+ * copies of a share are taken to need only its origin. Indices are copied
+ * without their dictionary, which may be much larger. */
 #include "arrow/flat.h"
 
 #include <errno.h>
@@ -110,7 +108,7 @@ static int flat_replace_indices(const struct uva_allocator *allocator,
     return 0;
 }
 
-/* Removes the offsets of a shared array and of what is below it. */
+/* Removes the offsets of a shared array and its children. */
 static int flat_node(const struct uva_allocator *allocator,
                      const struct ArrowSchema *schema, struct ArrowArray *array)
 {
@@ -127,7 +125,7 @@ static int flat_node(const struct uva_allocator *allocator,
                : code;
 }
 
-/* What a shared array is made of, once some of its nodes are copies. */
+/* The parts of a shared array, once some of its nodes are copies. */
 struct flat_mixture {
     struct uva_allocator allocator;
     struct ArrowArray array; /* owns */
@@ -143,7 +141,7 @@ static void flat_release_mixture(struct ArrowArray *array)
     uva__memory_free(&allocator, own, sizeof(*own));
 }
 
-/* Makes `array` the owner of all that it is made of. */
+/* Makes `array` the owner of its parts. */
 static int flat_own(const struct uva_allocator *allocator,
                     struct ArrowArray *array)
 {

@@ -6,11 +6,11 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* Gives `out` the rows of `array`, with the offset 0 at every level: what has
- * another one is copied, with what is below it, and all else is that of
- * `array`, which is then moved, or shared as by uva__share_array(). `allocator`
- * is copied and must stay usable until `out` is released. 0; EINVAL if the
- * array does not fit `schema`, or refers to what is not there; ENOTSUP for an
+/* Gives `out` the rows of `array`, with the offset 0 at every level: a node
+ * with another offset is copied with its children, and all other nodes are
+ * taken from `array`, which is then moved, or shared as by uva__share_array().
+ * `allocator` is copied and must stay usable until `out` is released. 0; EINVAL
+ * if the array does not fit `schema`, or refers out of range; ENOTSUP for an
  * offset beside an unknown format, or in data that is not on the CPU;
  * EOVERFLOW, from a dictionary; ENOMEM. After an error the caller still owns
  * `array`, and `out` is released. Thread: any one at a time. */

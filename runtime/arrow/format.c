@@ -27,7 +27,8 @@ enum format_group {
     FORMAT_RUNS       /* no buffer; ends of runs and values are children */
 };
 
-/* Without n_children there are none; rows and unions set theirs later. */
+/* Without n_children they have no children; rows and unions set theirs later.
+ */
 static const struct uva__layout FORMAT_LAYOUTS[] = {
     [FORMAT_NOTHING] = {.n_buffers = 0},
     [FORMAT_BITS] = {.buffers = {{UVA__BUFFER_VALIDITY, 0},
@@ -111,8 +112,8 @@ static int format_letter(char letter, struct uva__layout *out)
 
 /* ---- parameters --------------------------------------------------------- */
 
-/* Reads a number without a sign at `*at` and moves `*at` behind it. EINVAL if
- * there is none, or if it is larger than `max`. */
+/* Reads a number without a sign at `*at` and moves `*at` past it. EINVAL if
+ * there is no number, or if it is larger than `max`. */
 static int format_number(const char **at, int32_t max, int32_t *out)
 {
     int64_t number = 0;
@@ -133,7 +134,7 @@ static int format_only_number(const char *at, int32_t *out)
     return code == 0 && *at != '\0' ? EINVAL : code;
 }
 
-/* "d:precision,scale" or "d:precision,scale,bits", behind the colon. */
+/* "d:precision,scale" or "d:precision,scale,bits", after the colon. */
 static int format_decimal(const char *at, struct uva__layout *out)
 {
     int32_t digits, scale, bits = 128;
@@ -154,7 +155,7 @@ static int format_decimal(const char *at, struct uva__layout *out)
     return format_give(FORMAT_FIXED, bits / 8, out);
 }
 
-/* "id,id,...", behind the colon: as many children as ids. */
+/* "id,id,...", after the colon: as many children as ids. */
 static int format_union(enum format_group group, const char *at,
                         struct uva__layout *out)
 {
@@ -174,7 +175,7 @@ static int format_union(enum format_group group, const char *at,
 /* ---- time --------------------------------------------------------------- */
 
 struct format_time {
-    char kind;         /* the letter behind the 't' */
+    char kind;         /* the letter after the 't' */
     char units[5];     /* the letters that may follow */
     uint8_t widths[4]; /* bytes of each */
 };
@@ -207,7 +208,7 @@ static int format_time(const char *format, struct uva__layout *out)
 /* ---- nested ------------------------------------------------------------- */
 
 struct format_nested {
-    const char *format; /* behind the '+' */
+    const char *format; /* after the '+' */
     uint8_t group;      /* enum format_group */
     uint8_t width;      /* bytes */
 };
@@ -225,7 +226,7 @@ static int format_row(int32_t n_children, struct uva__layout *out)
     return 0;
 }
 
-/* The format behind the '+'. */
+/* The format after the '+'. */
 static int format_nested(const char *format, struct uva__layout *out)
 {
     const size_t count = sizeof(FORMAT_NESTED) / sizeof(FORMAT_NESTED[0]);

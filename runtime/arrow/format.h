@@ -12,7 +12,7 @@
 
 /* The contents of a buffer, from which its size follows. */
 enum uva__buffer_kind {
-    UVA__BUFFER_VALIDITY, /* a bit an item; NULL if nothing is null */
+    UVA__BUFFER_VALIDITY, /* a bit an item; NULL without nulls */
     UVA__BUFFER_BITS,     /* a bit an item */
     UVA__BUFFER_FIXED,    /* `width` bytes an item */
     UVA__BUFFER_OFFSETS,  /* `width` bytes an item, and one more item */
@@ -42,8 +42,8 @@ struct uva__layout {
 UVA_MUST_CHECK int uva__format_read(const char *format,
                                     struct uva__layout *out);
 
-/* The size of an item in bytes, if `format` is that of a number or a time;
- * otherwise 0, for valid and invalid formats alike. Fast. Thread: any. */
+/* The size of an item in bytes, if `format` is a number or a time; otherwise 0,
+ * for valid and invalid formats alike. Fast. Thread: any. */
 int32_t uva__format_width(const char *format);
 
 #endif

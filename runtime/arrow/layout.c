@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shapes: one walk down schema and array together, which adds up the memory of
- * the buffers. What the rows take of it is left to row_size.h.
+ * the buffers. The size of its rows is left to row_size.h.
  *
  * Runs for every batch, so a valid column costs a few comparisons; texts are
  * written only for errors. Bounded are the depth, the number of nodes, and
  * every sum and product. Buffers are measured from item 0, as `offset` is the
- * number of items before the first; empty arrays need none. Clauses: DA-23. */
+ * number of items before the first; empty arrays need no buffers. Clauses:
+ * DA-23. */
 #include "arrow/layout.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ struct layout_at {
     int depth;                        /* 0 at the top */
 };
 
-/* Plain columns are smaller than what is left. */
+/* Plain columns are smaller than this, which leaves room for the others. */
 #define LAYOUT_PLAIN_MOST (INT64_MAX / 2)
 
 enum { LAYOUT_SEEN_MAX = 128 };
@@ -79,7 +80,7 @@ static size_t layout_write_path(const struct layout_at *at, char *text,
     return used;
 }
 
-/* Writes "name 'x', " into `text`, or nothing for a node without a name. */
+/* Writes "name 'x', " into `text`, or "" for a node without a name. */
 static void layout_write_name(const struct ArrowSchema *schema, char *text,
                               size_t room)
 {
@@ -219,8 +220,8 @@ static int layout_check_below(const struct layout_walk *walk,
     return 0;
 }
 
-/* A bitmap may be NULL if nothing is null. With an unknown null count it should
- * not be, but some producers send such arrays. Clauses: DA-22. */
+/* A bitmap may be NULL without nulls. With an unknown null count it should not
+ * be, but some producers send such arrays. Clauses: DA-22. */
 static bool layout_is_absent(const struct uva__layout *layout,
                              const struct ArrowArray *array, int64_t i)
 {
@@ -228,7 +229,7 @@ static bool layout_is_absent(const struct uva__layout *layout,
            layout->buffers[0].kind == UVA__BUFFER_VALIDITY;
 }
 
-/* Returns what a buffer of `size` bytes adds to those that were seen. */
+/* Returns how many of the `size` bytes of a buffer were not seen before. */
 static int64_t layout_see(struct layout_seen *seen, const void *buffer,
                           int64_t size)
 {
@@ -316,8 +317,8 @@ static bool layout_add_plain(struct layout_walk *walk,
 static int layout_walk_node(struct layout_walk *walk,
                             const struct layout_at *at);
 
-/* How many items each child has at least. Without rows it needs none, and where
- * offsets or ends of runs decide on that, they are not read for it. */
+/* How many items each child has at least. Without rows it needs no bytes, and
+ * offsets or ends of runs are not read to decide that. */
 static int64_t layout_rows_below(const struct layout_at *at)
 {
     const char *format = at->schema->format;
@@ -478,8 +479,8 @@ static int layout_add_up(const struct ArrowSchema *schema,
     return code;
 }
 
-/* An owner may have changed its own structs, so that they differ from those of
- * the whole. */
+/* An owner may have changed its own structs, so that they differ from the
+ * whole. */
 int uva__layout_memory(const struct ArrowSchema *schema,
                        const struct ArrowDeviceArray *array,
                        int64_t *size_bytes, bool *whole)

@@ -14,12 +14,12 @@
 struct uva__fixed_width;
 
 /* Checks that `array` and all its children have the shape that `schema` gives
- * them, and measures what its rows take, as uva_array_size() describes it.
- * Allocates nothing. 0 with `size_bytes`; EINVAL, with the path and the fault
- * in `error` (may be NULL); ENOTSUP, with the path, if nothing is wrong but a
- * format is unknown, and so the buffers of a column were not looked at. Both
- * are borrowed. Foreign structs may be passed unchecked, as long as their
- * pointers are NULL or valid. Thread: any.
+ * them, and measures its rows, as uva_array_size() describes it. Does not
+ * allocate. 0 with `size_bytes`; EINVAL, with the path and the fault in `error`
+ * (may be NULL); ENOTSUP, with the path, if the only fault is an unknown
+ * format, and so the buffers of a column were not looked at. Both are borrowed.
+ * Foreign structs may be passed unchecked, as long as their pointers are NULL
+ * or valid. Thread: any.
  *
  * Clauses: DA-20, DA-21, DA-22, DA-25, DA-26. */
 UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,
@@ -29,14 +29,14 @@ UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,
 
 /* Checks as above, and measures the buffers: each from its first byte to the
  * last item, and once, if the array has it several times. `whole` is set if the
- * array is a part of one that this library has shared: then it is that one's
- * memory. Thread: any. */
+ * array is a part of one that this library has shared: then that one's memory
+ * counts. Thread: any. */
 UVA_MUST_CHECK int uva__layout_memory(const struct ArrowSchema *schema,
                                       const struct ArrowDeviceArray *array,
                                       int64_t *size_bytes, bool *whole);
 
-/* Checks as above, and measures what copies of all buffers take: as there, but
- * each time that the array has one, and of this array alone. Thread: any. */
+/* Checks as above, and measures copies of all buffers: as there, but each time
+ * that the array has one, and of this array alone. Thread: any. */
 UVA_MUST_CHECK int uva__layout_copied(const struct ArrowSchema *schema,
                                       const struct ArrowDeviceArray *array,
                                       int64_t *size_bytes,

@@ -3,8 +3,8 @@
  *
  * A block is an int32 count, then per pair the key and the value, each an int32
  * length and that many bytes. The size of a block is not known beforehand, so
- * each length is checked against the caps before the bytes behind it are read.
- * Numbers lie at any address. Clauses: MD-01, MD-04, MD-09. */
+ * each length is checked against the caps before its bytes are read. Numbers
+ * lie at any address. Clauses: MD-01, MD-04, MD-09. */
 #include "arrow/metadata.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ static int32_t metadata_number(const char *at)
     return number;
 }
 
-/* Reads one length and its bytes at `*offset`, and moves `*offset` behind them.
+/* Reads one length and its bytes at `*offset`, and moves `*offset` past them.
  */
 static int metadata_bytes(const char *block, size_t *offset,
                           struct uva_bytes *out)

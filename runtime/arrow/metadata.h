@@ -8,9 +8,9 @@
 
 #include "uvarrow/base.h"
 
-/* One block that is kept. All zeroes is none. */
+/* One block that is kept. All zeroes is empty. */
 struct uva__metadata {
-    char *block; /* owns, unless it lies in a room; NULL: none */
+    char *block; /* owns, unless it lies in a room; may be NULL */
     size_t size; /* of the block, in bytes */
 };
 
@@ -22,9 +22,9 @@ UVA_MUST_CHECK int
 uva__metadata_copy_block(const struct uva_allocator *allocator,
                          const char *block, struct uva__metadata *out);
 
-/* Gives a copy of `block` in `out`, or none if `block` is NULL or holds no
- * pair. Returns 0; ENOMEM; EINVAL for a malformed block; EMSGSIZE beyond the
- * caps: then too `out` is none. Thread: any. Clauses: MD-02. */
+/* Gives a copy of `block` in `out`, empty if `block` is NULL or holds no pair.
+ * Returns 0; ENOMEM; EINVAL for a malformed block; EMSGSIZE beyond the caps:
+ * then too `out` is empty. Thread: any. Clauses: MD-02. */
 UVA_MUST_CHECK static inline int
 uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
                    struct uva__metadata *out)
@@ -37,14 +37,14 @@ uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
 
 /* Gives a copy of the `size` bytes of `block` in `out`: in `room`, of
  * UVA__METADATA_ROOM bytes, if it fits. Returns 0, or ENOMEM, and then `out` is
- * none. Thread: any. */
+ * empty. Thread: any. */
 UVA_MUST_CHECK int
 uva__metadata_copy_to_room(const struct uva_allocator *allocator,
                            const char *block, size_t size, char *room,
                            struct uva__metadata *out);
 
-/* Moves; `from` is none afterwards. What `to` held is not freed. Thread: any.
- */
+/* Moves; `from` is empty afterwards. The old block of `to` is not freed.
+ * Thread: any. */
 static inline void uva__metadata_move(struct uva__metadata *from,
                                       struct uva__metadata *to)
 {
@@ -53,7 +53,7 @@ static inline void uva__metadata_move(struct uva__metadata *from,
 }
 
 /* Frees the block, unless it lies in `room` (NULL: there is no room). It is
- * none afterwards. Thread: any. */
+ * empty afterwards. Thread: any. */
 void uva__metadata_fini(struct uva__metadata *metadata,
                         const struct uva_allocator *allocator,
                         const char *room);

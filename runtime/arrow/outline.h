@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An outline is what batches are checked against of their schema, in one block:
- * formats, names, children and dictionaries, without metadata. Copies
+/* An outline is the part of a schema that batches are checked against, in one
+ * block: formats, names, children and dictionaries, without metadata. Copies
  * with parts that may be moved out and released are made by arrow/structs. */
 #ifndef UVA_ARROW_OUTLINE_H
 #define UVA_ARROW_OUTLINE_H
@@ -10,14 +10,14 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* What an outline needs, of all nodes together. */
+/* The sizes of an outline, for all nodes together. */
 struct uva__outline {
     size_t nodes; /* but for the root */
     size_t links; /* pointers to children */
     size_t text;  /* bytes of formats and names, with their NULs */
 };
 
-/* Measures what the outline of `schema` needs. 0, or EINVAL and EMSGSIZE as
+/* Measures the outline of `schema`. 0, or EINVAL and EMSGSIZE as
  * uva_schema_copy() returns them for the same schema. Thread: any. */
 UVA_MUST_CHECK int uva__outline_measure(struct uva__outline *outline,
                                         const struct ArrowSchema *schema);
@@ -31,7 +31,7 @@ static inline size_t uva__outline_size(const struct uva__outline *outline)
 
 /* Gives `out` the outline of `schema`, which was measured. Its nodes and texts
  * lie in `block` (borrows), which is aligned for pointers. Releasing `out`
- * frees nothing. Thread: any. */
+ * frees no memory. Thread: any. */
 void uva__outline_fill(const struct uva__outline *outline,
                        const struct ArrowSchema *schema, void *block,
                        struct ArrowSchema *out);

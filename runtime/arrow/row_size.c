@@ -3,8 +3,9 @@
  * theirs. Positions are those in the buffers, so `offset` is part of them.
  *
  * Slices of one array add up to it, as every byte counts for one position.
- * Position 0 has what no range of items can be given: the dictionary, the first
- * of the offsets, and whatever could not be read. A run counts where it begins.
+ * Position 0 has the parts that belong to no range of items: the dictionary,
+ * the first of the offsets, and whatever could not be read. A run counts where
+ * it begins.
  *
  * Shapes were checked by layout.c, values were not: ranges are clipped to the
  * items that exist. Items that several rows refer to are visited for each of
@@ -63,7 +64,7 @@ static bool row_size_is_null(const struct ArrowArray *array, int64_t at)
 
 /* ---- children ----------------------------------------------------------- */
 
-/* What items `from` to `to` of a child take, of those that it has. */
+/* The size of items `from` to `to` of a child, as far as it has them. */
 static int64_t row_size_child(struct row_size_walk *walk,
                               const struct row_size_part *part, int64_t i,
                               int64_t from, int64_t to)
@@ -81,7 +82,7 @@ static int64_t row_size_child(struct row_size_walk *walk,
                                          child->offset + from, to - from});
 }
 
-/* What the same items of all children take. */
+/* The size of the same items of all children. */
 static int64_t row_size_columns(struct row_size_walk *walk,
                                 const struct row_size_part *part)
 {
@@ -131,7 +132,7 @@ static int64_t row_size_of_lists(struct row_size_walk *walk,
         uva__buffer_integer(offsets, width, part->at + part->count));
 }
 
-/* Items of a child, one behind the other. */
+/* Consecutive items of a child. */
 struct row_size_run {
     int64_t from, to;
 };
@@ -176,7 +177,7 @@ static int64_t row_size_of_list_views(struct row_size_walk *walk,
     return row_size_sum(sum, row_size_child(walk, part, 0, run.from, run.to));
 }
 
-/* What the rows with type id `id` have in child `i` of a dense union. */
+/* The size of the rows with type id `id` in child `i` of a dense union. */
 static int64_t row_size_of_member(struct row_size_walk *walk,
                                   const struct row_size_part *part, int64_t i,
                                   long id)
@@ -259,7 +260,7 @@ static int64_t row_size_below(struct row_size_walk *walk,
                               const struct row_size_part *part,
                               const struct uva__layout *layout)
 {
-    const char *kind = part->schema->format + 1; /* behind the '+' */
+    const char *kind = part->schema->format + 1; /* after the '+' */
 
     if (kind[0] == 's' || strncmp(kind, "us:", 3) == 0)
         return row_size_columns(walk, part);
@@ -276,7 +277,7 @@ static int64_t row_size_below(struct row_size_walk *walk,
 
 /* ---- buffers ------------------------------------------------------------ */
 
-/* Texts that do not lie within their views. None is larger than all data. */
+/* Texts that do not lie within their views. No size is larger than all data. */
 static int64_t row_size_of_views(struct row_size_walk *walk,
                                  const struct row_size_part *part,
                                  const struct uva__layout *layout)

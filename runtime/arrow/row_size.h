@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many bytes the rows of an array take: the part of its buffers that is
- * theirs. What its memory is in all is measured by layout.h. */
+ * theirs. The size of its memory is measured by layout.h. */
 #ifndef UVA_ARROW_ROW_SIZE_H
 #define UVA_ARROW_ROW_SIZE_H
 
@@ -9,10 +9,10 @@
 
 #include "uvarrow/arrow_abi.h"
 
-/* Returns what `count` rows of `array` from row `from` on take. It was found to
- * fit `schema`, in all formats, and has these rows. So defined that arrays
+/* Returns the size of `count` rows of `array` from row `from` on. It was found
+ * to fit `schema`, in all formats, and has these rows. So defined that arrays
  * which share buffers, and have one row after the other, add up to the array
- * that has all these rows: what several rows share counts for the first of
+ * that has all these rows: data that several rows share counts for the first of
  * them. With `on_host`, offsets, views, lengths, type ids and ends of runs are
  * read, and may have any values. Thread: any. */
 int64_t uva__row_size_measure(const struct ArrowSchema *schema,

@@ -12,7 +12,7 @@ enum { PATH_SIZE = 200 };
 /* A field on the way from the root. */
 struct place {
     const struct place *above; /* NULL: this is the root */
-    const char *name;          /* "": it has none */
+    const char *name;          /* "" for a missing name */
     int64_t index;             /* among its siblings */
 };
 

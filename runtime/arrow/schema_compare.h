@@ -6,9 +6,9 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* Returns 0 if arrays of `given` can stand where those of `expected` do: the
- * formats, names, flags, children and dictionaries are equal. Metadata does not
- * count; nor does the name of the root, or whether a root that is a struct is
+/* Returns 0 if an array of `given` is also one of `expected`: the formats,
+ * names, flags, children and dictionaries are equal. Metadata does not count;
+ * neither does the name of the root, or whether a root that is a struct is
  * nullable, since that root is a record batch. Otherwise returns EINVAL, and
  * `error` names the field by its path. `expected` is valid; `given` may be
  * anything that is live. Thread: any. */

@@ -4,9 +4,9 @@
  * There are two kinds of objects. The *origin* holds the array that was given;
  * the blocks hold references to it. Each owner has a copy of the tree of
  * structs, which point to the origin's buffers. Its root lies with the owner,
- * the other nodes in a *block*, with those of some other copies; the first
- * block lies behind the origin. The block counts the nodes of all its copies
- * that are not released, as each may be moved out and outlive the rest.
+ * the other nodes in a *block*, with the nodes of some other copies; the first
+ * block follows the origin. The block counts the nodes of all its copies that
+ * are not released, as each may be moved out and outlive the rest.
  *
  * Clauses: LC-10. */
 #include "arrow/share.h"
@@ -25,17 +25,18 @@ struct share_origin {
     struct uva_allocator allocator; /* gave this and the blocks */
     struct uva__atomic64 blocks;    /* not freed so far */
     int64_t number;                 /* of no other origin, from 1 */
-    struct ArrowDeviceArray array;  /* owns: what was shared, with its event */
-    size_t size;                    /* of this and the first block behind it */
+    struct ArrowDeviceArray array;  /* owns: the shared array, with its event */
+    size_t size;                    /* of this and the first block after it */
 };
 
 struct share_block {
     struct share_origin *origin; /* holds a reference */
     struct uva__atomic64 nodes;  /* of all copies, not released so far, the
                                     roots included */
-    size_t size;                 /* of this block; 0: it lies behind the
-                                    origin. Behind it, for each copy, the
-       structs of all nodes but the root, then their pointer vectors */
+    size_t size;                 /* of this block; 0: it follows the origin.
+                                    After it, for each copy, the structs of all
+                                    nodes but the root, then their pointer
+                                    vectors */
 };
 
 static struct uva__atomic64 share_origins; /* made so far */
@@ -74,8 +75,8 @@ static void share_drop_block(struct share_block *block, uint64_t nodes)
 
 static void share_release_node(struct ArrowArray *array);
 
-/* Releases a node and what is below it. Returns how many of these nodes the
- * block counts, as one atomic operation is enough for all. */
+/* Releases a node and its children. Returns how many of these nodes the block
+ * counts, as one atomic operation is enough for all. */
 static uint64_t share_release_tree(struct ArrowArray *array,
                                    const struct share_block *block)
 {
@@ -130,8 +131,8 @@ static int share_count(const struct ArrowArray *array, struct share_size *size,
     return code;
 }
 
-/* Makes `to` a copy of `from`, apart from what is below it. Returns whether it
- * is live. */
+/* Makes `to` a copy of `from`, apart from its children. Returns whether it is
+ * live. */
 static inline bool share_node(const struct ArrowArray *from,
                               const struct share_tree *tree,
                               struct ArrowArray *to)
@@ -147,7 +148,7 @@ static inline bool share_node(const struct ArrowArray *from,
 static void share_picture(const struct ArrowArray *from,
                           struct share_tree *tree, struct ArrowArray *to);
 
-/* Most nodes have none below them. */
+/* Most nodes have no children. */
 static inline void share_below(const struct ArrowArray *from,
                                struct share_tree *tree, struct ArrowArray *to)
 {
@@ -191,7 +192,7 @@ static int share_measure(const struct ArrowArray *like, size_t copies,
 }
 
 /* Begins a block, of which all copies must be made or given up; `size` is 0 if
- * its memory is that of the origin. */
+ * its memory is the origin's. */
 static void share_begin_block(struct share_origin *origin,
                               struct share_block *block, size_t size,
                               const struct share_size *one, size_t copies,
@@ -322,9 +323,9 @@ int uva__share_array(const struct uva_allocator *allocator,
 
 const void *const uva__share_no_bitmap[1] = {NULL};
 
-/* Gives the origin of a root, or NULL. A copy has the vectors of what it was
- * made from, and no two nodes have one in common that has members; but of a
- * root, the bitmap may be left out. */
+/* Gives the origin of a root, or NULL. A copy has the vectors of its original,
+ * and no two nodes share a vector with members; but of a root, the bitmap may
+ * be left out. */
 static const struct share_origin *
 share_origin_of(const struct ArrowArray *array)
 {

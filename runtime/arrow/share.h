@@ -20,21 +20,23 @@ UVA_MUST_CHECK int uva__share_array(const struct uva_allocator *allocator,
                                     struct ArrowDeviceArray *out);
 
 /* The vector of buffers of a struct without its bitmap, which was left out, as
- * none of its rows is null and they begin elsewhere: one NULL, which nothing
- * writes to. */
+ * no row is null and the rows begin elsewhere: one NULL, which is never
+ * written. */
 extern const void *const uva__share_no_bitmap[1];
 
 /* Gives the array that `array` shares as a whole, whatever part of it `array`
- * has: what releasing `array` may free. Borrowed, as long as `array` is not
- * released. NULL if it is none of these, or a child of one. Thread: any. */
+ * has: the memory that a release of `array` may free. Borrowed, as long as
+ * `array` is not released. NULL for any other array, and for a child of a
+ * shared one.
+ * Thread: any. */
 const struct ArrowArray *uva__share_whole(const struct ArrowArray *array);
 
 /* A number above 0 that this array has and no other one gets, as its address
- * may serve another one later. 0 if it is none. Thread: any. */
+ * may serve another one later. 0 for any other array. Thread: any. */
 int64_t uva__share_number(const struct ArrowArray *array);
 
 /* Room for more copies of a shared array, which need no memory of their own.
- * All zeroes: none. */
+ * All zeroes: not shared. */
 struct uva__share_room {
     struct share_block
         *block;    /* counted by the copies that are not made, too */
@@ -45,7 +47,7 @@ struct uva__share_room {
 };
 
 /* As uva__share_array(), for one of several calls: with this one `copies` of
- * them may follow, between which the array is not changed. `room` has the
+ * them may follow, and the array does not change in between. `room` has the
  * memory for the next ones. Thread: any one at a time. */
 UVA_MUST_CHECK int uva__share_more(const struct uva_allocator *allocator,
                                    struct uva__share_room *room,

@@ -8,7 +8,7 @@
 
 #include "arrow/share.h"
 
-/* How many of the remaining items are null: none or all, as before, or a number
+/* How many of the remaining items are null: zero or all, as before, or a number
  * that only the validity bitmap knows. */
 static int64_t slice_null_count(const struct ArrowArray *array, int64_t count)
 {
@@ -17,7 +17,8 @@ static int64_t slice_null_count(const struct ArrowArray *array, int64_t count)
     return array->null_count == array->length ? count : -1;
 }
 
-/* An empty array begins at 0: Arrow C++ refuses views of none behind that. */
+/* An empty array begins at 0: Arrow C++ refuses empty views at a later place.
+ */
 static void slice_node(struct ArrowArray *array, int64_t from, int64_t count)
 {
     assert(from >= 0 && count >= 0 && from <= array->length - count);
@@ -28,9 +29,9 @@ static void slice_node(struct ArrowArray *array, int64_t from, int64_t count)
 
 /* A record batch has no null rows, and its offset goes into its columns; a
  * bitmap is left out, as it begins elsewhere, and some consumers read it
- * although no row is null. Other rows keep theirs, as their bits have it; what
- * their columns have behind the last row goes, since some consumers give all of
- * a column. */
+ * although no row is null. Other rows keep theirs, as their bits have it; items
+ * of their columns after the last row go, since some consumers give the whole
+ * column. */
 void uva__slice_reduce(const struct ArrowSchema *schema,
                        struct ArrowArray *array, int64_t from, int64_t count)
 {

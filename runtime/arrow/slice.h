@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some rows of a batch as a batch of its own, which shares the data. */
+/* Some rows of a batch as a separate batch, which shares the data. */
 #ifndef UVA_ARROW_SLICE_H
 #define UVA_ARROW_SLICE_H
 
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* Gives `out` the `count` rows from row `from` on. Nothing is copied: `array`
- * becomes a shared array, as by uva__share_array(), and keeps all its rows. The
- * offset goes into the columns of a record batch, since some consumers refuse a
- * batch that has one itself. `array` fits `schema`, and has these rows.
- * 0; ENOMEM; EINVAL if its children are impossible. Thread: any one at a time.
- */
+/* Gives `out` the `count` rows from row `from` on. The data is not copied:
+ * `array` becomes a shared array, as by uva__share_array(), and keeps all its
+ * rows. The offset goes into the columns of a record batch, since some
+ * consumers refuse a batch that has one itself. `array` fits `schema`, and has
+ * these rows. 0; ENOMEM; EINVAL if its children are impossible. Thread: any one
+ * at a time. */
 UVA_MUST_CHECK int uva__slice_array(const struct uva_allocator *allocator,
                                     const struct ArrowSchema *schema,
                                     struct ArrowDeviceArray *array,

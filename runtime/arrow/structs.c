@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks and copies of the Arrow structs.
  *
- * A copied schema is one block per node. It holds our bookkeeping and, behind
- * that, everything that the node's struct points to, the structs of its
- * children included. A child has a block of its own, so that it may be moved
- * out and outlive its parent. Clauses: LC-10. */
+ * A copied schema is one block per node. It holds our bookkeeping, and then
+ * every object that the node's struct points to, the structs of its children
+ * included. A child has a separate block, so that it may be moved out and
+ * outlive its parent. Clauses: LC-10. */
 #include "arrow/structs.h"
 
 #include <assert.h>
@@ -112,21 +112,23 @@ int uva__structs_check_schema(const struct ArrowSchema *schema,
 
 /* ---- copying a schema --------------------------------------------------- */
 
-/* What `private_data` of a copy points to. */
+/* The block at `private_data` of a copy. */
 struct structs_block {
     struct uva_allocator allocator; /* of this block */
-    size_t size;                    /* of the whole block: behind this lie the
-         children's structs, the dictionary's if there is one, the pointers to
-         the children, the metadata, the format, the name */
+    size_t size;                    /* of the whole block: then follow the
+                                       children's structs, the dictionary's if
+                                       there is one, the pointers to the
+                                       children, the metadata, the format, the
+                                       name */
 };
 
 /* The sizes of one schema node. */
 struct structs_need {
     size_t children; /* number of children */
     size_t nodes;    /* children and the dictionary */
-    size_t metadata; /* bytes; 0 for none */
+    size_t metadata; /* bytes; 0: no metadata */
     size_t format;   /* bytes with the NUL */
-    size_t name;     /* bytes with the NUL; 0 for none */
+    size_t name;     /* bytes with the NUL; 0: no name */
     size_t size;     /* of the whole block */
 };
 
@@ -164,7 +166,7 @@ static int structs_measure(const struct ArrowSchema *schema,
         return code;
     if (need->metadata <= sizeof(int32_t))
         need->metadata =
-            0; /* a block without pairs counts as none; Clauses: MD-02. */
+            0; /* a block without pairs counts as missing; Clauses: MD-02. */
     need->children = (size_t)schema->n_children;
     need->nodes = need->children + (schema->dictionary != NULL);
     need->format = strlen(schema->format) + 1;
@@ -175,7 +177,7 @@ static int structs_measure(const struct ArrowSchema *schema,
     return 0;
 }
 
-/* Copies `size` bytes to `*at` and moves `*at` behind them; NULL for none. */
+/* Copies `size` bytes to `*at` and moves `*at` past them; NULL for 0 bytes. */
 static char *structs_put(char **at, const char *bytes, size_t size)
 {
     char *const here = *at;

@@ -11,7 +11,7 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* No function of ours goes deeper into children than this, or visits more of
+/* None of our functions goes deeper into children than this, or visits more of
  * them: valid schemas are smaller, and a foreign one may contain a cycle. */
 #define UVA__STRUCTS_MAX_DEPTH 64
 #define UVA__STRUCTS_MAX_NODES (1024 * 1024)
@@ -40,7 +40,7 @@ UVA_MUST_CHECK int uva__structs_check_schema(const struct ArrowSchema *schema,
                                              struct uva_error *error);
 
 /* Gives the metadata of a producer (borrowed from it) by the released layout or
- * the one that the document prints. Thread: any. Clauses: G-03. */
+ * the printed one. Thread: any. Clauses: G-03. */
 static inline const char *
 uva__structs_producer_metadata(const struct ArrowAsyncProducer *producer,
                                bool printed_layout)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys have a prefix of the library's own. A code is written in decimal. */
+/* The keys have the library's prefix. A code is written in decimal. */
 #include "arrow/vendor_error.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
     return code;
 }
 
-/* The name of the call with which a text begins, possibly of C++; empty: it
- * begins with none. */
+/* The name of the call with which a text begins, possibly of C++; empty if it
+ * begins with no name. */
 static struct uva_bytes vendor_call(const char *text)
 {
     static const char marks[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -9,13 +9,13 @@
 #include "uvarrow/base.h"
 
 /* Fills `error` (may be NULL) with a text, which begins with the name of a call
- * and "failed", and with the vendor's name (static) and code; 0: there is none.
+ * and "failed", and with the vendor's name (static) and code; 0: no code.
  * Returns `code`. Thread: any. */
 int uva__vendor_error_set(struct uva_error *error, int code, const char *vendor,
                           int vendor_code, const char *format, ...)
     UVA_PRINTF(5, 6);
 
-/* Gives the vendor's part of `error` in `out`, as metadata, or none if `error`
+/* Gives the vendor's part of `error` in `out`, as metadata, empty if `error`
  * names no vendor. Returns 0 or ENOMEM. Thread: any. */
 UVA_MUST_CHECK int
 uva__vendor_error_to_metadata(const struct uva_allocator *allocator,

@@ -5,8 +5,8 @@
  * replace it. Orders: loads acquire, stores release, all other operations do
  * both. A store that must be visible before a flag is read is followed by an
  * exchange of that flag, never by a load: there are no fences. Such a flag is
- * not stored: the store would hide from a later exchange what an earlier one of
- * another thread has published, unless a lock orders the three. */
+ * not stored: the store would hide the data published before an earlier
+ * exchange of another thread, unless a lock orders the three. */
 #ifndef UVA_BASE_ATOMIC_H
 #define UVA_BASE_ATOMIC_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers that threads count and any thread reads. They order nothing: atomics
- * that publish something are in base/atomic.h. */
+/* Numbers that threads count and any thread reads. They do not order memory:
+ * atomics that publish data are in base/atomic.h. */
 #ifndef UVA_BASE_COUNTER_H
 #define UVA_BASE_COUNTER_H
 
@@ -23,7 +23,7 @@ static inline int64_t uva__counter_get(const struct uva__counter *counter)
     return atomic_load_explicit(&counter->value, memory_order_relaxed);
 }
 
-/* Without a read-modify-write. Thread: the only one that writes it. */
+/* Without a read-modify-write. Thread: the only writer. */
 static inline void uva__counter_set(struct uva__counter *counter, int64_t value)
 {
     atomic_store_explicit(&counter->value, value, memory_order_relaxed);

@@ -102,7 +102,8 @@ int uva__error_positive(int code)
 
 /* ---- texts -------------------------------------------------------------- */
 
-/* The size of the character that begins with `lead`; 1 if none does. */
+/* The size of the character that begins with `lead`; 1 if it begins no
+ * character. */
 static size_t error_char_size(unsigned char lead)
 {
     if (lead >= 0xF0)

@@ -32,8 +32,8 @@ static void fork_ends_in_parent(void)
     uva__lock_drop(&process.lock);
 }
 
-/* No other thread exists here, so none waits for the lock: dropping it might
- * wake one, by a mutex that a thread of the parent held. */
+/* This is the only thread, so no other thread waits for the lock: dropping it
+ * might wake one, by a mutex that a thread of the parent held. */
 static void fork_ends_in_child(void)
 {
     struct uva__link *link = process.pages.head;

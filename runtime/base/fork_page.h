@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A word in memory that a fork clears, so that a child notices that the threads
- * of what it inherited are gone. */
+ * of its inherited objects are gone. */
 #ifndef UVA_BASE_FORK_PAGE_H
 #define UVA_BASE_FORK_PAGE_H
 
@@ -10,7 +10,7 @@
 
 struct uva__fork_page {
     struct uva__atomic64 *word; /* owns: mapped. 1; 0 in a forked child */
-    struct uva__link link;      /* among all that there are */
+    struct uva__link link;      /* among all pages */
 };
 
 /* 0, or ENOMEM. Thread: any. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An intrusive queue: first in, first out, singly linked. The element holds the
- * link, so nothing is allocated and nothing can fail. For one thread at a time,
- * or under its owner's lock. */
+ * link, so no call allocates or fails. For one thread at a time, or under its
+ * owner's lock. */
 #ifndef UVA_BASE_LIST_H
 #define UVA_BASE_LIST_H
 
@@ -15,7 +15,7 @@
 
 /* Embedded in an element, which is in at most one list at a time per link. */
 struct uva__link {
-    struct uva__link *next; /* borrows: the one behind, or NULL */
+    struct uva__link *next; /* borrows: the next one, or NULL */
 };
 
 /* All zeroes is an empty list. */
@@ -67,7 +67,7 @@ static inline void uva__list_remove_first(struct uva__list *list,
     list->head = link->next;
 }
 
-/* Moves all of `from` behind the end of `to`. */
+/* Appends all elements of `from` to `to`. */
 static inline void uva__list_append(struct uva__list *to,
                                     struct uva__list *from)
 {
@@ -81,7 +81,7 @@ static inline void uva__list_append(struct uva__list *to,
     from->head = NULL;
 }
 
-/* Moves all of `from` before the begin of `to`. */
+/* Prepends all elements of `from` to `to`. */
 static inline void uva__list_prepend(struct uva__list *to,
                                      struct uva__list *from)
 {

@@ -20,7 +20,7 @@ bool uva__memory_is_library(const struct uva_allocator *allocator);
  * memory. Thread: any. */
 void *uva__memory_new(const struct uva_allocator *allocator, size_t size);
 
-/* As uva__memory_new(), but the bytes behind the first `cleared` ones are
+/* As uva__memory_new(), but the bytes after the first `cleared` ones are
  * unspecified. Thread: any. */
 void *uva__memory_new_partly(const struct uva_allocator *allocator, size_t size,
                              size_t cleared);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack without a lock: many threads push, one takes all of it at once, in
- * the order in which the elements were pushed. Intrusive: nothing is allocated.
+/* A stack without a lock: many threads push, one takes the whole stack at once,
+ * in the order in which the elements were pushed. Intrusive: no call allocates.
  *
  * Push never waits; it tries again only while other threads push. As elements
  * are never taken one by one, an element may be pushed again as soon as it was
@@ -17,8 +17,8 @@ struct uva__mpsc {
         newest; /* borrows: links to the one pushed before it */
 };
 
-/* Pushes a link that is not in the stack. What the caller wrote before this is
- * seen by the thread that takes it. Thread: any. */
+/* Pushes a link that is not in the stack. Writes of the caller before this are
+ * seen by the thread that takes the element. Thread: any. */
 static inline void uva__mpsc_push(struct uva__mpsc *stack,
                                   struct uva__link *link)
 {
@@ -44,7 +44,7 @@ static inline struct uva__link *uva__mpsc_take(struct uva__mpsc *stack)
     return oldest;
 }
 
-/* Whether nothing was pushed since the last take. Thread: any. */
+/* Whether the stack has been empty since the last take. Thread: any. */
 static inline bool uva__mpsc_is_empty(const struct uva__mpsc *stack)
 {
     return uva__atomic_ptr_load(&stack->newest) == NULL;

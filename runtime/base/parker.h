@@ -13,8 +13,7 @@ struct uva__parker {
 };
 
 /* Announces that the caller will sleep. The caller checks for work between this
- * and uva__parker_park(), which may return early. Thread: the one that
- * sleeps. */
+ * and uva__parker_park(), which may return early. Thread: the sleeper. */
 static inline uint32_t uva__parker_prepare(struct uva__parker *parker)
 {
     const uint32_t seen = uva__futex_now(&parker->wake);
@@ -29,8 +28,8 @@ static inline void uva__parker_park(struct uva__parker *parker, uint32_t seen)
 }
 
 /* The caller has its work, or sleeps no more. An exchange and not a store,
- * because the next prepare reads what is written here: that must carry the work
- * published before an unpark. Thread: the one that slept. */
+ * because the next prepare reads this value: it must carry the work published
+ * before an unpark. Thread: the sleeper. */
 static inline void uva__parker_finish(struct uva__parker *parker)
 {
     uva__atomic64_exchange(&parker->sleeping, 0);

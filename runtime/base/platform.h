@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library asks of the operating system beyond ISO C and POSIX threads.
- * Each platform has a file, and a build has one of them: platform_linux.c uses
- * the calls that only Linux has; platform_posix.c gets along with those that
- * every POSIX system has (the option UVA_PORTABLE); what these two do alike is
- * in platform_unix.c. platform_windows.c is for Windows.
+/* The operating system beyond ISO C and POSIX threads. Each platform has a
+ * file, and a build has one of them: platform_linux.c uses Linux calls;
+ * platform_posix.c uses only calls of every POSIX system (the option
+ * UVA_PORTABLE); platform_unix.c is common to both. platform_windows.c is for
+ * Windows.
  *
- * Descriptors here close on exec; those that a loop watches never block. */
+ * Descriptors here close on exec; the ones that a loop watches never block. */
 #ifndef UVA_BASE_PLATFORM_H
 #define UVA_BASE_PLATFORM_H
 
@@ -32,8 +32,8 @@
  * any. */
 bool uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen, int64_t ns);
 
-/* Wakes one of the threads that sleep there, or all of them; it may wake more
- * than it must. Uses only the address: the memory may be freed meanwhile.
+/* Wakes one of the threads that sleep there, or all; it may wake more than it
+ * must. Uses only the address: the memory may be freed meanwhile.
  * Thread: any. */
 void uva__platform_wake_one(_Atomic uint32_t *at);
 void uva__platform_wake_all(_Atomic uint32_t *at);
@@ -52,8 +52,8 @@ UVA_MUST_CHECK int uva__platform_start_thread(pthread_t *thread,
  * may cut the name to 15 characters. Thread: any. */
 void uva__platform_name_thread(const char *name);
 
-/* Returns a number of the calling thread for people to read: the one that the
- * tools of the system show, if there is one. Thread: any. */
+/* Returns a number of the calling thread for people to read: as system tools
+ * show it, if they do. Thread: any. */
 int32_t uva__platform_thread_number(void);
 
 /* Has the system wake the calling thread as close to the end of a sleep as it
@@ -88,8 +88,8 @@ void uva__platform_free(void *block);
 /* ---- a fork -------------------------------------------------------------- */
 
 /* Has each later fork() call the functions that are not NULL: before it, and
- * after it in the parent and in the child. Without memory for them nothing is
- * called. Thread: any. */
+ * after it in the parent and in the child. Without memory for them no function
+ * is called. Thread: any. */
 void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
                            void (*in_child)(void));
 
@@ -97,8 +97,8 @@ void uva__platform_on_fork(void (*before)(void), void (*in_parent)(void),
  */
 
 /* Has the end of the process (exit(), or the return of main()) call `fn`,
- * before the functions that were registered earlier, those of libraries
- * included. Without memory for it nothing is called. Thread: any. */
+ * before all functions registered earlier, also by libraries. Without memory
+ * for it, it is not called. Thread: any. */
 void uva__platform_on_exit(void (*fn)(void));
 
 /* ---- memory that a fork clears ------------------------------------------ */
@@ -117,18 +117,18 @@ struct uva__wake_fd {
     int writer; /* owns, unless it equals `reader` */
 };
 
-/* Opens one that is not raised. Returns 0 or a code. Thread: any. */
+/* Opens a descriptor that is not raised. Returns 0 or a code. Thread: any. */
 UVA_MUST_CHECK int uva__wake_fd_open(struct uva__wake_fd *wake_fd);
 void uva__wake_fd_close(struct uva__wake_fd *wake_fd);
 
-/* Raising one that is raised already changes nothing. raise() keeps errno.
+/* Raising it twice has no further effect. raise() keeps errno.
  * Thread: any; clear() of a descriptor is called by one thread at a time. */
 void uva__wake_fd_raise(const struct uva__wake_fd *wake_fd);
 void uva__wake_fd_clear(const struct uva__wake_fd *wake_fd);
 
-/* Opens as many descriptors as UVA__DESCRIPTORS_TRIED, and closes them: what
- * cannot report that there are none may be called after it. 0; EMFILE, ENFILE
- * or another code of the system. Thread: any. */
+/* Opens as many descriptors as UVA__DESCRIPTORS_TRIED, and closes them: a call
+ * that cannot report their lack may follow. 0; EMFILE, ENFILE or another code
+ * of the system. Thread: any. */
 enum { UVA__DESCRIPTORS_TRIED = 8 };
 UVA_MUST_CHECK int uva__platform_try_descriptors(void);
 
@@ -143,7 +143,7 @@ struct uva__timer_fd {
                                          system does */
 };
 
-/* Opens one that is never due. Returns 0 or a code. Thread: any. */
+/* Opens a timer that is never due. Returns 0 or a code. Thread: any. */
 UVA_MUST_CHECK int uva__timer_fd_open(struct uva__timer_fd *timer_fd);
 void uva__timer_fd_close(struct uva__timer_fd *timer_fd);
 
@@ -153,8 +153,8 @@ void uva__timer_fd_set(struct uva__timer_fd *timer_fd, int64_t due_ms);
 
 /* ---- files --------------------------------------------------------------- */
 
-/* Opens a regular file for this process to write, and makes it if there is
- * none; it keeps its content. Gives the descriptor and how many bytes the file
+/* Opens a regular file for this process to write, and makes it if it does not
+ * exist; it keeps its content. Gives the descriptor and how many bytes the file
  * has. 0; EBUSY: another process has opened it so; EINVAL: it is no regular
  * file; or a code of the system. Closing any descriptor of the file, or the end
  * of the process, lets others open it. Thread: any. */
@@ -167,7 +167,7 @@ void uva__platform_close_file(int fd);
 UVA_MUST_CHECK int uva__platform_write_file(int fd, const char *text,
                                             size_t size, int64_t at);
 
-/* Leaves nothing in the file. 0 or a code. One thread at a time. */
+/* Empties the file. 0 or a code. One thread at a time. */
 UVA_MUST_CHECK int uva__platform_empty_file(int fd);
 
 /* Locks the FILE for the calling thread, which may go on using it, and unlocks
@@ -181,7 +181,8 @@ void uva__platform_unlock_stdio(FILE *file);
  * `why` the reason, cut to `size` bytes. It is never unloaded. Thread: any. */
 void *uva__platform_load(const char *path, char *why, size_t size);
 
-/* Returns the address of a function of a loaded library; NULL: it has none.
+/* Returns the address of a function of a loaded library; NULL if it has no such
+ * function.
  * Thread: any. */
 void *uva__platform_symbol(void *library, const char *name);
 
@@ -191,13 +192,13 @@ void *uva__platform_symbol(void *library, const char *name);
 int64_t uva__platform_process(void);
 
 /* Returns a variable of the environment; NULL if it is not set, or in a program
- * that runs with other rights than those of its user (set-user-ID). Thread:
- * any, while none changes the environment. */
+ * with other rights than its user (set-user-ID). Thread: any, while no thread
+ * changes the environment. */
 const char *uva__platform_trusted_env(const char *name);
 
 /* Finds a loaded library with a file name that begins with `prefix`, and writes
- * its path. False if none is loaded, or the system cannot be asked. Thread:
- * any. */
+ * its path. False if no such library is loaded, or the system cannot be asked.
+ * Thread: any. */
 bool uva__platform_find_loaded(const char *prefix, char *path, size_t size);
 
 #endif

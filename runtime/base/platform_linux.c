@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform by what only Linux has: futexes, eventfd, timerfd, memory that
- * fork() wipes, nice values of single threads. */
+/* The platform by Linux calls: futexes, eventfd, timerfd, memory that fork()
+ * wipes, nice values of single threads. */
 #define _GNU_SOURCE
 #include "base/platform.h"
 
@@ -65,7 +65,7 @@ void uva__platform_sleep_exactly(void)
     (void)prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* On Linux the nice value of "process 0" is that of the calling thread. */
+/* On Linux the nice value of "process 0" is the calling thread's. */
 int uva__platform_nice(void)
 {
     return getpriority(PRIO_PROCESS, 0);
@@ -191,7 +191,7 @@ const char *uva__platform_trusted_env(const char *name)
 /* A search among the loaded objects. */
 struct search {
     const char *prefix;
-    char *path; /* borrows: where that of the object found goes */
+    char *path; /* borrows: receives the path of the object found */
     size_t size;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform by what every POSIX system has: condition variables for
- * sleeping, a pipe as a descriptor that wakes a loop. One that becomes readable
- * at a time is left to timer_thread.c. Names and nice values of single threads
- * are not set. */
+/* The platform by POSIX calls alone: condition variables for sleeping, a pipe
+ * as a descriptor that wakes a loop. A descriptor that becomes readable at a
+ * time is left to timer_thread.c. Names and nice values of single threads are
+ * not set. */
 #define _POSIX_C_SOURCE 200809L
 #include "base/platform.h"
 
@@ -88,7 +88,7 @@ void uva__platform_wake_all(_Atomic uint32_t *at)
     (void)pthread_mutex_unlock(&bucket->mutex);
 }
 
-/* The one that is meant need not be the one that a signal would wake. */
+/* The wanted thread need not be the one that a signal would wake. */
 void uva__platform_wake_one(_Atomic uint32_t *at)
 {
     uva__platform_wake_all(at);
@@ -235,8 +235,8 @@ const char *uva__platform_trusted_env(const char *name)
     return geteuid() == getuid() && getegid() == getgid() ? getenv(name) : NULL;
 }
 
-/* A library that is loaded is found again by its name, so nothing is lost but
- * those with another name. */
+/* A loaded library is found again by its name, so only libraries under another
+ * name are missed. */
 bool uva__platform_find_loaded(const char *prefix, char *path, size_t size)
 {
     (void)prefix;

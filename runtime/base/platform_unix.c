@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What platform_linux.c and platform_posix.c do alike: signals, memory, files,
- * libraries, the hooks of a fork. The lock of a FILE is in every such system,
- * but some hide it from a program that asks for POSIX alone. */
+/* The part common to platform_linux.c and platform_posix.c: signals, memory,
+ * files, libraries, the hooks of a fork. The lock of a FILE is in every such
+ * system, but some hide it from a program that asks for POSIX alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The platform by what Windows 10 has, with the POSIX threads that come with
- * mingw-w64: WaitOnAddress() for sleeping, a pair of loopback sockets as a
- * descriptor that wakes a loop. One that becomes readable at a time is left to
+/* The platform by Windows 10, with the POSIX threads that come with mingw-w64:
+ * WaitOnAddress() for sleeping, a pair of loopback sockets as a descriptor that
+ * wakes a loop. A descriptor that becomes readable at a time is left to
  * timer_thread.c. A process cannot fork, and priorities of threads are not set.
  *
  * A descriptor here is a socket. The handles of Windows fit into an int. */
@@ -63,7 +63,7 @@ void uva__platform_wake_all(_Atomic uint32_t *at)
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* Signals of Windows reach no thread of ours. */
+/* Windows signals do not reach our threads. */
 int uva__platform_start_thread(pthread_t *thread, void *(*run)(void *arg),
                                void *arg)
 {
@@ -114,7 +114,7 @@ int64_t uva__platform_coarse_clock_ns(void)
 
 /* ---- memory -------------------------------------------------------------- */
 
-/* All of it is aligned so, since freeing does not state the alignment. */
+/* Every block is aligned so, since freeing does not state the alignment. */
 void *uva__platform_alloc(size_t align, size_t size)
 {
     if (align < _Alignof(max_align_t))
@@ -380,8 +380,8 @@ const char *uva__platform_trusted_env(const char *name)
     return getenv(name);
 }
 
-/* A library that is loaded is found again by its name, so nothing is lost but
- * those with another name. */
+/* A loaded library is found again by its name, so only libraries under another
+ * name are missed. */
 bool uva__platform_find_loaded(const char *prefix, char *path, size_t size)
 {
     (void)prefix;

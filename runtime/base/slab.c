@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks are allocated in chunks. The record of a chunk is an allocation of its
- * own, so that a chunk can be aligned as strictly as its blocks. */
+/* Blocks are allocated in chunks. The record of a chunk is a separate
+ * allocation, so that a chunk can be aligned as strictly as its blocks. */
 #include "base/slab.h"
 
 #include <stdint.h>

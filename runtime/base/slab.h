@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Type-stable memory: blocks of one size, which are reused after a time in
- * quarantine, unless their user states that they need none, and go back to the
- * allocator only all together. So a stale pointer still leads to a block of the
- * same type. For one thread at a time. */
+ * quarantine, unless their user states that they need no quarantine, and go
+ * back to the allocator only all together. So a stale pointer still leads to a
+ * block of the same type. For one thread at a time. */
 #ifndef UVA_BASE_SLAB_H
 #define UVA_BASE_SLAB_H
 
@@ -27,16 +27,16 @@ struct uva__slab {
 
 /* Returns the block that has been in quarantine longest, if enough blocks are
  * there and `rested` (NULL: always) returns true for it; otherwise a fresh one;
- * NULL if there is none. */
+ * NULL if there is no block. */
 void *uva__slab_take(struct uva__slab *slab, bool (*rested)(const void *block));
 
 /* fetch allocates memory for more blocks, without using the lists; NULL if
- * there is none. add makes them available. They are two functions so that no
- * lock has to be held while the allocator is called. */
+ * there is no memory. add makes them available. They are two functions so that
+ * no lock has to be held while the allocator is called. */
 struct slab_chunk *uva__slab_fetch(const struct uva__slab *slab);
 void uva__slab_add(struct uva__slab *slab, struct slab_chunk *chunk);
 
-/* Puts a block into quarantine, behind all other blocks. */
+/* Puts a block into quarantine, after all other blocks. */
 void uva__slab_put(struct uva__slab *slab, void *block);
 
 /* The same for all `count` blocks of a list of their links, in that order; the
@@ -70,7 +70,7 @@ void uva__slab_move_surplus(struct uva__slab *slab, struct uva__slab *to);
 void uva__slab_each(const struct uva__slab *slab,
                     void (*fn)(void *block, void *ctx), void *ctx);
 
-/* Frees all memory, also that of blocks in use. */
+/* Frees all memory, even blocks in use. */
 void uva__slab_fini(struct uva__slab *slab);
 
 #endif

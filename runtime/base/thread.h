@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* A number for the calling thread that no other living thread has; never 0. A
- * later thread may get the number of one that has ended. Thread: any. */
+ * later thread may get the number of an ended one. Thread: any. */
 uint64_t uva__thread_self(void);
 
 #endif

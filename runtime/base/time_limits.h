@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long the library waits for threads and peers that may never come back.
- * Each wait has its row here; when a limit has passed, what is stuck is left to
- * itself, and its memory stays until it comes back. A limit has to be long
+ * Each wait has its row here; when a limit has passed, the stuck call is left
+ * alone, and its memory stays until it comes back. A limit has to be long
  * enough for code that is merely slow, on a loaded machine too, and short
  * enough for a program that wants to end.
  *
@@ -12,9 +12,9 @@
 
 enum {
     /* A runtime that closes waits so long for jobs of its worker threads, and
-     * for extractions of other threads, that still use what the user gave it.
-     * The loop goes on meanwhile. A second is what a user of a program that
-     * ends accepts, and far more than a job needs that has seen the cancel. */
+     * for extractions of other threads, that still use the user's objects. The
+     * loop goes on meanwhile. A second is acceptable to the user of a program
+     * that ends, and far more than a job needs that has seen the cancel. */
     UVA__LIMIT_CLOSE_MS = 1000,
 
     /* The last owner of worker threads waits so long for threads that are
@@ -38,9 +38,9 @@ enum {
      * has passed: the threads before it are in discards that take long. */
     UVA__LIMIT_DISCARD_MS = 10,
 
-    /* A call that was cancelled on a thread of the host's executor is reported
-     * when it has not returned after this time, as that thread cannot be
-     * replaced. A second, as nothing waits for the report. */
+    /* A cancelled call on a thread of the host's executor is reported when it
+     * has not returned after this time, as that thread cannot be replaced. A
+     * second, as no one waits for the report. */
     UVA__LIMIT_EXECUTOR_MS = 1000,
 
     /* The end of the devices waits so long for their two threads together,
@@ -53,8 +53,8 @@ enum {
      * As long as UVA__LIMIT_DEVICE_THREAD_MS, for the same reason. */
     UVA__LIMIT_EXIT_MS = 1000,
 
-    /* A runtime that closes waits so long for the call of a driver's that makes
-     * the consumer's device stream wait, before it ends the stream of batches
+    /* A runtime that closes waits so long for the driver call that makes the
+     * consumer's device stream wait, before it ends the stream of batches
      * without it. As long as UVA__LIMIT_CLOSE_MS, for the same reason. */
     UVA__LIMIT_DRIVER_MS = 1000,
 
@@ -67,7 +67,7 @@ enum {
      * so long for calls of that producer's request() and cancel() that other
      * threads are still inside; then it reports that they do not return
      * promptly. Longer than a second, as the wait is on the producer's own
-     * thread and holds nothing else up. Clauses: AP-28. */
+     * thread and holds up no other work. Clauses: AP-28. */
     UVA__LIMIT_FOREIGN_CALLS_MS = 5000,
 
     /* A producer that has delivered the end waits so long for offered tasks

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strict UTF-8: no form longer than needed, no surrogate, nothing beyond the
+/* Strict UTF-8: no form longer than needed, no surrogate, no code beyond the
  * last plane. */
 #include "base/utf8.h"
 

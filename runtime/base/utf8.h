@@ -10,7 +10,7 @@
  * valid. `text` ends with a NUL, which is a character. Thread: any. */
 size_t uva__utf8_size(const char *text);
 
-/* Whether all of `text` is UTF-8. Thread: any. */
+/* Whether `text` is valid UTF-8. Thread: any. */
 bool uva__utf8_is_sound(const char *text);
 
 #endif

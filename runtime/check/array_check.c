@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks arrays node by node. A fault stops the checks that depend on it, and
- * no other ones: with an impossible length no buffer is measured, with a wrong
- * number of buffers none is read, but the children still are. */
+/* Checks arrays node by node. A fault stops only the checks that depend on it:
+ * with an impossible length no buffer is measured, with a wrong number of
+ * buffers no buffer is read, but the children still are. */
 #include "check/array_check.h"
 
 #include <inttypes.h>
@@ -174,7 +174,7 @@ static bool array_check_buffer(struct array_check *check,
     return false;
 }
 
-/* Checks the data buffers of views, behind the fixed ones; their lengths are in
+/* Checks the data buffers of views, after the fixed ones; their lengths are in
  * the last buffer, which is checked first. */
 static void array_check_variadic(struct array_check *check,
                                  const struct ArrowArray *array,
@@ -286,8 +286,7 @@ static void array_check_node(struct array_check *check,
                              const struct ArrowSchema *schema,
                              const struct ArrowArray *array);
 
-/* A schema that was released, which is reported elsewhere, is treated as none.
- */
+/* A released schema, which is reported elsewhere, is treated as unknown. */
 static const struct ArrowSchema *
 array_check_known(const struct ArrowSchema *schema)
 {

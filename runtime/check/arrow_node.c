@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two tables, for schemas and for arrays. A digest changes when its
- * receiver has changed what the producer owns. */
+/* The two tables, for schemas and for arrays. A digest changes when the
+ * receiver has changed the producer's part. */
 #include "check/arrow_node.h"
 
 #include <stddef.h>

@@ -21,7 +21,7 @@ struct uva__arrow_node_view {
 };
 
 /* The functions for one kind of struct. `node` is the struct, borrowed. They
- * check no more than the view does. Thread: any, for all of them. */
+ * check no more than the view does. Thread: any. */
 struct uva__arrow_node_ops {
     size_t release_at, private_data_at; /* offsets of those fields */
     /* reads the fields */
@@ -30,8 +30,8 @@ struct uva__arrow_node_ops {
     void *(*child)(const void *node, int64_t i);
     /* calls `release` with the struct */
     void (*call)(void *node, uva__arrow_node_fn release);
-    /* a hash of what its receiver may not change: strings, buffers, pointers to
-     * the children; not of the children themselves */
+    /* a hash of the parts that its receiver may not change: strings, buffers,
+     * pointers to the children; not of the children themselves */
     uint64_t (*digest)(const void *node);
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking stream in front of another one. Each call is checked as it enters,
- * goes on to the inner stream with storage of the check's own, and what the
- * inner stream returns is checked and passed on.
+ * goes on to the inner stream with the check's storage, and the result of the
+ * inner stream is checked and passed on.
  *
  * A call that overlaps another one, or comes after the release, is reported and
  * refused without touching the inner stream. A release that overlaps a call is
@@ -37,7 +37,7 @@
 enum blocking_last {
     BLOCKING_NOTHING, /* no failed call */
     BLOCKING_FAILED,  /* the inner stream failed */
-    BLOCKING_BROKE    /* success that gave nothing to pass on */
+    BLOCKING_BROKE    /* success without a result to pass on */
 };
 
 /* The proxy that `private_data` of a checked stream points to. */
@@ -58,7 +58,7 @@ struct blocking {
 
 /* ---- a call enters ------------------------------------------------------ */
 
-/* Returns the proxy of `self`; NULL if it has none. */
+/* Returns the proxy of `self`; NULL if it has no proxy. */
 static struct blocking *blocking_find(const struct ArrowDeviceArrayStream *self)
 {
     const uintptr_t low = (uintptr_t)self->private_data % BLOCKING_ALIGN;
@@ -106,7 +106,7 @@ static struct blocking *blocking_enter(struct ArrowDeviceArrayStream *self,
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* Releases the inner stream. What is left of the proxy goes to the reporter's
+/* Releases the inner stream. The rest of the proxy goes to the reporter's
  * quarantine, for late calls. */
 static void blocking_end(struct blocking *proxy)
 {
@@ -188,7 +188,7 @@ static int blocking_fail(struct blocking *proxy, const char *call, int code,
     return code;
 }
 
-/* Reports a call that succeeded and gave nothing that could be passed on. */
+/* Reports a call that succeeded and gave no result that could be passed on. */
 static int blocking_break(struct blocking *proxy, const char *clause,
                           const char *what)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path:  open -> begin: checked -> passed on without a lock, perhaps on
- *              another thread -> end: checked by what it returned.
+ *              another thread -> end: its result is checked.
  *
- * What can fail: nothing. */
+ * Failures: none. */
 #include "check/checked_callback.h"
 
 #include "base/thread.h"
@@ -116,7 +116,7 @@ void uva__callback_check_producer(struct uva__callback *cb)
         uva__findings_add(&cb->seen, UVA__RULE_AH_29, 0);
 }
 
-/* Reports what was found since it began, before the consumer gets it. */
+/* Reports the findings since it began, before the consumer gets it. */
 static void callback_report(struct uva__callback *cb)
 {
     struct uva__checked *c = cb->stream;

@@ -19,7 +19,7 @@ struct uva__callback {
     bool within;          /* it began inside another call on its thread */
     const char *message;  /* borrows: the consumer's argument */
     const char *metadata; /* borrows: the consumer's argument */
-    size_t metadata_size; /* 0: none, or not copied */
+    size_t metadata_size; /* 0: no metadata, or not copied */
     int code;             /* argument of on_error; then the value returned */
     int64_t took_ms;      /* time that the consumer took */
     struct uva__findings seen; /* faults of the arguments; last, for it is large
@@ -31,19 +31,19 @@ void uva__callback_open(struct uva__callback *cb,
                         struct ArrowAsyncDeviceStreamHandler *self,
                         enum uva__call call);
 
-/* Records that the callback begins, and reports broken rules. `ordinal` is that
- * of a task. Returns false if it came after release: then only drop may follow.
+/* Records that the callback begins, and reports broken rules. `ordinal` is the
+ * task's. Returns false if it came after release: then only drop may follow.
  * Thread: any. */
 bool uva__callback_begin(struct uva__callback *cb, int64_t *ordinal);
 
 /* Checks that producer and handler still belong together. Thread: any. */
 void uva__callback_check_producer(struct uva__callback *cb);
 
-/* Reports what was found meanwhile, and calls the consumer. Thread: any. */
+/* Reports the findings so far, and calls the consumer. Thread: any. */
 void uva__callback_pass_on(struct uva__callback *cb);
 
-/* Records that the callback ends, reports broken rules, and returns what the
- * consumer returned. The stream may be freed. Thread: any. */
+/* Records that the callback ends, reports broken rules, and returns the
+ * consumer's result. The stream may be freed. Thread: any. */
 int uva__callback_end(struct uva__callback *cb);
 
 /* Ends a callback that was not passed on. Thread: any. */

@@ -4,7 +4,7 @@
  *              check)* -> on_next_task(NULL) -> release: the consumer's handler
  *              is released.
  *
- * What can fail: memory for copies; then the producer's own are passed on.
+ * Failures: memory for copies; then the producer's own are passed on.
  *
  * On release:  later calls are not passed on. They are reported, and their
  *              arguments disposed of: a task is discarded, a schema released.
@@ -50,8 +50,8 @@ static void spoil_bytes(char *copy, size_t size)
         memset(copy, POISON, size - 1);
 }
 
-/* Checks the metadata of a callback. What cannot be read is passed on as it is.
- */
+/* Checks the metadata of a callback. An unreadable object is passed on as it
+ * is. */
 static void inspect_at_metadata(struct uva__callback *cb, const char *metadata)
 {
     cb->metadata = metadata;
@@ -169,7 +169,7 @@ static int handler_on_schema(struct ArrowAsyncDeviceStreamHandler *self,
 
 /* ---- on_next_task ------------------------------------------------------- */
 
-/* Replaces the function of a task that has none, so that NULL is not called. */
+/* Replaces the missing function of a task, so that NULL is not called. */
 static int task_extract_nothing(struct ArrowAsyncTask *self,
                                 struct ArrowDeviceArray *out)
 {

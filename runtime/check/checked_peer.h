@@ -15,7 +15,7 @@ struct uva__checked_peer {
                                     before the first callback that has it */
     ArrowDeviceType device_type;     /* in on_schema */
     const char *metadata;            /* borrows: its additional_metadata */
-    size_t size;                     /* size of that; 0: none, or not known */
+    size_t size;                     /* its size; 0: not known */
     uint64_t sum;                    /* checksum of that */
     unsigned
         comparisons; /* comparisons that were due since, of large metadata */

@@ -2,7 +2,7 @@
 /* Happy path:  recorded in on_schema -> request and cancel are checked, and
  *              passed on with no lock held.
  *
- * What can fail: nothing. A call before on_schema is delayed until then, as the
+ * Failures: none. A call before on_schema is delayed until then, as the
  *              producer is not known; a call after release was entered is not
  *              passed on, as the producer may be freed. */
 #include "check/checked_producer.h"
@@ -40,9 +40,9 @@ static uint64_t sum_of(const char *bytes, size_t size)
 /* Whether the object begins with a function pointer instead of a small number:
  * then it has the early layout without device_type, and its fields are
  * elsewhere. Padding may hold any value, a known type may not. The type lies
- * where an address has its lower half, or, if that is big-endian, its upper
- * one: this is at least 0x40 in Linux on s390x, and that lies behind the first
- * page of a program. Clauses: AB-19. */
+ * where an address has its lower half, or, if big-endian, its upper half: this
+ * is at least 0x40 in Linux on s390x, which is beyond the first page of a
+ * program. Clauses: AB-19. */
 static bool is_of_old_layout(const struct ArrowAsyncProducer *real)
 {
     const uint32_t type = (uint32_t)real->device_type;
@@ -163,7 +163,7 @@ struct producer_call {
 };
 
 /* Returns the stream of the object, or of a copy of it, or of the object after
- * its private_data was altered, which is restored. `rule` gets what is broken.
+ * its private_data was altered, which is restored. `rule` gets the broken rule.
  */
 static struct uva__checked *stream_of(struct ArrowAsyncProducer *self,
                                       enum uva__rule *rule)

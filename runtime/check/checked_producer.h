@@ -10,14 +10,14 @@
 void uva__checked_producer_init(struct uva__checked *c);
 
 /* Records the fields of the producer (borrowed; not NULL) as on_schema begins,
- * and adds what is wrong with them. Thread: the first callback. */
+ * and adds their faults. Thread: the first callback. */
 void uva__checked_producer_adopt(struct uva__checked *c,
                                  struct ArrowAsyncProducer *real,
                                  struct uva__findings *seen);
 
-/* Compares the producer with what was recorded: its address; and, if it is
- * known to be `alive`, its fields. From the last callback but release on, it
- * may be freed. Thread: a later callback. */
+/* Compares the producer with its record: its address; and, if it is known to be
+ * `alive`, its fields. From the last callback but release on, it may be freed.
+ * Thread: a later callback. */
 void uva__checked_producer_compare(struct uva__checked *c,
                                    struct ArrowAsyncProducer *real, bool alive,
                                    struct uva__findings *seen);

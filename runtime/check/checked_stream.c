@@ -2,7 +2,7 @@
 /* Happy path:  new -> calls enter and leave -> release: the maker's reference
  *              is dropped -> the last task is extracted: idle.
  *
- * What can fail: memory. Then less is checked, and nothing else changes.
+ * Failures: memory. Then less is checked, without further effect.
  *
  * A release during other callbacks would free the consumer while they run: it
  * is reported, and made when they have returned.

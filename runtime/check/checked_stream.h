@@ -4,8 +4,8 @@
  * checked_task.c the tasks, and protocol/checker_state.h the rules.
  * handler_check.c makes and frees it.
  *
- * Its references are one of its maker until release (or conclude), one of every
- * call in flight, and one of every task that is not extracted. */
+ * Its references: one of its maker until release (or conclude), one of every
+ * running call, and one of every task that is not extracted. */
 #ifndef UVA_CHECK_CHECKED_STREAM_H
 #define UVA_CHECK_CHECKED_STREAM_H
 
@@ -32,9 +32,9 @@ struct uva__checked {
     void *probe_address;
     struct uva__reporter *reporter;      /* owns a hold on its live structs */
     struct uva_allocator allocator;      /* of all memory of the stream */
-    struct uva__quarantine *quarantine;  /* owns a reference; NULL: none */
+    struct uva__quarantine *quarantine;  /* owns a reference; may be NULL */
     struct uva__quarantined quarantined; /* its entry there, while idle */
-    /* overwritten copies of what callbacks saw, kept until it is freed */
+    /* overwritten copies of callback arguments, kept until it is freed */
     struct uva__quarantine copies;
     /* called after the last reference was dropped, and again if a late call
      * came in meanwhile; puts the stream in its quarantine, or frees it.
@@ -44,9 +44,10 @@ struct uva__checked {
     bool keep;                             /* it is kept until conclude */
     bool printed_layout;                   /* the producer's */
     bool fine_clock;                       /* the limits need an exact clock */
-    struct uva__atomic64 chance; /* random state of the perturbation; 0: none */
+    struct uva__atomic64 chance; /* random state of the perturbation; 0: off */
     struct uva__checked_peer peer; /* the producer */
-    struct ArrowSchema schema;     /* owns: a copy; released if there is none */
+    struct ArrowSchema schema;     /* owns: a copy; released if there is no
+                                      schema */
     /* the handler's private_data, and the producer's without metadata */
     _Alignas(UVA__LAYOUT_PROBE_SIZE) struct uva__layout_probe probe;
     struct uva__lock lock;
@@ -84,7 +85,7 @@ void uva__checked_leave_unlock(struct uva__checked *c,
  * Thread: any. */
 void uva__checked_release_now(struct uva__checked *c);
 
-/* Reports what was found. Calls the user: no lock is held. Thread: any. */
+/* Reports the findings. Calls the user: no lock is held. Thread: any. */
 void uva__checked_report_findings(struct uva__checked *c,
                                   const struct uva__findings *findings);
 
@@ -102,8 +103,8 @@ void uva__checked_report(struct uva__checked *c, enum uva__rule rule,
 /* ---- helpers ------------------------------------------------------------ */
 
 /* With a perturb_seed: _perturb delays at random, and _chance is true once in
- * `odds` times. Without one, they do nothing and return false. Thread: any,
- * with no lock. */
+ * `odds` times. Without a producer, they have no effect and return false.
+ * Thread: any, with no lock. */
 static inline void uva__checked_perturb(struct uva__checked *c)
 {
     if (uva__atomic64_peek(&c->chance) != 0)
@@ -125,8 +126,8 @@ static inline int64_t uva__checked_elapsed_ms(const struct uva__checked *c,
     return ns < 1000000 ? 0 : ns / 1000000;
 }
 
-/* Checks a metadata block. Returns 0 with its size, 0 for none; or an error if
- * it cannot be read. Adds what is wrong. Thread: any. */
+/* Checks a metadata block. Returns 0 with its size, 0 without metadata; or an
+ * error if it cannot be read. Adds its faults. Thread: any. */
 int uva__checked_metadata(const char *block, size_t *size,
                           struct uva__findings *seen);
 
@@ -134,8 +135,8 @@ int uva__checked_metadata(const char *block, size_t *size,
 
 /* Makes one with one reference, by `options` (may be NULL; its
  * ctx is taken),
- * without tasks, handler and producer, which the caller adds. Takes nothing if
- * it fails. Thread: any. */
+ * without tasks, handler and producer, which the caller adds. Takes no argument
+ * if it fails. Thread: any. */
 UVA_MUST_CHECK int uva__checked_new(const struct uva_check *options,
                                     void (*on_idle)(struct uva__checked *c),
                                     struct uva__checked **out,

@@ -3,7 +3,7 @@
  *              extract (EXTRACTING) into memory of the check, checked, passed
  *              on -> IDLE.
  *
- * What can fail: the producer's extraction: its code is passed on. A second
+ * Failures: the producer's extraction: its code is passed on. A second
  *              extraction is not: EINVAL, `out` unchanged.
  *
  * Refused:     a task for which on_next_task returned an error, and which was
@@ -305,9 +305,9 @@ static void array_of_none(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* Gives no array. What a failed extraction left is reported, and neither
- * released nor passed on: it may be stale. A consumer that marked `out` as
- * released finds it unchanged; one that did not finds a trap, or the mark.
+/* Gives no array. Output of a failed extraction is reported, and not released
+ * or passed on: it may be stale. A consumer that marked `out` as released finds
+ * it unchanged; any other finds a trap, or the mark.
  * Clauses: AT-22. */
 static void extraction_give_none(struct extraction *e, int code,
                                  const struct ArrowDeviceArray *array,

@@ -32,8 +32,8 @@ struct uva__checked_task {
 void uva__checked_tasks_init(struct uva__checked *c);
 void uva__checked_tasks_fini(struct uva__checked *c);
 
-/* Return a slot, HELD, for a new task. _take_locked returns NULL if none is
- * free: then _fetch allocates, and returns NULL if there is no memory.
+/* Return a slot, HELD, for a new task. _take_locked returns NULL if all are in
+ * use: then _fetch allocates, and returns NULL if there is no memory.
  * Thread: any; _fetch without the lock. */
 struct uva__checked_task *uva__checked_task_take_locked(struct uva__checked *c);
 struct uva__checked_task *uva__checked_task_fetch(struct uva__checked *c);
@@ -44,12 +44,13 @@ void uva__checked_task_fill(struct uva__checked_task *task,
                             const struct ArrowAsyncTask *real,
                             const char *metadata, size_t size, int64_t ordinal);
 
-/* Returns the producer's task behind one of the check, or behind a copy of it;
- * NULL for other tasks. Borrowed, until it is extracted. Thread: its holder. */
+/* Returns the producer's task of a task of the check, or of its copy; NULL for
+ * other tasks. Borrowed, until it is extracted. Thread: its holder. */
 const struct ArrowAsyncTask *
 uva__checked_task_behind(const struct ArrowAsyncTask *task);
 
-/* Overwrites what the callback passed on, after it returned. Thread: any. */
+/* Overwrites the memory that the callback passed on, after it returned. Thread:
+ * any. */
 void uva__checked_task_poison(struct uva__checked_task *task);
 
 /* Takes a refused task back for the producer, unextracted. Returns false if it

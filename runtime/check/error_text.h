@@ -6,7 +6,7 @@
 
 #include "check/quarantine.h"
 
-#define UVA__ERROR_TEXTS 8 /* poisoned ones that are kept */
+#define UVA__ERROR_TEXTS 8 /* poisoned texts that are kept */
 
 /* A copy. */
 struct uva__error_text {
@@ -32,7 +32,7 @@ const char *uva__error_texts_copy(struct uva__error_texts *texts,
 /* Overwrites the valid text, if there is one. Thread: any one at a time. */
 void uva__error_texts_poison(struct uva__error_texts *texts);
 
-/* Poisons the valid text and moves all of them to `quarantine`, which has the
+/* Poisons the valid text and moves all texts to `quarantine`, which has the
  * same allocator. Thread: any one at a time. */
 void uva__error_texts_fini(struct uva__error_texts *texts,
                            struct uva__quarantine *quarantine);

@@ -46,7 +46,7 @@ int uva__handler_check_quarantine(const struct uva_allocator *allocator,
 /* ---- begin -------------------------------------------------------------- */
 
 /* Reports that a function of a handler is NULL, by a reporter that takes
- * nothing. */
+ * no argument. */
 static void report_missing_function(const struct uva_check *options,
                                     const struct uva_error *why)
 {
@@ -116,8 +116,8 @@ uva_check_withdraw(struct ArrowAsyncDeviceStreamHandler *checked)
 
 /* ---- conclude ----------------------------------------------------------- */
 
-/* Reports what should have come and did not. Returns whether the consumer's
- * handler was never released; then it will not be. */
+/* Reports the missing calls. Returns whether the consumer's handler was never
+ * released; then it will not be. */
 static bool conclude_check(struct uva__checked *c)
 {
     struct uva__findings findings;

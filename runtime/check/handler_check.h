@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_check_handler() with a quarantine, for the stream layer, which makes many
- * checks and knows when all of them are over. The library has no quarantine of
- * its own. */
+ * checks and knows when they are over. The library has no quarantine. */
 #ifndef UVA_CHECK_HANDLER_CHECK_H
 #define UVA_CHECK_HANDLER_CHECK_H
 

@@ -17,7 +17,7 @@ enum { UVA__LAYOUT_PROBE_SIZE = 64 }; /* and its alignment */
 #define UVA__LAYOUT_PROBE_MAGIC UINT64_C(0x7561736967706f73)
 
 /* A header, then zeroes: any address in them reads as an empty metadata block.
- * A longer block continues behind the struct. */
+ * A longer block continues after the struct. */
 struct uva__layout_probe {
     uint64_t magic;
     void *object; /* borrows */
@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct uva__layout_probe) == UVA__LAYOUT_PROBE_SIZE,
                "a probe fills its block");
 
 /* Offset of the probe's address in its block of UVA__LAYOUT_PROBE_SIZE bytes:
- * odd, behind the header, with at least four bytes behind it. */
+ * odd, after the header, with at least four bytes after it. */
 static inline uintptr_t uva__layout_probe_offset(uintptr_t block)
 {
     const uintptr_t header = offsetof(struct uva__layout_probe, room);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries are in a slab, and wait long enough between two uses. A struct keeps
- * the address of one of the first bytes of its entry; which byte it is depends
- * on the number of the use. So a copy from an earlier use is distinguished from
- * one of this use. */
+ * the address of one of the first bytes of its entry; the choice of the byte
+ * depends on the number of the use. So a copy from an earlier use differs from
+ * a copy from this use. */
 #include "check/live_structs.h"
 
 #include <assert.h>
@@ -104,7 +104,7 @@ live_structs_take_locked(struct uva__live_structs *live_structs,
     return entry;
 }
 
-/* Takes an entry, and allocates more if there is none. */
+/* Takes an entry, and allocates more if the list is empty. */
 static struct uva__live_struct *
 live_structs_take(struct uva__live_structs *live_structs,
                   enum uva__live_struct_kind kind, bool stats)
@@ -294,7 +294,7 @@ void uva__live_structs_find_expected(
     uva__lock_drop(&live_structs->shared.lock);
 }
 
-/* Leaves the parent without children; returns the marked ones that were not
+/* Removes the children of the parent; returns the marked ones that were not
  * released, linked as siblings. The claim fails only where another thread is
  * releasing one. */
 static struct uva__live_struct *

@@ -31,8 +31,8 @@ enum uva__live_struct_state {
     UVA__LIVE_STRUCT_FREE,      /* unused, or released and in quarantine */
     UVA__LIVE_STRUCT_LIVE,      /* its struct is live */
     UVA__LIVE_STRUCT_RELEASING, /* its release is running */
-    UVA__LIVE_STRUCT_TRAP       /* what a failed call left in its output: a
-                                   release of it is a breach, to be reported */
+    UVA__LIVE_STRUCT_TRAP       /* output of a failed call: its release is a
+                                   breach, to be reported */
 };
 
 /* A struct that passed. Its tag, for `private_data`, is the address of one of
@@ -48,7 +48,7 @@ struct uva__live_struct {
     int64_t ordinal;       /* of the struct, for reports */
     void (*release)(void); /* the struct's own */
     void *private_data;    /* the struct's own; borrows */
-    uint64_t digest;       /* hash of what must not be changed */
+    uint64_t digest;       /* hash of the constant part */
     const char *clause;    /* of a trap: the clause that a release breaks */
     void *place;           /* of a child: its address in its parent; borrows */
     bool is_child;         /* has or had a parent */
@@ -89,13 +89,13 @@ void uva__live_structs_init(struct uva__live_structs *live_structs,
 void uva__live_structs_fini(struct uva__live_structs *live_structs);
 
 /* Adds, and drops, a share in the set's one reference to the reporter, so
- * that live structs need none each. Unhold may free the reporter. Thread: any.
- */
+ * that live structs need no reference each. Unhold may free the reporter.
+ * Thread: any. */
 void uva__live_structs_hold(struct uva__live_structs *live_structs);
 void uva__live_structs_unhold(struct uva__live_structs *live_structs);
 
-/* Adds an entry in `state`, LIVE or TRAP; NULL if there is no memory. One that
- * is LIVE keeps the reporter alive, a trap does not. Thread: any. */
+/* Adds an entry in `state`, LIVE or TRAP; NULL if there is no memory. A LIVE
+ * entry keeps the reporter alive, a trap does not. Thread: any. */
 struct uva__live_struct *
 uva__live_structs_add(struct uva__live_structs *live_structs,
                       enum uva__live_struct_kind kind,
@@ -111,7 +111,7 @@ void uva__live_structs_remove(struct uva__live_structs *live_structs,
 void *uva__live_structs_tag(const struct uva__live_struct *entry);
 
 /* Returns the entry that `private_data` points to, of any use; NULL if it
- * points to none. Thread: any. */
+ * points elsewhere. Thread: any. */
 struct uva__live_struct *uva__live_structs_find(void *private_data);
 
 /* Makes a live entry RELEASING, if `private_data` is of this use of it; exactly
@@ -127,8 +127,8 @@ uva__live_structs_state_of(const struct uva__live_struct *entry);
 int64_t uva__live_structs_live(struct uva__live_structs *live_structs,
                                enum uva__live_struct_kind kind);
 
-/* Fills `left` with the structs that are still live. Thread: any, when nothing
- * will be released any more. */
+/* Fills `left` with the structs that are still live. Thread: any, when no
+ * struct will be released any more. */
 void uva__live_structs_count_leftovers(
     struct uva__live_structs *live_structs,
     struct uva__live_structs_leftovers *left);
@@ -153,8 +153,8 @@ void uva__live_structs_find_expected(
     bool (*in_place)(const struct uva__live_struct *child));
 
 /* After the release of a parent: leaves it without children. Returns how many
- * of those that were marked are not released, and removes them, as their
- * structs are gone. Thread: any. */
+ * of the marked ones are not released, and removes them, as their structs are
+ * gone. Thread: any. */
 int uva__live_structs_close_children(struct uva__live_structs *live_structs,
                                      struct uva__live_struct *parent);
 

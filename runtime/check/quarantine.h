@@ -31,7 +31,7 @@ struct uva__quarantine {
         struct uva__list blocks; /* owns: the oldest first */
         size_t count;            /* of those */
         int64_t refs;            /* references, if made by new */
-        bool closed;             /* it keeps nothing any more */
+        bool closed;             /* it keeps no blocks any more */
     } locked;
 };
 
@@ -74,7 +74,7 @@ void uva__quarantine_put(struct uva__quarantine *quarantine,
                          struct uva__quarantined *block, size_t size);
 
 /* Moves all blocks of `from` to `to`, which has room without a limit and the
- * same allocator. Thread: any, when nothing else uses `from`. */
+ * same allocator. Thread: any, when no one else uses `from`. */
 void uva__quarantine_move(struct uva__quarantine *from,
                           struct uva__quarantine *to);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hook in front of a release, for schemas and arrays; a table for each has
- * what differs.
+ * the differences.
  *
  * A struct is identified by its `private_data` alone, as it may be moved to any
- * address. Children are hooked where they lie, if at all; each has an entry of
- * its own, as it may be moved out and outlive its parent.
+ * address. Children are hooked where they lie, if at all; each has its own
+ * entry, as it may be moved out and outlive its parent.
  * Clauses: LC-10. */
 #include "check/release_hook.h"
 

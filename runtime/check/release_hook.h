@@ -31,7 +31,7 @@ UVA_MUST_CHECK int uva__release_hook_schema(struct uva__reporter *reporter,
  * (borrowed) a breach of `clause`, a static id. Leaves one alone that is marked
  * as released, which its consumer will not release. Does so only with `keep`: a
  * trap holds no reference to the reporter, which may be gone when it is called.
- * Does nothing if there is no memory. Thread: any. */
+ * Without memory it has no effect. Thread: any. */
 void uva__release_hook_trap_array(struct uva__reporter *reporter,
                                   struct ArrowArray *array, const char *clause);
 
@@ -40,8 +40,8 @@ void uva__release_hook_trap_schema(struct uva__reporter *reporter,
                                    struct ArrowSchema *schema,
                                    const char *clause);
 
-/* Whether `array` (borrowed) is such a trap, of any check: where one check is
- * behind another, the call that failed gave nothing. Thread: any. */
+/* Whether `array` (borrowed) is such a trap, of any check: where one check
+ * follows another, the failed call gave no array. Thread: any. */
 bool uva__release_hook_array_is_trap(const struct ArrowArray *array);
 
 /* As the function above, for a schema. Thread: any. */

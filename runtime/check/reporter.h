@@ -13,7 +13,8 @@ struct uva__live_structs;
 struct uva__reporter;
 
 /* Makes one with one reference, by `options` (may be NULL; borrowed for the
- * call, but its ctx is taken). Returns 0; EINVAL or ENOMEM, which take nothing.
+ * call, but its ctx is taken). Returns 0; EINVAL or ENOMEM, which take no
+ * argument.
  * Thread: any. */
 UVA_MUST_CHECK int uva__reporter_new(const struct uva_check *options,
                                      struct uva__reporter **out,
@@ -24,8 +25,8 @@ UVA_MUST_CHECK int uva__reporter_new(const struct uva_check *options,
 struct uva__reporter *uva__reporter_acquire(struct uva__reporter *reporter);
 void uva__reporter_release(struct uva__reporter *reporter);
 
-/* Frees one that has a single reference, without free_ctx: for a constructor
- * that fails later on, and so has taken nothing. Thread: any. */
+/* Frees a reporter with a single reference, without free_ctx: for a constructor
+ * that fails later on, and so has taken no argument. Thread: any. */
 void uva__reporter_free_unused(struct uva__reporter *reporter);
 
 /* Makes it report each clause once, for each severity and party, for checks
@@ -72,7 +73,7 @@ void uva__reporter_breach_as(struct uva__reporter *reporter, const char *clause,
                              ...);
 
 /* Reports the schemas and arrays that are still live as never released, and
- * returns their number. Thread: any, when nothing will be released any more.
+ * returns their number. Thread: any, when no struct will be released any more.
  * Clauses: LC-02. */
 int64_t uva__reporter_settle(struct uva__reporter *reporter);
 

@@ -6,7 +6,7 @@
 #include "check/tree_walk.h"
 #include "uvarrow/arrow_abi.h"
 
-/* Reports all faults of the live `schema` (borrowed) and of what is below it.
+/* Reports all faults of the live `schema` (borrowed) and its children.
  * Thread: any.
  * Clauses: DA-20, DA-25, DA-26, MD-02, MD-05, MD-09. */
 void uva__schema_check(struct uva__tree_walk *walk,

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a function on another thread while this one waits, and reads the clock:
- * all that a checked stream needs of threads, in one file, so that a simulator
- * can replace it. */
+ * the only two uses of threads in a checked stream, in one file, so that a
+ * simulator can replace it. */
 #ifndef UVA_CHECK_THREAD_UTIL_H
 #define UVA_CHECK_THREAD_UTIL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Runs `fn` on a new thread and waits for it; on this thread if none can be
- * created. Thread: any. */
+/* Runs `fn` on a new thread and waits for it; on this thread if no thread can
+ * be created. Thread: any. */
 void uva__thread_util_run(void (*fn)(void *arg), void *arg);
 
 /* Returns nanoseconds of a monotonic clock: exact with `fine`, otherwise to

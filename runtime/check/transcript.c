@@ -43,7 +43,7 @@ static int transcript_thread(struct uva__transcript *transcript,
     return i + 1;
 }
 
-/* Writes the call of that number, as a line. Writes nothing if it was
+/* Writes the call of that number, as a line. Writes no line if it was
  * overwritten or is not complete. */
 static size_t transcript_write_line(struct uva__transcript *transcript,
                                     uint64_t number, char *line)

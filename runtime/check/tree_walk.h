@@ -18,7 +18,7 @@ struct uva__tree_walk {
                                              depth; -1: the dictionary */
 };
 
-/* Makes one that reports to `reporter`; its path is large, and not cleared.
+/* Makes a walk that reports to `reporter`; its path is large, and not cleared.
  * Thread: any. */
 void uva__tree_walk_init(struct uva__tree_walk *walk,
                          struct uva__reporter *reporter);

@@ -11,7 +11,7 @@
 
 /* The calls that pass through a checked stream. */
 enum uva__call {
-    UVA__CALL_NONE,    /* none */
+    UVA__CALL_NONE,    /* no call */
     UVA__CALL_SCHEMA,  /* on_schema */
     UVA__CALL_TASK,    /* on_next_task with a task */
     UVA__CALL_END,     /* on_next_task with NULL */
@@ -34,7 +34,7 @@ struct uva__active_call {
         *host;           /* borrows: the callback that a request belongs to,
                       which then has no place in the list */
     enum uva__call part; /* of a callback: a request that runs inside it, or
-                            none; only its own thread uses this */
+                            NONE; only its own thread uses this */
 };
 
 /* All zeroes is an empty list. */
@@ -62,7 +62,7 @@ uva__active_call_is_on(const struct uva__active_call *active_call,
            uva__atomic64_load(&active_call->runner) == thread;
 }
 
-/* The calls around one that begins. */
+/* The calls around a new one. */
 struct uva__call_context {
     enum uva__call within;   /* the innermost call on this thread */
     enum uva__call callback; /* the innermost callback on this thread */
@@ -71,7 +71,7 @@ struct uva__call_context {
     struct uva__active_call *innermost; /* record of `within`; borrows */
 };
 
-/* Returns the calls around one that begins on `thread`. */
+/* Returns the calls around a new one on `thread`. */
 static inline struct uva__call_context
 uva__active_calls_context(const struct uva__active_calls *active_calls,
                           uint64_t thread)

@@ -2,8 +2,8 @@
 /* Happy path:  on_schema -> (request -> on_next_task)* -> on_next_task(NULL) ->
  *              release.
  *
- * A call breaks at most one of the rules on order: the first that applies. So
- * it is with the rules on place (the call that it began inside or beside).
+ * A call breaks at most one rule on order: the first that applies. So it is
+ * with the rules on place (the call that it began inside or beside).
  *
  * Only conclude checks liveness, that is, calls that should have come. */
 #include "protocol/checker_state.h"
@@ -40,7 +40,7 @@ void uva__checker_state_find(struct uva__checker_state *p,
 /* ---- where a callback begins -------------------------------------------- */
 
 /* The rule against a callback inside another call on its thread; COUNT if there
- * is none. */
+ * is no such rule. */
 static enum uva__rule rule_within(const struct uva__checker_state *p,
                                   enum uva__call call,
                                   const struct uva__call_context *context)
@@ -309,7 +309,7 @@ void uva__checker_state_cancelled(struct uva__checker_state *p)
 
 /* ---- the end ------------------------------------------------------------ */
 
-/* The rule that is broken if neither release nor the call before it came. */
+/* The rule that is broken if release never came, or no call came before it. */
 static enum uva__rule rule_of_silence(const struct uva__checker_state *p)
 {
     if (p->failed)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rules of the async stream as a pure state machine. Each call that begins
- * or ends is recorded, and the rules that it breaks are returned. Nothing here
- * calls, locks or allocates. Thread: any one at a time, for every function. */
+ * or ends is recorded, and the rules that it breaks are returned. No function
+ * here calls out, locks or allocates. Thread: any one at a time, for every
+ * function. */
 #ifndef UVA_PROTOCOL_CHECKER_STATE_H
 #define UVA_PROTOCOL_CHECKER_STATE_H
 
@@ -20,8 +21,8 @@ struct uva__findings {
     } all[UVA__FINDINGS_MAX];
 };
 
-/* All facts about one stream. All zeroes is one that has not begun. Read
- * freely; written only by the functions here. */
+/* All facts about one stream. All zeroes has not begun. Read freely; written
+ * only by the functions here. */
 struct uva__checker_state {
     uint64_t found[4]; /* bits of the rules found broken, to find each once */
     uint64_t granted;  /* batches requested, all together, saturating */
@@ -49,16 +50,16 @@ struct uva__checker_state {
                            (*) */
     bool bad_known; /* a callback has returned since a bad request did (*) */
 };
-/* (*) The producer cannot be blamed for ignoring what happens on one thread
- * while it decides on another thread what to do next; it can be once a callback
- * has returned to it. */
+/* (*) The producer cannot be blamed for ignoring a fact of one thread while it
+ * decides on another thread about its next step; it can be once a callback has
+ * returned to it. */
 
 /* Adds a broken rule; beyond the limit it is dropped. */
 void uva__findings_add(struct uva__findings *findings, enum uva__rule rule,
                        int64_t number);
 
-/* Adds a rule unless it was found before; _observed does so for all that were
- * `seen`. */
+/* Adds a rule unless it was found before; _observed adds all rules of `seen`.
+ */
 void uva__checker_state_find(struct uva__checker_state *p,
                              struct uva__findings *findings,
                              enum uva__rule rule, int64_t number);
@@ -72,7 +73,7 @@ static inline void uva__checker_state_observed(struct uva__checker_state *p,
 }
 
 /* Records a callback that begins at `place`. Returns false if it came after
- * release: then nothing may be called. */
+ * release: then no function may be called. */
 bool uva__checker_state_begin(struct uva__checker_state *p, enum uva__call call,
                               const struct uva__call_context *context,
                               struct uva__findings *findings);

@@ -6,8 +6,8 @@
  * A "must" that is broken is an error. It is fatal where the act itself frees,
  * uses or overwrites memory that it may not, so that memory is not safe any
  * more; a bad value that the other side can still refuse is not fatal. A
- * "should" is a warning, and what is allowed is a note. Four rules have a
- * milder severity than they deserve, as existing peers break them.
+ * "should" is a warning, and a permission is a note. Four rules have a milder
+ * severity than they deserve, as existing peers break them.
  *
  * Clauses: AB-19, AH-09, DS-07, MD-02. */
 #ifndef UVA_PROTOCOL_CLAUSES_H

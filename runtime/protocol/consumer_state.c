@@ -4,7 +4,7 @@
  * Happy path:  schema taken -> (request -> task taken -> passed on)* -> end ->
  *              release.
  *
- * What can fail:
+ * Failures:
  * - the producer reports an error: its code ends the stream, after the batches
  *   that came before it;
  * - the producer breaks a rule: its data is used where that is possible, and
@@ -18,7 +18,7 @@
  *
  * The states of the consumer in docs/clauses.md: C3 is OPEN with a schema; C5
  * is FAILED, CANCELLED or REJECTED before the producer has called its end; C6
- * is `ended`, C7 `failed`, C8 `released`, C9 `released` with nothing held.
+ * is `ended`, C7 `failed`, C8 `released`, C9 `released` without a held task.
  *
  * Clauses: ER-13, ER-14. */
 #include "protocol/consumer_state.h"
@@ -93,7 +93,8 @@ static struct uva__consumer_verdict consumer_refuse(int code,
     return (struct uva__consumer_verdict){UVA__ACTION_REFUSE, code, clause};
 }
 
-/* A task that is not wanted. One that cannot even be discarded is ignored. */
+/* A task that is not wanted. A task that cannot even be discarded is ignored.
+ */
 static struct uva__consumer_verdict
 consumer_discard(const struct uva__consumer_call *call, const char *clause)
 {
@@ -102,7 +103,7 @@ consumer_discard(const struct uva__consumer_call *call, const char *clause)
     return (struct uva__consumer_verdict){UVA__ACTION_DISCARD, 0, clause};
 }
 
-/* The rule that forbids anything but release by now; NULL if none does. */
+/* The rule that forbids every call but release by now; NULL if no rule does. */
 static const char *consumer_closed_by(const struct uva__consumer_state *s)
 {
     if (s->failed)

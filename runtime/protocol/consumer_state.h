@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a consumer must do with each call of its producer, whether it keeps the
- * rules or not, and how much it must request: the consumer's side of the
- * protocol, as a pure state machine.
+/* How a consumer must treat each call of its producer, whether the producer
+ * keeps the rules or not, and how much it must request: the consumer's side of
+ * the protocol, as a pure state machine.
  *
  * Each callback of a handler goes to uva__consumer_state_enter(), which returns
  * one verdict. Acts of the program go in through the note functions;
  * uva__consumer_state_want() and _must_cancel() decide on calls to the
- * producer; `end` and `code` are how the stream ends. Nothing here calls, locks
- * or allocates. For every function: Thread: any one at a time. */
+ * producer; `end` and `code` are how the stream ends. No function here calls
+ * out, locks or allocates. For every function: Thread: any one at a time. */
 #ifndef UVA_PROTOCOL_CONSUMER_STATE_H
 #define UVA_PROTOCOL_CONSUMER_STATE_H
 
@@ -40,22 +40,22 @@ struct uva__consumer_call {
                  if its function is NULL. ERROR: its code. Else 0. */
     const char *clause; /* static: the clause that `code` is for, or NULL.
                            Clauses: AH-03, AH-07, AT-01. */
-    bool in_request;    /* it is called inside a request() of ours */
+    bool in_request;    /* it is called inside our request() */
 };
 
-/* What the callback must do. */
+/* The act of the callback. */
 enum uva__consumer_action {
     UVA__ACTION_TAKE,    /* SCHEMA: move it out; TASK: queue a copy;
                             END: note it; ERROR: copy its text and metadata;
                             RELEASE: extract queued tasks, free. Return 0. */
     UVA__ACTION_DISCARD, /* TASK: extract to NULL; return 0. Clauses: G-18. */
     UVA__ACTION_REFUSE,  /* SCHEMA: release it if live; return `code` */
-    UVA__ACTION_IGNORE   /* touch nothing; return 0 */
+    UVA__ACTION_IGNORE   /* return 0, without any access */
 };
 
 /* One verdict. */
 struct uva__consumer_verdict {
-    enum uva__consumer_action action; /* what to do */
+    enum uva__consumer_action action; /* the act */
     int code;                         /* to return from the callback */
     const char *clause; /* static: the clause that was broken; or NULL */
 };
@@ -64,9 +64,9 @@ struct uva__consumer_verdict {
 enum uva__consumer_end {
     UVA__CONSUMER_OPEN,      /* it has not ended */
     UVA__CONSUMER_COMPLETE,  /* all batches came */
-    UVA__CONSUMER_FAILED,    /* by on_error, a breach, or an error of ours */
+    UVA__CONSUMER_FAILED,    /* by on_error, a breach, or our own error */
     UVA__CONSUMER_CANCELLED, /* the program wanted no more */
-    UVA__CONSUMER_REJECTED   /* a callback returned an error of its own */
+    UVA__CONSUMER_REJECTED   /* a callback returned its own error */
 };
 
 /* ---- the state ---------------------------------------------------------- */

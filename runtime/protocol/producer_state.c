@@ -4,17 +4,17 @@
  * Happy path:  on_schema -> (request, batch ready -> on_next_task)* ->
  *              on_next_task(NULL) -> release.
  *
- * What can fail:
+ * Failures:
  * - the source fails: the batches before that are delivered, then the error,
  *   then release;
  * - the consumer returns an error: only release follows;
  * - the consumer requests fewer than one batch: on_error with EINVAL;
  * - an extraction fails: on_error at once, also after the end was delivered.
  *
- * On cancel:   nothing new is delivered; neither an error nor the closing NULL
- *              follows, only release.
+ * On cancel:   no new batch is delivered, no error and no closing NULL: only
+ *              release follows.
  *
- * If the stop of the source takes time, nothing follows until it has ended.
+ * If the stop of the source takes time, no call follows until it has ended.
  *
  * Clauses: AH-08, AH-16, AP-09, AT-08, G-17, G-27, G-28, G-40. */
 #include "protocol/producer_state.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a producer must do next: the protocol's rules, as a pure state machine.
+/* The next step of a producer: the protocol's rules, as a pure state machine.
  *
  * Facts go in through the note functions; uva__producer_state_next() returns
- * one decision. Nothing here calls a handler, takes a lock, allocates, or
- * depends on a loop: stream/producer.c carries out what this file decides. */
+ * one decision. No function here calls a handler, takes a lock, allocates, or
+ * depends on a loop: stream/producer.c carries out its decisions. */
 #ifndef UVA_PROTOCOL_PRODUCER_STATE_H
 #define UVA_PROTOCOL_PRODUCER_STATE_H
 
@@ -16,7 +16,7 @@
 
 /* One move, in the order in which a healthy stream makes them. */
 enum uva__producer_move {
-    UVA__MOVE_WAIT,         /* nothing to do until the next fact */
+    UVA__MOVE_WAIT,         /* wait for the next fact */
     UVA__MOVE_OFFER_SCHEMA, /* call on_schema */
     UVA__MOVE_OFFER_TASK,   /* call on_next_task with the next batch */
     UVA__MOVE_OFFER_END,    /* call on_next_task with NULL */
@@ -31,7 +31,7 @@ struct uva__producer_state {
     int64_t ready;     /* batches ready and not delivered */
     int64_t left;      /* batches still allowed; negative: no limit */
     int64_t unsettled; /* delivered batches; their extraction may fail */
-    int source_error;  /* comes behind the batches at hand, or 0 */
+    int source_error;  /* comes after the batches at hand, or 0 */
     int urgent_error;  /* comes before them: bad request, failed extraction,
                           abort by the owner; or 0 */
     union {
@@ -41,16 +41,16 @@ struct uva__producer_state {
             bool error_delivered; /* on_error has been delivered */
             bool end_delivered;   /* the closing NULL has been delivered */
             bool released;        /* release has been called */
-            bool paused;   /* the handler accepts nothing now, not even the
+            bool paused;   /* the handler accepts no call now, not even the
                               end */
-            bool stopping; /* the source uses what the consumer gave it: nothing
+            bool stopping; /* the source uses the consumer's memory: no call
                               follows until its stop has ended */
             bool urgent;   /* `urgent_error` is set */
         };
-        uint64_t held_up; /* 0: none of these */
+        uint64_t held_up; /* 0: not held up */
     };
     bool in_call; /* a handler callback is running; written for each batch, and
-                     so apart from what is read with one load */
+                     so apart from the facts that are read with one load */
     bool schema_known;     /* the source has given a schema */
     bool schema_delivered; /* on_schema has been called */
     bool exhausted;        /* the source has no further batch */
@@ -76,8 +76,8 @@ uva__producer_state_flows(const struct uva__producer_state *s)
 /* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_state_is_sated(const struct uva__producer_state *s);
 
-/* Notes that a move begins and, once it has ended, its result. `code` is what
- * the handler returned; it counts for on_schema and on_next_task only. */
+/* Notes that a move begins and, once it has ended, its result. `code` is the
+ * handler's result; it counts for on_schema and on_next_task only. */
 void uva__producer_state_begin(struct uva__producer_state *s,
                                enum uva__producer_move move);
 void uva__producer_state_end(struct uva__producer_state *s,
@@ -106,8 +106,8 @@ static inline void uva__producer_state_end_task(struct uva__producer_state *s,
  * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n);
 
-/* As that with 1, while nothing holds the stream up; for a consumer that
- * requests nothing else. */
+/* As above with 1, while the stream is not held up; for a consumer with no
+ * other requests. */
 static inline void uva__producer_state_note_one(struct uva__producer_state *s)
 {
     assert(s->held_up == 0 && s->demand != UVA__UNBOUNDED);
@@ -118,7 +118,7 @@ static inline void uva__producer_state_note_one(struct uva__producer_state *s)
 void uva__producer_state_note_cancel(struct uva__producer_state *s);
 
 /* Notes an error that goes before everything else: only `code` is delivered.
- * The first one counts; none after an error was delivered. */
+ * The first one counts; after a delivered error no further one does. */
 void uva__producer_state_note_urgent(struct uva__producer_state *s, int code);
 
 #endif
