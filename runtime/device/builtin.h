@@ -9,9 +9,9 @@
 struct uva__builtin {
     const char *library; /* UVA_<this>_LIBRARY overrides where it is looked for;
                             or NULL */
-    const struct uva_device_ops *ops; /* NULL: none is built in */
+    const struct uva_device_ops *ops; /* NULL: not built in */
     const char *why;                  /* there is no table, else NULL */
-    const struct uva__vendor_info *vendor_info; /* of those that are built in */
+    const struct uva__vendor_info *vendor_info; /* of the built-in tables */
 };
 
 extern const struct uva__vendor_info uva__opencl_info;

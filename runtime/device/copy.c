@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies one array between a device and the host, or two devices, in steps.
  *
- * Happy path, to the host: every buffer of a known size is copied, behind the
+ * Happy path, to the host: every buffer of a known size is copied, after the
  *              array's event -> these hold the sizes of the other buffers,
  *              which are copied next -> the source is released, the result can
  *              be given.
@@ -13,7 +13,7 @@
  * target; if these are peers, only sizes go to the host -> the result is given
  * as to a device.
  *
- * What can fail: memory, a call, an event. Copies that were begun are completed
+ * Failures: memory, a call, an event. Copies that were begun are completed
  *              before the failure is reported. */
 #include "device/copy.h"
 
@@ -38,8 +38,8 @@ struct uva__copy {
     struct uva_device_event device; /* of the array, with its event */
     struct ArrowDeviceArray source; /* owns, until it is copied */
     struct uva__copy_target *copy_target; /* owns, until given */
-    struct uva__copy_tail_client client;  /* called when nothing is in flight */
-    void *device_stream; /* borrows: the caller's; NULL: streams of ours */
+    struct uva__copy_tail_client client;  /* called when no work is in flight */
+    void *device_stream; /* borrows: the caller's; NULL: our streams */
     bool to_device;      /* from the host */
     bool between;        /* from a device to another one */
     bool direct;         /* between: not by way of the host */
@@ -48,15 +48,15 @@ struct uva__copy {
                                         which sizes are read, or all */
     enum round round;                /* the next round */
     bool staged;                     /* that was decided: to a device */
-    struct uva__staging staging;     /* owns what it has taken */
-    struct {                         /* to a device: what is copied next */
+    struct uva__staging staging;     /* owns the pinned memory it has taken */
+    struct {                         /* to a device: the next piece to copy */
         size_t node;
         int64_t buffer;
         size_t done; /* bytes of it */
     } next;
-    bool behind;            /* something was begun behind the array's event */
+    bool behind;            /* work was begun after the array's event */
     void *event;            /* owns: of the last copy begun; or NULL */
-    struct uva_error error; /* of a round that has failed, code 0: none */
+    struct uva_error error; /* of a round that has failed; code 0: no error */
 };
 
 static struct uva__copy *copy_of(struct uva__work *work)
@@ -132,8 +132,8 @@ static int buffer_copy(struct uva__copy *copy,
                        (size_t)size, error);
 }
 
-/* Begins to copy what is left of a buffer to a device, in pieces. EAGAIN: what
- * is in flight has to be complete first. */
+/* Begins to copy the rest of a buffer to a device, in pieces. EAGAIN: the work
+ * in flight has to be complete first. */
 static int buffer_upload(struct uva__copy *copy,
                          struct uva__copy_target_node *node, int64_t i,
                          int64_t size, struct uva_error *error)
@@ -185,7 +185,7 @@ static int size_find(const struct uva__copy_target_node *node,
                                      "the offsets of an array make no sense");
 }
 
-/* To a device: copies what is next of the buffers of a node. */
+/* To a device: copies the next buffers of a node. */
 static int node_upload(struct uva__copy *copy,
                        struct uva__copy_target_node *node,
                        struct uva_error *error)
@@ -350,7 +350,8 @@ struct tail {
     struct uva__copy_target *copy_target; /* counts: it owns the event */
     struct ArrowDeviceArray source;       /* owns */
     struct uva__copy_target *shadow;      /* owns; or NULL */
-    struct uva__staging staging;          /* owns what it has taken */
+    struct uva__staging staging;          /* owns the pinned memory it has
+                                             taken */
     struct uva_watch *watch;              /* counts */
     struct uva__copy_tail_client client;
     struct uva__device_command command; /* frees it */
@@ -381,8 +382,9 @@ static void copy_tail_over(struct uva_watch *watch)
     uva__devices_send(tail->devices, &tail->command);
 }
 
-/* Takes the source, what is staged, and `event`, which the result of the target
- * gets. False without memory: nothing was taken. Thread: the device thread. */
+/* Takes the source, the staged pieces, and `event`, which the result of the
+ * target gets. False without memory: no argument was taken. Thread: the device
+ * thread. */
 static bool copy_tail_new(struct uva__copy *copy,
                           const struct uva_device_event *event)
 {
@@ -414,8 +416,8 @@ static bool copy_tail_new(struct uva__copy *copy,
 /* ---- steps -------------------------------------------------------------- */
 
 /* To a device, sizes are read from memory of the host that a device may still
- * fill, and what is queued there must not hold up what others queue: the first
- * step only waits for the array's event. */
+ * fill, and our queued work must not hold up the work of others: the first step
+ * only waits for the array's event. */
 static bool copy_is_early(struct uva__copy *copy)
 {
     const bool early = (copy->to_device || copy->between) && !copy->behind &&
@@ -440,7 +442,7 @@ static void copy_confirm(struct uva__copy *copy)
         copy->error = why;
 }
 
-/* Hands what is in flight to a tail, so that the result can be given now; its
+/* Hands the work in flight to a tail, so that the result can be given now; its
  * consumer waits for the event. Without memory for a tail the copy itself waits
  * for the event. */
 static bool copy_leave(struct uva__copy *copy)
@@ -517,7 +519,7 @@ static void copy_free(struct uva__work *work)
     free(copy);
 }
 
-/* Returns the event of the array. On the CPU there is none.
+/* Returns the event of the array. The CPU has no event.
  * Clauses: EV-04. */
 static void *event_of(const struct ArrowDeviceArray *array)
 {
@@ -585,9 +587,8 @@ static bool backend_has_peers(const struct uva__backend *backend,
            backend->vendor_info != NULL && backend->vendor_info->peers != NULL;
 }
 
-/* Returns the type that has the table for the copy: the one that is not on the
- * host.
- */
+/* Returns the type that has the table for the copy: the type that is not on the
+ * host. */
 static ArrowDeviceType copy_type(const struct uva__copy_destination *target,
                                  const struct ArrowDeviceArray *array)
 {

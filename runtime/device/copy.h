@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies one array from a device to the host, to a device, or from one device
  * to another, of any type and depth. A copy to the host is queued on the
- * device behind the array's event, and one to a device when that event is
- * complete. No thread waits for it, nor for the end of a copy to a device. The
+ * device after the array's event, and a copy to a device when that event is
+ * complete. No thread waits for it, or for the end of a copy to a device. The
  * steps of a copy are the work of a wait (device/event_wait.h). */
 #ifndef UVA_DEVICE_COPY_H
 #define UVA_DEVICE_COPY_H
@@ -19,12 +19,13 @@ struct uva__copy_destination {
     struct uva__copy_allocator *allocator; /* borrows: of memory on the device;
                                               NULL: the table's */
     void *device_stream; /* borrows: the caller's, to queue copies on; NULL:
-                            streams of ours */
+                            our streams */
 };
 
-/* The callback for when nothing of a copy is in flight any more. */
+/* The callback for the moment when all work of a copy is complete. */
 struct uva__copy_tail_client {
-    /* called once, by the device thread; may only post a wake-up. NULL: none */
+    /* called once, by the device thread; may only post a wake-up. May be NULL
+     */
     void (*over)(void *ctx, int64_t weight);
     void *ctx;      /* borrows: valid until that call */
     int64_t weight; /* passed on as it is */
@@ -54,7 +55,7 @@ UVA_MUST_CHECK int uva__copy_new(struct uva__devices *devices,
                                  struct uva__copy **out,
                                  struct uva_error *error);
 
-/* Return what the wait is made of: the work of the copy, and the event. */
+/* Return the parts of the wait: the work of the copy, and the event. */
 struct uva__work *uva__copy_work(struct uva__copy *copy);
 struct uva_device_event uva__copy_event(const struct uva__copy *copy);
 
@@ -62,9 +63,8 @@ struct uva_device_event uva__copy_event(const struct uva__copy *copy);
  * Thread: any. */
 bool uva__copy_may_be_in_flight(const struct uva__copy *copy);
 
-/* Has `client` called once nothing of the copy is in flight any more: by the
- * device thread, or by the thread that frees the work. Before the wait has it.
- */
+/* Has `client` called once all work of the copy is complete: by the device
+ * thread, or by the thread that frees the work. Before the wait has it. */
 void uva__copy_set_client(struct uva__copy *copy,
                           const struct uva__copy_tail_client *client);
 

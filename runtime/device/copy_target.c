@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of a copied array. All structs and vectors are in one block. Each
- * buffer is an allocation of its own, since device memory cannot be freed in
+ * buffer is a separate allocation, since device memory cannot be freed in
  * parts. Buffers of a vendor are freed by the device thread, which is in use as
  * long as they live.
  *
- * What can fail: memory. */
+ * Failures: memory. */
 #include "device/copy_target.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { ALIGNMENT = 64 }; /* as the Arrow format recommends */
 
-/* Behind it in its block follow the nodes, the structs of all nodes but the
+/* After it in its block follow the nodes, the structs of all nodes but the
  * root, pointers to children, pointers to buffers, and their sizes. */
 struct uva__copy_target {
     struct uva__devices *devices;          /* counts; uses, with a backend */
@@ -73,7 +73,7 @@ static void memory_failed(const struct uva__copy_target *copy_target,
         (void)backend->vendor_info->alloc_failed(backend->state, error);
 }
 
-/* Gives memory of a vendor's, or of the caller's. */
+/* Gives memory of a vendor, or of the caller. */
 static void *memory_new(struct uva__copy_target *copy_target, size_t size,
                         struct uva_error *error)
 {
@@ -186,7 +186,7 @@ static void copy_target_dispose(struct uva__device_command *command)
     uva__devices_release(devices);
 }
 
-/* Freeing takes locks of the vendor's, so the device thread does it. */
+/* Freeing takes vendor locks, so the device thread does it. */
 static void copy_target_end(struct uva__copy_target *copy_target)
 {
     copy_target->command.run = copy_target_dispose;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The target of a copy: an array of the same shape as another one, with buffers
- * of its own. A consumer may move any node of it out, which then outlives the
+/* The target of a copy: an array of the same shape as another one, with its own
+ * buffers. A consumer may move any node of it out, which then outlives the
  * rest, so every node holds a reference.
  *
  * Clauses: LC-10. */
@@ -29,7 +29,7 @@ struct uva__copy_target_memory {
     int64_t device_id;
     struct uva__copy_allocator *allocator; /* borrows: the caller's, in place
                                               of the backend's; or NULL */
-    void *device_stream; /* borrows: of the copies; NULL: one of ours */
+    void *device_stream; /* borrows: of the copies; NULL: ours */
     bool pinned; /* pinned memory that goes with the device, or plain memory
                     when that has run out */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA, by its driver alone: events of the CUDA runtime are events of the
  * driver. Calls that need a context use the primary context of their device, if
- * the program has made it: never one of ours, which would cost hundreds of
+ * the program has made it: never our own, which would cost hundreds of
  * megabytes. sync_event is a cudaEvent_t *, which is a CUevent *.
  *
  * Clauses: EV-05. */
@@ -111,10 +111,10 @@ static int cuda_context_find(struct uva__gpu *gpu, int64_t device_id,
     return primary_find(gpu, device_id < 0 ? 0 : device_id, out, error);
 }
 
-/* A default stream is that of the context which is current on this thread, as
- * it is for all other calls of the program's. The device thread has none, and a
- * thread may have that of another device: then the primary context is meant,
- * which the CUDA runtime would use. */
+/* A default stream belongs to the context which is current on this thread, as
+ * for all other calls of the program. The device thread has no context, and a
+ * thread may have the context of another device: then the primary context is
+ * meant, which the CUDA runtime would use. */
 static int default_find(struct uva__gpu *gpu, int64_t device_id,
                         struct uva__gpu_context *out, struct uva_error *error)
 {
@@ -244,8 +244,8 @@ static int cuda_peers(struct uva__gpu *gpu, const struct uva__gpu_context *from,
                : uva__gpu_failed(gpu, "cuDeviceCanAccessPeer", code, error);
 }
 
-/* The source may be in a context of the program's own, or the driver may name
- * none. */
+/* The source may be in the program's own context, or the driver may name no
+ * context. */
 static void *context_of_memory(struct uva__cu *cu, const void *memory,
                                const struct uva__gpu_context *primary)
 {
@@ -353,7 +353,7 @@ static const struct uva__gpu_vendor cuda_vendor = {
     .dealloc = cuda_dealloc,
 };
 
-/* The toolkit has a stub library to link with. Its functions do nothing. */
+/* The toolkit has a stub library to link with. Its functions are empty. */
 static int cuda_poll(struct cuda *cuda, struct uva_error *error)
 {
     int version = 0;

@@ -5,7 +5,7 @@
  *              that are due, then sleeps until the next one is due)* -> ended
  *              and joined.
  *
- * What can fail: thread creation; nothing else allocates or waits.
+ * Failures: thread creation; no other call allocates or waits.
  *
  * On the end:  commands that were sent still run, and each item is polled once
  *              more; then reports are refused, and those taken are run. If the
@@ -148,7 +148,7 @@ static void items_finish(struct uva__list *over)
 
 /* Polls the items that are due or nearly due, or all. Items that are done are
  * finished in bunches, so that a loop that waits for many is woken once.
- * Returns the time until the next one is due, or -1 if there is none. */
+ * Returns the time until the next one is due, or -1 without one. */
 static int64_t items_poll(struct uva__device_thread *device_thread, bool all)
 {
     struct uva__list left = device_thread->items, over = {0};
@@ -224,7 +224,7 @@ static void device_thread_set_up(void)
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 }
 
-/* Refuses further reports, and waits for those that are being made. */
+/* Refuses further reports, and waits for reports that are being made. */
 static void reports_close(struct uva__device_thread *device_thread)
 {
     struct uva__parker *parker = &device_thread->parker;

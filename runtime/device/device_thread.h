@@ -2,7 +2,7 @@
 /* A thread that calls the libraries of devices; all runtimes on one set of
  * workers share two: see device/registry.h. It runs commands, in the order in
  * which they were sent, and polls items until they are done, in intervals that
- * grow with their age. What commands and items do is left to
+ * grow with their age. The effects of commands and items are left to
  * device/event_wait.c. */
 #ifndef UVA_DEVICE_DEVICE_THREAD_H
 #define UVA_DEVICE_DEVICE_THREAD_H
@@ -42,8 +42,8 @@ struct uva__device_thread {
      * thread is started and as its last act; around each send. Any thread */
     void (*begin)(struct uva__device_thread *device_thread);
     void (*end)(struct uva__device_thread *device_thread);
-    /* called by the thread after the last command: releases what only that
-     * thread uses. May get stuck */
+    /* called by the thread after the last command: releases the objects that
+     * only that thread uses. May get stuck */
     void (*clear)(struct uva__device_thread *device_thread);
     struct uva__mpsc sent;        /* commands that wait to be run */
     struct uva__parker parker;    /* the thread */
@@ -64,7 +64,7 @@ struct uva__device_thread {
     struct uva__list items; /* the items; only the thread uses it */
 };
 
-/* Starts the thread unless it runs. 0; EAGAIN if the system creates none;
+/* Starts the thread unless it runs. 0; EAGAIN if the system creates no thread;
  * ESHUTDOWN once it was ended. Thread: any. */
 UVA_MUST_CHECK int
 uva__device_thread_start(struct uva__device_thread *device_thread);
@@ -75,11 +75,11 @@ UVA_MUST_CHECK bool
 uva__device_thread_send(struct uva__device_thread *device_thread,
                         struct uva__device_command *command);
 
-/* Sends a command for a callback of a vendor's. A thread that is ending takes
- * it too, until it has polled its items for the last time; it may not poll an
- * item any more then. Unless it `wakes` the thread, the command is run when the
- * thread is next awake: for cleaning up after an item that it polls. False:
- * the thread has run its last command, and this one stays the caller's.
+/* Sends a command for a vendor callback. A thread that is ending takes it too,
+ * until it has polled its items for the last time; it may not poll an item any
+ * more then. Unless it `wakes` the thread, the command is run when the thread
+ * is next awake: for cleaning up after an item that it polls. False: the thread
+ * has run its last command, and this one stays the caller's.
  * Thread: any. */
 UVA_MUST_CHECK bool
 uva__device_thread_report(struct uva__device_thread *device_thread,

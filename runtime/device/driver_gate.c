@@ -4,7 +4,7 @@
  * Happy path:  threads enter and leave -> the process exits: the gate closes,
  *              before the exit handlers of the drivers that were loaded.
  *
- * What can fail: a call does not return within the limit; then the process
+ * Failures: a call does not return within the limit; then the process
  *              exits nevertheless. */
 #include "device/driver_gate.h"
 
@@ -43,8 +43,8 @@ int uva__driver_gate_refuse(struct uva_error *error)
                          "the process exits: no driver is used any more");
 }
 
-/* A function of the program's inside a pair may be what calls exit(): that
- * thread does not come back. */
+/* A program function inside a pair may itself call exit(): that thread does not
+ * come back. */
 void uva__driver_gate_close(void)
 {
     uint32_t seen = uva__futex_now(&empty);
@@ -61,7 +61,7 @@ void uva__driver_gate_close(void)
     }
 }
 
-/* The child of a fork has none of the threads, and may exit, too. */
+/* The child of a fork lacks the threads, and may exit, too. */
 static void gate_forked(void)
 {
     uva__atomic64_store(&inside.word, 0);

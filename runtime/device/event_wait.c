@@ -6,7 +6,7 @@
  *              fired: the client is notified -> settled by the device thread ->
  *              the last reference is dropped: freed.
  *
- * What can fail:
+ * Failures:
  * - memory, at the start;
  * - the load of the table, the arming, the event: reported as the outcome;
  * - a callback never comes: polling finds the event complete instead.
@@ -302,8 +302,8 @@ static void event_wait_begin_run(struct uva__device_command *command)
     event_wait_leave(watch);
 }
 
-/* The event thread does nothing that may block: only events of tables that are
- * known. If the system creates no thread, the device thread waits. */
+/* The event thread makes no call that may block: only events of known tables.
+ * If the system creates no thread, the device thread waits. */
 static struct uva__device_thread *event_wait_thread(struct uva_watch *watch)
 {
     struct uva__devices *devices = watch->devices;
@@ -376,7 +376,7 @@ static void event_wait_prepare_run(struct uva__device_command *command)
     uva__event_wait_release(watch);
 }
 
-/* Has the device thread make what arm needs. Returns whether it has. */
+/* Has the device thread prepare an arm. Returns whether it has. */
 static bool event_wait_prepare(struct uva_watch *watch)
 {
     const struct uva__vendor_info *info = watch->backend->vendor_info;
@@ -406,8 +406,8 @@ static int event_wait_arm_again(struct uva_watch *watch, uint64_t age_ns,
 }
 
 /* The query comes first: it may describe a failure better than the vendor's
- * callback did. But the query may also find nothing wrong, and then the
- * callback counts. */
+ * callback did. But the query may also find no fault, and then the callback
+ * counts. */
 static int event_wait_check(struct uva_watch *watch, bool notified,
                             uint64_t age_ns, struct uva_error *error)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One asynchronous wait for one event: started, polled and cleaned up on one
  * thread, completed to a client on some loop. That is the device thread for
- * work, for a device stream that has to wait, and for a table of the user's,
- * which may expect it; otherwise the event thread. The client, the device
- * thread and the vendor hold references; a vendor cannot be made to drop its
- * reference, so a wait may outlive everything else. */
+ * work, for a device stream that has to wait, and for a user's table, which may
+ * expect it; otherwise the event thread. The client, the device thread and the
+ * vendor hold references; a vendor cannot be made to drop its reference, so a
+ * wait may outlive everything else. */
 #ifndef UVA_DEVICE_EVENT_WAIT_H
 #define UVA_DEVICE_EVENT_WAIT_H
 
@@ -19,7 +19,8 @@ enum uva__event_wait_side {
 
 /* Which thread may use the event. */
 enum uva__event_wait_holder {
-    UVA__EVENT_WAIT_OPEN, /* none: a vendor's callback may notify the client */
+    UVA__EVENT_WAIT_OPEN, /* not over: a vendor callback may notify the
+                             client */
     /* the device thread, in a call of the table. No other thread may notify the
      * client then, which would release the array and with it the event */
     UVA__EVENT_WAIT_IN_USE,
@@ -27,19 +28,19 @@ enum uva__event_wait_holder {
     UVA__EVENT_WAIT_REVOKED = 4 /* a bit besides: work may begin no step */
 };
 
-/* Work of several steps, each of which ends with an event: what a wait then
- * waits for, one after the other. */
+/* Work of several steps, each of which ends with an event: a wait then waits
+ * for these events, one after the other. */
 struct uva__work {
-    bool on_stream; /* steps use a stream of the consumer's */
+    bool on_stream; /* steps use the consumer's stream */
     /* runs the next step, at first and when the event of the step before is
-     * complete: 0 all is done; EINPROGRESS: `event` is that of the next step;
-     * otherwise it has failed, and nothing is in flight. Device thread. */
+     * complete: 0 all is done; EINPROGRESS: `event` belongs to the next step;
+     * otherwise it has failed, and no work is in flight. Device thread. */
     int (*step)(struct uva__work *work, struct uva_device_event *event,
                 struct uva_error *error);
     /* the step in flight is over, and no other follows: its event has failed,
      * or the wait was cancelled. Device thread. */
     void (*stop)(struct uva__work *work);
-    /* frees it; nothing is in flight. Any thread. */
+    /* frees it; no work is in flight. Any thread. */
     void (*free)(struct uva__work *work);
 };
 
@@ -61,7 +62,7 @@ struct uva_watch {
     struct uva__atomic64 side;     /* enum uva__event_wait_side */
     struct uva__atomic64 notified; /* 1: the vendor has called back, and drops
                                       its reference */
-    /* what the vendor has reported; written before `notified` is set */
+    /* the vendor's report; written before `notified` is set */
     struct {
         int code, vendor_code;
         const char *vendor; /* static */
@@ -81,11 +82,11 @@ struct uva_watch {
     struct uva__device_command end;     /* sent once, by cancel or abandon */
     struct uva__device_command tidy;    /* sent once, by uva_watch_notify() */
     struct uva__device_command prepare; /* sent once, to the device thread */
-    struct uva__atomic64 prepared;      /* 1: what arm needs was made */
+    struct uva__atomic64 prepared;      /* 1: arm was prepared */
     struct uva__poll_item item; /* polled from the begin until it is over */
 
     /* Set before uva__event_wait_begin(). */
-    struct uva__work *work; /* owns, until the last release; NULL: none */
+    struct uva__work *work; /* owns, until the last release; may be NULL */
     bool chains; /* a stream is made to wait, on the device, not the host */
     void *device_stream; /* borrows until the wait is over or abandoned: that
                             stream; NULL may be one */
@@ -93,9 +94,9 @@ struct uva_watch {
 
     struct ArrowDeviceArray left; /* owns: the array of an abandoned wait */
     void *slots[4];               /* the back end's: see uva_watch_slots() */
-    struct {                      /* that of `thread` alone */
+    struct {                      /* used by `thread` alone */
         bool armed;               /* the vendor will call back */
-        bool settled;             /* what arm retained is freed */
+        bool settled;             /* the objects that arm retained are freed */
         bool preparing;           /* `prepare` was sent */
         bool rearmed;             /* arm was called a second time */
         bool notify_pending;      /* over, but the client is not notified */
@@ -129,22 +130,22 @@ void uva__event_wait_begin(struct uva_watch *watch);
  * first. Thread: any, once. */
 void uva__event_wait_cancel(struct uva_watch *watch);
 
-/* Keeps the device thread from using a stream of the consumer's, for a client
- * that abandons the wait next. False: a call of the vendor's is in flight, and
- * the wait is over when that returns; or it is over. True at once if no such
- * stream is used. Thread: any but the device thread. */
+/* Keeps the device thread from using the consumer's stream, for a client that
+ * abandons the wait next. False: a vendor call is in flight, and the wait is
+ * over when that returns; or it is over. True at once if no such stream is
+ * used. Thread: any but the device thread. */
 UVA_MUST_CHECK bool uva__event_wait_unchain(struct uva_watch *watch);
 
 /* The client abandons the wait: it is not notified any more, and `array` is
  * taken, to be released when no thread uses its event. Takes the client's
- * reference too. False: the wait is over, nothing was taken, and `over` was
+ * reference too. False: the wait is over, no argument was taken, and `over` was
  * called or is being called. Thread: any but the device thread, once, without
  * uva__event_wait_cancel(). */
 UVA_MUST_CHECK bool uva__event_wait_abandon(struct uva_watch *watch,
                                             struct ArrowDeviceArray *array);
 
-/* As uva_watch_notify(). False: the thread of the wait has ended, and what arm
- * has retained stays so. Thread: any. */
+/* As uva_watch_notify(). False: the thread of the wait has ended, and the
+ * objects that arm retained stay. Thread: any. */
 bool uva__event_wait_notify(struct uva_watch *watch, int code, int vendor_code,
                             const char *vendor);
 

@@ -2,9 +2,9 @@
 /* The functions of struct uva_device_ops that CUDA and HIP share.
  *
  * Happy path:  an event is polled for some milliseconds -> if it is still
- *              pending, a stream of ours waits for it and then calls back.
+ *              pending, our stream waits for it and then calls back.
  *
- * What can fail: every call. If no callback can be armed, the event is polled
+ * Failures: every call. If no callback can be armed, the event is polled
  *              for as long as it takes. After a failure of the device all later
  *              calls fail, so results of calls that free are ignored. */
 #include "device/gpu.h"
@@ -31,9 +31,9 @@ static uva__gpu_event event_of(const struct uva_device_event *event)
  * captures on other threads. */
 static _Thread_local const struct uva__gpu_vendor *relaxed;
 
-/* Without this a call of ours could invalidate a capture on another thread.
- * Done once for the thread, as soon as the program has initialised the driver;
- * again where a program uses two vendors. */
+/* Otherwise our call could invalidate a capture on another thread. Done once
+ * for the thread, as soon as the program has initialised the driver; again
+ * where a program uses two vendors. */
 static void gpu_relax(struct uva__gpu *gpu)
 {
     uva__gpu_capture_mode mode = UVA__GPU_CAPTURE_RELAXED;
@@ -96,8 +96,8 @@ static int streams_enter(struct uva__gpu *gpu, int64_t device_id,
 
 /* ---- arming ------------------------------------------------------------- */
 
-/* Runs on a thread of the vendor's, which may not call functions of its own
- * library here. */
+/* Runs on a vendor thread, which may not call functions of its own library
+ * here. */
 static void event_wait_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);
@@ -196,16 +196,16 @@ void uva__gpu_prepare(void *state, int64_t device_id)
 
 /* ---- the program's streams ---------------------------------------------- */
 
-/* Gives a stream of the program's as each version of a driver knows it: older
- * ones of HIP have no handle 1 for the legacy default stream, and others have
- * it elsewhere. NULL is that stream in all functions that we look up. */
+/* Gives a program's stream as each version of a driver knows it: older versions
+ * of HIP have no handle 1 for the legacy default stream, and others have it
+ * elsewhere. NULL is that stream in all functions that we look up. */
 static uva__gpu_stream stream_of(void *device_stream)
 {
     return (uintptr_t)device_stream == UVA__GPU_STREAM_LEGACY ? NULL
                                                               : device_stream;
 }
 
-/* Makes an event of ours. The context is current. */
+/* Makes our own event. The context is current. */
 static int event_new(struct uva__gpu *gpu, uva__gpu_event **out,
                      struct uva_error *error)
 {
@@ -304,8 +304,8 @@ int uva__gpu_stream_wait(void *state, const struct uva_device_event *event,
     return code;
 }
 
-/* Makes the context of a stream of the program's current. The handle of a
- * thread's default stream means another one here, and is refused. */
+/* Makes the context of a program's stream current. The handle of a thread's
+ * default stream means another one here, and is refused. */
 static int program_enter(struct uva__gpu *gpu, int64_t device_id,
                          void *device_stream, struct uva__gpu_context *context,
                          struct uva_error *error)
@@ -316,7 +316,7 @@ static int program_enter(struct uva__gpu *gpu, int64_t device_id,
     return context_enter(gpu, device_id, device_stream, context, error);
 }
 
-/* A function of the program's is called in between. */
+/* A program function is called in between. */
 int uva__gpu_enter(void *state, int64_t device_id, void *device_stream,
                    struct uva__stream_scope *scope, struct uva_error *error)
 {
@@ -353,7 +353,7 @@ static int copy_end(struct uva__gpu *gpu, uva__gpu_event *box,
     return code;
 }
 
-/* What a copy is made between; all NULL: the host and the current device. */
+/* The two ends of a copy; all NULL: the host and the current device. */
 struct ends {
     const struct uva__gpu_context *from, *to; /* borrow */
 };
@@ -456,8 +456,8 @@ int uva__gpu_peers(void *state, int64_t from_id, int64_t to_id, bool *direct,
 }
 
 /* The target's context is current, and the copy is queued there. Memory is the
- * library's, which is in the primary context, whatever that of the caller's
- * stream is. */
+ * library's, which is in the primary context, whatever context the caller's
+ * stream has. */
 int uva__gpu_copy_peer(void *state, const struct uva_device_copy *copy,
                        int64_t to_id, void *device_stream, void **event_out,
                        struct uva_error *error)
@@ -503,8 +503,8 @@ static void *pinned_alloc(struct uva__gpu *gpu, size_t size_bytes,
     return code == 0 ? memory : NULL;
 }
 
-/* Gives the stream that orders the memory of the library's; NULL: memory is
- * allocated and freed at once. The context is current. */
+/* Gives the stream that orders the library's memory; NULL: memory is allocated
+ * and freed at once. The context is current. */
 static const uva__gpu_stream *pool_find(struct uva__gpu *gpu,
                                         struct uva__gpu_streams *streams,
                                         uva__gpu_stream *stream)
@@ -517,7 +517,7 @@ static const uva__gpu_stream *pool_find(struct uva__gpu *gpu,
                : NULL;
 }
 
-/* `program`: a stream of the program's, or NULL. */
+/* `program`: a program's stream, or NULL. */
 static void *memory_new(struct uva__gpu *gpu, ArrowDeviceType device_type,
                         int64_t device_id, const uva__gpu_stream *program,
                         size_t size_bytes)
@@ -580,7 +580,7 @@ void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
         gpu->vendor->leave(gpu, &streams->context);
 }
 
-/* ---- functions of the user's -------------------------------------------- */
+/* ---- user functions ----------------------------------------------------- */
 
 int uva__gpu_begin_use(void *state, int64_t device_id, void **stream,
                        struct uva_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What CUDA and HIP have in common: events that are polled, then waited for by
- * a callback on a stream of ours; copies on two streams for each device, one to
- * it and one from it. The rest is in device/cuda.c and device/hip.c. */
+/* The common part of CUDA and HIP: events that are polled, then waited for by a
+ * callback on our stream; copies on two streams for each device, one to it and
+ * one from it. The rest is in device/cuda.c and device/hip.c. */
 #ifndef UVA_DEVICE_GPU_H
 #define UVA_DEVICE_GPU_H
 
@@ -31,9 +31,9 @@ void *uva__gpu_alloc(void *state, ArrowDeviceType device_type,
 void uva__gpu_dealloc(void *state, ArrowDeviceType device_type,
                       int64_t device_id, void *memory);
 
-/* A struct uva_device_ops made of them, for one device type; what differs is
- * its name, how it is loaded, whether a callback is armed (or NULL), how it is
- * copied (or NULL: the host reads it where it is), and whether the host can
+/* A struct uva_device_ops made of them, for one device type; the differences
+ * are its name, how it is loaded, whether a callback is armed (or NULL), how it
+ * is copied (or NULL: the host reads it where it is), and whether the host can
  * read it once the event is complete. */
 #define UVA__GPU_OPS(type_name, load_fn, arm_fn, copy_fn, readable)            \
     {                                                                          \

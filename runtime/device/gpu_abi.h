@@ -34,13 +34,13 @@ enum {
 
     UVA__GPU_EVENT_DISABLE_TIMING = 2,
     UVA__GPU_STREAM_NON_BLOCKING = 1,
-    UVA__GPU_STREAM_LEGACY = 1,     /* a handle; NULL is another one of it */
+    UVA__GPU_STREAM_LEGACY = 1,     /* a handle; NULL is another handle of it */
     UVA__GPU_STREAM_PER_THREAD = 2, /* a handle */
     UVA__GPU_HOST_PORTABLE = 1,
     UVA__GPU_CAPTURE_RELAXED = 2
 };
 
-/* The functions, by what they do. */
+/* The functions, by purpose. */
 struct uva__gpu_calls {
     uva__gpu_code (*event_create)(uva__gpu_event *event, unsigned flags);
     uva__gpu_code (*event_destroy)(uva__gpu_event event);

@@ -10,7 +10,7 @@
 #include "device/shared_library.h"
 #include "uvarrow/device.h"
 
-/* The offset of one of the common calls in their table. */
+/* The offset of a common call in the table. */
 #define UVA__GPU_CALL(name) offsetof(struct uva__gpu_calls, name)
 
 struct uva__gpu;
@@ -20,12 +20,13 @@ struct uva__gpu_context {
     int device;
     void *handle; /* CUDA: counts, if `retained` */
     bool retained;
-    bool entered; /* CUDA: the thread has it as its own: nothing to undo */
+    bool entered; /* CUDA: the thread has it as its own: no undo */
     int before;   /* HIP: the device that was current */
 };
 
-/* What differs between vendors. Functions that can fail return 0, or an errno
- * and fill an error with the vendor's code. Thread: any, unless stated. */
+/* The differences between vendors. Functions that can fail return 0, or an
+ * errno and fill an error with the vendor's code. Thread: any, unless stated.
+ */
 struct uva__gpu_vendor {
     struct uva__shared_library library;
     const struct uva__symbol *calls; /* of struct uva__gpu_calls */
@@ -33,12 +34,12 @@ struct uva__gpu_vendor {
     const struct uva__symbol *own; /* of the vendor's own table */
     size_t n_own;
 
-    /* finds the context for streams of ours on a device, and keeps it alive;
-     * never creates one */
+    /* finds the context for our streams on a device, and keeps it alive; never
+     * creates one */
     int (*context_find)(struct uva__gpu *gpu, int64_t device_id,
                         struct uva__gpu_context *out, struct uva_error *error);
-    /* finds the context in which `stream` of the program's is used: that of a
-     * default stream depends on the thread */
+    /* finds the context of `stream`, the program's: for a default stream it
+     * depends on the thread */
     int (*context_of)(struct uva__gpu *gpu, int64_t device_id,
                       uva__gpu_stream stream, struct uva__gpu_context *out,
                       struct uva_error *error);
@@ -49,7 +50,7 @@ struct uva__gpu_vendor {
                  struct uva_error *error);
     void (*leave)(struct uva__gpu *gpu, struct uva__gpu_context *context);
     /* clears the code of a failed call, which the vendor keeps for the thread;
-     * NULL: it keeps none */
+     * NULL: it keeps no code */
     void (*forget)(struct uva__gpu *gpu);
     /* queues one copy; device thread, the context is current */
     int (*copy)(struct uva__gpu *gpu, const struct uva_device_copy *copy,
@@ -99,8 +100,8 @@ UVA_MUST_CHECK int uva__gpu_open(struct uva__gpu *gpu,
 int uva__gpu_failed(struct uva__gpu *gpu, const char *call, int code,
                     struct uva_error *error);
 
-/* Translates the code of one of the common calls, given by UVA__GPU_CALL(); 0
- * for code 0. Thread: any. */
+/* Translates the code of a common call, given by UVA__GPU_CALL(); 0 for code 0.
+ * Thread: any. */
 int uva__gpu_result(struct uva__gpu *gpu, size_t call, int code,
                     struct uva_error *error);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of ours on one device, made when first needed, in a context that the
+/* Our streams on one device, made when first needed, in a context that the
  * program has made: one for copies in each direction, a few for callbacks.
- * Before a copy from memory that is not pinned, a driver may wait for all that
- * is queued on the stream: so copies to the device are not queued behind events
+ * Before a copy from memory that is not pinned, a driver may wait for all work
+ * queued on the stream: so copies to the device are not queued after events
  * that are not complete. */
 #ifndef UVA_DEVICE_GPU_STREAMS_H
 #define UVA_DEVICE_GPU_STREAMS_H
@@ -59,13 +59,13 @@ void uva__gpu_streams_prepare(struct uva__gpu *gpu,
                               struct uva__gpu_streams *streams);
 
 /* Gives a stream for one more callback, and its context, and notes the
- * callback; NULL: there is none, or too many callbacks wait. Calls no function
- * of the vendor's. Thread: any. */
+ * callback; NULL: there is no stream, or too many callbacks wait. Makes no
+ * vendor call. Thread: any. */
 struct uva__gpu_callback_stream *
 uva__gpu_streams_callback(struct uva__gpu *gpu, int64_t device_id,
                           struct uva__gpu_context *context);
 
-/* Notes that the callback has come. Calls no function of the vendor's.
+/* Notes that the callback has come. Makes no vendor call.
  * Thread: any. */
 void uva__gpu_callback_stream_drop(struct uva__gpu_callback_stream *callback);
 

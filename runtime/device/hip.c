@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HIP, on AMD's devices. Its events are polled: callbacks were slower, and some
- * of its versions have none. HIP keeps the code of a failed call for the
+ * of its versions lack them. HIP keeps the code of a failed call for the
  * thread: it is cleared after our calls. Handles belong to one copy of the
  * library, so a copy that the program has loaded is preferred. sync_event is a
  * hipEvent_t *.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The native handles behind device ids, which arrays do not carry: the program
+/* The native handles of device ids, which arrays do not carry: the program
  * attaches them, for all runtimes on the same workers.
  *
  * Clauses: G-57. */
@@ -26,13 +26,14 @@ uva__native_handles_add(struct uva__native_handles *native_handles,
                         const void *native, size_t size);
 
 /* Detaches the handles of a device, and waits until they are not in use. False:
- * there are none. Thread: any, but not one that uses them. */
+ * there are no handles. Thread: any, but not a thread that uses them. */
 UVA_MUST_CHECK bool
 uva__native_handles_remove(struct uva__native_handles *native_handles,
                            ArrowDeviceType device_type, int64_t device_id);
 
 /* Uses the handles of a device: they stay valid until
- * uva__native_handles_drop(), which has to follow soon. NULL: there are none.
+ * uva__native_handles_drop(), which has to follow soon. NULL: there are no
+ * handles.
  * Thread: any. */
 struct uva__native_handle *
 uva__native_handles_use(struct uva__native_handles *native_handles,
@@ -40,11 +41,11 @@ uva__native_handles_use(struct uva__native_handles *native_handles,
 void uva__native_handles_drop(struct uva__native_handles *native_handles,
                               struct uva__native_handle *native_handle);
 
-/* Returns the handles. Thread: the one that uses them. */
+/* Returns the handles. Thread: the user's. */
 const void *
 uva__native_handle_native(const struct uva__native_handle *native_handle);
 
-/* Frees all handles; none is in use. Thread: any. */
+/* Frees all handles; all are unused. Thread: any. */
 void uva__native_handles_fini(struct uva__native_handles *native_handles);
 
 #endif

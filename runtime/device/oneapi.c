@@ -87,7 +87,7 @@ static int shim_open(struct uva__oneapi *shim, const char *path,
         sizeof(shim_symbols) / sizeof(shim_symbols[0]), shim, error);
 }
 
-/* EAGAIN: the program has loaded none so far; `error` has ENOTSUP. */
+/* EAGAIN: the program has not loaded a runtime so far; `error` has ENOTSUP. */
 static int sycl_open(struct uva__sycl *sycl, struct uva_error *error)
 {
     void *handle = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface between the table of oneAPI, which is C, and the part of it
- * that has to be C++, since libsycl throws. That part is a library of its own,
- * libuvarrow-oneapi.so, so that nothing else here needs a C++ runtime. It needs
- * no header of SYCL: it calls the functions of the libsycl that the program has
+ * that has to be C++, since libsycl throws. That part is a separate library,
+ * libuvarrow-oneapi.so, so that no other part needs a C++ runtime. It needs no
+ * header of SYCL: it calls the functions of the libsycl that the program has
  * loaded. Their mangled names contain the types of their arguments. */
 #ifndef UVA_DEVICE_ONEAPI_SHIM_H
 #define UVA_DEVICE_ONEAPI_SHIM_H
@@ -31,10 +31,10 @@ struct uva__oneapi {
     /* 0 complete; EAGAIN pending; otherwise failed. */
     int (*uva_oneapi_query)(const struct uva__sycl *sycl, void *event,
                             struct uva_error *error);
-    /* gives an event that completes after all that is queued. */
+    /* gives an event that completes after all queued work. */
     int (*uva_oneapi_record)(const struct uva__sycl *sycl, void *queue,
                              void **event_out, struct uva_error *error);
-    /* makes all that is queued from now on wait for `event`. */
+    /* makes all work queued from now on wait for `event`. */
     int (*uva_oneapi_stream_wait)(const struct uva__sycl *sycl, void *queue,
                                   void *event, struct uva_error *error);
     /* frees an event that was recorded. */

@@ -93,7 +93,7 @@ static void opencl_called(uva__cl_event event, uva__cl_int status,
 /* A driver may hold commands back until the queue is flushed. */
 static void event_flush(struct uva__cl *cl, uva__cl_event event)
 {
-    uva__cl_queue queue = NULL; /* a user event has none */
+    uva__cl_queue queue = NULL; /* a user event has no queue */
 
     if (cl->clGetEventInfo(event, UVA__CL_EVENT_COMMAND_QUEUE, sizeof(queue),
                            &queue, NULL) == 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL: memory, and copies on in-order queues: the program's, or one of ours
+/* OpenCL: memory, and copies on in-order queues: the program's, or our queue
  * for each context. A buffer is a cl_mem, which has a context, or shared
  * virtual memory, where the context cannot be found from the pointer. */
 #include "device/opencl_copy.h"
@@ -12,7 +12,7 @@
 
 /* ---- queues ------------------------------------------------------------- */
 
-/* The queue of a copy: the program's, or one of ours. */
+/* The queue of a copy: the program's, or ours. */
 struct queue_use {
     uva__cl_queue handle;
     struct uva__opencl_queue *ours; /* uses; NULL: it is the program's */
@@ -27,7 +27,7 @@ static void queue_end(struct uva__opencl *opencl, const struct queue_use *queue)
 /* The program's handles for a device, while they are in use: a detach waits for
  * that. */
 struct handles {
-    struct uva__native_handle *use;  /* NULL: none is attached */
+    struct uva__native_handle *use;  /* NULL: not attached */
     struct uva_opencl_device native; /* all NULL then */
 };
 
@@ -118,7 +118,7 @@ static uva__cl_int copy_enqueue(struct uva__opencl *opencl, uva__cl_queue queue,
 }
 
 /* Returns how the event that the copy waits for has failed, or 0. On some
- * platforms a command that is queued behind a failed event waits for ever. */
+ * platforms a command that is queued after a failed event waits for ever. */
 static int copy_check(struct uva__opencl *opencl,
                       const struct uva_device_copy *copy,
                       struct uva_error *error)
@@ -161,8 +161,7 @@ static int copy_begin(struct uva__opencl *opencl, const struct queue_use *queue,
 
 /* Queries the event once more after the copy was queued: it may have failed in
  * between, and then the copy never runs. An event that is not known to have
- * failed may still let the copy run. A queue of the program's is left as it is.
- */
+ * failed may still let the copy run. A program's queue is left as it is. */
 static int copy_behind(struct uva__opencl *opencl,
                        const struct queue_use *queue,
                        const struct uva_device_copy *copy, bool svm,
@@ -182,8 +181,7 @@ static int copy_behind(struct uva__opencl *opencl,
     return uva__opencl_query(opencl, &copy->after, error);
 }
 
-/* `program` is a queue of the program's; NULL: the one that goes with the
- * buffer. */
+/* `program` is a program's queue; NULL: the queue that goes with the buffer. */
 static int copy_with(struct uva__opencl *opencl,
                      const struct uva_opencl_device *native,
                      uva__cl_queue program, const struct uva_device_copy *copy,
@@ -260,7 +258,7 @@ static void *block_new(struct uva__opencl *opencl, uva__cl_context context,
     return block->memory;
 }
 
-/* False: the memory is not shared virtual memory of ours. */
+/* False: the memory is not our shared virtual memory. */
 static bool block_free(struct uva__opencl *opencl, void *memory)
 {
     struct uva__opencl_block **at = bucket_of(opencl, memory), *found;

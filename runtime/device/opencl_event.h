@@ -8,8 +8,8 @@
 
 #define UVA__OPENCL_VENDOR "opencl"
 
-/* A queue of ours for copies in one context. It keeps the context alive, so it
- * is released when no copy uses it. */
+/* Our queue for copies in one context. It keeps the context alive, so it is
+ * released when no copy uses it. */
 struct uva__opencl_queue {
     struct uva__opencl_queue *before; /* the one made before it */
     uva__cl_context context;          /* borrows: of the queue */
@@ -24,8 +24,8 @@ struct uva__opencl_event {
     struct uva__opencl_queue *queue; /* uses: of the copy; or NULL */
 };
 
-/* A buffer of ours in shared virtual memory. It is freed with its own context,
- * even if the program has detached its handles meanwhile. */
+/* Our buffer in shared virtual memory. It is freed with its own context, even
+ * if the program has detached its handles meanwhile. */
 struct uva__opencl_block {
     struct uva__opencl_block *before; /* owns: in the same bucket */
     void *memory;                     /* owns */

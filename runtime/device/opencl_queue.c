@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue is made for the first copy in a context and released behind the last
+/* A queue is made for the first copy in a context and released after the last
  * one. The buffers of an array, and arrays that are in flight at once, share
  * it. */
 #include "device/opencl_queue.h"

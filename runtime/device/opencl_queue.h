@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OpenCL: the queues of ours, one for each context in which copies are in
- * flight, and the events of copies, which use them. The device thread's alone.
- */
+/* OpenCL: our queues, one for each context in which copies are in flight, and
+ * the events of copies, which use them. The device thread's alone. */
 #ifndef UVA_DEVICE_OPENCL_QUEUE_H
 #define UVA_DEVICE_OPENCL_QUEUE_H
 
 #include "device/opencl_event.h"
 
-/* Finds our queue for a context, or makes it, and uses it. 0; ENOMEM, or why
- * there is none. */
+/* Finds our queue for a context, or makes it, and uses it. 0; ENOMEM, or the
+ * reason for the failure. */
 UVA_MUST_CHECK int uva__opencl_queue_use(struct uva__opencl *opencl,
                                          uva__cl_context context,
                                          struct uva__opencl_queue **out,

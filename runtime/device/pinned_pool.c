@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of kept blocks is in memory of its own, as a driver may unmap its
+/* The list of kept blocks is in separate memory, as a driver may unmap its
  * blocks at any time once the process exits. Sizes are rounded to classes,
- * eight for each power of two, so that a batch can reuse the memory of one of
- * about its size.
+ * eight for each power of two, so that a batch can reuse the memory of another
+ * of about its size.
  *
- * What can fail: memory for the list; then the block is not kept. */
+ * Failures: memory for the list; then the block is not kept. */
 #include "device/pinned_pool.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "device/registry.h"
 
 /* Returns the type of the pinned memory that goes with a device type;
- * ARROW_DEVICE_CPU: its table has none. Thread: any. */
+ * ARROW_DEVICE_CPU: its table has no pinned memory. Thread: any. */
 ArrowDeviceType uva__pinned_pool_type(const struct uva__backend *backend);
 
 /* Gives memory for `size_bytes`, aligned to a page, or NULL.

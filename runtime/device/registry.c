@@ -5,7 +5,7 @@
  *              each loaded by the device thread when a stream first uses its
  *              type -> all unloaded by the device thread before it exits.
  *
- * What can fail: a load. Its error is kept, and reported to every stream that
+ * Failures: a load. Its error is kept, and reported to every stream that
  *              needs the type. A load that needs a library which the program
  *              has not loaded so far is tried again instead. */
 #include "device/registry.h"
@@ -136,10 +136,10 @@ static void leave_run(struct uva__device_command *command)
              ->deferred_releases);
 }
 
-/* A kept array may itself be what the device thread has to release: it may be
- * the library's own, or have an event of ours. So the device thread has to run
- * until then. Both threads are waited for, as a process that has closed all may
- * exit next; they go on only for what the program still holds, or if they are
+/* The device thread may have to release a kept array itself: it may be the
+ * library's own, or have our event. So the device thread has to run until then.
+ * Both threads are waited for, as a process that has closed all may exit next;
+ * they go on only for objects that the program still holds, or if they are
  * stuck: the limit holds for all four waits together. */
 void uva__devices_leave(struct uva__devices *devices)
 {
@@ -514,8 +514,8 @@ int uva__devices_load(struct uva__devices *devices, ArrowDeviceType device_type,
     return load_await(devices, backend, error);
 }
 
-/* Only CUDA has several contexts for a device. A table of the user's may have
- * handles of any kind. */
+/* Only CUDA has several contexts for a device. A user's table may have handles
+ * of any kind. */
 int uva__devices_check_stream(struct uva__devices *devices, void *device_stream,
                               struct uva_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A vendor's library, opened at run time and never closed, since threads of its
- * own may run in it at any time. */
+/* A vendor's library, opened at run time and never closed, since its own
+ * threads may run in it at any time. */
 #ifndef UVA_DEVICE_SHARED_LIBRARY_H
 #define UVA_DEVICE_SHARED_LIBRARY_H
 
@@ -26,7 +26,7 @@ struct uva__symbol {
 
 /* Opens `path`, or a copy that is loaded, or the first of the names that can be
  * opened. 0 gives a handle that is never closed, and in error->message the
- * file; ENOTSUP with what was tried. Thread: the device thread. */
+ * file; ENOTSUP with the names that were tried. Thread: the device thread. */
 UVA_MUST_CHECK int
 uva__shared_library_open(const struct uva__shared_library *library,
                          const char *path, void **out, struct uva_error *error);
@@ -38,7 +38,7 @@ uva__shared_library_resolve(const struct uva__shared_library *library,
                             void *handle, const struct uva__symbol *symbols,
                             size_t count, void *table, struct uva_error *error);
 
-/* Fills `error` with a vendor's code for one of its calls, and returns `code`.
+/* Fills `error` with a vendor's code for a failed call, and returns `code`.
  * Thread: any. */
 int uva__shared_library_failed(struct uva_error *error, int code,
                                const char *vendor, const char *call,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pieces are packed into blocks, one behind the other. */
+/* Pieces are packed into blocks, one after the other. */
 #include "device/staging.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ void uva__staging_announce(struct uva__staging *staging, size_t size_bytes)
     staging->left += aligned(size_bytes);
 }
 
-/* Takes another block. False: there is no pinned memory any more, and nothing
+/* Takes another block. False: there is no pinned memory any more, and no piece
  * is staged until the next clear. */
 static bool staging_grow(struct uva__staging *staging)
 {

@@ -12,9 +12,9 @@ enum {
     UVA__STAGING_BLOCKS = 4       /* in flight at once, of one copy */
 };
 
-/* All zeroes is none. It may be moved. */
+/* All zeroes is empty. It may be moved. */
 struct uva__staging {
-    struct uva__backend *backend; /* borrows; NULL: nothing is staged */
+    struct uva__backend *backend; /* borrows; NULL: no staging */
     int64_t device_id;
     struct {
         char *memory; /* owns, through the pool */
@@ -30,7 +30,8 @@ struct uva__staging {
 void uva__staging_begin(struct uva__staging *staging,
                         struct uva__backend *backend, int64_t device_id);
 
-/* Announces a buffer, so that blocks are no larger than all of them. */
+/* Announces a buffer, so that blocks are no larger than all buffers together.
+ */
 void uva__staging_announce(struct uva__staging *staging, size_t size_bytes);
 
 /* Gives where to copy a piece of `source` from, and returns its size: at most
@@ -39,7 +40,7 @@ void uva__staging_announce(struct uva__staging *staging, size_t size_bytes);
 size_t uva__staging_put(struct uva__staging *staging, const void *source,
                         size_t size_bytes, const void **out);
 
-/* Takes the blocks back: nothing is in flight. */
+/* Takes the blocks back: no work is in flight. */
 void uva__staging_clear(struct uva__staging *staging);
 
 #endif

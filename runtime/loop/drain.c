@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Drains a runtime: no stream starts any more, and a callback reports that none
- * is open. The runtime itself stays open; loop/runtime.c closes it.
+/* Drains a runtime: no stream starts any more, and a callback reports that no
+ * stream is open. The runtime itself stays open; loop/runtime.c closes it.
  *
  * Happy path:  the request -> the last stream ends -> foreign handlers have
  * extracted their tasks -> the user's callback is called. Each step wakes the
  * drainer.
  *
- * What can fail: streams may outlast the deadline; they are cancelled. Tasks
- * may too; they stay as they are.
+ * Failures: streams may outlast the deadline; they are cancelled. Tasks may
+ * too; they stay as they are.
  *
  * On close:    the close waits for the callback. It aborts the streams when its
  *              grace is over, as always. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the loop does when jobs of its runtime wait for a thread that cannot be
+/* The loop's part when jobs of its runtime wait for a thread that cannot be
  * had, and when threads are written off. exec/write_off.c decides which threads
  * those are.
  *
- * Happy path:  no thread can be created, or one that was given up may return
+ * Happy path:  no thread can be created, or a given-up thread may return
  *              soon -> the workers post the wake-up -> a timer -> the workers
- *              look for threads again, and post the wake-up again if there are
+ *              look for threads again, and post the wake-up again if they find
  *              none.
  *
- * On close:    nothing is tried or logged any more once the loop detaches; jobs
+ * On close:    no attempt is made or logged once the loop detaches; jobs
  *              that still wait run on the threads that exist. */
 #include "base/time_limits.h"
 #include "loop/runtime_impl.h"

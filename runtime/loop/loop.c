@@ -6,7 +6,7 @@
  *              in the run queue, and repeat both until the queue is empty or
  *              the budget is spent -> back to the host's loop.
  *
- * What can fail: nothing, once the handles are attached.
+ * Failures: none, once the handles are attached.
  *
  * On close:    aborts open objects when the grace is over; when no object is
  *              left, closes the mailbox and the handles, and calls the user's
@@ -444,7 +444,7 @@ static bool closer_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-/* Whether there is nothing any more for which the grace of the close is. */
+/* Whether the grace of the close has no use any more. */
 static bool loop_is_done(struct uva_runtime *runtime)
 {
     struct uva__rt *rt = runtime->rt;
@@ -465,7 +465,7 @@ static void loop_close_on(struct uva_runtime *runtime)
     uva__rt_close_hooks(rt);
     if ((rt->loop.draining > 0 ||
          !uva__inflight_is_idle(&rt->jobs_in_flight)) &&
-        !runtime->close_forced) { /* they still use what the user gave us */
+        !runtime->close_forced) { /* they still use the user's objects */
         if (!runtime->close_timer.running)
             uva__timer_start(rt, &runtime->close_timer, UVA__LIMIT_CLOSE_MS);
         return; /* each of them wakes the loop when it ends */
@@ -474,7 +474,7 @@ static void loop_close_on(struct uva_runtime *runtime)
     uva__loop_detach(runtime);
 }
 
-/* A job that does not return is left behind on its worker. */
+/* A job that does not return is left on its worker. */
 static void limit_over(struct uva__timer *timer)
 {
     uva__container_of(timer, struct uva_runtime, close_timer)->close_forced =

@@ -16,8 +16,8 @@ struct uva__open_object {
     /* begins to end it, as the deadline of a drain has passed; as `abort`.
      * NULL: a drain does not wait for it */
     void (*time_out)(struct uva__open_object *object);
-    /* no stream starts any more, as a drain has begun; as `abort`. NULL: that
-     * changes nothing for it */
+    /* no stream starts any more, as a drain has begun; as `abort`. NULL: no
+     * change for it */
     void (*drain)(struct uva__open_object *object);
     bool aborted; /* `abort` was called */
 };

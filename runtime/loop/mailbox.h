@@ -4,7 +4,7 @@
  *
  * A poster publishes its data, claims the wake-up, puts it here and acts on the
  * result. The loop takes all wake-ups, clears the claim of each before it reads
- * the published data, and sleeps when nothing was posted meanwhile. */
+ * the published data, and sleeps when no wake-up was posted meanwhile. */
 #ifndef UVA_LOOP_MAILBOX_H
 #define UVA_LOOP_MAILBOX_H
 
@@ -18,7 +18,7 @@ struct uva__mailbox {
     struct uva__atomic64 closed; /* 1: the loop takes no more wake-ups */
 };
 
-/* What the poster has to do now. */
+/* The next step of the poster. */
 enum uva__mailbox_then {
     UVA__MAILBOX_NOTHING,
     UVA__MAILBOX_WAKE,   /* wake the loop */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A loop of libuv's that is not the program's. The first one of a process opens
- * descriptors of which libuv ends the process where the system refuses them. */
+ * descriptors for which libuv ends the process where the system refuses them.
+ */
 #ifndef UVA_LOOP_OWN_LOOP_H
 #define UVA_LOOP_OWN_LOOP_H
 
@@ -10,7 +11,7 @@
 
 /* As uv_loop_init(), after as many descriptors were tried as that may open.
  * 0; EMFILE, ENFILE, ENOMEM or another code of the system, and there is no
- * loop. Other threads may take meanwhile what was tried. Thread: any. */
+ * loop. Other threads may take the tried descriptors meanwhile. Thread: any. */
 UVA_MUST_CHECK int uva__own_loop_init(uv_loop_t *loop);
 
 #endif

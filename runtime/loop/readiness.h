@@ -23,7 +23,7 @@ bool uva__readiness_has_fd(void);
 /* Whether that descriptor is readable now. False without one. Thread: any. */
 bool uva__readiness_is_due(const uv_loop_t *loop);
 
-/* Opens the wait for a loop. 0 or a code. close() does nothing unless it is
+/* Opens the wait for a loop. 0 or a code. close() has no effect unless it is
  * open. Thread: loop. */
 UVA_MUST_CHECK int uva__readiness_open(struct uva__readiness *readiness,
                                        uv_loop_t *loop);

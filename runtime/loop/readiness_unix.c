@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for the descriptor of the loop, and for one of its own that ends that.
- */
+/* Waits for the descriptor of the loop, and for its own descriptor that ends
+ * the wait. */
 #include "loop/readiness.h"
 
 #include <poll.h>

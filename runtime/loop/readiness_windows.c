@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for the completion port of the loop. What the port reports is given
+/* Waits for the completion port of the loop. The report of the port is given
  * back to it, so that the next turn of the loop finds it there: the port has no
- * call that only looks. The member `iocp` is what libuv documents least, and
- * what programs that embed a loop on Windows use. */
+ * call that only looks. The member `iocp` is hardly documented by libuv, and is
+ * used by programs that embed a loop on Windows. */
 #include "loop/readiness.h"
 
 bool uva__readiness_has_fd(void)
@@ -22,7 +22,7 @@ int uva__readiness_open(struct uva__readiness *readiness, uv_loop_t *loop)
     return 0;
 }
 
-/* A report without an OVERLAPPED is that of uva__readiness_leave(). */
+/* A report without an OVERLAPPED comes from uva__readiness_leave(). */
 bool uva__readiness_await(struct uva__readiness *readiness)
 {
     const HANDLE port = readiness->loop->iocp;

@@ -52,7 +52,7 @@ static void line_flatten(char *line)
             *line = ' ';
 }
 
-/* The environment counts only where the program has set nothing. Without a
+/* The environment counts only where the program has set no value. Without a
  * destination the level is 0, so that one comparison finds out. */
 static void log_init(struct uva_log *log)
 {
@@ -231,7 +231,7 @@ bool uva__rt_try_acquire(struct uva__rt *rt)
     return false;
 }
 
-/* The callback is the very last use of anything of the host's, so the memory is
+/* The callback is the very last use of the host's objects, so the memory is
  * freed before it. */
 static void rt_on_quiet(struct uva__rt *rt)
 {
@@ -482,7 +482,7 @@ void uva__rt_close(struct uva__rt *rt)
         uva__wakeup_release(uva__container_of(link, struct uva__wakeup, link));
 }
 
-/* ---- what a close waits for --------------------------------------------- */
+/* ---- the waits of a close ----------------------------------------------- */
 
 bool uva__rt_enter(struct uva__rt *rt)
 {

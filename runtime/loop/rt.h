@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime core: the reference-counted half of a runtime, which any thread
  * may use at any time, also after the runtime has detached from its loop. It is
- * counted twice: a reference is for what may call functions of the host, a hold
- * only keeps the memory. The core holds the mailbox and the descriptor that
- * wake the loop, the allocator, the log, and the counters of work in flight.
- * The other half, which only the loop thread uses, is loop/loop.c. */
+ * counted twice: a reference is for objects that may call functions of the
+ * host, a hold only keeps the memory. The core holds the mailbox and the
+ * descriptor that wake the loop, the allocator, the log, and the counters of
+ * work in flight. The other half, which only the loop thread uses, is
+ * loop/loop.c. */
 #ifndef UVA_LOOP_RT_H
 #define UVA_LOOP_RT_H
 
@@ -24,8 +25,8 @@ struct uva__rt;
 struct uva__rt_data {
     /* frees it; the last call, any thread */
     void (*free)(struct uva__rt *rt, struct uva__rt_data *data);
-    /* the loop detaches and runs no wake-up any more; on the loop. NULL: then
-     * nothing has to be done */
+    /* the loop detaches and runs no wake-up any more; on the loop. NULL: no
+     * action */
     void (*detach)(struct uva__rt *rt, struct uva__rt_data *data);
 };
 
@@ -40,7 +41,7 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_KINDS
 };
 
-/* What is reported of streams besides results: bits of uva__rt.observed. */
+/* The reports on streams besides results: bits of uva__rt.observed. */
 enum {
     UVA__OBSERVED_LOG = 1,     /* each step of the protocol, in the log */
     UVA__OBSERVED_MEASURE = 2, /* times, in the statistics */
@@ -48,22 +49,22 @@ enum {
     UVA__OBSERVED_INSPECT = 8  /* of one producer: it has inspectors */
 };
 
-/* What an object does that outlives its stream, while it is registered. Both on
- * the loop. */
+/* The functions of an object that outlives its stream, while it is registered.
+ * Both on the loop. */
 struct uva__detach_hook {
-    /* the close has ended all streams, and waits for what is left; possibly
-     * more than once. Must not remove a hook before it returns */
+    /* the close has ended all streams, and waits for the rest; possibly more
+     * than once. Must not remove a hook before it returns */
     void (*close)(struct uva__detach_hook *hook);
     /* the loop detaches from the rt; called once */
     void (*run)(struct uva__detach_hook *hook);
     struct uva__detach_hook *next, *before; /* borrow: the rt's list */
 };
 
-/* What uva_runtime_on_quiet() registers. Any thread, under the lock. */
+/* The callback of uva_runtime_on_quiet(). Any thread, under the lock. */
 struct uva__quiet {
     struct uva__lock lock;
     bool reached;          /* no reference is left */
-    void (*fn)(void *ctx); /* to be called then; NULL: none was registered */
+    void (*fn)(void *ctx); /* to be called then; NULL: not registered */
     void *ctx;             /* borrows */
 };
 
@@ -77,11 +78,12 @@ struct uva__rt {
     uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
     bool traces_to_file;    /* `trace` is of loop/trace_file.h */
     struct uva_trace trace; /* its ctx is borrowed */
-    int64_t memory_bytes;   /* limit of all windows; 0: none */
+    int64_t memory_bytes;   /* limit of all windows; 0: no limit */
 
-    struct uva__atomic64 refs;  /* what may call the host: the open runtime,
-                                   streams, sources, jobs, private workers */
-    struct uva__atomic64 holds; /* what uses the memory: all `refs` as one,
+    struct uva__atomic64 refs;  /* objects that may call the host: the open
+                                   runtime, streams, sources, jobs, private
+                                   workers */
+    struct uva__atomic64 holds; /* users of the memory: all `refs` as one,
                                    producers, checks, the user */
     struct uva__quiet quiet;
     struct uva__inflight user_refs; /* user-visible objects; closed: shutdown */
@@ -107,7 +109,7 @@ struct uva__rt {
     struct {                         /* loop thread only */
         struct uva__list queue;      /* wake-ups to be run */
         struct uva_runtime *runtime; /* borrows; NULL once detached */
-        bool turned;                 /* each turn is a call of the host's */
+        bool turned;                 /* the host makes each turn */
         int64_t keepalive;           /* reasons to keep the loop alive */
         int32_t quantum;             /* batches in one run of a wake-up */
         int32_t spent;               /* batches in this turn */
@@ -125,9 +127,9 @@ UVA_MUST_CHECK int uva__rt_new(const struct uva_runtime_options *options,
                                struct uva__rt **out);
 
 /* Counts a reference, for a caller that has one already. The last release gives
- * up the hold that all references share, and then calls what uva__rt_on_quiet()
- * has registered. try: for a caller that has only a hold; false once the last
- * reference was released. Thread: any. */
+ * up the hold that all references share, and then calls the callback of
+ * uva__rt_on_quiet(). try: for a caller that has only a hold; false once the
+ * last reference was released. Thread: any. */
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__rt_try_acquire(struct uva__rt *rt);
 void uva__rt_release(struct uva__rt *rt);
@@ -157,7 +159,7 @@ void uva__rt_remove_detach_hook(struct uva__rt *rt,
 /* Calls `close` of all hooks. Thread: loop. */
 void uva__rt_close_hooks(struct uva__rt *rt);
 
-/* False in a forked child: it has neither the threads nor a descriptor of its
+/* False in a forked child: it lacks the threads and has no descriptor of its
  * own, so a child must not use any runtime of its parent. Thread: any. */
 static inline bool uva__rt_is_alive(const struct uva__rt *rt)
 {
@@ -214,7 +216,7 @@ UVA_MUST_CHECK bool uva__rt_enter(struct uva__rt *rt);
 void uva__rt_leave(struct uva__rt *rt);
 bool uva__rt_is_closing(struct uva__rt *rt);
 
-/* The same for a stream that starts, and for one that is done: false once the
+/* The same for a stream that starts, and for a stream that ends: false once the
  * runtime is draining or closing. Thread: any; end: loop. */
 UVA_MUST_CHECK bool uva__rt_stream_begin(struct uva__rt *rt);
 void uva__rt_stream_end(struct uva__rt *rt);
@@ -236,7 +238,7 @@ static inline bool uva__rt_is_closed(const struct uva__rt *rt)
 /* Brackets the life of a job that works for this runtime, from before its
  * submit: begin takes a reference to `rt`, end releases it, as the job's last
  * act. begin returns false once the workers were released: then it has counted
- * nothing. Thread: any. */
+ * no job. Thread: any. */
 UVA_MUST_CHECK bool uva__rt_job_begin(struct uva__rt *rt);
 void uva__rt_job_end(struct uva__rt *rt);
 

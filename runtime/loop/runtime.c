@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens, hosts and closes a runtime: embedded on the user's loop, on a thread
- * of its own, or turned by the user. The turns themselves are in loop/loop.c.
+/* Opens, hosts and closes a runtime: embedded on the user's loop, on its own
+ * thread, or turned by the user. The turns themselves are in loop/loop.c.
  *
  * Happy path:  open -> (turns) -> close -> the loop aborts open objects and
  *              detaches -> the user's callback is called, the struct is freed.
  *
- * What can fail: open, which then leaves nothing behind; nothing after that.
+ * Failures: open, which then leaves no trace.
  *
- * On close:    the struct is given up with the last handle; with a thread of
- *              its own, in join; turned by the user, in the last turn. It is
- *              freed when the user has released it, too. */
+ * On close:    the struct is given up with the last handle; with its own
+ * thread, in join; turned by the user, in the last turn. It is freed when the
+ * user has released it, too. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static int options_check_uv(const struct uva_runtime_options *o,
 /* No time of uva__timer_fd_set(): the descriptor has become readable. */
 enum { CLOCK_FIRED = -2 };
 
-/* Nothing is read here: clock_set() makes the descriptor unreadable again. It
+/* The descriptor is not read here: clock_set() makes it unreadable again. It
  * does so even for the same time, so that a host that notices only when the
  * descriptor becomes readable notices it again. */
 static void clock_due(uv_poll_t *clock, int status, int events)
@@ -149,7 +149,7 @@ static void watcher_notify(struct uva_runtime *runtime)
     uva__parker_unpark(&runtime->turn_awaited);
 }
 
-/* ---- a thread of its own ------------------------------------------------ */
+/* ---- its own thread ----------------------------------------------------- */
 
 static void *loop_run(void *ctx)
 {
@@ -224,7 +224,7 @@ static void host_undo(struct uva_runtime *runtime)
     if (runtime->handles > 0) {
         runtime->hosting =
             UVA__HOSTED_BY_TURNS; /* so that runtime_on_detached() frees
-                                     nothing */
+                                     no memory */
         uva__loop_detach(runtime);
         (void)uv_run(runtime->loop, UV_RUN_NOWAIT);
     }
@@ -457,9 +457,9 @@ static void turned_free(struct uva_runtime *runtime)
     runtime_give_up(runtime);
 }
 
-/* From 1.45 on, libuv runs timers behind the handles that close. If a timer was
+/* From 1.45 on, libuv runs timers after the handles that close. If a timer was
  * the last step of a close, the descriptor's own handle is among those, so that
- * nothing could announce another turn. */
+ * no other turn could be announced. */
 static void turned_run(struct uva_runtime *runtime)
 {
     do
@@ -467,8 +467,9 @@ static void turned_run(struct uva_runtime *runtime)
     while (runtime->state == UVA__RUNTIME_DETACHED);
 }
 
-/* The library's own handles are due only by the clock. Those of the host, such
- * as a socket of which not all was read, may leave the descriptor readable. */
+/* The library's own handles are due only by the clock. Handles of the host,
+ * such as a socket that was not read to its end, may leave the descriptor
+ * readable. */
 static bool turned_is_due(const struct uva_runtime *runtime)
 {
     return runtime->clock_due_ms == UVA__TIMER_FD_NOW ||
@@ -507,7 +508,7 @@ struct uva_runtime *uva_runtime_acquire(struct uva_runtime *runtime)
 void uva_runtime_release(struct uva_runtime *runtime)
 {
     if (runtime != NULL && uva__rt_is_alive(runtime->rt))
-        runtime_unuse(runtime); /* a forked child frees nothing */
+        runtime_unuse(runtime); /* a forked child frees no memory */
 }
 
 int uva_runtime_on_quiet(struct uva_runtime *runtime, void (*fn)(void *ctx),
@@ -535,8 +536,8 @@ void uva_runtime_log(struct uva_runtime *runtime, enum uva_log_level level,
         uva__rt_log(runtime->rt, level, stream, NULL, "%s", message);
 }
 
-/* Between turns nothing reports that a handle is started on the loop after
- * this call, so the next turn finds out. */
+/* Between turns a handle that is started on the loop after this call is not
+ * reported, so the next turn finds out. */
 struct uv_loop_s *uva_runtime_loop(struct uva_runtime *runtime)
 {
     if (runtime == NULL)

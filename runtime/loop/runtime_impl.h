@@ -12,10 +12,10 @@
 #include "loop/loop.h"
 #include "loop/readiness.h"
 
-/* What runs the loop. */
+/* The driver of the loop. */
 enum uva__hosting {
     UVA__HOSTED_BY_LOOP,   /* the user's uv_loop_t, on which we are embedded */
-    UVA__HOSTED_BY_THREAD, /* a thread of ours */
+    UVA__HOSTED_BY_THREAD, /* our own thread */
     UVA__HOSTED_BY_TURNS,  /* the user's calls of uva_runtime_turn() */
     UVA__HOSTED_BY_POSTS   /* such calls, requested through options.post */
 };
@@ -23,7 +23,7 @@ enum uva__hosting {
 /* The state of a runtime; it only moves forwards. */
 enum uva__runtime_state {
     UVA__RUNTIME_OPEN,
-    UVA__RUNTIME_CLOSING,  /* nothing new starts; waits for open objects */
+    UVA__RUNTIME_CLOSING,  /* no stream starts; waits for open objects */
     UVA__RUNTIME_DETACHED, /* its handles are being closed */
     UVA__RUNTIME_CLOSED    /* they are closed; the user's callback was called */
 };
@@ -33,8 +33,8 @@ enum uva__runtime_state {
 struct uva__close_request {
     struct uva__lock lock;
     bool requested;    /* it was called */
-    int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: none */
-    uva_closed_fn *fn; /* of the first request; NULL: none */
+    int64_t grace_ms;  /* the shortest requested; UVA_FOREVER: not limited */
+    uva_closed_fn *fn; /* of the first request; may be NULL */
     void *ctx;         /* borrows */
 };
 
@@ -52,7 +52,7 @@ struct uva_runtime {
     struct uva__rt *rt;            /* holds it; while open, a reference too */
     struct uva__atomic64 users;    /* uva_runtime_acquire(), and we until it has
                                       closed */
-    enum uva__hosting hosting;     /* what runs the loop */
+    enum uva__hosting hosting;     /* the driver of the loop */
     enum uva__runtime_state state; /* loop only */
     char name[32];                 /* in the log; may be empty */
     uv_loop_t *loop;               /* borrows: the user's, or `own` */
@@ -77,7 +77,7 @@ struct uva_runtime {
     uint64_t turn_ns;                 /* its budget in time */
     struct {                          /* CPU time, as last read */
         uint64_t read_ns;             /* when it was read; 0: never */
-        uint64_t used_ns;             /* what the loop thread had used */
+        uint64_t used_ns;             /* time the loop thread had used */
     } cpu;
 
     struct uva__drain drain;
@@ -104,8 +104,8 @@ struct uva_runtime {
 /* Takes one turn, within the budget. Thread: loop. */
 void uva__loop_turn(struct uva_runtime *runtime);
 
-/* Stores a request; only the shorter grace of one that is not the first, which
- * gets EALREADY. grace_ms: reads the grace. Thread: any. */
+/* Stores a request; of a later request only a shorter grace, and it gets
+ * EALREADY. grace_ms: reads the grace. Thread: any. */
 UVA_MUST_CHECK int uva__close_request_set(struct uva__close_request *request,
                                           int64_t grace_ms, uva_closed_fn *fn,
                                           void *ctx);

@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 
-/* Tasks given to foreign handlers, and of these the ones that are over. */
+/* Tasks given to foreign handlers, and how many of these are over. */
 struct uva__task_counts {
     struct uva__atomic64 given, over;
 };
@@ -24,7 +24,7 @@ struct uva__stats {
     struct uva__atomic64 turns;
     struct uva__atomic64 memory_held;   /* by windows; by the loop alone */
     struct uva__atomic64 memory_excess; /* the most beyond the limit so far */
-    char apart[64]; /* from what threads count that extract */
+    char apart[64]; /* apart from counters of extracting threads */
     struct uva__task_counts tasks_elsewhere; /* by all other threads */
 };
 
@@ -39,8 +39,8 @@ static inline void uva__stats_count_task(struct uva__atomic64 *in_turn,
         uva__atomic64_add(elsewhere, 1);
 }
 
-/* Notes a task that a foreign handler is about to be given, and one that it has
- * no more. `here` as above. Thread: any. */
+/* Notes a task that a foreign handler is about to be given, and a task that it
+ * has no more. `here` as above. Thread: any. */
 static inline void uva__stats_give_task(struct uva__stats *stats, bool here)
 {
     uva__stats_count_task(&stats->tasks_in_turn.given,
@@ -53,8 +53,8 @@ static inline void uva__stats_end_task(struct uva__stats *stats, bool here)
                           &stats->tasks_elsewhere.over, here);
 }
 
-/* How many tasks foreign handlers have. Those that are over are read first, so
- * none of them was given later. Thread: any. */
+/* How many tasks foreign handlers have. Ended tasks are read first, so each of
+ * them was given before. Thread: any. */
 static inline int64_t uva__stats_tasks_held(const struct uva__stats *stats)
 {
     const uint64_t over = uva__atomic64_load(&stats->tasks_in_turn.over) +

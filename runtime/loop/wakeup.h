@@ -9,7 +9,7 @@
 
 struct uva__wakeup;
 
-/* What a kind of wake-up does. */
+/* The functions of a kind of wake-up. */
 struct uva__wakeup_ops {
     /* Does the object's work, on the loop thread. Returns whether work is left:
      * then it is run again, after the other wake-ups in the queue. */
@@ -21,7 +21,8 @@ struct uva__wakeup_ops {
 };
 
 /* Part of an object that threads wake on the loop, and the count of references
- * to that object. All zeroes but for what uva__wakeup_init() sets. */
+ * to that object. All zeroes but for the members that uva__wakeup_init() sets.
+ */
 struct uva__wakeup {
     const struct uva__wakeup_ops *ops; /* static */
     struct uva__atomic64 refs;         /* one of them while a run is due */
