@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop's half of a ring of tasks: puts tasks in, and reports the schema,
- * the end and a cancel to the reader.
+/* A ring of tasks between the loop thread, which puts tasks in, and one thread
+ * that takes them out, extracts them, and blocks while there is none.
  *
- * Happy path:  started -> on_schema: a window is requested -> tasks go into the
- *              ring; the reader is woken once for each run of the wake-up ->
- *              more is requested as the reader wants it -> end -> the reader is
- *              woken -> the stream is done.
+ * Happy path:  started -> on_schema: a window is requested -> (a task goes into
+ *              the ring; the reader is woken, once for each run of the wake-up
+ *              -> the reader takes it, has more requested when few are left,
+ *              and extracts it)* -> end -> the reader is woken -> the stream is
+ *              done.
  *
- * What can fail: the stream: reported behind the tasks in the ring.
+ * What can fail:
+ * - the stream: reported after the tasks in the ring, and by every later call;
+ * - an extraction: the reader waits for the report of the stream, as each of
+ *   our extractions that fails is followed by an on_error or, late, by a
+ *   release.
  *
- * On cancel and close: reported before the tasks in the ring, which are
- *              discarded here. Releasing the reader's half cancels the stream.
+ * On cancel and close: reported before the tasks in the ring. The loop drops
+ *              these one by one, while the reader may take them: each task goes
+ *              to one of the two. A release by the reader cancels the stream.
  *              So that a cancel has an effect until then, the stream is done
  *              only when the reader knows how it ended.
  *
- * Callbacks of the handler only note facts; the wake-up acts on them. */
+ * Callbacks of the handler only note facts; the wake-up acts on them. A reader
+ * does not spin before it sleeps: it cannot know whether the loop is on another
+ * CPU, and if it is not, spinning costs ten times what it can save.
+ *
+ * Clauses: G-66, G-67. */
 #include "sink/task_ring.h"
 
 #include <assert.h>
@@ -102,7 +112,6 @@ static int task_ring_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
         return code;
     }
     task_ring_check_device(r);
-    r->direct = producer == &r->stream->tail->abi;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
     r->loop.requested = (uint64_t)r->window.batches;
     producer->request(producer, r->window.batches);
@@ -157,27 +166,13 @@ static void task_ring_account(struct uva__task_ring *r)
                                  : (int64_t)(r->loop.bytes - r->loop.taken));
 }
 
-/* The slow half of a put: acts on the limits that the new task has reached. */
-__attribute__((noinline)) static int task_ring_act(struct uva__task_ring *r)
-{
-    if (uva__atomic64_peek(&r->tail) == r->loop.requested)
-        task_ring_wake(r); /* no other event can come */
-    else
-        task_ring_schedule_wake(r);
-    task_ring_account(r);
-    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
-        task_ring_pause(r);
-    return 0;
-}
-
-static inline int task_ring_put(struct uva__task_ring *r,
-                                const struct ArrowAsyncTask *task)
+static void task_ring_put(struct uva__task_ring *r,
+                          const struct ArrowAsyncTask *task)
 {
     const uint64_t tail = uva__atomic64_peek(&r->tail);
     struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
 
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
-    assert(!r->direct || uva__task_is_ours(task));
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
     slot->task.extract_data = task->extract_data;
@@ -185,26 +180,13 @@ static inline int task_ring_put(struct uva__task_ring *r,
     slot->bytes = uva__task_bytes(task);
     r->loop.bytes += (uint64_t)slot->bytes;
     uva__atomic64_store(&r->tail, tail + 1);
-    return tail + 1 != r->loop.requested && r->loop.wake_due &&
-                   r->loop.share.account == NULL &&
-                   r->loop.bytes - r->loop.taken < (uint64_t)r->window.bytes
-               ? 0
-               : task_ring_act(r);
-}
-
-/* These two are not inline: the path of every batch would have to save
- * registers for what they call. */
-__attribute__((noinline)) static int
-task_ring_put_wrapped(struct uva__task_ring *r,
-                      const struct ArrowAsyncTask *task)
-{
-    return task_ring_put(r, task);
-}
-
-__attribute__((noinline)) static int task_ring_end(struct uva__task_ring *r)
-{
-    task_ring_notify(r, UVA__TASK_RING_END);
-    return 0;
+    if (tail + 1 == r->loop.requested)
+        task_ring_wake(r); /* no other event can come */
+    else
+        task_ring_schedule_wake(r);
+    task_ring_account(r);
+    if (r->loop.bytes - r->loop.taken >= (uint64_t)r->window.bytes)
+        task_ring_pause(r);
 }
 
 static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -215,9 +197,10 @@ static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
     (void)metadata; /* a blocking stream cannot carry it */
     assert(!task_ring_is_cancelled(r));
     if (task == NULL)
-        return task_ring_end(r);
-    return uva__task_is_ours(task) ? task_ring_put(r, task)
-                                   : task_ring_put_wrapped(r, task);
+        task_ring_notify(r, UVA__TASK_RING_END);
+    else
+        task_ring_put(r, task);
+    return 0;
 }
 
 static void task_ring_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -257,9 +240,7 @@ static void task_ring_begin(struct uva_stream *stream)
                                 &hooks, NULL);
 }
 
-/* The reader may be taking the same tasks. In a direct ring a task goes to the
- * thread that claims it, and the reader alone advances `head`. Of a task that
- * something wraps a copy must not be used twice: it goes to the thread that
+/* The reader may be taking the same tasks: a task goes to the thread that
  * advances `head`. */
 static void task_ring_discard(struct uva__task_ring *r)
 {
@@ -269,7 +250,7 @@ static void task_ring_discard(struct uva__task_ring *r)
 
     while (head < tail) {
         task = &r->ring[head & r->ring_mask].task;
-        if (!r->direct && !uva__atomic64_cas(&r->head, &head, head + 1))
+        if (!uva__atomic64_cas(&r->head, &head, head + 1))
             continue;
         uva__task_drop(task);
         head++;
@@ -354,6 +335,283 @@ static void task_ring_on_wakeup(struct uva_stream *stream)
     if (r->loop.wake_due)
         task_ring_wake_soon(r);
     task_ring_settle(r);
+}
+
+/* ---- the reader: waiting ------------------------------------------------- */
+
+static void reader_wake_loop(struct uva__task_ring *r)
+{
+    uva__rt_wake(r->stream->rt, &r->stream->wakeup);
+}
+
+static int reader_report(struct uva__task_ring *r, int code, const char *text)
+{
+    r->reader.text = text;
+    return code;
+}
+
+static int reader_check_alive(struct uva__task_ring *r)
+{
+    return uva__rt_is_alive(r->stream->rt)
+               ? 0
+               : reader_report(
+                     r, EPERM,
+                     "a forked child cannot read its parent's streams");
+}
+
+/* Once the runtime has closed, no wake-up can come. */
+static int reader_check_thread(struct uva__task_ring *r)
+{
+    const struct uva__rt *rt = r->stream->rt;
+
+    if (!uva__rt_must_not_wait(rt) || uva__rt_is_closed(rt))
+        return 0;
+    return reader_report(
+        r, EDEADLK,
+        "to_blocking: this would wait on a thread that others "
+        "wait for: that of a loop, or a compute worker; read the "
+        "stream on another one");
+}
+
+/* Reads `events` before `tail`: so with the end, all tasks before it are seen.
+ * `tail` is read only when all that it counted before are taken: so the loop
+ * keeps its cache line while the reader takes those. */
+static uint64_t reader_poll(struct uva__task_ring *r)
+{
+    const uint64_t events = uva__atomic64_load(&r->events);
+
+    if (r->reader.taken >= r->reader.tail)
+        r->reader.tail = uva__atomic64_load(&r->tail);
+    return r->reader.taken < r->reader.tail ? events | UVA__TASK_RING_TASK
+                                            : events;
+}
+
+/* Wakes the loop when all tasks are taken, if it has asked for that: it resumes
+ * a producer that it has paused, and accounts for the ring. */
+static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
+{
+    if (!(events & UVA__TASK_RING_TASK) &&
+        uva__atomic64_exchange(&r->resume_wanted, 0) != 0)
+        reader_wake_loop(r);
+}
+
+/* Waits for one of the bits in `wanted`; returns all bits that are set. */
+static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
+{
+    uint64_t events = reader_poll(r);
+    uint32_t seen;
+
+    if (events & wanted)
+        return events;
+    uva__lane_wait_begin();
+    for (;;) {
+        seen = uva__parker_prepare(&r->parker);
+        events = reader_poll(r);
+        if (events & wanted)
+            break;
+        reader_notify_drained(r, events);
+        uva__parker_park(&r->parker, seen);
+    }
+    uva__parker_finish(&r->parker);
+    uva__lane_wait_end();
+    return events;
+}
+
+/* ---- the reader: taking -------------------------------------------------- */
+
+/* Has more batches requested, as few of those requested are outstanding. */
+static void reader_refill(struct uva__task_ring *r)
+{
+    const uint64_t left = r->reader.requested - r->reader.taken;
+    const uint64_t room = (uint64_t)r->window.batches - left;
+
+    r->reader.requested += room;
+    r->reader.refill_at = r->reader.requested - (uint64_t)r->window.refill;
+    uva__atomic64_add(&r->wanted, room);
+    reader_wake_loop(r);
+}
+
+/* Takes the task at the head. False if the loop has taken it meanwhile, as it
+ * takes all after a cancel. */
+static inline bool reader_take(struct uva__task_ring *r,
+                               struct ArrowAsyncTask *out)
+{
+    uint64_t head = r->reader.taken;
+    const struct uva__task_ring_slot slot = r->ring[head & r->ring_mask];
+    const bool taken = uva__atomic64_cas(&r->head, &head, head + 1);
+
+    r->reader.taken = head + taken;
+    if (!taken)
+        return false;
+    *out = slot.task;
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
+                                          (uint64_t)slot.bytes);
+    return true;
+}
+
+static void reader_fail(struct uva__task_ring *r)
+{
+    const char *name = uva__stream_name(r->stream);
+
+    r->reader.code = r->failure.code;
+    if (name != NULL)
+        uva__failure_format(&r->reader.named, &r->stream->rt->allocator,
+                            r->failure.code, "%s: %s", name,
+                            uva__failure_message(&r->failure));
+}
+
+static const char *reader_message(const struct uva__task_ring *r)
+{
+    return uva__failure_message(r->reader.named.code != 0 ? &r->reader.named
+                                                          : &r->failure);
+}
+
+/* Stores how the stream ended, which all later calls return, and lets
+ * the stream be done. Tasks that are still in the ring are not used: the stream
+ * failed at an earlier task. */
+static int reader_conclude(struct uva__task_ring *r, uint64_t events)
+{
+    struct ArrowAsyncTask task;
+
+    if (!r->reader.ended) {
+        r->reader.ended = true;
+        if (events & UVA__TASK_RING_BAD)
+            reader_fail(r);
+        while (reader_poll(r) & UVA__TASK_RING_TASK)
+            if (reader_take(r, &task))
+                uva_task_discard(&task);
+        uva__atomic64_exchange(&r->finished, 1);
+        reader_wake_loop(r);
+    }
+    return reader_report(r, r->reader.code,
+                         r->reader.code != 0 ? reader_message(r) : NULL);
+}
+
+/* Only the stream has, or will have, more of the error than its code. */
+static int reader_extraction_failed(struct uva__task_ring *r, int code)
+{
+    const uint64_t events =
+        reader_await(r, UVA__TASK_RING_BAD | UVA__TASK_RING_RELEASED);
+
+    if (events & UVA__TASK_RING_BAD)
+        return reader_conclude(r, events);
+    return uva__task_ring_refuse(r, code, strerror(code));
+}
+
+static int reader_extract(struct uva__task_ring *r, struct ArrowAsyncTask *task,
+                          struct ArrowDeviceArray *out)
+{
+    const int code = uva_task_extract(task, out);
+
+    return code == 0 ? reader_report(r, 0, NULL)
+                     : reader_extraction_failed(r, code);
+}
+
+/* Waits for the next task, and extracts it. */
+static int reader_take_next(struct uva__task_ring *r,
+                            struct ArrowDeviceArray *out)
+{
+    struct ArrowAsyncTask task;
+    uint64_t events;
+
+    do {
+        events = reader_await(r, UVA__TASK_RING_TASK | UVA__TASK_RING_END |
+                                     UVA__TASK_RING_BAD);
+        if (!(events & UVA__TASK_RING_TASK) ||
+            (events & UVA__TASK_RING_CANCELLED))
+            return reader_conclude(r, events);
+    } while (!reader_take(r, &task));
+    if (r->reader.taken >= r->reader.refill_at &&
+        !(events & UVA__TASK_RING_END))
+        reader_refill(r);
+    return reader_extract(r, &task, out);
+}
+
+/* Clears `out`, if there is no batch in it. */
+static int reader_give(const struct uva__task_ring *r, int code,
+                       struct ArrowDeviceArray *out)
+{
+    if (out->array.release != NULL)
+        return code;
+    memset(out, 0, sizeof(*out));
+    out->device_type = r->device_type;
+    return code;
+}
+
+/* The general way of a batch. Not inline: the way of most batches would have to
+ * save registers for its calls. */
+__attribute__((noinline)) static int reader_next(struct uva__task_ring *r,
+                                                 struct ArrowDeviceArray *out)
+{
+    int code = reader_check_alive(r);
+
+    out->array.release = NULL;
+    if (code == 0)
+        code = reader_check_thread(r);
+    if (code == 0)
+        code =
+            r->reader.ended ? reader_conclude(r, 0) : reader_take_next(r, out);
+    return reader_give(r, code, out);
+}
+
+/* The way of most batches: the reader has seen the next task in the ring, the
+ * task has its data, and no wait, request or report is due. Takes it then. */
+static inline bool reader_take_at_once(struct uva__task_ring *r,
+                                       struct ArrowAsyncTask *out)
+{
+    const struct uva__rt *rt = r->stream->rt;
+    const uint64_t taken = r->reader.taken;
+
+    return uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
+           taken < r->reader.tail && taken + 1 < r->reader.refill_at &&
+           !r->lazy && uva__task_is_ours(&r->ring[taken & r->ring_mask].task) &&
+           uva__atomic64_load(&r->events) == UVA__TASK_RING_SCHEMA &&
+           reader_take(r, out);
+}
+
+int uva__task_ring_next(struct uva__task_ring *r, struct ArrowDeviceArray *out)
+{
+    struct ArrowAsyncTask task;
+
+    if (!reader_take_at_once(r, &task))
+        return reader_next(r, out);
+    r->reader.text = NULL;
+    return uva__task_extract_plain(&task, out)
+               ? 0
+               : reader_give(r, reader_extract(r, &task, out), out);
+}
+
+int uva__task_ring_schema(struct uva__task_ring *r, struct ArrowSchema *out)
+{
+    const uint64_t wanted = UVA__TASK_RING_SCHEMA | UVA__TASK_RING_BAD;
+    int code = reader_check_alive(r);
+    uint64_t events;
+
+    memset(out, 0, sizeof(*out));
+    if (code != 0)
+        return code;
+    events = reader_poll(r);
+    if (!(events & wanted)) {
+        code = reader_check_thread(r);
+        if (code != 0)
+            return code;
+        events = reader_await(r, wanted);
+    }
+    if (!(events & UVA__TASK_RING_SCHEMA))
+        return reader_conclude(r, events);
+    code = uva_schema_copy(r->stream->loop.info.schema, out);
+    return reader_report(r, code, code == 0 ? NULL : strerror(code));
+}
+
+int uva__task_ring_refuse(struct uva__task_ring *r, int code, const char *text)
+{
+    uva_stream_cancel(r->stream, code, text);
+    return reader_conclude(r, reader_await(r, UVA__TASK_RING_BAD));
+}
+
+const char *uva__task_ring_text(const struct uva__task_ring *r)
+{
+    return r->reader.text;
 }
 
 /* ---- life --------------------------------------------------------------- */

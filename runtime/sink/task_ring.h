@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sink of a stream that a thread reads from and blocks on: the loop puts
- * tasks into a ring, one other thread at a time takes them out and extracts
- * them. This is the loop's half; the reading thread's is
- * sink/task_ring_reader.h. */
+ * tasks into a ring, the reader takes them out and extracts them. The reader is
+ * one thread at a time, and never a loop thread. */
 #ifndef UVA_SINK_TASK_RING_H
 #define UVA_SINK_TASK_RING_H
 
@@ -36,9 +35,7 @@ struct uva__task_ring {
     struct uva_stream *stream;   /* borrows: it owns us */
     struct uva_window window;    /* with its defaults filled in */
     ArrowDeviceType device_type; /* of the stream */
-    bool lazy;   /* extraction makes the data; set before the schema is known */
-    bool direct; /* nothing stands between the producer and this handler, so
-                    that all tasks are of ours; set before the first task */
+    bool lazy; /* extraction makes the data; set before the schema is known */
     struct uva__task_ring_slot *ring; /* owns */
     uint64_t ring_mask;               /* its size, a power of two, less one */
     struct uva__failure failure;      /* owns; final behind FAILED, CANCELLED */
@@ -65,9 +62,8 @@ struct uva__task_ring {
     } loop;
 
     _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
-                                               reader; unless it is direct,
-                                               also by the loop after a cancel
-                                             */
+                                               reader, and after a cancel also
+                                               by the loop */
     struct uva__atomic64 consumed; /* bytes taken, in all; by the reader */
     struct {                       /* the reading thread's alone */
         uint64_t taken;            /* tasks taken, in all */
@@ -90,8 +86,28 @@ UVA_MUST_CHECK int uva__task_ring_start(struct uva_stream *stream,
                                         struct uva__task_ring **out,
                                         struct uva_error *error);
 
-/* Releases the reader's half; cancels the stream, unless it is over. Does not
- * wait. Thread: any. */
+/* Gives a copy of the schema, when it is known; `out` is released on failure.
+ * This and the next two return 0 or a code, which uva__task_ring_text()
+ * describes. Thread: reader. */
+UVA_MUST_CHECK int uva__task_ring_schema(struct uva__task_ring *task_ring,
+                                         struct ArrowSchema *out);
+
+/* Waits for the next batch and gives it; at the end, `out` is cleared, as on
+ * failure. Thread: reader. */
+UVA_MUST_CHECK int uva__task_ring_next(struct uva__task_ring *task_ring,
+                                       struct ArrowDeviceArray *out);
+
+/* Ends the stream, as its reader cannot use a batch. Returns how it ended:
+ * `code`, unless it had ended before. Thread: reader. */
+int uva__task_ring_refuse(struct uva__task_ring *task_ring, int code,
+                          const char *text);
+
+/* Returns the error text of the last call, or NULL. Borrows, until the next
+ * call. Thread: reader. */
+const char *uva__task_ring_text(const struct uva__task_ring *task_ring);
+
+/* Ends the reading; cancels the stream, unless it is over. Does not wait.
+ * Thread: any. */
 void uva__task_ring_release(struct uva__task_ring *task_ring);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exports a stream as one of Arrow's blocking streams, for other threads to
- * read: the two C structs, on top of sink/task_ring and sink/task_ring_reader.
- * All state is in their private_data, so they may be moved.
+ * read: the two C structs, on top of sink/task_ring, which is their
+ * private_data. So they may be moved.
  *
  * Happy path:  started -> get_schema -> (get_next)* -> end -> release.
  *
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "arrow/buffer.h"
-#include "sink/task_ring_reader.h"
+#include "sink/task_ring.h"
 #include "stream/check_hop.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
@@ -30,18 +30,18 @@
 static int device_get_schema(struct ArrowDeviceArrayStream *self,
                              struct ArrowSchema *out)
 {
-    return uva__task_ring_reader_schema(self->private_data, out);
+    return uva__task_ring_schema(self->private_data, out);
 }
 
 static int device_get_next(struct ArrowDeviceArrayStream *self,
                            struct ArrowDeviceArray *out)
 {
-    return uva__task_ring_reader_next(self->private_data, out);
+    return uva__task_ring_next(self->private_data, out);
 }
 
 static const char *device_get_last_error(struct ArrowDeviceArrayStream *self)
 {
-    return uva__task_ring_reader_text(self->private_data);
+    return uva__task_ring_text(self->private_data);
 }
 
 static void device_release(struct ArrowDeviceArrayStream *self)
@@ -82,19 +82,19 @@ int uva_stream_to_blocking(struct uva_stream *stream,
 static int plain_get_schema(struct ArrowArrayStream *self,
                             struct ArrowSchema *out)
 {
-    return uva__task_ring_reader_schema(self->private_data, out);
+    return uva__task_ring_schema(self->private_data, out);
 }
 
 /* The pages of managed memory move to the host when it reads them. */
 static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 {
     struct ArrowDeviceArray batch;
-    int code = uva__task_ring_reader_next(self->private_data, &batch);
+    int code = uva__task_ring_next(self->private_data, &batch);
 
     if (uva_array_is_live(&batch) && !uva__buffer_is_readable(&batch)) {
         uva_array_release(&batch);
         memset(&batch, 0, sizeof(batch));
-        code = uva__task_ring_reader_refuse(
+        code = uva__task_ring_refuse(
             self->private_data, ENOTSUP,
             "a batch is on a device, or behind an event of one: a plain stream "
             "cannot state that; read it through uva_stream_to_blocking()");
@@ -105,7 +105,7 @@ static int plain_get_next(struct ArrowArrayStream *self, struct ArrowArray *out)
 
 static const char *plain_get_last_error(struct ArrowArrayStream *self)
 {
-    return uva__task_ring_reader_text(self->private_data);
+    return uva__task_ring_text(self->private_data);
 }
 
 static void plain_release(struct ArrowArrayStream *self)

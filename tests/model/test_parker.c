@@ -44,7 +44,7 @@ static bool reader_has_some(void)
     return uva__atomic64_load(&world.tail) != world.head;
 }
 
-/* Does what sink/task_ring_reader.c does. */
+/* Does what sink/task_ring.c does. */
 static void reader_await(void)
 {
     uint32_t seen;
