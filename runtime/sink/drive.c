@@ -28,12 +28,11 @@
 
 struct drive {
     struct uva__sink sink;             /* first */
-    struct uva__driven_handler driven; /* among the handlers in use, unless
-                                          there is a proxy */
+    struct uva__driven_handler driven; /* among the handlers in use */
     struct uva__producer *producer;    /* counts, once begun */
     struct uva_drive options;          /* the callbacks */
     struct uva_stream *stream;         /* borrows: it owns us */
-    struct uva__handler_proxy *proxy;  /* counts; NULL: the handler is called on
+    struct uva__handler_proxy *proxy;  /* owns; NULL: the handler is called on
                                           the loop */
     struct uva__timer close_timer;     /* with `proxy`, when closing */
     bool aborted;                      /* the owner has cancelled */
@@ -190,8 +189,7 @@ static void drive_begin(struct uva_stream *stream)
     uva__producer_acquire(stream->tail);
     d->producer = stream->tail;
     if (d->proxy != NULL)
-        handler =
-            uva__handler_proxy_begin(d->proxy, stream->tail, &stream->wakeup);
+        handler = uva__handler_proxy_begin(d->proxy);
     uva__producer_begin_driving(stream->tail, handler,
                                 d->proxy != NULL ? &relayed : &direct, d);
 }
@@ -246,8 +244,7 @@ static void drive_free(struct uva_stream *stream)
     const struct uva_allocator *allocator = &stream->rt->allocator;
     struct drive *d = drive_at(stream);
 
-    if (d->proxy != NULL)
-        uva__handler_proxy_release(d->proxy);
+    uva__handler_proxy_free(d->proxy);
     uva__producer_release(d->producer);
     uva__metadata_fini(&d->metadata, allocator, NULL);
     uva__memory_free(allocator, d, sizeof(*d));
@@ -282,11 +279,8 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
 
 static void drive_discard(struct drive *d)
 {
-    struct uva__rt *rt = d->stream->rt;
-
-    if (d->proxy != NULL)
-        uva__handler_proxy_release(d->proxy);
-    uva__memory_free(&rt->allocator, d, sizeof(*d));
+    uva__handler_proxy_free(d->proxy);
+    uva__memory_free(&d->stream->rt->allocator, d, sizeof(*d));
 }
 
 /* Gives the producer the metadata of the options, in place of what an earlier
@@ -319,7 +313,7 @@ static int drive_new(struct uva_stream *stream,
     if (options != NULL)
         d->options = *options;
     if (d->options.on_worker)
-        code = uva__handler_proxy_new(stream->rt, handler, &d->proxy);
+        code = uva__handler_proxy_new(stream, &d->driven, &d->proxy);
     if (code == 0)
         code = drive_set_metadata(stream->tail, d->options.metadata);
     if (code != 0) {
@@ -328,11 +322,6 @@ static int drive_new(struct uva_stream *stream,
     }
     *out = d;
     return 0;
-}
-
-static struct uva__driven_handler *drive_driven(struct drive *d)
-{
-    return d->proxy != NULL ? uva__handler_proxy_driven(d->proxy) : &d->driven;
 }
 
 int uva_stream_drive(struct uva_stream *stream,
@@ -349,7 +338,7 @@ int uva_stream_drive(struct uva_stream *stream,
     code = drive_new(stream, handler, options, &d);
     if (code != 0)
         return uva_error_set(error, code, "drive: %s", strerror(code));
-    if (!uva__driven_handlers_add(stream->rt, drive_driven(d))) {
+    if (!uva__driven_handlers_add(stream->rt, &d->driven)) {
         drive_discard(d);
         return uva_error_set(error, EBUSY,
                              "the handler belongs to a stream that has not "
@@ -357,7 +346,7 @@ int uva_stream_drive(struct uva_stream *stream,
     }
     code = uva__stream_start(stream, &d->sink, error);
     if (code != 0) {
-        uva__driven_handlers_remove(stream->rt, drive_driven(d));
+        uva__driven_handlers_remove(stream->rt, &d->driven);
         drive_discard(d);
     }
     return code;

@@ -44,20 +44,18 @@ enum {
 };
 
 struct uva__handler_proxy {
-    struct uva__rt *rt;        /* counts */
-    struct uva__atomic64 refs; /* of its creator and the extra thread */
     struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
-    struct ArrowAsyncDeviceStreamHandler *to;     /* the handler that the extra
-                                                     thread calls */
-    struct uva__producer *producer; /* loop only; until it releases `handler` */
-    struct uva__producer *producer_ref; /* counts, until `to` is released, as it
-                                           may use the producer until then */
-    struct uva__driven_handler driven;  /* among the handlers in use */
-    struct uva__wakeup *wakeup;         /* guarded by the lock */
-    struct ArrowSchema schema;          /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure;        /* owns; guarded by the lock until
-                                           NEXT_ERROR is taken */
-    struct uva_job job;                 /* the extra thread's */
+    struct uva_stream *stream; /* borrows; the extra thread counts it */
+    struct uva__driven_handler *driven;       /* borrows: the stream's */
+    struct ArrowAsyncDeviceStreamHandler *to; /* what the extra thread calls:
+                                                 that of `driven`, or its check
+                                               */
+    struct uva__producer *producer; /* borrows: the stream's, until freed */
+    struct ArrowSchema schema;      /* owns; written before NEXT_SCHEMA */
+    struct uva__failure failure;    /* owns; guarded by the lock until
+                                       NEXT_ERROR is taken */
+    struct uva_job job;             /* the extra thread's */
+    bool released;         /* the producer has released `handler`; loop only */
     bool refusal_reported; /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
@@ -130,7 +128,7 @@ static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
 
     if (proxy->locked.next == 0 && proxy->locked.count == 0)
         return false;
-    demand = uva__atomic64_load(&proxy->producer_ref->demand);
+    demand = uva__atomic64_load(&proxy->producer->demand);
     allowed = calls_allowed_locked(proxy, demand);
     out->next = allowed & NEXT_SCHEMA;
     if (out->next == 0 && proxy->locked.count > 0) {
@@ -163,21 +161,9 @@ static bool call_take(struct uva__handler_proxy *proxy, struct call *out,
     return some;
 }
 
-/* Wakes the loop, unless the proxy was abandoned. */
 static void proxy_notify(struct uva__handler_proxy *proxy)
 {
-    struct uva__wakeup *wakeup;
-
-    uva__lock_take(&proxy->lock);
-    wakeup = proxy->wakeup;
-    if (wakeup != NULL)
-        uva__wakeup_acquire(
-            wakeup); /* it must not be freed before it is posted */
-    uva__lock_drop(&proxy->lock);
-    if (wakeup == NULL)
-        return;
-    uva__rt_wake(proxy->rt, wakeup);
-    uva__wakeup_release(wakeup);
+    uva__rt_wake(proxy->stream->rt, &proxy->stream->wakeup);
 }
 
 static void proxy_refused(struct uva__handler_proxy *proxy, int code)
@@ -199,14 +185,14 @@ static void call_task(struct uva__handler_proxy *proxy, struct call *call)
     if (call->discard) {
         uva__task_drop(&task);
     } else {
-        uva__task_give(proxy->rt, &task);
+        uva__task_give(proxy->stream->rt, &task);
         code = proxy->to->on_next_task(proxy->to, &task, args->metadata.block);
         if (code != 0) {
             uva__task_drop(&args->task); /* unless it was extracted */
             proxy_refused(proxy, code);
         }
     }
-    uva__metadata_fini(&args->metadata, &proxy->rt->allocator, NULL);
+    uva__metadata_fini(&args->metadata, &proxy->stream->rt->allocator, NULL);
 }
 
 static void call_schema(struct uva__handler_proxy *proxy)
@@ -223,15 +209,14 @@ static void call_release(struct uva__handler_proxy *proxy)
     bool stuck;
 
     /* the handler may be used again inside its release */
-    uva__driven_handlers_remove(proxy->rt, &proxy->driven);
+    uva__driven_handlers_remove(proxy->stream->rt, proxy->driven);
     proxy->to->release(proxy->to);
-    uva__producer_release(proxy->producer_ref);
     uva__lock_take(&proxy->lock);
     proxy->locked.done = true;
     stuck = proxy->locked.stuck;
     uva__lock_drop(&proxy->lock);
     if (stuck)
-        uva__atomic64_sub(&proxy->rt->stats.calls_stuck, 1);
+        uva__atomic64_sub(&proxy->stream->rt->stats.calls_stuck, 1);
     proxy_notify(proxy);
 }
 
@@ -261,7 +246,8 @@ static void proxy_run(struct uva_job *job)
 {
     struct uva__handler_proxy *proxy =
         uva__container_of(job, struct uva__handler_proxy, job);
-    struct uva__rt *rt = proxy->rt;
+    struct uva_stream *stream = proxy->stream;
+    struct uva__rt *rt = stream->rt;
     struct call call;
     bool wake;
 
@@ -270,7 +256,7 @@ static void proxy_run(struct uva_job *job)
             proxy_notify(proxy);
         call_run(proxy, &call);
     }
-    uva__handler_proxy_release(proxy);
+    uva__wakeup_release(&stream->wakeup);
     uva__rt_job_end(rt);
 }
 
@@ -285,6 +271,7 @@ proxy_of(struct ArrowAsyncDeviceStreamHandler *handler)
 /* Starts the job unless it is running. */
 static void proxy_put(struct uva__handler_proxy *proxy, int next)
 {
+    struct uva_stream *stream = proxy->stream;
     bool begin;
 
     uva__lock_take(&proxy->lock);
@@ -294,13 +281,13 @@ static void proxy_put(struct uva__handler_proxy *proxy, int next)
     uva__lock_drop(&proxy->lock);
     if (!begin)
         return;
-    uva__atomic64_add(&proxy->refs, 1);
-    if (uva__rt_job_begin(proxy->rt)) {
-        uva__lane_run_uncapped(&proxy->rt->jobs, &proxy->job);
+    uva__wakeup_acquire(&stream->wakeup); /* the extra thread's */
+    if (uva__rt_job_begin(stream->rt)) {
+        uva__lane_run_uncapped(&stream->rt->jobs, &proxy->job);
         return;
     }
     UVA__UNREACHABLE("a running stream keeps the workers alive");
-    uva__handler_proxy_release(proxy);
+    uva__wakeup_release(&stream->wakeup);
 }
 
 static int proxy_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
@@ -342,8 +329,8 @@ static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
         return 0;
     }
     args.task = *task;
-    left_out =
-        uva__metadata_copy(&proxy->rt->allocator, metadata, &args.metadata);
+    left_out = uva__metadata_copy(&proxy->stream->rt->allocator, metadata,
+                                  &args.metadata);
     (void)left_out; /* there is no metadata then */
     proxy_queue(proxy, &args);
     return 0;
@@ -360,14 +347,15 @@ static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
     bool replaced;
 
     (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_set(&failure, &proxy->rt->allocator, code, &error, metadata);
+    uva__failure_set(&failure, &proxy->stream->rt->allocator, code, &error,
+                     metadata);
     uva__lock_take(&proxy->lock);
     replaced = proxy->locked.replaced != 0;
     if (!replaced)
         proxy->failure = failure;
     uva__lock_drop(&proxy->lock);
     if (replaced)
-        uva__failure_fini(&failure, &proxy->rt->allocator);
+        uva__failure_fini(&failure, &proxy->stream->rt->allocator);
     else
         proxy_put(proxy, NEXT_ERROR);
 }
@@ -383,7 +371,7 @@ static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
         proxy->locked.discard = true;
         uva__lock_drop(&proxy->lock);
     }
-    proxy->producer = NULL;
+    proxy->released = true;
     proxy_put(proxy, NEXT_RELEASE);
 }
 
@@ -399,9 +387,9 @@ bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy)
     if (room)
         proxy->locked.paused = false;
     uva__lock_drop(&proxy->lock);
-    if (room && proxy->producer != NULL)
+    if (room && !proxy->released)
         uva__producer_pause(proxy->producer, false);
-    if (refusal != 0 && !proxy->refusal_reported && proxy->producer != NULL) {
+    if (refusal != 0 && !proxy->refusal_reported && !proxy->released) {
         proxy->refusal_reported = true;
         uva__producer_refuse(proxy->producer, refusal);
     }
@@ -428,10 +416,9 @@ int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
     int64_t delivered;
 
     uva__lock_take(&proxy->lock);
-    proxy->wakeup = NULL;
     proxy->locked.stuck = !proxy->locked.done;
     if (proxy->locked.stuck) {
-        uva__atomic64_add(&proxy->rt->stats.calls_stuck, 1);
+        uva__atomic64_add(&proxy->stream->rt->stats.calls_stuck, 1);
         proxy_cut_locked(proxy);
     }
     delivered = proxy->locked.delivered;
@@ -443,21 +430,20 @@ int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
 
 /* ---- life --------------------------------------------------------------- */
 
-int uva__handler_proxy_new(struct uva__rt *rt,
-                           struct ArrowAsyncDeviceStreamHandler *to,
+int uva__handler_proxy_new(struct uva_stream *stream,
+                           struct uva__driven_handler *driven,
                            struct uva__handler_proxy **out)
 {
     struct uva__handler_proxy *proxy;
-    int code = uva__rt_ensure_uncapped(rt);
+    int code = uva__rt_ensure_uncapped(stream->rt);
 
     if (code != 0)
         return code;
-    proxy = uva__memory_new(&rt->allocator, sizeof(*proxy));
+    proxy = uva__memory_new(&stream->rt->allocator, sizeof(*proxy));
     if (proxy == NULL)
         return ENOMEM;
-    proxy->rt = uva__rt_acquire(rt);
-    uva__atomic64_store(&proxy->refs, 1);
-    proxy->to = proxy->driven.handler = to;
+    proxy->stream = stream;
+    proxy->driven = driven;
     proxy->handler.on_schema = proxy_on_schema;
     proxy->handler.on_next_task = proxy_on_task;
     proxy->handler.on_error = proxy_on_error;
@@ -467,36 +453,27 @@ int uva__handler_proxy_new(struct uva__rt *rt,
     return 0;
 }
 
-struct uva__driven_handler *
-uva__handler_proxy_driven(struct uva__handler_proxy *proxy)
-{
-    return &proxy->driven;
-}
-
 struct ArrowAsyncDeviceStreamHandler *
-uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
-                         struct uva__producer *producer,
-                         struct uva__wakeup *wakeup)
+uva__handler_proxy_begin(struct uva__handler_proxy *proxy)
 {
-    uva__producer_acquire(producer);
-    proxy->producer = proxy->producer_ref = producer;
-    proxy->wakeup = wakeup;
-    proxy->to =
-        uva__check_hop_handler(producer->source->label, "drive", proxy->to);
+    struct uva__producer *producer = proxy->stream->tail;
+
+    proxy->producer = producer;
+    proxy->to = uva__check_hop_handler(producer->source->label, "drive",
+                                       proxy->driven->handler);
     proxy->to->producer = &producer->abi; /* before the job starts */
     return &proxy->handler;
 }
 
-/* The job holds a reference: after the last release none is running. */
-void uva__handler_proxy_release(struct uva__handler_proxy *proxy)
+void uva__handler_proxy_free(struct uva__handler_proxy *proxy)
 {
-    struct uva__rt *rt = proxy->rt;
+    const struct uva_allocator *allocator;
 
-    if (uva__atomic64_sub(&proxy->refs, 1) != 1)
+    if (proxy == NULL)
         return;
     assert(proxy->locked.count == 0);
+    allocator = &proxy->stream->rt->allocator;
     uva_schema_release(&proxy->schema);
-    uva__failure_fini(&proxy->failure, &rt->allocator);
-    uva__memory_free(&rt->allocator, proxy, sizeof(*proxy));
-    uva__rt_release(rt);
+    uva__failure_fini(&proxy->failure, allocator);
+    uva__memory_free(allocator, proxy, sizeof(*proxy));
 }
