@@ -19,8 +19,8 @@ HEAD = """# Benchmarks
 <!-- Written by bench/run.py; not by hand. The figures are explained in
 bench/notes.md. -->
 
-A batch is one `int64` column of 1024 rows, prebuilt: what is measured is the
-way, not the data. `cmake --workflow --preset bench` builds the programs, runs
+A batch is one `int64` column of 1024 rows, prebuilt: the measurement is of the
+way, not of the data. `cmake --workflow --preset bench` builds the programs, runs
 them and prints this page; they are in [bench/](../bench).
 
 Every figure is the median of {times} measurements, or of {rounds} where one
@@ -47,15 +47,15 @@ PROGRAMS = {
     "open": "A blocking stream that is opened, gives one batch and is closed",
     "many": "10,000 open streams on one loop, and one",
     "heartbeat": "How late a timer of 1 ms is, 99th percentile",
-    "steady": "What a process grows by over 10 million batches",
+    "steady": "Growth of a process over 10 million batches",
     "stages": "A stage more between arrays and a handler, on the loop thread",
     "merge": "Merging 2 streams, and 1,000",
     "rebatch": "Splitting to batches of 1,024 rows, and joining them",
     "branches": "A stream for one consumer, and for several by a tee",
     "take": "Taking batches, and getting them by a callback",
-    "events": "Events of a device that costs nothing",
-    "opencl": "Events of an OpenCL device, and what a wait of 100 ms takes",
-    "cuda": "Events of a CUDA device, and what a wait of 100 ms takes",
+    "events": "Events of a device without costs",
+    "opencl": "Events of an OpenCL device, and a wait of 100 ms",
+    "cuda": "Events of a CUDA device, and a wait of 100 ms",
     "check_hop": "One hop without the protocol checker and with it",
     "installed": "Programs linked with the installed static library, against "
                  "those of the bench: instructions",
@@ -531,12 +531,12 @@ def reached_lines(kept):
     """The table of what a user gets, without the rows that have no figure"""
     rows = [reached.row(kept) for reached in
             (*reached_opening(), *reached_batches(), *reached_on_two_cores())]
-    yield from ("", "## What a user of the library gets", "",
-                "What each figure must be at most, and what it is: ratios and "
-                "differences of medians,\nwhich differ a little from the median "
-                "ratios above. Where the rest is spent is\nexplained at the end "
-                "of the page.", "")
-    yield from table(["What", "At most", "Reached", ""],
+    yield from ("", "## Figures for a user of the library", "",
+                "The limit of each figure, and the figure: ratios and differences "
+                "of medians,\nwhich differ a little from the median ratios "
+                "above. Where the rest is spent is\nexplained at the end of the "
+                "page.", "")
+    yield from table(["Figure", "At most", "Reached", ""],
                      [row for row in rows if row])
 
 
@@ -545,7 +545,7 @@ def page(kept):
                          times=kept["rounds"] * kept["passes"],
                          **kept["machine"]),
              "## Targets", ""]
-    lines += table(["What", "Measured", "Least to most", "Target", ""],
+    lines += table(["Figure", "Measured", "Least to most", "Target", ""],
                    target_rows(kept))
     lines += reached_lines(kept)
     lines += ["", "## Figures", "",

@@ -16,7 +16,7 @@ httptools, Starlette, pyarrow's writers and the same driver, written for speed
 server's process used for a request, in user and system mode. Beside other
 programs it is valid within about a tenth after several rounds, but only within a
 third after one; instructions are exact. `driver alone` is a loop that runs the same query and ignores its rows:
-no server can be below it. The database is SQLite where nothing else is named."""
+no server can be below it. The database is SQLite unless another is named."""
 
 TIMES = """Medians of {rounds} round(s), on {processor}, {cores} cores, with
 least and most in brackets; load average when they ended: {load}. `cmake --preset

@@ -44,9 +44,9 @@ def rows_of_driver(kind, *heads):
 
 def cells_of_driver(kind):
     """(label, cell) of each row of the first table."""
-    rows = table("what", *NAMES.values())
-    assert {row["what"] for row in rows} == set(CELLS)
-    return [pytest.param(row["what"], row[NAMES[kind]], id=row["what"])
+    rows = table("property", *NAMES.values())
+    assert {row["property"] for row in rows} == set(CELLS)
+    return [pytest.param(row["property"], row[NAMES[kind]], id=row["property"])
             for row in rows]
 
 

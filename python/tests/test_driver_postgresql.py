@@ -37,7 +37,7 @@ def test_a_value(pool, row):
 
 
 @pytest.mark.parametrize("row", page.table(
-    "column", "given", "as", "what is in the table"))
+    "column", "given", "as", "in the table"))
 def test_an_append(pool, row):
     kind = GIVEN[row["as"]]
     given = page.code(row["given"])
@@ -56,7 +56,7 @@ def test_an_append(pool, row):
         stored, = await page.values(pool, "SELECT a::text FROM appended")
         return f"`{stored}`"
 
-    assert asyncio.run(main()) == row["what is in the table"]
+    assert asyncio.run(main()) == row["in the table"]
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
