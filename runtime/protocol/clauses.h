@@ -53,7 +53,7 @@ struct uva__clause {
     X(AB_15, "AB-15", C, E, "an unknown device type is taken as opaque")       \
     X(AB_16, "AB-16", B, E, "no exception or longjmp crosses a callback")      \
     X(AB_17, "AB-17", B, E, "no mandatory function is NULL at hand-over",      \
-      .breach = "the producer has a function that is NULL")               \
+      .breach = "the producer has a function that is NULL")                    \
     X(AB_18, "AB-18", B, N, "no Arrow library is needed to take part")         \
     X(AB_19, "AB-19", B, N, "the layouts are those of today's definitions",    \
       .breach = "a producer object of an old layout, without a type")          \
@@ -64,7 +64,7 @@ struct uva__clause {
     X(DA_05, "DA-05", P, N, "a CPU array has the device id -1")                \
     X(DA_07, "DA-07", B, E, "a CPU array is a plain array with a few fields")  \
     X(DA_08, "DA-08", P, E, "the reserved bytes are zero at hand-over")        \
-    X(DA_09, "DA-09", C, E, "the reserved bytes are neither read nor changed") \
+    X(DA_09, "DA-09", C, E, "the reserved bytes are not read or changed")      \
     X(DA_11, "DA-11", P, F, "all that was allocated goes with array.release")  \
     X(DA_12, "DA-12", B, E, "only release == NULL marks a released one")       \
     X(DA_13, "DA-13", C, F, "release is called with the live struct it is in") \
@@ -77,26 +77,26 @@ struct uva__clause {
     X(DA_21, "DA-21", P, E, "length, offset and null_count are possible")      \
     X(DA_22, "DA-22", P, E, "no buffer is NULL that has to hold something")    \
     X(DA_23, "DA-23", P, E, "offsets rise, and sizes are possible")            \
-    X(DA_24, "DA-24", P, W, "buffers are aligned for what they hold")          \
+    X(DA_24, "DA-24", P, W, "buffers are aligned for their items")             \
     X(DA_25, "DA-25", P, E, "there are n_children live children")              \
     X(DA_26, "DA-26", P, E, "there is a dictionary where the schema has one")  \
     X(DA_27, "DA-27", P, E, "views have a last buffer with the lengths")       \
-    X(DA_28, "DA-28", C, N, "what is refused is released nevertheless")        \
+    X(DA_28, "DA-28", C, N, "refused data is released nevertheless")           \
     X(DA_29, "DA-29", C, W, "release is read before any other field")          \
     X(EV_01, "EV-01", P, F, "without an event the data is ready")              \
     X(EV_03, "EV-03", P, F, "all writes come before the event")                \
     X(EV_04, "EV-04", P, W, "a CPU array has no event")                        \
     X(EV_09, "EV-09", P, W, "VPI, WEBGPU and HEXAGON arrays have no event")    \
     X(EV_17, "EV-17", C, F, "the consumer's reads are over when it releases")  \
-    X(EV_18, "EV-18", P, N, "an event may be NULL where none is needed")       \
+    X(EV_18, "EV-18", P, N, "an event may be NULL if not needed")              \
     X(EV_20, "EV-20", B, F, "one event stands for the whole tree")             \
     X(DS_01, "DS-01", P, E, "all chunks fit the schema that get_schema gave")  \
     X(DS_02, "DS-02", P, E, "get_next gives a chunk, the end or an error")     \
     X(DS_03, "DS-03", P, W, "chunks are of the stream's device type")          \
     X(DS_04, "DS-04", C, E, "device_id is read from each chunk")               \
     X(DS_05, "DS-05", P, E, "the stream's device_type is set and stays")       \
-    X(DS_06, "DS-06", C, F, "nothing is called on a released stream")          \
-    X(DS_07, "DS-07", P, W, "what is returned is 0 or a positive errno")       \
+    X(DS_06, "DS-06", C, F, "no function of a released stream is called")      \
+    X(DS_07, "DS-07", P, W, "the result is 0 or a positive errno")             \
     X(DS_09, "DS-09", C, E, "after get_next, release == NULL means the end")   \
     X(DS_10, "DS-10", C, E, "get_last_error follows a failed call only")       \
     X(DS_11, "DS-11", P, E, "the error text is NULL or UTF-8")                 \
@@ -106,7 +106,7 @@ struct uva__clause {
     X(DS_16, "DS-16", C, F, "one call at a time")                              \
     X(DS_17, "DS-17", C, F, "private_data is left alone")                      \
     X(DS_18, "DS-18", P, F, "the stream may be moved between calls")           \
-    X(DS_19, "DS-19", B, F, "a failed call gives nothing, to be left alone")   \
+    X(DS_19, "DS-19", B, F, "a failed call gives no object")                   \
     X(DS_20, "DS-20", P, E,                                                    \
       "the schema is host memory, apart from the stream")                      \
     X(DS_21, "DS-21", P, E, "get_schema gives equal schemas, at any time")     \
@@ -124,7 +124,7 @@ struct uva__clause {
       .unnumbered = "an extraction succeeded and gave no array")               \
     X(AT_07, "AT-07", P, E, "a failed extraction returns non-zero",            \
       .breach = "extraction of task # failed and gave data")                   \
-    X(AT_08, "AT-08", P, W, "after it, nothing but on_error and release",      \
+    X(AT_08, "AT-08", P, W, "after it, only on_error and release",             \
       .breach = "task # came after a failed extraction")                       \
     X(AT_09, "AT-09", P, W, "extraction is quick",                             \
       .breach = "extraction took # ms")                                        \
@@ -149,7 +149,7 @@ struct uva__clause {
       .breach = "out was used though the extraction had failed")               \
     X(AT_23, "AT-23", P, E, "extract_data calls no callback on its stack",     \
       .breach = "a callback inside extract_data")                              \
-    X(AT_24, "AT-24", P, E, "nor needs a lock that a callback holds")          \
+    X(AT_24, "AT-24", P, E, "extraction needs no lock that a callback holds")  \
     X(AP_01, "AP-01", P, E, "the producer's device_type is set and stays",     \
       .breach = "the producer's device_type is #",                             \
       .unnumbered = "the producer has no device type")                         \
@@ -159,19 +159,20 @@ struct uva__clause {
       .breach = "requests made inside callbacks brought nothing")              \
     X(AP_04, "AP-04", P, E, "request calls no on_next_task and no on_error",   \
       .breach = "a callback inside request")                                   \
-    X(AP_05, "AP-05", P, W, "nor release", .breach = "release inside request") \
+    X(AP_05, "AP-05", P, W,                                                    \
+      "request calls no release", .breach = "release inside request")          \
     X(AP_06, "AP-06", P, E, "no more tasks than were requested",               \
       .breach = "task # came without a request for it",                        \
       .unnumbered = "a task came that was not requested")                      \
-    X(AP_07, "AP-07", P, E, "request after cancel does nothing",               \
+    X(AP_07, "AP-07", P, E, "request after cancel has no effect",              \
       .breach = "task # rests on a request after cancel")                      \
-    X(AP_08, "AP-08", C, E, "what is requested is more than 0",                \
+    X(AP_08, "AP-08", C, E, "a request is for more than 0",                    \
       .breach = "request(#)")                                                  \
     X(AP_09, "AP-09", P, W, "0 or less is answered by on_error",               \
       .breach = "a request of less than 1 brought no on_error")                \
     X(AP_10, "AP-10", P, E, "a failed request is reported by on_error, later") \
-    X(AP_11, "AP-11", P, E, "a second cancel does nothing")                    \
-    X(AP_13, "AP-13", P, E, "cancel calls nothing but on_error",               \
+    X(AP_11, "AP-11", P, E, "a second cancel has no effect")                   \
+    X(AP_13, "AP-13", P, E, "cancel calls only on_error",                      \
       .breach = "a callback other than on_error inside cancel")                \
     X(AP_14, "AP-14", P, E, "after cancel, tasks end and release comes",       \
       .breach = "cancelled, and no release came")                              \
@@ -179,7 +180,7 @@ struct uva__clause {
     X(AP_16, "AP-16", P, E, "a cancel that worked is no error",                \
       .breach = "on_error(#) reports a cancel that worked")                    \
     X(AP_17, "AP-17", P, E, "a cancel that failed is one")                     \
-    X(AP_18, "AP-18", P, W, "after cancel only what was ready comes")          \
+    X(AP_18, "AP-18", P, W, "after cancel only ready batches come")            \
     X(AP_19, "AP-19", P, E, "additional_metadata is NULL or well-formed",      \
       .breach = "the bytes of additional_metadata have changed")               \
     X(AP_20, "AP-20", P, E, "and stays as it is",                              \
@@ -190,7 +191,7 @@ struct uva__clause {
       .breach = "the producer's method was called on a copy of it")            \
     X(AP_24, "AP-24", C, E, "the producer is not called from the end on",      \
       .breach = "the producer was called after release")                       \
-    X(AP_25, "AP-25", C, E, "without a request, nothing comes")                \
+    X(AP_25, "AP-25", C, E, "without a request, no batch comes")               \
     X(AP_26, "AP-26", P, E, "with a request and a batch ready, a task comes",  \
       .breach = "# tasks came, and more were asked for")                       \
     X(AP_28, "AP-28", P, E, "request and cancel wait for no callback",         \
@@ -199,7 +200,7 @@ struct uva__clause {
     X(AP_29, "AP-29", P, E, "without a request, little is read ahead")         \
     X(AH_01, "AH-01", C, E, "a handler is ready before it is given away")      \
     X(AH_02, "AH-02", C, E, "the handler's functions are not NULL",            \
-      .breach = "the handler has a function that is NULL")                \
+      .breach = "the handler has a function that is NULL")                     \
     X(AH_03, "AH-03", P, E, "producer is set before the first callback",       \
       .breach = "a callback came before handler->producer was set")            \
     X(AH_04, "AH-04", C, E, "producer is not used before on_schema",           \
@@ -216,7 +217,7 @@ struct uva__clause {
       .breach = "a callback returned #")                                       \
     X(AH_10, "AH-10", P, E, "no task comes before the first request",          \
       .breach = "task # came before any request")                              \
-    X(AH_11, "AH-11", P, E, "the end comes once, and nothing good after it",   \
+    X(AH_11, "AH-11", P, E, "the end comes once, and only release after it",   \
       .breach = "only release may follow the end")                             \
     X(AH_12, "AH-12", P, E, "a stream ends by the end, an error or a cancel",  \
       .breach = "release without end, error or cancel")                        \
@@ -234,7 +235,7 @@ struct uva__clause {
     X(AH_20, "AH-20", C, F, "an error's text is copied if it is kept")         \
     X(AH_21, "AH-21", P, F, "release is called once",                          \
       .breach = "release must come exactly once")                              \
-    X(AH_22, "AH-22", P, F, "nothing is called after release",                 \
+    X(AH_22, "AH-22", P, F, "no callback comes after release",                 \
       .breach = "a callback after release")                                    \
     X(AH_23, "AH-23", P, N, "release may come without any request")            \
     X(AH_24, "AH-24", P, E, "self is the pointer that was handed over",        \
@@ -242,7 +243,7 @@ struct uva__clause {
     X(AH_25, "AH-25", P, F, "the handler's private_data is left alone",        \
       .breach = "the handler's private_data was altered")                      \
     X(AH_26, "AH-26", P, E, "of the handler, only producer is written",        \
-      .breach = "a function of the handler was altered")                  \
+      .breach = "a function of the handler was altered")                       \
     X(AH_29, "AH-29", B, E, "a handler has one producer",                      \
       .breach = "the handler was given to another producer")                   \
     X(AH_30, "AH-30", P, W, "every batch fits the schema")                     \
@@ -282,17 +283,17 @@ struct uva__clause {
       .breach = "metadata beyond all bounds")                                  \
     X(MD_10, "MD-10", P, E, "extension types are named in the metadata")       \
     X(MD_11, "MD-11", B, E, "metadata lasts as long as its owner")             \
-    X(MD_12, "MD-12", P, E, "what int32 cannot count is not encoded")          \
+    X(MD_12, "MD-12", P, E, "blocks beyond int32 are not encoded")             \
     X(LC_01, "LC-01", B, E,                                                    \
-      "what is live has a release, what is not has none")                      \
-    X(LC_02, "LC-02", C, F, "what is received is released, and once")          \
+      "live structs, and only they, have a release")                           \
+    X(LC_02, "LC-02", C, F, "received objects are released, and once")         \
     X(LC_03, "LC-03", C, E, "children are released by their parent")           \
-    X(LC_04, "LC-04", C, F, "nothing is read after its release")               \
+    X(LC_04, "LC-04", C, F, "no struct is read after its release")             \
     X(LC_05, "LC-05", P, E, "release releases the children that are live")     \
-    X(LC_07, "LC-07", P, E, "release marks what it released")                  \
+    X(LC_07, "LC-07", P, E, "release marks the struct as released")            \
     X(LC_08, "LC-08", P, F, "release does not care where the struct lies")     \
     X(LC_10, "LC-10", C, E, "with a child moved out, the parent is released")  \
-    X(LC_11, "LC-11", C, E, "what the producer owns is not altered")           \
+    X(LC_11, "LC-11", C, E, "the producer's memory is not altered")            \
     X(LC_14, "LC-14", P, E, "producer is set before the callbacks")            \
     X(LC_15, "LC-15", P, F, "strings last for the call")                       \
     X(LC_17, "LC-17", P, E, "a schema left behind is released")                \
