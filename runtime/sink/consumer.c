@@ -113,14 +113,14 @@ static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
  * that the stream fails. */
 static bool consumer_may_read(struct uva__consumer *c)
 {
-    if (c->stream->device_data || uva__buffer_is_readable(c->data))
+    if (c->stream->device_data || uva__buffer_is_readable(&c->batch.data))
         return true;
     uva__consumer_stop(c, UVA_END_FAILED, ENOTSUP,
                        "a batch is on a device, or behind an event of one, "
                        "and the host cannot read it: add uva_stream_transfer() "
                        "to copy it to the host, or uva_stream_ready() to take "
                        "it as it is once its event is complete");
-    uva_array_release(c->data);
+    uva_array_release(&c->batch.data);
     return false;
 }
 
@@ -130,7 +130,7 @@ static bool consumer_extract(struct uva__consumer *c,
 {
     uva__consumer_describe(c, uva__task_info(task));
     c->batch.metadata = metadata;
-    c->extraction = uva__task_extract_first(task, c->data);
+    c->extraction = uva__task_extract_first(task, &c->batch.data);
     return c->extraction == 0 && consumer_may_read(c);
 }
 
@@ -242,7 +242,6 @@ void uva__consumer_init(struct uva__consumer *c,
     c->sink.ops = &ops->sink;
     c->ops = ops;
     c->stream = stream;
-    c->data = &c->batch.data;
     c->handler.on_schema = consumer_on_schema;
     c->handler.on_next_task = consumer_on_task;
     c->handler.on_error = consumer_on_error;

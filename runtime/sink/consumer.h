@@ -18,7 +18,7 @@ struct uva__consumer_ops {
     /* the schema is in stream->loop.info. 0; ECANCELED: cancelled; another
      * code: rejected. */
     int (*schema)(struct uva__consumer *consumer);
-    /* consumer->batch holds a batch, and *consumer->data its data */
+    /* consumer->batch holds a batch */
     void (*batch)(struct uva__consumer *consumer);
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
@@ -35,8 +35,6 @@ struct uva__consumer {
     const struct uva__consumer_ops *ops; /* static */
     struct uva_stream *stream;           /* borrows: it owns us */
     struct uva_batch batch;              /* owns what is live in it */
-    struct ArrowDeviceArray *data;       /* borrows: where batches are extracted
-                                            to; at first that of `batch` */
     struct uva__share share;             /* of a batch that is kept */
     int64_t bytes;                       /* of `batch` before its extraction, as
                                             far as known, of any size */
@@ -101,7 +99,7 @@ static inline bool uva__consumer_take(struct uva__consumer *consumer,
     assert(uva__consumer_wants(consumer));
     uva__consumer_describe(consumer, &task->info);
     consumer->batch.metadata = task->info.metadata.block;
-    *consumer->data = task->array;
+    consumer->batch.data = task->array;
     return true;
 }
 

@@ -2,10 +2,10 @@
 /* Keeps a window of batches, from which the loop thread takes one at a time,
  * without a turn and without a callback for each.
  *
- * Happy path:  a window is requested -> (a batch arrives, and is queued)* ->
- *              (taken; when few are left, more are requested)* -> the end ->
- *              the outcome is given behind the last batch, any number of times.
- *              The ready function is called once after each EAGAIN.
+ * Happy path:  a window is requested -> (a batch comes, and waits in a slot)*
+ * -> (taken; when few are left, more are requested)* -> the end -> the outcome
+ * is given after the last batch, any number of times. The ready function is
+ * called once after each EAGAIN.
  *
  * What can fail: the stream: the outcome follows the batches before it.
  *
@@ -14,42 +14,30 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/entry.h"
 #include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "base/memory.h"
 #include "sink/auto_stages.h"
 #include "sink/consumer.h"
-#include "stream/window.h"
+#include "stream/intake.h"
+#include "stream/slots.h"
 #include "uvarrow/arrow.h"
-
-/* A batch that waits, was taken last, or will be extracted next. */
-struct item {
-    struct uva__link link;
-    struct uva__entry batch;
-};
 
 /* All of it is the loop thread's alone. */
 struct take {
     struct uva__consumer consumer; /* first */
-    struct uva_window window;      /* with its defaults filled in */
+    struct uva__intake intake;
     uva_ready_fn *fn;
-    void *ctx;              /* borrows, until the end or a drop */
-    struct uva__list items; /* batches that wait, in order */
-    struct uva__list free;  /* items that are not in use */
-    struct item *next;      /* owns: the next batch is extracted to it; NULL:
-                               there was no memory for it */
-    struct item *last;      /* owns: lends its metadata; or NULL */
+    void *ctx;                /* borrows, until the end or a drop */
+    struct uva__list waiting; /* slots of the batches that wait, in order */
+    struct uva__task *last;   /* owns: the slot of the batch taken last, which
+                                 lends its metadata; or NULL */
     struct uva__fixed_width shape; /* of batches, if it is a simple one */
-    int64_t count;                 /* batches that wait */
-    int64_t bytes;                 /* in these */
-    int64_t requested;             /* batches that have not come */
-    int64_t largest; /* size of the largest batch; -1: none so far */
-    bool known;      /* the schema is known */
-    bool mapped;     /* sizes from above are those before maps */
-    bool waits;      /* the ready function is due at the next change */
-    bool direct;     /* batches may come between two turns ... */
-    bool filling;    /* ... and do so now */
+    bool known;                    /* the schema is known */
+    bool mapped;                   /* sizes from above are those before maps */
+    bool waits;   /* the ready function is due at the next change */
+    bool direct;  /* batches may come between two turns ... */
+    bool filling; /* ... and do so now */
 };
 
 static struct take *take_of(struct uva__consumer *consumer)
@@ -62,42 +50,52 @@ static struct take *take_at(struct uva_stream *stream)
     return uva__container_of(stream->sink, struct take, consumer.sink);
 }
 
-/* ---- items -------------------------------------------------------------- */
-
-static struct item *item_pop(struct uva__list *list)
-{
-    struct uva__link *link = uva__list_pop(list);
-
-    return link != NULL ? uva__container_of(link, struct item, link) : NULL;
-}
+/* ---- batches that wait -------------------------------------------------- */
 
 static const struct uva_allocator *allocator_of(const struct take *t)
 {
     return &t->consumer.stream->rt->allocator;
 }
 
-/* Frees what an item owns, and keeps its memory, which is in the cache, for the
- * next batch. */
-static void item_put(struct take *t, struct item *item)
+/* Gives the slot of the oldest batch, or NULL. */
+static struct uva__task *waiting_pop(struct take *t)
 {
-    uva_array_release(&item->batch.array);
-    if (item->batch.info.metadata.block != NULL)
-        uva__metadata_fini(&item->batch.info.metadata, allocator_of(t), NULL);
-    uva__list_push_front(&t->free, &item->link);
+    struct uva__link *link = uva__list_pop(&t->waiting);
+    struct uva__task *slot;
+
+    if (link == NULL)
+        return NULL;
+    slot = uva__container_of(link, struct uva__task, link);
+    uva__intake_leave(&t->intake, slot->info.bytes);
+    return slot;
 }
 
-/* Has the next batch extracted to an item. False without memory. */
-static bool item_prepare(struct take *t)
+static void slot_clear(const struct take *t, struct uva__task *slot)
 {
-    struct item *item = item_pop(&t->free);
+    uva_array_release(&slot->array);
+    uva__task_clear(slot, allocator_of(t));
+}
 
-    if (item == NULL)
-        item = uva__memory_new(allocator_of(t), sizeof(*item));
-    t->next = item;
-    if (item == NULL)
-        return false;
-    t->consumer.data = &item->batch.array;
-    return true;
+/* No token leads to the slot. */
+static void slot_put(const struct take *t, struct uva__task *slot)
+{
+    slot_clear(t, slot);
+    uva__slots_reuse_task(t->consumer.stream->rt, slot);
+}
+
+/* Gives a slot for a batch with the metadata of the consumer's; NULL without
+ * memory. */
+static struct uva__task *slot_take(struct take *t)
+{
+    struct uva__task *slot = uva__slots_take_task(t->consumer.stream->rt);
+
+    if (slot == NULL)
+        return NULL;
+    if (uva__task_take_metadata(slot, allocator_of(t),
+                                t->consumer.batch.metadata) == 0)
+        return slot;
+    uva__slots_reuse_task(t->consumer.stream->rt, slot);
+    return NULL;
 }
 
 /* Measures a batch of unknown size; 0 if that cannot be done. Not inline, as
@@ -117,66 +115,42 @@ static int64_t batch_size(const struct take *t)
 {
     return t->consumer.bytes > 0 && !t->mapped
                ? t->consumer.bytes
-               : batch_measure(t, t->consumer.data);
+               : batch_measure(t, &t->consumer.batch.data);
 }
 
-/* States what waits, for the budget of the runtime. What is left when the
- * stream is over does not count. */
+/* States what waits, for the budget of the runtime. The rest of a stream that
+ * is over does not count. */
 static void take_account(struct take *t)
 {
     if (!t->consumer.over)
-        uva__share_hold(&t->consumer.share, t->count, t->bytes);
-}
-
-static void take_clear(struct take *t)
-{
-    struct item *item;
-
-    while ((item = item_pop(&t->items)) != NULL)
-        item_put(t, item);
-    t->count = t->bytes = 0;
+        uva__share_hold(&t->consumer.share, t->intake.held, t->intake.bytes);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* How many of `room` more batches the window's bytes allow. The first batch
- * shows a size. With nothing queued, one may always come, however large it
- * is. */
-static int64_t take_fit(const struct take *t, int64_t room)
+/* How many more batches to request, when few are left. Without a size, the
+ * first batch shows one. */
+static int64_t take_room(struct take *t)
 {
-    if (t->largest < 0)
-        return t->requested == 0;
-    return uva__window_fit(&t->window, room, t->bytes, t->requested,
-                           t->largest);
+    return t->consumer.decided ? 0 : uva__intake_request(&t->intake, 1, 1);
 }
 
-/* Requests more batches when few are left; the schema is known. */
+/* The schema is known. */
 static void take_request(struct take *t)
 {
     struct ArrowAsyncProducer *producer = t->consumer.handler.producer;
-    const int64_t used = t->count + t->requested;
-    int64_t n;
+    const int64_t n = take_room(t);
 
-    if (used > t->window.refill || t->consumer.decided)
-        return;
-    n = uva__window_room(&t->window, 1, used);
     if (n > 0)
-        n = take_fit(t, n);
-    if (n == 0)
-        return;
-    t->requested += n;
-    producer->request(producer, n);
+        producer->request(producer, n);
 }
 
-/* Requests a whole window between two turns. What the source has ready comes
- * before this returns. */
+/* Requests batches between two turns. What the source has ready comes before
+ * this returns. */
 static void take_fill(struct take *t)
 {
-    const int64_t n = take_fit(t, t->window.batches - t->requested);
-
-    t->requested += n;
     t->filling = true;
-    uva__producer_request_direct(t->consumer.stream->tail, n);
+    uva__producer_request_direct(t->consumer.stream->tail, take_room(t));
     t->filling = false;
 }
 
@@ -187,11 +161,11 @@ static void take_go_on(struct take *t)
 {
     const struct uva__rt *rt = t->consumer.stream->rt;
 
-    if (t->count > t->window.refill)
+    if (t->intake.held > t->intake.window.refill)
         return;
     if (!t->direct || t->waits || uva__rt_in_turn(rt) || !uva__rt_is_alive(rt))
         take_request(t);
-    else if (t->count == 0 && !t->consumer.decided)
+    else if (t->intake.held == 0 && !t->consumer.decided)
         take_fill(t);
 }
 
@@ -225,7 +199,7 @@ static void take_notify_soon(struct take *t)
 {
     struct uva_stream *stream = t->consumer.stream;
 
-    if (t->count > t->window.refill)
+    if (t->intake.held > t->intake.window.refill)
         take_notify(t);
     else if (t->waits && !stream->wakeup.queued)
         uva__rt_wake(stream->rt, &stream->wakeup);
@@ -247,30 +221,32 @@ static int take_schema(struct uva__consumer *consumer)
 static void take_batch(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
-    struct item *item = t->next;
+    struct uva__task *slot = slot_take(t);
 
-    t->requested--;
-    if (consumer->batch.metadata != NULL &&
-        uva__metadata_copy(allocator_of(t), consumer->batch.metadata,
-                           &item->batch.info.metadata) == ENOMEM) {
-        uva_array_release(&item->batch.array);
+    uva__intake_come(&t->intake);
+    if (slot == NULL) {
+        uva_array_release(&consumer->batch.data);
         uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
         return;
     }
-    item->batch.info.ordinal = consumer->batch.ordinal;
-    item->batch.info.bytes = uva__window_size(batch_size(t));
-    uva__list_push(&t->items, &item->link);
-    t->count++;
-    t->bytes += item->batch.info.bytes;
-    if (item->batch.info.bytes > t->largest)
-        t->largest = item->batch.info.bytes;
+    slot->info.ordinal = consumer->batch.ordinal;
+    slot->info.bytes = uva__window_size(batch_size(t));
+    uva_array_move(&consumer->batch.data, &slot->array);
+    uva__list_push(&t->waiting, &slot->link);
+    uva__intake_put(&t->intake, slot->info.bytes);
     take_account(t);
-    if (!item_prepare(t))
-        uva__consumer_stop(consumer, UVA_END_FAILED, ENOMEM, NULL);
     if (t->filling)
         return;
     take_request(t);
     take_notify_soon(t);
+}
+
+static void take_clear(struct take *t)
+{
+    struct uva__task *slot;
+
+    while ((slot = waiting_pop(t)) != NULL)
+        slot_put(t, slot);
 }
 
 static void take_done(struct uva__consumer *consumer,
@@ -288,22 +264,20 @@ static void take_on_wakeup(struct uva_stream *stream)
     struct take *t = take_at(stream);
 
     uva__consumer_handle_cancel(&t->consumer);
-    if (t->count > 0)
+    if (t->intake.held > 0)
         take_notify(t);
 }
 
 static void take_free(struct uva_stream *stream)
 {
     struct take *t = take_at(stream);
-    struct item *item;
+    struct uva__link *link;
 
-    take_clear(t);
     if (t->last != NULL)
-        item_put(t, t->last);
-    if (t->next != NULL)
-        item_put(t, t->next);
-    while ((item = item_pop(&t->free)) != NULL)
-        uva__memory_free(&stream->rt->allocator, item, sizeof(*item));
+        uva__list_push(&t->waiting, &t->last->link);
+    for (link = t->waiting.head; link != NULL; link = link->next)
+        slot_clear(t, uva__container_of(link, struct uva__task, link));
+    uva__slots_return_tasks(stream->rt, &t->waiting);
     uva__consumer_fini(&t->consumer);
     uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
 }
@@ -320,20 +294,6 @@ static const struct uva__consumer_ops take_ops = {
 };
 
 /* ---- calls of the user -------------------------------------------------- */
-
-static struct take *take_new(struct uva_stream *stream)
-{
-    struct take *t = uva__memory_new(&stream->rt->allocator, sizeof(*t));
-
-    if (t == NULL)
-        return NULL;
-    uva__consumer_init(&t->consumer, &take_ops, stream);
-    t->mapped = stream->tail->maps != NULL;
-    if (item_prepare(t))
-        return t;
-    uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
-    return NULL;
-}
 
 int uva_stream_start_take(struct uva_stream *stream,
                           const struct uva_window *window, uva_ready_fn *fn,
@@ -355,18 +315,17 @@ int uva_stream_start_take(struct uva_stream *stream,
     code = uva__auto_stages_add(stream, &complete, error);
     if (code != 0)
         return code;
-    t = take_new(stream);
+    t = uva__memory_new(&stream->rt->allocator, sizeof(*t));
     if (t == NULL)
         return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    t->window = complete;
-    t->largest = -1;
+    uva__consumer_init(&t->consumer, &take_ops, stream);
+    uva__intake_init(&t->intake, &complete);
+    t->mapped = stream->tail->maps != NULL;
     t->fn = fn;
     t->ctx = ctx;
     code = uva__stream_start(stream, &t->consumer.sink, error);
-    if (code != 0) {
-        uva__memory_free(&stream->rt->allocator, t->next, sizeof(*t->next));
+    if (code != 0)
         uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
-    }
     return code;
 }
 
@@ -386,23 +345,21 @@ static int take_nothing(struct take *t, struct uva_outcome *outcome)
 static int take_next(struct take *t, struct uva_batch *batch,
                      struct uva_outcome *outcome)
 {
-    struct item *item = item_pop(&t->items);
+    struct uva__task *slot = waiting_pop(t);
 
     if (t->last != NULL)
-        item_put(t, t->last);
-    t->last = item;
-    if (item == NULL)
+        slot_put(t, t->last);
+    t->last = slot;
+    if (slot == NULL)
         return take_nothing(t, outcome);
-    t->count--;
-    t->bytes -= item->batch.info.bytes;
     take_account(t);
     t->consumer.delivered++;
     batch->schema = t->consumer.batch.schema;
-    batch->metadata = item->batch.info.metadata.block;
-    batch->ordinal = item->batch.info.ordinal;
+    batch->metadata = slot->info.metadata.block;
+    batch->ordinal = slot->info.ordinal;
     batch->stream = t->consumer.stream;
     memset(batch->reserved, 0, sizeof(batch->reserved));
-    uva_array_move(&item->batch.array, &batch->data);
+    uva_array_move(&slot->array, &batch->data);
     take_go_on(t);
     return 0;
 }

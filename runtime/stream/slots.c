@@ -206,6 +206,15 @@ __attribute__((noinline)) static void slots_spill(struct slots *slots)
     uva__lock_drop(&slots->lock);
 }
 
+void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks)
+{
+    struct slots *slots = slots_existing(rt);
+
+    uva__lock_take(&slots->lock);
+    uva__slab_put_fresh(&slots->locked.tasks, tasks);
+    uva__lock_drop(&slots->lock);
+}
+
 __attribute__((noinline)) static void slots_give_reusable(struct slots *slots)
 {
     uva__lock_take(&slots->lock);

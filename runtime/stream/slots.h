@@ -43,6 +43,11 @@ void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task);
 void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
                             size_t count);
 
+/* Takes back cleared slots, a list of their links, that have held batches and
+ * were never offered: they need no quarantine. The list is empty afterwards.
+ * Thread: any. */
+void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks);
+
 /* Called after slots were put back: gives the surplus of those in quarantine to
  * other threads, and all that need none once there are many. So few slots
  * circulate, and these stay in the cache. Thread: loop. */
