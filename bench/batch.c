@@ -6,7 +6,7 @@
 
 /* ---- arrays ------------------------------------------------------------- */
 
-/* The memory is shared by all batches, so a release frees nothing. */
+/* The memory is shared by all batches, so a release frees no memory. */
 static void column_release(struct ArrowArray *array)
 {
     (void)array;

@@ -16,7 +16,7 @@ extern "C" {
 
 enum { BATCH_ROWS = 1024, BATCH_COLUMNS = 16 };
 
-/* Writes batch `i` to `out`; allocates nothing. */
+/* Writes batch `i` to `out`; does not allocate. */
 void batch_fill(struct ArrowDeviceArray *out, int64_t i);
 
 /* Gives `out` the schema of all batches. */
@@ -32,7 +32,7 @@ struct input {
 /* Prepares a stream of `count` batches. `input` must outlive abi.release(). */
 void input_init(struct input *input, int64_t count);
 
-/* What a consumer has received. */
+/* The batches that a consumer has received. */
 struct tally {
     int64_t seen;  /* batches */
     int64_t wrong; /* not 0: a batch was not the expected one */

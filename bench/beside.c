@@ -18,7 +18,7 @@ enum { SOURCES = 200, WARM_READS = 16, SLOTS = 4096 };
  * and must not take long on a busy machine. */
 enum { COMPUTES_NS = 20000000, COMPUTES_SHORT_NS = 1000000, FEW = 40 };
 
-enum { PAUSED, TAKING }; /* what the consumers of the sources do */
+enum { PAUSED, TAKING }; /* the behaviour of the sources' consumers */
 
 /* Sources of one case. */
 struct crowd {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking stream for one consumer, and for three by a tee: the time for a
- * batch of the source. `window` is that of the source and of the branches,
- * `more` the number of branches. */
+ * batch of the source. `window` is the window of the source and of the
+ * branches, `more` the number of branches. */
 #include "host.h"
 
 enum { BRANCHES_MAX = 3 };

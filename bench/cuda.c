@@ -3,9 +3,9 @@
  * the delay from an event to the loop, by hand and through uvarrow, also while
  * something else blocks, or waits inside the driver, the cost of a wait of 100
  * ms, and the speed of copies to the host. Without a driver or a device,
- * nothing is measured.
+ * there is no measurement.
  *
- * By hand means a host function queued behind the event, or a thread that polls
+ * By hand means a host function queued after the event, or a thread that polls
  * the event all the time. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -183,9 +183,9 @@ static const struct latency_device gated_events = {
     .free = event_free,
 };
 
-/* ---- events beside what blocks ------------------------------------------ */
+/* ---- events beside a blocked driver ------------------------------------- */
 
-/* A release of the program's that waits for the end of the samples. */
+/* A program's release that waits for the end of the samples. */
 struct blocked {
     struct gpu gpu; /* first: functions of events have it as their ctx */
     sem_t entered, left;
@@ -229,11 +229,11 @@ static const struct latency_device events_beside = {
 
 /* ---- events while a thread is in the driver ------------------------------ */
 
-/* A thread of the program's in cuStreamSynchronize(). */
+/* A program's thread in cuStreamSynchronize(). */
 struct visited {
     struct gpu gpu; /* first: functions of events have it as their ctx */
     void *stream;   /* where it waits */
-    _Atomic uint32_t *word; /* what the stream waits for */
+    _Atomic uint32_t *word; /* the word that the stream waits for */
     uint32_t value;         /* until it is this */
 };
 

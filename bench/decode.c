@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that each take 20 microseconds to decode: by hand on as many threads
- * as there are workers, which share nothing and keep no order, and by
+ * as there are workers, which do not share data and keep no order, and by
  * uva_stream_from_tasks() with uva_stream_parallel(), which keeps the order.
  * `window` is the number of workers. */
 #include <uv.h>

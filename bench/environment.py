@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An environment of Python for what the bench compares with."""
+"""An environment of Python for the peers of the bench."""
 import os
 import subprocess
 
 
 def environment(venv, folder, wanted):
-    """Makes it in FOLDER, of the Python of VENV, into which nothing is installed,
-    unless it is there already; gives the path of its Python. `wanted` is a file of
+    """Makes it in FOLDER, of the Python of VENV, which does not change, unless
+    it is there already; gives the path of its Python. `wanted` is a file of
     requirements."""
     path = os.path.join(folder, "venv")
     stamp = os.path.join(path, "installed.txt")

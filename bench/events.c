@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of a device that costs nothing: the loop time that `ready` takes for a
+/* Events of a device without costs: the loop time that `ready` takes for a
  * batch with a completed event; for 4,096 outstanding events, the loop time,
  * the number of wake-ups if they complete together, and whether they need
  * threads; and the cost of waiting 100 ms for one event.
@@ -229,7 +229,7 @@ static double run_outstanding(const struct bench_case *self,
     return 0;
 }
 
-/* Returns how much of a core the process uses while nothing happens. */
+/* Returns how much of a core an idle process uses. */
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches as text, and out of a file of Arrow IPC, beside Arrow C++ at the same
- * work. A batch is like those of the demo: 14 columns of integers and 5 of
- * short texts, with some nulls. Texts are written to nowhere; what is written
- * and what is read is in the cache of the machine, not on a disk. */
+ * work. A batch is like the demo's: 14 columns of integers and 5 of short
+ * texts, with some nulls. Texts are written to nowhere; input and output are in
+ * the cache of the machine, not on a disk. */
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
 #include <arrow/csv/writer.h>

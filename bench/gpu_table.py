@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns what a GPU bundle has measured into a section of docs/benchmarks.md,
+"""Turns the measurements of a GPU bundle into a section of docs/benchmarks.md,
 which stands between two marks. scripts/gpu_report writes the file KEPT:
 
     {vendor: {"device", "driver", "about", "began", "rounds": {name: {"unit",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hand is static, and its ring has cache lines of its own. */
+/* The hand is static, and its ring has its own cache lines. */
 #include "hand.h"
 
 double hand_play(const struct bench_case *self, const struct bench_how *how,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles one batch at a time, so that all of its parts can be static. */
+/* Handles one batch at a time, so that its parts can be static. */
 #include "hop.h"
 
 #include <stdlib.h>

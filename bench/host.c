@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: host_open(), streams, host_run(), host_close().
- * What can fail: every failure aborts with a message.
- * On close: the loop runs once more, until the runtime has detached from it. */
+ * Failures: every failure aborts with a message. On close: the loop runs once
+ * more, until the runtime has detached from it. */
 #include "host.h"
 
 #include <stdlib.h>

@@ -33,8 +33,8 @@ void host_open(struct host *host, const struct bench_how *how,
 void host_open_on(struct host *host, const struct bench_how *how,
                   int compute_threads, const struct uva_allocator *allocator);
 
-/* As host_open(), with workers of those options, of which it sets those that
- * place threads. */
+/* As host_open(), with workers of those options, of which it sets the members
+ * that place threads. */
 void host_open_for(struct host *host, const struct bench_how *how,
                    const struct uva_workers_options *workers);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches of about 800 KB, encoded as Arrow IPC: the header and the list of
- * buffers, and the release of both. Nothing is written to a file or a socket.
+ * buffers, and the release of both. There is no write to a file or a socket.
  * `window` is the number of columns of integers, `more` of texts with nulls and
  * of dictionaries with 16 values. */
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static void ipc_batch_add(struct ipc_batch *batch, const char *format,
     batch->column_list[i] = &batch->columns[i];
 }
 
-/* Makes the last column one of indices. */
+/* Makes the last column a column of indices. */
 static void ipc_batch_index(struct ipc_batch *batch)
 {
     const int64_t i = batch->schema.n_children;

@@ -107,7 +107,7 @@ static void work_done(uv_work_t *req, int status)
         queue->ended_ns = bench_now_ns(queue->how);
         return;
     }
-    queue->tally.seen++; /* in any order, as libuv's pool keeps none */
+    queue->tally.seen++; /* in any order, as libuv's pool is unordered */
     work->array.array.release(&work->array.array);
     (void)uv_queue_work(&queue->loop, req, work_do, work_done);
 }

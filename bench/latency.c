@@ -128,7 +128,7 @@ static double sample_take(struct latency *latency, int way)
 
 /* ---- another thread in the driver --------------------------------------- */
 
-/* Two threads: one that waits, and one that lets it go on. */
+/* Two threads: a waiting one, and another that lets it go on. */
 struct visit {
     const struct latency_device *device; /* borrows */
     void *ctx;                           /* borrows: argument for the device */

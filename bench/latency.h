@@ -28,14 +28,14 @@ struct latency_device {
     void (*wait)(void *ctx, int way, struct latency *latency);
     /* Frees the event. */
     void (*free)(void *ctx);
-    /* What goes on beside the samples: has something that blocks begin in the
-     * runtime of `host`, and lets it end. NULL: nothing. */
+    /* The work beside the samples: has a blocking call begin in the runtime of
+     * `host`, and lets it end. May be NULL. */
     void (*block)(void *ctx, struct host *host);
     void (*unblock)(void *ctx);
-    /* What another thread of the program does meanwhile, again and again: waits
-     * in the driver until `let` is called, every few milliseconds. Then the
-     * time that uva_array_record() takes on the loop's thread is measured, too.
-     * NULL: nothing. */
+    /* The work of another thread of the program meanwhile, again and again:
+     * waits in the driver until `let` is called, every few milliseconds. Then
+     * the time that uva_array_record() takes on the loop's thread is measured,
+     * too. May be NULL. */
     void (*stay)(void *ctx);
     void (*let)(void *ctx);
     void *(*queue)(void *ctx); /* returns the queue to record on */
@@ -59,7 +59,7 @@ struct latency {
 };
 
 /* Measures `samples` for each way and prints p50 and p99 as NAME/WAY/p50 and so
- * on. With `stay`, the way `record` is that of a call of uva_array_record(). */
+ * on. With `stay`, the way `record` is a call of uva_array_record(). */
 void latency_run(const char *name, const struct bench_how *how,
                  const struct latency_device *device, void *ctx);
 

@@ -228,8 +228,8 @@ static void group_run_each(struct group *group)
     }
 }
 
-/* What each of many streams leaves when it is closed, while the memory of all
- * is in quarantine. The first ones make what the rest use again. */
+/* The memory that each of many streams leaves when it is closed, while all are
+ * in quarantine. The first ones make the memory that the rest use again. */
 static double run_closed(const struct bench_case *self,
                          const struct bench_how *how)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking stream that is opened, gives one batch and is closed, beside one
  * uv_queue_work(). `window` is how many of them are open at any time: the end
- * of each one opens the next. What is counted as a batch is one stream, or one
- * piece of work. */
+ * of each one opens the next. One stream, or one piece of work, is counted as a
+ * batch. */
 #include <stdlib.h>
 
 #include "host.h"

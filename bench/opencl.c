@@ -2,7 +2,7 @@
 /* Events of an OpenCL platform (PoCL or any other that is installed): the delay
  * from an event to the loop, by hand and through uvarrow, also while a thread
  * waits in the platform, and the cost of a wait of 100 ms. Without a platform
- * nothing is measured. */
+ * there is no measurement. */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <stdio.h>
@@ -98,11 +98,12 @@ static const struct latency_device user_events = {
 
 /* ---- events while a thread is in the platform ---------------------------- */
 
-/* A thread of the program's in clFinish(). */
+/* A program's thread in clFinish(). */
 struct visited {
     struct platform platform; /* first: functions of events have it as ctx */
     cl_command_queue waiting, other;
-    _Atomic(cl_event) gate; /* counts: what the thread waits for; or NULL */
+    _Atomic(cl_event) gate; /* counts: the event that the thread waits for; or
+                               NULL */
 };
 
 static void visited_stay(void *ctx)

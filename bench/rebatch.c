@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of other sizes: 1,048,576 rows are split to 1,024, which copies
- * nothing, and batches of 1,024 rows are joined to 65,536, which copies once,
- * against memcpy() by hand. `window` is the number of columns, of int64; a
- * figure is for a batch of 1,024 rows. */
+/* Batches of other sizes: 1,048,576 rows are split to 1,024, without a copy,
+ * and batches of 1,024 rows are joined to 65,536, which copies once, against
+ * memcpy() by hand. `window` is the number of columns, of int64; a figure is
+ * for a batch of 1,024 rows. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,8 +10,8 @@
 
 enum {
     ROWS = 1024,         /* of a small batch */
-    LARGE = 1024 * ROWS, /* of one that is split */
-    JOINED = 64 * ROWS,  /* of one that was joined */
+    LARGE = 1024 * ROWS, /* rows of a split batch */
+    JOINED = 64 * ROWS,  /* rows of a joined batch */
     COLUMNS = 8,
     KINDS = 16,         /* small batches that differ in their data */
     LARGE_AT_ONCE = 16, /* large batches of one stream */
@@ -23,7 +23,7 @@ enum {
 static int64_t values[LARGE]; /* of all columns of large batches */
 static int64_t parts[COLUMNS][KINDS * ROWS]; /* of small ones */
 
-/* The structs of a batch of shared data; a release frees nothing. */
+/* The structs of a batch of shared data; a release frees no memory. */
 struct block {
     struct ArrowArray columns[COLUMNS];
     struct ArrowArray *children[COLUMNS];

@@ -1,6 +1,6 @@
-"""Turns what run.py has measured into a summary, which is kept, and the summary
-into docs/benchmarks.md: which targets are met, by how much the other targets
-are missed, then all figures.
+"""Turns the measurements of run.py into a summary, which is kept, and the
+summary into docs/benchmarks.md: which targets are met, by how much the other
+targets are missed, then all figures.
 
 Instead of the values of all rounds, a summary has their median, least and most:
 [unit, median, least, most] for a figure, [title, median, least, most] for a
@@ -232,8 +232,8 @@ def other_targets():
 
 
 def stage_targets():
-    """The stages that move no data, and take; then those that do, and those
-    that have many inputs."""
+    """The stages that do not move data, and take; then stages that do, and
+    stages with many inputs."""
     for stage in ("transform", "filter", "limit_rows", "map_async", "merge",
                   "concat"):
         yield Target(f"`{stage}` on the loop thread: more than the chain "
@@ -362,7 +362,7 @@ def targets(figures):
 # ---- the summary ------------------------------------------------------------
 
 def summary(results):
-    """What is kept of a measurement"""
+    """The kept part of a measurement"""
     measures = results["figures"]
     figures = {mode: {name: [figure["unit"], *spread(figure["rounds"])]
                       for name, figure in named.items()}
@@ -443,15 +443,15 @@ def target_rows(kept):
 
 
 class Reached:
-    """A row of the table of what a user gets: `value(get, count)` of medians and
-    of instructions must be at most `limit`."""
+    """A row of the table for users: `value(get, count)` of medians and of
+    instructions must be at most `limit`."""
 
     def __init__(self, title, mode, value, limit, unit):
         self.title, self.mode, self.value = title, mode, value
         self.limit, self.unit = limit, unit
 
     def row(self, kept):
-        """None without a figure"""
+        """Returns None without a figure"""
         figures, counts = kept["figures"][self.mode], kept["instructions"]
         try:
             value = self.value(lambda name: figures[name][1],
@@ -528,7 +528,7 @@ def reached_on_two_cores():
 
 
 def reached_lines(kept):
-    """The table of what a user gets, without the rows that have no figure"""
+    """The table for users, without the rows that have no figure"""
     rows = [reached.row(kept) for reached in
             (*reached_opening(), *reached_batches(), *reached_on_two_cores())]
     yield from ("", "## Figures for a user of the library", "",

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Happy path: each side advances its own counter and reads that of the other.
- * What can fail: only a wake-up that is lost. A side that is about to sleep
+/* Happy path: each side advances its own counter and reads the other's.
+ * Failures: only a wake-up that is lost. A side that is about to sleep
  * announces that and then checks again; a side with something new publishes it
  * and then checks whether the other sleeps. Both use exchanges, so one of them
- * sees the other.
- * On close: the last side closes the async. */
+ * sees the other. On close: the last side closes the async. */
 #define _GNU_SOURCE
 #include "ring.h"
 

@@ -5,7 +5,7 @@ Usage: run.py FOLDER [--rounds N] [--scale F] [--no-instructions]
               [--results FILE] [--page FILE]
        run.py --from FILE [--page FILE | --check FILE]
 
-FOLDER holds the programs. Each round runs all of them, and each program goes
+FOLDER holds the programs. Each round runs every program, and each program goes
 through its cases three times, so that figures to be compared are measured
 within a second. The median, least and most of each figure are written to FILE
 as JSON (report.py); --from reads them from there instead of running anything.
@@ -13,10 +13,10 @@ The page is docs/benchmarks.md; --check fails if it differs. A run fails if a
 program fails, or if a required target has no figure.
 
 On one core, figures are the CPU time of the process; on two cores, each thread
-has one of its own, and the time is that of the clock. Instructions are counted
-by callgrind, as the difference between a short and a longer run. What
-serve/figures.py and postgresql/figures.py have measured is copied to the page
-from their own results, and what scripts/gpu_report has kept as well.
+has its own core, and the time is the clock's. Instructions are counted by
+callgrind, as the difference between a short and a longer run. The measurements
+of serve/figures.py and postgresql/figures.py are copied to the page from their
+own results, and those of scripts/gpu_report as well.
 """
 import argparse
 import json
@@ -45,7 +45,7 @@ PROGRAMS = {
     "beside": ("two",), "open": ("one", "two"),
 }
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs")
-# What other programs have measured: results, title, lines
+# The measurements of other programs: results, title, lines
 SECTIONS = (("benchmarks_serve.json", "`uvarrow serve` beside another server",
              serve.table.lines),
             ("benchmarks_postgresql.json", "`uvarrow.adbc` beside asyncpg and "
@@ -54,8 +54,8 @@ PASSES = 3
 SCALE = 0.2  # scale of a round; cases that run only once are run at full length
 MODES = {"one": (["taskset", "-c", "0"], ["--cpu"]), "two": ([], ["--apart"])}
 # Cases to count instructions of: program, case, batches of the short and of the
-# longer run, and the function outside of which nothing counts. Those in
-# PROFILED are also broken down by function.
+# longer run, and the function that is counted. Those in PROFILED are also
+# broken down by function.
 COUNTED = [
     *(("drive", f"drive/{case}", 4096, 20480, None)
       for case in ("get_next", "64/hand", "64/hand-built",
@@ -209,7 +209,7 @@ def written(value, depth=3, indent=1):
 
 
 def sections():
-    """What serve/figures.py and postgresql/figures.py have measured"""
+    """The measurements of serve/figures.py and postgresql/figures.py"""
     text = ""
     for name, title, lines in SECTIONS:
         path = os.path.join(DOCS, name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a stage costs that moves no data: a chain of arrays in memory and the
- * handler of drive.c, with one more stage between them than the chain
+/* The cost of a stage that does not move data: a chain of arrays in memory and
+ * the handler of drive.c, with one more stage between them than the chain
  * `stages/none`. `more` is an enum extra. */
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures whether memory grows with the number of batches: how much more
- * memory the process has after a further tenth of a long stream, and after all
- * of it, than after the first tenth. `more` is 1 for a stream with a chain of
+ * memory the process has after a further tenth of a long stream, and at its
+ * end, than after the first tenth. `more` is 1 for a stream with a chain of
  * stages. */
 #include <stdio.h>
 #include <unistd.h>

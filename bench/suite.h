@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every program of the bench does with its cases: it runs each once to
- * warm up and once to measure, and prints a line for each figure, `NAME <tab>
- * VALUE <tab> UNIT`. bench/run.py starts the programs repeatedly and computes
- * medians and ratios. */
+/* The common part of every program of the bench: it runs each case once to warm
+ * up and once to measure, and prints a line for each figure, `NAME <tab> VALUE
+ * <tab> UNIT`. bench/run.py starts the programs repeatedly and computes medians
+ * and ratios. */
 #ifndef BENCH_SUITE_H
 #define BENCH_SUITE_H
 

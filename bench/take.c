@@ -2,7 +2,7 @@
 /* Batches that are taken, and batches that a callback gets, on each hosting: a
  * libuv loop, a thread of the runtime, and turns of the host's own loop, where
  * the host takes between two turns; elsewhere the ready function takes.
- * `window` is that of the taker and of the source; `more` is made of enum
+ * `window` is the window of the taker and of the source; `more` is made of enum
  * place, enum way and enum origin. */
 #include <errno.h>
 #include <poll.h>

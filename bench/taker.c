@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: schema, request, each task extracted at once, the end.
- * What can fail: any failure aborts. */
+ * Failures: any failure aborts. */
 #include "taker.h"
 
 #include "uvarrow/arrow.h"

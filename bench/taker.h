@@ -32,8 +32,8 @@ typedef struct uva_stream *
 taker_make_fn(struct host *host, const struct bench_case *self, int64_t count);
 
 /* Runs the case with streams that `make` makes, of at most TAKER_AT_ONCE
- * batches each, one after the other. Returns the nanoseconds for all, without
- * those of making them. The second form includes these. */
+ * batches each, one after the other. Returns the nanoseconds for all batches,
+ * without the time of making them. The second form includes these. */
 double taker_run(const struct bench_case *self, const struct bench_how *how,
                  taker_make_fn *make);
 double taker_run_made(const struct bench_case *self,

@@ -121,7 +121,7 @@ int columns_join(struct ArrowArray *columns, int64_t count, int64_t rows,
 
 void columns_keep_schema(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* ---- to read ------------------------------------------------------------ */

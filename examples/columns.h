@@ -17,7 +17,7 @@ int column_texts(const struct uva_bytes *texts, int64_t rows,
                  struct ArrowArray *out);
 
 /* Gives a batch of `count` columns, which it takes, also on failure. Returns 0;
- * ENOMEM, also if one of them is released, and so is the batch. */
+ * ENOMEM, also if a column is released, and so is the batch. */
 int columns_join(struct ArrowArray *columns, int64_t count, int64_t rows,
                  struct ArrowDeviceArray *out);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two programs in one that share nothing but the Arrow C ABI: a driver with an
+/* Two programs in one that share only the Arrow C ABI: a driver with an
  * asynchronous call, and its user.
  *
  *     example_csv_driver flights.csv distance

@@ -83,7 +83,7 @@ int csv_encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     if (code != 0)
         return uva_error_set(error, code, "no memory to encode a batch");
     code = emit(emitter, &out);
-    return code == EAGAIN ? 0 : code; /* nothing is left of `in` */
+    return code == EAGAIN ? 0 : code; /* `in` is empty */
 }
 
 int csv_text(struct uva_bytes text, struct ArrowDeviceArray *out)

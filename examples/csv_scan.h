@@ -11,7 +11,7 @@
 
 struct csv_scan;
 
-/* Stores what to read; the file is not opened. Borrows the texts. Returns NULL
+/* Stores the arguments; the file is not opened. Borrows the texts. Returns NULL
  * when out of memory, which csv_scan_schema() then reports. */
 struct csv_scan *csv_scan_new(const char *path, const char *column);
 

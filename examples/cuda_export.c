@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exports int32 values from a CUDA device, in the way the Arrow document shows:
- * the array carries an event, recorded behind the work that fills it, and frees
+ * the array carries an event, recorded after the work that fills it, and frees
  * both when it is released. A stream of such arrays is then copied to the host
  * and delivered on the loop, which never waits for the device. Without a device
  * the program prints an error and exits with 77.
@@ -30,7 +30,7 @@ static void must(cudaError_t status)
 
 /* Memory owned by one array. */
 struct exported {
-    cudaEvent_t event;      /* recorded behind the work */
+    cudaEvent_t event;      /* recorded after the work */
     const void *buffers[2]; /* no nulls; values on the device */
 };
 
@@ -71,7 +71,7 @@ static void export_array(void *values, int64_t length, cudaStream_t stream,
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* ---- the work ----------------------------------------------------------- */

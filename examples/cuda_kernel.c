@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel as a map, on a CUDA device. Numbers on the host are copied to the
- * device, squared there, and copied back. All of it is queued on the device at
- * once, batch behind batch, and the loop never waits. The functions of the
- * driver are looked up at run time, so that no toolkit is needed; a program
+ * device, squared there, and copied back. The whole work is queued on the
+ * device at once, batch after batch, and the loop never waits. The functions of
+ * the driver are looked up at run time, so that no toolkit is needed; a program
  * that links the CUDA runtime launches its kernel on the same stream. Without a
  * device it prints an error and exits with 77.
  *
@@ -167,8 +167,8 @@ static int numbers_make(const void *memory, int64_t length,
 /* ---- the kernel --------------------------------------------------------- */
 
 /* Called on a worker, for one batch after the other. The stream waits for `in`,
- * and its context is current; `out` gets an event behind what is queued here.
- */
+ * and its context is current; `out` gets an event after the work that is queued
+ * here. */
 static int square(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                   const struct uva_device_queue *queue, struct uva_error *error)
 {
@@ -244,7 +244,7 @@ static int batches_make(struct ArrowDeviceArray *out)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* Takes the batches. */

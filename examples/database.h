@@ -8,8 +8,8 @@
 #include "uvarrow/adbc.h"
 #include "uvarrow/uvarrow.h"
 
-/* Creates a stream of the rows of `query`, on a connection of its own. Nothing
- * is loaded before it starts. Returns it, never NULL, to be released. */
+/* Creates a stream of the rows of `query`, on its own connection. The driver is
+ * not loaded before it starts. Returns it, never NULL, to be released. */
 struct uva_stream *database_query(struct uva_runtime *rt, const char *driver,
                                   const char *uri,
                                   const struct uva_adbc_query *query);

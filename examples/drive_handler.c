@@ -92,7 +92,7 @@ static void numbers_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 static int numbers_make(int64_t first, struct ArrowDeviceArray *out)

@@ -29,7 +29,7 @@ struct source {
 
 static void array_release(struct ArrowArray *array)
 {
-    array->release = NULL; /* nothing was allocated */
+    array->release = NULL; /* no memory to free */
 }
 
 static void schema_release(struct ArrowSchema *schema)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One listener for the program, and a block of memory for each client. libuv
  * reports no further connection until the one that it has reported is accepted,
- * so one above the limit waits until a client is closed. */
+ * so a connection above the limit waits until a client is closed. */
 #include "listener.h"
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ static uv_tcp_t server;
 static uv_timer_t pause_end;
 static struct sockaddr_in address; /* of the server */
 static int clients;                /* that are not closed */
-static bool is_full; /* a connection waits for the end of one of these */
+static bool is_full; /* a connection waits for the end of a client */
 
 static void on_read(uv_stream_t *tcp, ssize_t size, const uv_buf_t *buffer)
 {
@@ -45,7 +45,7 @@ static void on_server_closed(uv_handle_t *handle)
 }
 
 /* An error that lasts, such as no descriptor, would be reported for ever, and
- * nothing else would run: the server closes, and listens anew later. */
+ * no other code would run: the server closes, and listens anew later. */
 static void on_connection(uv_stream_t *listener, int status)
 {
     uv_tcp_t *client;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP clients of a program, on this machine: what every server on libuv does.
- * Nothing here is about uvarrow. */
+/* TCP clients of a program, on this machine: the common part of every server on
+ * libuv. This file does not use uvarrow. */
 #ifndef EXAMPLES_LISTENER_H
 #define EXAMPLES_LISTENER_H
 
 #include <stddef.h>
 #include <uv.h>
 
-/* What a program does with its clients. */
+/* The program's functions for its clients. */
 struct listener {
     size_t client_size; /* of its struct for one, which begins with a uv_tcp_t
                            and is zeroed for the rest */
@@ -20,7 +20,7 @@ struct listener {
  * connected, more of them wait. Returns 0 or a code of libuv. */
 int listener_open(const struct listener *listener, uv_loop_t *loop, int port);
 
-/* Closes the connection, and frees the client behind its last write. */
+/* Closes the connection, and frees the client after its last write. */
 void listener_close(uv_tcp_t *client);
 
 #endif

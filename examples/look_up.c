@@ -38,7 +38,7 @@ static void numbers_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* Gives a batch, and its values to be filled in; NULL without memory. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Arrow carries key-value metadata in four places: with the schema, with the
  * producer, with a batch, and with an error. Here a pusher writes three of them
- * and a consumer reads what it receives; csv_driver.c shows the producer's. */
+ * and a consumer reads what it receives; csv_driver.c shows the producer's
+ * metadata. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <uv.h>
@@ -62,8 +63,8 @@ static const char *one_pair(const char *key, const char *value, char *buffer,
     return uva_metadata_encode(&pair, 1, buffer, &size) == 0 ? buffer : NULL;
 }
 
-/* The schema borrows its metadata, because it has no memory of its own to free:
- * so a deep copy of it is pushed. */
+/* The schema borrows its metadata, because it has no memory to free: so a deep
+ * copy of it is pushed. */
 static int push_schema(struct uva_pusher *pusher)
 {
     struct ArrowSchema plain, schema = {0};

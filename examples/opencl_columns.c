@@ -2,7 +2,7 @@
 /* Columns filled by a kernel, on any OpenCL device. Each batch is passed on
  * with an event before its kernel has started. One stream waits for the events,
  * and its batches are delivered complete, still on the device. The other stream
- * copies them behind the events, and they are delivered on the host. The loop
+ * copies them after the events, and they are delivered on the host. The loop
  * never waits.
  *
  *     $ cc opencl_columns.c $(pkg-config --cflags --libs uvarrow libuv OpenCL)
@@ -186,7 +186,7 @@ static int batch_fill(struct device *device, struct ArrowDeviceArray *batch,
     return code == CL_SUCCESS ? 0 : EIO;
 }
 
-/* Makes batches and queues their kernels, each with an event behind it. */
+/* Makes batches and queues their kernels, each followed by an event. */
 static int batches_make(struct uva_runtime *rt, struct device *device,
                         struct ArrowDeviceArray *out)
 {
@@ -207,7 +207,7 @@ static int batches_make(struct uva_runtime *rt, struct device *device,
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 static struct ArrowSchema schema_of_batches(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel as a map, on any OpenCL device. Numbers on the host are copied to
- * the device, squared there, and copied back. All of it is queued on the device
- * at once, batch behind batch, and the loop never waits. The library releases
- * what a kernel reads when it has run.
+ * the device, squared there, and copied back. The whole work is queued on the
+ * device at once, batch after batch, and the loop never waits. The library
+ * releases the input of a kernel when it has run.
  *
  *     $ cc opencl_kernel.c $(pkg-config --cflags --libs uvarrow libuv OpenCL)
  *     $ ./a.out
@@ -143,7 +143,7 @@ static int square_queue(struct device *device, const struct ArrowArray *from,
 }
 
 /* Called on a worker, for one batch after the other. The queue waits for `in`;
- * `out` gets an event behind what is queued here. */
+ * `out` gets an event after the work that is queued here. */
 static int square(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
                   const struct uva_device_queue *queue, struct uva_error *error)
 {
@@ -216,7 +216,7 @@ static int batches_make(struct ArrowDeviceArray *out)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* Takes the batches. */

@@ -13,11 +13,11 @@
  *         .------ + ------ tee ------ tee ------.
  *         |                 |                   |
  *     add up, print    limit_rows, print   transform (to CSV)
- *                                          concat, behind the names
+ *                                          concat, after the names
  *                                          throttle
  *                                          map_async (to the file)
  *
- * Ctrl-C cancels all of it. UVA_LOG=debug logs every step, and
+ * Ctrl-C cancels the whole program. UVA_LOG=debug logs every step, and
  * UVA_TRACE=trace.json is drawn by `uvarrow timeline trace.json`. */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -174,7 +174,7 @@ static int to_hours(void *ctx, struct uva_batch *in,
 
     (void)ctx;
     for (int64_t i = 0; hours != NULL && i < rows->length; i++)
-        hours[i] = columns_number(rows, LATE, i) / 60; /* none is null here */
+        hours[i] = columns_number(rows, LATE, i) / 60; /* without nulls */
     for (int i = 0; i < LATE; i++) {
         columns[i] = *rows->children[i];
         columns[i].offset += rows->offset;
@@ -193,7 +193,7 @@ static int to_hours(void *ctx, struct uva_batch *in,
 struct file {
     uv_loop_t *loop;
     int descriptor;
-    int64_t size; /* with what is being written */
+    int64_t size; /* with the data being written */
 };
 
 struct write {
@@ -363,7 +363,7 @@ static void on_all_done(void *ctx)
     uva_runtime_close(app->rt, 0, NULL, NULL);
 }
 
-/* An inspector behind the filter. */
+/* An inspector after the filter. */
 static void count_kept(void *ctx, const struct uva_event *event)
 {
     ((struct app *)ctx)->kept += event->kind == UVA_EVENT_BATCH;
@@ -394,7 +394,7 @@ static struct uva_stream *late_stream(struct app *app)
     return s;
 }
 
-/* Writes the rows of `s` as text behind what `text` has. */
+/* Writes the rows of `s` as text after the content of `text`. */
 static void file_stages(struct app *app, struct uva_stream *text,
                         struct uva_stream *s)
 {
@@ -429,7 +429,7 @@ static void run(struct app *app, struct uva_stream *s,
     uva_stream_release(s); /* it runs to its end */
 }
 
-/* Adds the branches and starts all of them. */
+/* Adds the branches and starts them. */
 static void run_all(struct app *app)
 {
     struct uva_stream *text = names_stream(app->rt);

@@ -43,7 +43,7 @@ static void numbers_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 static int64_t *numbers_new(struct ArrowDeviceArray *out)

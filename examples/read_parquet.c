@@ -26,7 +26,7 @@
 struct app {
     uv_timer_t heart;
     const char *name; /* of the column to be summed */
-    int64_t column;   /* number of the column; -1: none, or not int64 */
+    int64_t column;   /* number of the column; -1: missing, or not int64 */
     int64_t rows, sum;
     int64_t beats; /* ticks of the timer while the file was read */
     int code;      /* code of the outcome */

@@ -5,7 +5,7 @@
  *
  * A client that reads slowly slows its query down, up to the database. If a
  * client disconnects, its query is cancelled at once. SIGTERM ends the server
- * gracefully: it accepts no more clients, and those that it has get all their
+ * gracefully: it accepts no more clients, and its clients get their remaining
  * rows, if they take them within half a minute. Ctrl-C ends it at once.
  *
  * Port 0 lets the system choose; the server prints the port. */
@@ -33,7 +33,7 @@ static uv_signal_t interrupt, terminate;
 static uv_timer_t flush, pause_end;
 static struct sockaddr_in address; /* of the server */
 static int connections;            /* sockets that are not closed */
-static bool drained;               /* no query runs, and none will */
+static bool drained;               /* no query runs, and no further one will */
 
 static void server_end(void);
 
@@ -230,7 +230,7 @@ static void close_once(uv_handle_t *handle)
         uv_close(handle, NULL);
 }
 
-/* Closes what keeps the loop alive. */
+/* Closes the handles that keep the loop alive. */
 static void server_end(void)
 {
     close_once((uv_handle_t *)&server);

@@ -8,11 +8,11 @@
  *     with urllib.request.urlopen("http://127.0.0.1:PORT") as rows:
  *         table = pyarrow.ipc.open_stream(rows).read_all()
  *
- * A client that reads slowly slows its query down, up to the database, and one
- * that leaves cancels it. Port 0 lets the system choose; the server prints the
- * port. listener.c accepts the clients. The first bytes of a request are enough
- * for an answer; `uvarrow serve` is a server that parses requests and limits
- * what clients may do, and row_server.c shows how to end one gracefully. */
+ * A client that reads slowly slows its query down, up to the database, and a
+ * client that leaves cancels it. Port 0 lets the system choose; the server
+ * prints the port. listener.c accepts the clients. The first bytes of a request
+ * are enough for an answer; `uvarrow serve` is a server that parses requests
+ * and limits its clients, and row_server.c shows how to end one gracefully. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ struct client {
 static struct uva_adbc_pool *pool;
 static const char *sql;
 
-/* The system has room for it, as nothing was written before. */
+/* The system has room for it, as it is the first write. */
 static int send_text(struct client *c, const char *text)
 {
     const uv_buf_t buffer = {.base = (char *)text, .len = strlen(text)};

@@ -34,7 +34,7 @@ static void numbers_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 /* Gives a batch, and its values to be filled in; NULL without memory. */
@@ -88,7 +88,7 @@ static int add_up(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         *total += values[i];
     *value = *total;
     code = emit(emitter, &out);
-    return code == EAGAIN ? 0 : code; /* nothing is left of this batch */
+    return code == EAGAIN ? 0 : code; /* the batch is empty */
 }
 
 /* ---- the program -------------------------------------------------------- */

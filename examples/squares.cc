@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* C++17: a thread pushes numbers, four workers square them, and the loop prints
- * them in order. The classes of uvarrow.hpp own all that C gives; callbacks are
- * lambdas.
+ * them in order. The classes of uvarrow.hpp own the objects of the C functions;
+ * callbacks are lambdas.
  *
  *     $ c++ -std=c++17 squares.cc $(pkg-config --cflags --libs uvarrow libuv)
  *     $ ./a.out

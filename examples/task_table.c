@@ -38,7 +38,7 @@ static void primes_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 static int table_schema(void *ctx, struct ArrowSchema *out,
@@ -51,7 +51,7 @@ static int table_schema(void *ctx, struct ArrowSchema *out,
     return 0;
 }
 
-/* Gives one task per call, and none at the end. */
+/* Gives one task per call, and ENOENT at the end. */
 static int table_next(void *ctx, void **item, const char **metadata,
                       struct uva_error *error)
 {

@@ -6,7 +6,7 @@
  *
  * Happy path:  uva_subject_produce() fills the producer object and starts the
  * thread, which calls on_schema, a task for each batch that was requested, the
- * end and release. What can fail: memory, which is an error of the stream. On
+ * end and release. Failures: memory, which is an error of the stream. On
  * cancel: a mark that the thread sees before its next call; then release.
  *
  * The object is reference counted: by the thread, and by each task that was not
@@ -327,7 +327,7 @@ static void *producer_run(void *ctx)
     return NULL;
 }
 
-/* ---- what the suite calls ----------------------------------------------- */
+/* ---- the functions of the subject --------------------------------------- */
 
 int32_t uva_subject_version(void)
 {

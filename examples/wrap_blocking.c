@@ -31,7 +31,7 @@ static void numbers_release(struct ArrowArray *array)
 
 static void schema_release(struct ArrowSchema *schema)
 {
-    schema->release = NULL; /* nothing was allocated */
+    schema->release = NULL; /* no memory to free */
 }
 
 static int reader_get_schema(struct ArrowArrayStream *self,

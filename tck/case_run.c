@@ -134,7 +134,7 @@ void uva__case_run_hold(struct uva__case_run *run)
 }
 
 /* Returns the record of a clause, a new one for its first breach. If there are
- * too many clauses, the last one stands for all that follow. */
+ * too many clauses, the last one stands for all further ones. */
 static struct uva__case_run_breach *
 case_run_breach_locked(struct uva__case_run_page *page, const char *clause)
 {
@@ -152,8 +152,8 @@ case_run_breach_locked(struct uva__case_run_page *page, const char *clause)
     return &page->breaches[n];
 }
 
-/* Whether a breach decides the case: what is only recommended does not fail a
- * case that is required. */
+/* Whether a breach decides the case: a recommendation does not fail a required
+ * case. */
 static bool case_run_decides(const struct uva__case_run *run,
                              const char *clause, bool required)
 {

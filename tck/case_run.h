@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A case run, in a process of its own: its verdict, its transcript and its two
+/* A case run, in a separate process: its verdict, its transcript and its two
  * time limits. It writes to memory shared with the runner, so that the record
  * survives a crash or a hang. The first verdict ends the process, on whichever
  * thread gives it. */
@@ -39,7 +39,8 @@ enum uva__case_run_state {
     UVA__CASE_RUN_SKIPPED
 };
 
-/* What the runner reads. Shared between processes; initially all zeroes. */
+/* The results for the runner. Shared between processes; initially all zeroes.
+ */
 struct uva__case_run_page {
     struct uva__atomic64 state;    /* an enum uva__case_run_state */
     struct uva__atomic64 lines;    /* lines written so far */
@@ -56,15 +57,15 @@ struct uva__case_run {
     struct uva__subject subject;
     enum uva_tck_role role;
     char clause[8];            /* the id of the clause it decides */
-    int64_t wait_ms;           /* time limit for what must happen */
-    int64_t quiet_ms;          /* how long to wait for what must not happen */
+    int64_t wait_ms;           /* time limit for required events */
+    int64_t quiet_ms;          /* how long to wait for forbidden events */
     int64_t began_ms;          /* monotonic clock */
     struct uva__lock writing;  /* guards the page's lines and breaches */
     struct uva__futex changed; /* raised by every change that may end a wait */
     struct uva__atomic64 skipped; /* parts that the subject does not support */
     struct uva__atomic64 played;  /* parts that were played */
     int64_t columns;              /* of the last schema received */
-    int failed_waits;             /* for what had to happen */
+    int failed_waits;             /* for required events */
     bool checked;                 /* the checker is in between */
 };
 
@@ -80,8 +81,8 @@ int64_t uva__case_run_now_ms(void);
 void uva__case_run_page_join(struct uva__case_run_page *page, uint64_t end,
                              char *to, size_t size);
 
-/* Replaces by '?' every byte that is neither printable ASCII nor a newline,
- * because a subject's text goes to terminals and files. Thread: any. */
+/* Replaces by '?' every byte that is not printable ASCII or a newline, because
+ * a subject's text goes to terminals and files. Thread: any. */
 void uva__case_run_clean(char *text);
 
 /* Adds a line to the transcript. Thread: any. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for a consumer: when it may call the producer, and what its handler
- * must look like. Calls nothing foreign. */
+/* The rules for a consumer: when it may call the producer, and how its handler
+ * must look. Makes no foreign call. */
 #ifndef UVA_TCK_CONSUMER_RULES_H
 #define UVA_TCK_CONSUMER_RULES_H
 

@@ -223,7 +223,7 @@ static void finding_finish(const struct finding *finding,
                       finding->first->result.output);
 }
 
-/* Adds the results of breaches to `to`, after those of `from`. */
+/* Adds the results of breaches to `to`, after the results of `from`. */
 static void entries_find(const struct uva__tck_entries *from,
                          struct uva__tck_entries *to)
 {

@@ -26,13 +26,13 @@ struct uva__tck_entries {
     size_t count;
 };
 
-/* Selects the cases of `roles` (bits) that match `filter` (NULL: all of them).
+/* Selects the cases of `roles` (bits) that match `filter` (NULL: every case).
  * Returns 0, ENOMEM, or EINVAL if no case matches. Thread: any. */
 UVA_MUST_CHECK int uva__entries_init(struct uva__tck_entries *entries,
                                      unsigned roles, const char *filter,
                                      struct uva_error *error);
 
-/* Frees what `entries` owns. Thread: any. */
+/* Frees the memory of `entries`. Thread: any. */
 void uva__entries_fini(struct uva__tck_entries *entries);
 
 /* Sets the result and copies its texts (NULL: ""). A text for which there is no

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What the consumer's struct points to, on a page that is unmapped by the
+/* The memory of the consumer's struct, on a page that is unmapped by the
  * release. */
 struct guarded_data_data {
     struct ArrowArray *children[1];
@@ -32,7 +32,7 @@ struct guarded_data_array {
     struct guarded_data_data *data;
 };
 
-/* What the consumer's schema points to, on such a page. */
+/* The memory of the consumer's schema, on such a page. */
 struct guarded_data_column {
     struct ArrowSchema *children[1];
     struct ArrowSchema n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Guarded data that a scripted producer gives to a consumer: schemas and arrays
- * that record what is done to them. Each lies on pages of its own, which are
- * unmapped by its release, so that reading it later crashes. */
+ * that record how they are used. Each lies on its own pages, which are unmapped
+ * by its release, so that reading it later crashes. */
 #ifndef UVA_TCK_GUARDED_DATA_H
 #define UVA_TCK_GUARDED_DATA_H
 
@@ -16,7 +16,7 @@ enum uva__guarded_data_kind {
     UVA__GUARDED_DATA_BARE   /* no struct: a plain array of int32 */
 };
 
-/* Counts of all that was given. */
+/* Counts of given data. */
 struct uva__guarded_data {
     struct uva__case_run *run;
     struct uva__atomic64 given;    /* arrays and schemas */
@@ -29,11 +29,12 @@ void uva__guarded_data_array(struct uva__guarded_data *books, int64_t ordinal,
                              enum uva__guarded_data_kind kind,
                              struct ArrowDeviceArray *out);
 
-/* Gives the schema; `bare`: that of arrays of the kind BARE. Thread: any. */
+/* Gives the schema; `bare`: the schema of arrays of the kind BARE. Thread: any.
+ */
 void uva__guarded_data_schema(struct uva__guarded_data *books, bool bare,
                               struct ArrowSchema *out);
 
-/* Returns whether all that was given has been released; `ctx` is a struct
+/* Returns whether all given data has been released; `ctx` is a struct
  * uva__guarded_data. For waits. */
 bool uva__guarded_data_is_released(void *ctx);
 

@@ -80,7 +80,7 @@ struct scenario {
     int wrong; /* index in CLAUSES of the clause that a wrong ending breaks */
 };
 
-/* The clauses about how a stream ended, and about what was received. */
+/* The clauses about the end of a stream, and about its batches. */
 enum { AH_01, ER_01, ER_06, ER_12, ER_13, ER_14, DA_29, AB_15, AP_15, TH_02 };
 static const char *const CLAUSES[] = {"AH-01", "ER-01", "ER-06", "ER-12",
                                       "ER-13", "ER-14", "DA-29", "AB-15",

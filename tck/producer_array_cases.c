@@ -222,7 +222,7 @@ struct turns {
     struct uva__atomic64 next;
 };
 
-/* Runs on each thread: extracts the next task until none is left. */
+/* Runs on each thread: extracts the next task until all are extracted. */
 static void thread_barrier_extracts(void *ctx)
 {
     struct turns *turns = ctx;

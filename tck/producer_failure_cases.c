@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of the role producer in which something fails at an unusual moment: an
- * extraction on another thread, behind the end, or while the producer waits for
- * a request; a cancel, while the source is busy or tasks are held. */
+/* Cases of the role producer with a failure at an unusual moment: an extraction
+ * on another thread, after the end, or while the producer waits for a request;
+ * a cancel, while the source is busy or tasks are held. */
 #include "tck/cases.h"
 #include "tck/producer_session.h"
 #include "tck/thread_barrier.h"
@@ -34,7 +34,7 @@ static void action_extract(void *ctx)
     (void)uva__recording_consumer_extract(ctx, FAILING, true);
 }
 
-/* In the task behind the failing one: has another thread extract that. */
+/* In the task after the failing one: has another thread extract that. */
 static void extract_elsewhere(struct uva__recording_consumer *consumer,
                               int64_t ordinal)
 {
@@ -57,10 +57,10 @@ static void failure_beside_a_callback(struct uva__case_run *run)
     uva__producer_session_settle(&session);
 }
 
-/* ---- behind the end ----------------------------------------------------- */
+/* ---- after the end ------------------------------------------------------ */
 
-/* Extracts the failing task behind NULL: before release, if that waits for the
- * tasks, and otherwise behind it. */
+/* Extracts the failing task after NULL: before release, if that waits for the
+ * tasks, and otherwise after it. */
 static void failure_behind_the_end(struct uva__case_run *run)
 {
     const struct uva__recording_consumer_manner manner = {

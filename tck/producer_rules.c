@@ -44,7 +44,7 @@ static void check_overlap_locked(struct uva__recording_consumer *consumer,
                          letter);
 }
 
-/* Checks that no callback is made inside a call of ours. */
+/* Checks that no callback is made inside our call. */
 static void check_stack_locked(struct uva__recording_consumer *consumer,
                                char letter)
 {
@@ -88,7 +88,7 @@ static void check_handler(struct uva__recording_consumer *consumer,
 }
 
 /* The memory belongs to another object now, so its other members prove
- * nothing. */
+ * no breach. */
 static void check_gone(struct uva__case_run *run, char letter)
 {
     uva__case_run_breach(run, "LC-13",
@@ -174,8 +174,8 @@ static void check_task_locked(struct uva__recording_consumer *consumer)
                          consumer->now.tasks + 1, consumer->now.demand);
 }
 
-/* Returns whether an extraction may have failed: one that is running may have
- * done so, and not returned here. */
+/* Returns whether an extraction may have failed: a running one may have done
+ * so, and not returned here. */
 static bool extraction_may_have_failed_locked(
     const struct uva__recording_consumer *consumer)
 {

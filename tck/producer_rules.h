@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules for a producer: each callback is checked as it begins, given all
- * that came before. Calls nothing foreign. */
+/* The rules for a producer: each callback is checked as it begins, given the
+ * earlier ones. Makes no foreign call. */
 #ifndef UVA_TCK_PRODUCER_RULES_H
 #define UVA_TCK_PRODUCER_RULES_H
 
 #include "tck/recording_consumer.h"
 
-/* Records what the handler looks like. Thread: any. */
+/* Records the fields of the handler. Thread: any. */
 void uva__producer_rules_init(struct uva__recording_consumer *consumer);
 
 /* A callback begins: `letter` as in the trace, `code` for an error. _leave ends

@@ -215,7 +215,7 @@ static void run_check_tags(struct uva__producer_session *session)
                              "the error's metadata is not what it should be");
 }
 
-/* Checks tasks that were extracted after the end, whatever that was: those of
+/* Checks tasks that were extracted after the end, whatever that was: tasks of
  * the plan do not fail by themselves. */
 static void run_check_later(struct uva__producer_session *session)
 {
@@ -232,7 +232,7 @@ static void run_check_later(struct uva__producer_session *session)
                          consumer->now.failed);
 }
 
-/* Checks what the plan promises, apart from the rules. */
+/* Checks the promises of the plan, apart from the rules. */
 static void run_check_plan(struct uva__producer_session *session)
 {
     struct uva__case_run *run = session->run;

@@ -22,7 +22,7 @@ enum {
     SCRIBBLES,       /* the task is overwritten once it is copied */
     VANISHES,        /* the handler's memory is unmapped in release */
     LEAVES,          /* the consumer does not release the schema */
-    LEAVES_REFUSING, /* it neither accepts nor releases the schema */
+    LEAVES_REFUSING, /* it does not accept or release the schema */
     TAGGED,          /* tasks with metadata */
     TAGGED_FAILS,
     STOP_SCHEMA, /* cancelled in on_schema */
@@ -57,8 +57,7 @@ enum {
 #define STOPS                                                                  \
     (BIT(STOP_SCHEMA) | BIT(STOP_FIRST) | BIT(STOP_THIRD) | BIT(STOP_LAST) |   \
      BIT(STOP_ENDLESS) | BIT(STOP_LATER))
-/* Leaves NO_TAKEN out, which makes producers crash: it has a case of its
- * own. */
+/* Leaves NO_TAKEN out, which makes producers crash: it has its own case. */
 #define REFUSALS (BIT(NO_FIRST) | BIT(NO_THIRD))
 #define FAILURES                                                               \
     (BIT(FAILS) | BIT(FAILS_AT_ONCE) | BIT(FAILS_FIRST) | BIT(FAILS_LATER))

@@ -166,7 +166,7 @@ void uva__producer_session_await_idle(struct uva__producer_session *session)
     (void)uva__producer_session_stays_idle(session);
 }
 
-/* ---- what is left ------------------------------------------------------- */
+/* ---- objects that remain ------------------------------------------------ */
 
 static bool nothing_is_live(void *ctx)
 {

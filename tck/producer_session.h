@@ -17,8 +17,8 @@ struct uva__producer_session {
     int code;                      /* ... this code */
 };
 
-/* Makes a recording consumer and starts a producer on it, on a thread of its
- * own. Returns false if the subject cannot. Thread: any. */
+/* Makes a recording consumer and starts a producer on it, on a separate thread.
+ * Returns false if the subject cannot. Thread: any. */
 bool uva__producer_session_open(
     struct uva__producer_session *session, struct uva__case_run *run,
     enum uva_subject_plan plan, int64_t batches, int64_t at,
@@ -48,7 +48,7 @@ void uva__producer_session_stop(struct uva__producer_session *session);
 /* Waits for a while; returns false if another callback came. Thread: any. */
 bool uva__producer_session_stays_idle(struct uva__producer_session *session);
 
-/* Fails the case unless all that the subject made is freed soon; skips it if
+/* Fails the case unless all objects of the subject are freed soon; skips it if
  * the subject does not count. Thread: any. */
 void uva__producer_session_check_live(struct uva__case_run *run);
 

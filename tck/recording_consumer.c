@@ -4,8 +4,8 @@
  * Happy path:  on_schema: checked, the schema copied and released, the first
  *              request made -> on_next_task: checked, the task copied and
  *              extracted, one more requested -> NULL -> release.
- * What can fail: the producer; that is a breach or the verdict.
- * On cancel:   it is called where the manner requires it; tasks that still
+ * Failures: the producer; that is a breach or the verdict. On cancel: it is
+ * called where the manner requires it; tasks that still
  *              arrive are extracted as before.
  *
  * The checks are in producer_rules.h, which keeps the state under the lock. */
@@ -77,7 +77,7 @@ static void recording_consumer_receive(struct uva__recording_consumer *consumer,
     }
 }
 
-/* Checks what a failed extraction left behind. */
+/* Checks the output of a failed extraction. */
 static void
 recording_consumer_receive_failure(struct uva__recording_consumer *consumer,
                                    const struct ArrowDeviceArray *array)
@@ -171,7 +171,7 @@ static void recording_consumer_send(struct uva__recording_consumer *consumer,
     uva__case_run_thread(consumer->run, job_run, job);
 }
 
-/* ---- what a manner requires --------------------------------------------- */
+/* ---- the duties of a manner --------------------------------------------- */
 
 static void
 recording_consumer_count_request(struct uva__recording_consumer *consumer,

@@ -21,7 +21,7 @@ enum {
 
 #define UVA__RECORDING_CONSUMER_ALL INT64_MAX /* requests without a bound */
 
-/* What the consumer does with a task. */
+/* How the consumer treats a task. */
 enum uva__recording_consumer_take {
     UVA__TAKE_INSIDE = 0, /* extracted in on_next_task */
     UVA__TAKE_NOTHING,    /* extracted to NULL in on_next_task */
@@ -31,8 +31,8 @@ enum uva__recording_consumer_take {
 
 struct uva__recording_consumer;
 
-/* What a consumer does. All zeroes: it requests nothing, and never cancels or
- * refuses. */
+/* The behaviour of a consumer. All zeroes: it does not request, and never
+ * cancels or refuses. */
 struct uva__recording_consumer_manner {
     int64_t first;          /* requested in on_schema */
     int64_t each;           /* requested in each on_next_task, while half of the
@@ -40,7 +40,7 @@ struct uva__recording_consumer_manner {
                                be faster than the cancel that comes */
     bool request_by_thread; /* requests and cancels on another thread */
     enum uva__recording_consumer_take take;
-    int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: none */
+    int64_t cancel_at; /* task to cancel in, from 1, or IN_SCHEMA; 0: never */
     int64_t refuse_at; /* task to refuse with EINVAL, as cancel_at */
     bool refuse_taken; /* extracts the task that it then refuses */
     bool leave_schema; /* does not release the schema */
@@ -76,7 +76,7 @@ struct uva__recording_consumer_task {
 
 struct uva__recording_consumer {
     struct uva__case_run *run;
-    struct ArrowAsyncDeviceStreamHandler *handler; /* on a page of its own */
+    struct ArrowAsyncDeviceStreamHandler *handler; /* on its own page */
     struct ArrowAsyncDeviceStreamHandler made;     /* copy of it, as made */
     struct uva__recording_consumer_manner manner;
     struct uva__lock lock; /* guards `now`; never held while calling out */
@@ -91,7 +91,7 @@ struct uva__recording_consumer {
         int64_t demand;    /* requested in total; ALL: no bound */
         int64_t extracted; /* extractions that succeeded */
         int64_t failed;    /* extractions that failed */
-        int64_t running;   /* calls of ours into the producer */
+        int64_t running;   /* our calls into the producer */
         bool cancelled, refused;
         bool open; /* on_schema has returned */
         int error_code;
@@ -108,7 +108,7 @@ struct uva__recording_consumer {
     struct ArrowSchema schema; /* a copy, or the schema itself */
     struct ArrowAsyncProducer *producer;
     struct ArrowAsyncProducer was; /* copy of the producer as first seen */
-    char *about; /* copy of the schema's metadata; NULL: none */
+    char *about; /* copy of the schema's metadata; may be NULL */
     size_t about_size;
     struct uva__recording_consumer_task *tasks; /* by ordinal */
 };

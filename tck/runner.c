@@ -2,9 +2,9 @@
 /* A run of the suite.
  *
  * Happy path:  cases selected -> the subject loaded once, in a sandbox, to find
- *              its roles -> each case in a sandbox of its own, several at the
+ *              its roles -> each case in its own sandbox, several at the
  *              same time -> results reported in order -> files written.
- * What can fail: the caller's options (EINVAL, ENOENT) and the system; never a
+ * Failures: the caller's options (EINVAL, ENOENT) and the system; never a
  *              case, which has a verdict.
  * On cancel:   there is no cancel; sandboxes end with the program.
  *
@@ -43,7 +43,7 @@ struct runner {
     struct uva__case_run_page *pages;         /* shared; one for each sandbox */
 };
 
-/* What a sandbox runs. */
+/* The program of a sandbox. */
 struct process {
     struct runner *runner;
     const struct uva__tck_case *what; /* NULL: only load the subject */
@@ -273,7 +273,7 @@ static int runner_finish(struct runner *runner, int slot,
     return uva__entry_breached(entry, page, error);
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all processes ------------------------------------------------------ */
 
 static void runner_notify(struct runner *runner)
 {
@@ -289,7 +289,7 @@ static void runner_notify(struct runner *runner)
 }
 
 /* Returns the next case that needs a sandbox; finishes the cases before it that
- * need none. */
+ * need no sandbox. */
 static struct uva__tck_entry *runner_next(struct runner *runner, size_t *at)
 {
     while (*at < runner->entries.count) {

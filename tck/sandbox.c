@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A forked process in a process group of its own. Only the child
- * holds the write end of a pipe, so end of file there signals that it ended. */
+/* A forked process in its own process group. Only the child holds the write end
+ * of a pipe, so end of file there signals that it ended. */
 #define _GNU_SOURCE
 #include "tck/sandbox.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sandbox: runs a function in a process of its own, with a time limit. It
+/* A sandbox: runs a function in a separate process, with a time limit. It
  * catches the output and distinguishes a crash or a hang from a normal end. It
- * knows nothing of cases. */
+ * does not know cases. */
 #ifndef UVA_TCK_SANDBOX_H
 #define UVA_TCK_SANDBOX_H
 
@@ -20,7 +20,7 @@ enum uva__sandbox_end {
 
 /* One process. All zeroes: no process. */
 struct uva__sandbox {
-    pid_t pid;    /* process and process group; 0: none */
+    pid_t pid;    /* process and process group; 0: not running */
     int alive;    /* descriptor at its end of file once the process is gone */
     FILE *output; /* owns: the process's output */
     int64_t began_ms;          /* monotonic */
@@ -37,7 +37,7 @@ UVA_MUST_CHECK int uva__sandbox_open(struct uva__sandbox *sandbox,
                                      int64_t limit_ms);
 
 /* Waits until at least one of `count` processes has ended, kills those past
- * their time limit, and returns the index of the one that ended; -1 if none is
+ * their time limit, and returns the index of an ended one; -1 if no process is
  * running. Thread: the one that opened them. */
 int uva__sandbox_wait(struct uva__sandbox *sandboxes, int count);
 

@@ -5,12 +5,12 @@
  *              case's thread, on a thread of their own or on many -> the
  *              outcome is known, and all tasks, arrays and schemas have been
  *              returned.
- * What can fail: the consumer; that is a breach or the verdict.
- * On cancel:   playing continues; the script decides what follows.
+ * Failures: the consumer; that is a breach or the verdict. On cancel: playing
+ * continues; the script decides the next step.
  *
- * What is lent for one call only (task, schema, strings) is overwritten when
- * the call returns, so that a consumer that kept a pointer runs into a trap.
- * The rules for what the consumer may do, and when, are in consumer_rules.h. */
+ * Memory that is lent for one call only (task, schema, strings) is overwritten
+ * when the call returns, so that a consumer that kept a pointer runs into a
+ * trap. The rules for the consumer's calls are in consumer_rules.h. */
 #include "tck/scripted_producer.h"
 
 #include <errno.h>
@@ -307,9 +307,9 @@ static void sending_pass(struct uva__scripted_producer *producer)
     uva__case_run_changed(producer->run);
 }
 
-/* Makes the callback on a new thread. That of the callback before lives on
- * meanwhile, because a thread that has ended leaves its pthread_t to the next.
- */
+/* Makes the callback on a new thread. The thread of the callback before lives
+ * on meanwhile, because a thread that has ended leaves its pthread_t to the
+ * next. */
 static void word_bounce(struct uva__scripted_producer *producer,
                         const char *word)
 {
@@ -429,7 +429,7 @@ static bool outcome_is_known(void *ctx)
     return code == 0;
 }
 
-/* The clauses that require the consumer to release what it was given. */
+/* The clauses that require the consumer to release its objects. */
 static const char *const KEEPING[] = {"LC-02", "LC-22", "DA-16"};
 
 /* Waits until everything offered and given has been returned. */

@@ -93,7 +93,7 @@ struct reading {
 
 /* ---- calls -------------------------------------------------------------- */
 
-/* Checks what must hold at each call. */
+/* Checks the invariants of each call. */
 static void reading_inspect(struct reading *r)
 {
     if (r->stream->device_type != r->device_type)
@@ -268,7 +268,7 @@ static void thread_barrier_releases(void *ctx)
         uva__expected_data_release_array(r->run, &r->arrays[n], (int64_t)n);
 }
 
-/* Releases the stream first, and what it gave afterwards. */
+/* Releases the stream first, and its batches afterwards. */
 static void reading_release(struct reading *r)
 {
     r->stream->release(r->stream);

@@ -170,7 +170,7 @@ def columns():
 # ---- the cases --------------------------------------------------------------
 
 def figures(times, seconds):
-    """`times`: seconds of each query, of all that ended in that time"""
+    """`times`: seconds of each query that ended in that time"""
     times.sort()
 
     def part(share):

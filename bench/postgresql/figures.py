@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures the pool of uvarrow.adbc beside asyncpg and psycopg_pool, on a server
-of PostgreSQL in a folder of its own.
+of PostgreSQL in a separate folder.
 
 Usage: figures.py MODULE VENV FOLDER [--rounds N] [--seconds S] [--alone]
                   [--results FILE]
@@ -10,8 +10,8 @@ Usage: figures.py MODULE VENV FOLDER [--rounds N] [--seconds S] [--alone]
 MODULE is the folder of the package uvarrow that was built, VENV the environment
 of scripts/bootstrap, with the driver and pyarrow. FOLDER gets an environment with
 the packages of requirements.txt. Each figure is of a new process (client.py). A
-round measures each case with one pool after the other, so all of a row were
-measured within a minute. --alone leaves the peers out.
+round measures each case with one pool after the other, so the cells of a row
+were measured within a minute. --alone leaves the peers out.
 
 Prints the section of docs/benchmarks.md. --results keeps the median, least and
 most of each figure as JSON, which bench/run.py turns into that section.

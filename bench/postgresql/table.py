@@ -53,7 +53,7 @@ def rows(figures):
 
 
 def reset_rows(figures):
-    """What it costs that a connection is reset after its query"""
+    """The cost of the reset of a connection after its query"""
     for part, title, unit in ("rate", "Small queries: a second", ""), (
             "p50", "... p50", "ms"), ("p99", "... p99", "ms"):
         yield [title, *(cell(figures, f"small/{who}/{part}", unit) for who in
@@ -61,7 +61,7 @@ def reset_rows(figures):
 
 
 def versions():
-    """Of what is compared"""
+    """The parties of the comparison"""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                         "requirements.txt")
     with open(path, encoding="utf-8") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query costs without a server: runs it TIMES times on each of some
+"""The cost of a query without a server: runs it TIMES times on each of some
 connections at once, ignores the rows, and prints the milliseconds of CPU of a
 query.
 

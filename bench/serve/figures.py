@@ -8,15 +8,15 @@ Usage: figures.py UVARROW LOAD VENV FOLDER [--rounds N] [--scale F] [--alone]
 
 VENV is the environment of scripts/bootstrap, with the drivers and the flights.
 FOLDER gets the databases and an environment with the packages of
-requirements.txt. Each case is a new process of a server, and one of clients
-(load.c). A round measures each case with one server and then with the other one,
-so both sides of a ratio are measured within a minute. CPU is that of the
-server's process, in user and system mode. Instructions, in user mode alone, are
-counted by callgrind: the difference between a few requests and more of them.
---alone leaves the peer out.
+requirements.txt. Each case is a new process of a server, and a new process of
+clients (load.c). A round measures each case with one server and then with the
+other one, so both sides of a ratio are measured within a minute. CPU is the
+server process's, in user and system mode. Instructions, in user mode alone,
+are counted by callgrind: the difference between a few requests and more of
+them. --alone leaves the peer out.
 
 FILE gets the median, least and most of each figure as JSON. A page is a file of
-Markdown; what stands between two marks in it is replaced (table.py).
+Markdown; the text between two marks in it is replaced (table.py).
 """
 import argparse
 import glob
@@ -76,10 +76,10 @@ def output(command):
     return done.stdout
 
 
-# ---- what is measured -------------------------------------------------------
+# ---- measurements -----------------------------------------------------------
 
 class Driver:
-    """A driver, and the flights in a database of its own."""
+    """A driver, and the flights in its own database."""
 
     def __init__(self, name, venv, folder):
         self.name = name
@@ -241,7 +241,7 @@ class Bench:
                 self.measure_driver(name, driver, query, clients, answers)
 
     def measure_driver(self, name, driver, query, clients, answers):
-        """What the query costs without a server"""
+        """The cost of the query without a server"""
         count = min(clients, CONNECTIONS)
         self.keep(f"{name}/driver", "ms", float(self.run_driver(
             driver, query, count, max(1, answers // count))))

@@ -34,8 +34,8 @@ enum state {
     HEAD,
     LENGTH,     /* content of a known length */
     CHUNK_SIZE, /* the line before a chunk */
-    CHUNK,      /* the chunk, and the line break behind it */
-    LAST        /* the line break behind the last chunk */
+    CHUNK,      /* the chunk, and the line break after it */
+    LAST        /* the line break after the last chunk */
 };
 
 struct load;
@@ -66,7 +66,7 @@ struct load {
     int64_t wanted; /* answers */
     int64_t asked;
     int64_t answered;
-    int64_t bytes;     /* of each answer; -1: none so far */
+    int64_t bytes;     /* of each answer; -1: no answer so far */
     uint64_t slow_ms;  /* 0: read at once */
     bool is_ping;      /* one client, with pauses */
     bool is_ending;    /* connections are being closed */
@@ -160,10 +160,10 @@ static void client_on_chunk_size(struct client *c)
     c->left = strtoll(c->line, NULL, 16);
     c->body += c->left;
     c->state = c->left > 0 ? CHUNK : LAST;
-    c->left += 2; /* the line break behind the chunk */
+    c->left += 2; /* the line break after the chunk */
 }
 
-/* Collects what ends with `mark`. Returns how many bytes it took. */
+/* Collects a text that ends with `mark`. Returns how many bytes it took. */
 static size_t client_line(struct client *c, const char *data, size_t size,
                           const char *mark, void (*then)(struct client *c))
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `uvarrow serve` is compared with: GET /query, answered by Starlette on
-uvicorn, with the same driver and the same number of connections.
+"""The peer of `uvarrow serve`: GET /query, answered by Starlette on uvicorn,
+with the same driver and the same number of connections.
 
 It is written to be fast: one connection of a pool for a request, rows read and
 written by threads while the loop serves other requests, a quarter of a mebibyte
@@ -99,7 +99,7 @@ class Rows:
 
 
 async def pieces(pool, connection, rows, piece):
-    """Yields the rest behind the first piece."""
+    """Yields the rest after the first piece."""
     try:
         yield piece
         while not rows.has_ended:

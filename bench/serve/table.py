@@ -62,7 +62,7 @@ def cpu_rows(figures):
 
 
 def own_ratio(figures, form):
-    """The ratio of what the servers add to the driver's instructions"""
+    """The ratio of the servers' additions to the driver's instructions"""
     ours, theirs, driver = (figures[f"instructions/{what}"][1] for what in
                             (f"{form}/uvarrow", f"{form}/peer", "driver"))
     return max(0, ours - driver) / (theirs - driver)
