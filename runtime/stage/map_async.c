@@ -2,33 +2,28 @@
 /* uva_stream_map_async(): a function that begins with a batch, and a result
  * that is given later, on any thread.
  *
- * Happy path:  task -> a reply, with the extracted batch -> begun, on the loop
- *              thread -> the result is given: inside `begin`, and the loop sees
- *              it when that returns; or later, and the giving thread posts the
- *              stage -> the producer below takes the result.
+ * Happy path:  task -> extracted, and waits for its turn to begin -> begun, on
+ *              the loop thread -> the result is given: inside `begin`, and the
+ *              loop sees it when that returns; or later, and the giving thread
+ *              posts the stage -> the producer below takes the result.
  *
  * What can fail: begin, or the user gives an error: that follows the results of
  *              the batches before it (unordered: those at hand), nothing else
- * is begun, and what is above is cancelled. An extraction: the producer above
- * reports why.
+ *              is begun, and what is above is cancelled. An extraction: the
+ *              producer above reports why.
  *
  * On stop:     batches and results are released, and the user's cancel is
- * called for what was begun. Replies are not waited for, as each counts the
- * stage. */
+ *              called for every batch that was begun. Replies are not waited
+ *              for, as each counts the stage. */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
 #include "arrow/layout.h"
-#include "arrow/metadata.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/mpsc.h"
+#include "stage/flight.h"
 #include "stage/output.h"
-#include "stage/stage.h"
-#include "stream/slots.h"
 #include "stream/stream_impl.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
@@ -44,163 +39,31 @@ enum reply_state {
     REPLY_GIVEN  /* the loop */
 };
 
-/* One batch, from its task to its result, which is passed on in its slot: so a
- * reply is in use only until its turn has come, and the same few are used again
- * and again. */
 struct uva_reply {
-    struct uva__link link;       /* in a list of the stage */
-    struct uva__link given;      /* in `given` of the stage */
-    struct uva_reply *older;     /* owns: the one that was made before it */
-    struct map_async *stage;     /* borrows */
-    struct uva__atomic64 state;  /* enum reply_state */
-    struct uva__task *slot;      /* owns, while it is in use: of the producer
-                                    below. With what is known of the batch, and
-                                    the batch that waits, or the result;
-                                    released if there is neither */
-    struct uva__failure failure; /* owns: given instead of a result, or of
-                                    begin; code 0: none */
-    int64_t before;              /* size of the batch that came, if known */
-    bool seen;                   /* the loop has counted it as given */
+    struct uva__flight_batch batch; /* first */
+    struct map_async *stage;        /* borrows */
+    struct uva__atomic64 state;     /* enum reply_state */
 };
 
 struct map_async {
-    struct uva__stage stage;      /* first */
+    struct uva__flight flight;    /* first */
     struct uva_async_map options; /* owns its ctx */
-    struct uva_window window;     /* with its defaults filled in */
     struct uva__output output;    /* the schemas */
-    struct uva__mpsc given;       /* replies, by `given`; borrows */
-
-    struct {                      /* the loop thread's alone */
-        struct uva_reply *newest; /* owns: leads to all replies */
-        struct uva__list free;    /* replies that are not in use */
-        struct uva__list waiting; /* not begun, in order */
-        struct uva__list order;   /* ordered: begun, and its turn has not
-                                     come */
-        struct uva__list ready;   /* slots with results to be passed on */
-        int64_t used;             /* replies in use, and those slots */
-        int64_t begun;            /* of these, begun and not given */
-        int64_t done;             /* of these, given */
-        int64_t requested;        /* batches requested above that have not
-                                     come */
-        int64_t bytes;            /* in results */
-        int64_t undone;           /* in the rest, as far as known */
-        int64_t largest;          /* size of the largest batch; -1: unknown */
-        bool started;             /* a batch has been requested */
-        bool lost;                /* a batch was lost: none behind it is
-                                     wanted */
-        bool over;                /* a reply has failed: nothing is begun any
-                                     more */
-    } loop;
 };
-
-static struct map_async *map_async_of(struct uva__stage *stage)
-{
-    return uva__container_of(stage, struct map_async, stage);
-}
 
 static struct map_async *map_async_at(struct uva__source *source)
 {
-    return map_async_of(uva__stage_of(source));
+    return uva__container_of(uva__flight_at(source), struct map_async, flight);
+}
+
+static struct uva_reply *reply_of(struct uva__flight_batch *batch)
+{
+    return uva__container_of(batch, struct uva_reply, batch);
 }
 
 static const struct uva_allocator *allocator_of(const struct map_async *m)
 {
-    return &m->stage.source.rt->allocator;
-}
-
-/* ---- replies ------------------------------------------------------------ */
-
-static struct uva_reply *reply_of(struct uva__link *link)
-{
-    return uva__container_of(link, struct uva_reply, link);
-}
-
-static struct uva_reply *reply_pop(struct uva__list *list)
-{
-    struct uva__link *link = uva__list_pop(list);
-
-    return link != NULL ? reply_of(link) : NULL;
-}
-
-/* A reply has no slot any more. Its memory is in the cache: the next batch gets
- * it. */
-static void reply_put(struct map_async *m, struct uva_reply *reply)
-{
-    uva__list_push_front(&m->loop.free, &reply->link);
-}
-
-/* Releases what a reply holds, but for its slot. Thread: the last that uses it.
- */
-static void reply_empty(struct map_async *m, struct uva_reply *reply)
-{
-    uva_array_release(&reply->slot->array);
-    uva__failure_fini(&reply->failure, allocator_of(m));
-    m->loop.used--;
-}
-
-/* Frees a reply with all that it holds. */
-static void reply_discard(struct map_async *m, struct uva_reply *reply)
-{
-    reply_empty(m, reply);
-    uva__task_clear(reply->slot, allocator_of(m));
-    uva__slots_put_task(m->stage.source.rt, reply->slot);
-    reply_put(m, reply);
-}
-
-static struct uva_reply *reply_make(struct map_async *m)
-{
-    struct uva_reply *reply = uva__memory_new(allocator_of(m), sizeof(*reply));
-
-    if (reply == NULL)
-        return NULL;
-    reply->stage = m;
-    reply->older = m->loop.newest;
-    m->loop.newest = reply;
-    return reply;
-}
-
-/* Gives a reply with a slot in which only the metadata is filled in; NULL
- * without memory. */
-static struct uva_reply *reply_new(struct map_async *m, const char *metadata)
-{
-    struct uva_reply *reply = reply_pop(&m->loop.free);
-
-    if (reply == NULL)
-        reply = reply_make(m);
-    if (reply == NULL)
-        return NULL;
-    reply->slot = uva__producer_take_task(m->stage.source.producer);
-    if (reply->slot == NULL) {
-        reply_put(m, reply);
-        return NULL;
-    }
-    reply->slot->array.array.release = NULL;
-    reply->seen = false;
-    m->loop.used++;
-    if (uva__task_take_metadata(reply->slot, allocator_of(m), metadata) == 0)
-        return reply;
-    reply_discard(m, reply);
-    return NULL;
-}
-
-static void map_async_note_size(struct map_async *m, int64_t bytes)
-{
-    if (bytes > m->loop.largest)
-        m->loop.largest = bytes;
-}
-
-/* States what the window holds: results, and the rest, which may become as
- * large as the largest. */
-static void map_async_account(struct map_async *m)
-{
-    int64_t undone = m->loop.begun * m->loop.largest;
-
-    if (undone < m->loop.undone)
-        undone = m->loop.undone;
-    uva__share_hold(&m->stage.source.share, m->loop.used,
-                    m->loop.bytes + undone);
-    uva__meter_hold(m->stage.source.meter, m->loop.used,
-                    m->loop.bytes + m->loop.undone);
+    return &m->flight.stage.source.rt->allocator;
 }
 
 /* ---- any thread: a reply is given --------------------------------------- */
@@ -212,36 +75,37 @@ reply_fill_slowly(struct uva_reply *reply, struct ArrowDeviceArray *out,
                   const struct uva_error *error)
 {
     const struct map_async *m = reply->stage;
-    const char *name = m->stage.source.ops->name;
+    const char *name = m->flight.stage.source.ops->name;
+    struct uva__failure *failure = &reply->batch.failure;
     struct uva_error detail; /* a kilobyte, which is not cleared */
     int code = 0;
 
     uva__error_begin(&detail);
     if (error != NULL)
-        uva__failure_set(&reply->failure, allocator_of(m),
+        uva__failure_set(failure, allocator_of(m),
                          uva__error_positive(error->code), error, NULL);
     else if (out != NULL && !uva_array_is_live(out))
         code = uva_error_set(&detail, EPROTO, "%s: a released array was given",
                              name);
     else if (out != NULL)
         code = uva__output_measure(&m->output, name, out,
-                                   &reply->slot->info.bytes, &detail);
+                                   &reply->batch.slot->info.bytes, &detail);
     if (code != 0)
-        uva__failure_set(&reply->failure, allocator_of(m), code, &detail, NULL);
+        uva__failure_set(failure, allocator_of(m), code, &detail, NULL);
     if (out == NULL || !uva_array_is_live(out))
         return;
-    if (reply->failure.code == 0)
-        uva_array_move(out, &reply->slot->array);
+    if (failure->code == 0)
+        uva_array_move(out, &reply->batch.slot->array);
     else
         uva_array_release(out);
 }
 
-/* Puts the result in the reply, or why there is none. */
+/* Puts the result in the slot, or the failure in the reply. */
 static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
                        const struct uva_error *error)
 {
     const struct uva__output *output = &reply->stage->output;
-    struct uva__task *slot = reply->slot;
+    struct uva__task *slot = reply->batch.slot;
 
     if (error == NULL && out != NULL &&
         uva__output_measure_simple(output, out, &slot->info.bytes))
@@ -257,149 +121,29 @@ static void reply_fill(struct uva_reply *reply, struct ArrowDeviceArray *out,
 void uva_reply_give(uva_reply *reply, struct ArrowDeviceArray *out,
                     const struct uva_error *error)
 {
-    struct map_async *m = reply->stage;
+    struct uva__flight *flight = &reply->stage->flight;
 
     reply_fill(reply, out, error);
-    if (uva__rt_in_turn(m->stage.source.rt) &&
+    if (uva__rt_in_turn(flight->stage.source.rt) &&
         uva__atomic64_peek(&reply->state) == REPLY_BEGINNING) {
         uva__atomic64_store(&reply->state, REPLY_GIVEN);
         return;
     }
     if (uva__atomic64_exchange(&reply->state, REPLY_GIVEN) == REPLY_BEGINNING)
         return; /* both may be gone */
-    uva__mpsc_push(&m->given, &reply->given);
-    uva__meter_wake(m->stage.source.meter, &m->stage.wakeup);
-    uva__stage_release(&m->stage);
+    uva__flight_finish(flight, &reply->batch);
+    uva__stage_release(&flight->stage);
 }
 
-/* ---- the loop: sizes ---------------------------------------------------- */
-
-/* Notes the size of the batch that came. The first one is measured if that is
- * not known: results are expected to be as large. */
-static void reply_measure(struct map_async *m, struct uva_reply *reply,
-                          const struct ArrowDeviceArray *array, int64_t bytes)
-{
-    if (bytes == 0 && m->loop.largest < 0 &&
-        uva__layout_measure(&m->output.input, array, &bytes, NULL) != 0)
-        bytes = 0;
-    reply->before = uva__window_size(bytes);
-    m->loop.undone += reply->before;
-    if (bytes > 0)
-        map_async_note_size(m, reply->before);
-}
-
-/* ---- the loop: results -------------------------------------------------- */
-
-/* It is the turn of a reply that was given. */
-static void reply_settle(struct map_async *m, struct uva_reply *reply)
-{
-    struct uva__source *source = &m->stage.source;
-
-    if (uva_array_is_live(&reply->slot->array)) {
-        assert(reply->failure.code == 0);
-        uva__list_push(&m->loop.ready, &reply->slot->link);
-        source->ready++;
-        reply_put(m, reply);
-        return;
-    }
-    if (source->failure.code == 0)
-        uva__failure_move(&reply->failure, &source->failure, allocator_of(m));
-    m->loop.done--;
-    reply_discard(m, reply);
-}
-
-/* Counts a reply that was given. */
-static void reply_note_given(struct map_async *m, struct uva_reply *reply)
-{
-    const struct uva__task *slot = reply->slot;
-
-    reply->seen = true;
-    m->loop.begun--;
-    m->loop.undone -= reply->before;
-    m->loop.done++;
-    if (reply->failure.code != 0)
-        m->loop.over = true;
-    if (uva_array_is_live(&slot->array)) {
-        m->loop.bytes += slot->info.bytes;
-        map_async_note_size(m, slot->info.bytes);
-    }
-}
-
-/* Gives the replies that were given since the last call: the first one, which
- * leads to the rest. */
-static struct uva__link *replies_take_given(struct map_async *m)
-{
-    return uva__mpsc_is_empty(&m->given) ? NULL : uva__mpsc_take(&m->given);
-}
-
-static void replies_poll(struct map_async *m)
-{
-    struct uva__link *link = replies_take_given(m), *next;
-    struct uva_reply *reply;
-
-    for (; link != NULL; link = next) {
-        next = link->next;
-        reply = uva__container_of(link, struct uva_reply, given);
-        reply_note_given(m, reply);
-        if (m->options.unordered)
-            reply_settle(m, reply);
-    }
-}
-
-/* Ordered: nothing follows a failure. */
-static void replies_settle_in_order(struct map_async *m)
-{
-    struct uva_reply *reply;
-
-    while (m->stage.source.failure.code == 0 &&
-           !uva__list_is_empty(&m->loop.order)) {
-        reply = reply_of(m->loop.order.head);
-        if (!reply->seen)
-            return;
-        (void)uva__list_pop(&m->loop.order);
-        reply_settle(m, reply);
-    }
-}
-
-/* ---- the loop: beginning ------------------------------------------------ */
-
-/* How many of `room` more batches the window's bytes allow, with `asked`
- * batches of unknown size. Until one size is known, as many as may be under
- * way. */
-static int64_t map_async_fit(const struct map_async *m, int64_t room,
-                             int64_t asked)
-{
-    if (m->loop.largest >= 0)
-        return uva__window_fit(&m->window, room, m->loop.bytes, asked,
-                               m->loop.largest);
-    return room < m->options.at_once - asked ? room
-                                             : m->options.at_once - asked;
-}
-
-/* Room for the results is reserved before they come. While the budget of the
- * runtime is full, one at a time is begun. Where none is under way, as many
- * users give their results at once, the room needs no product. */
-static inline bool map_async_may_begin(const struct map_async *m)
-{
-    bool fits;
-
-    if (m->loop.over || m->loop.begun >= m->options.at_once)
-        return false;
-    fits = m->loop.begun == 0
-               ? m->loop.bytes == 0 ||
-                     m->loop.bytes + m->loop.largest <= m->window.bytes
-               : map_async_fit(m, 1, m->loop.begun) > 0;
-    return fits && (uva__share_is_free(&m->stage.source.share) ||
-                    m->loop.begun + m->loop.done == 0);
-}
+/* ---- the loop: a batch is begun ----------------------------------------- */
 
 /* begin has failed: a result that it has given is not wanted. */
 static void reply_refuse(struct map_async *m, struct uva_reply *reply, int code)
 {
-    uva__failure_format(&reply->failure, allocator_of(m), code,
-                        "%s: begin failed with %s", m->stage.source.ops->name,
-                        uva_error_name(code));
-    uva_array_release(&reply->slot->array);
+    uva__failure_format(&reply->batch.failure, allocator_of(m), code,
+                        "%s: begin failed with %s",
+                        m->flight.stage.source.ops->name, uva_error_name(code));
+    uva_array_release(&reply->batch.slot->array);
 }
 
 /* Returns whether the reply was given inside begin. Otherwise it counts the
@@ -410,305 +154,121 @@ static bool reply_was_given(struct map_async *m, struct uva_reply *reply)
 
     if (uva__atomic64_load(&reply->state) == REPLY_GIVEN)
         return true;
-    uva__stage_acquire(&m->stage); /* before another thread may release it */
+    uva__stage_acquire(&m->flight.stage); /* before another thread may release
+                                             it */
     if (uva__atomic64_cas(&reply->state, &state, REPLY_BEGUN))
         return false;
-    uva__stage_release(&m->stage);
+    uva__stage_release(&m->flight.stage);
     return true;
 }
 
-/* Whether the turn of a reply comes as soon as it is given, as none before it
- * is waited for. Nothing is begun behind a failure. */
-static bool reply_is_next(const struct map_async *m)
+static void map_async_begin(struct uva__flight *flight,
+                            struct uva__flight_batch *batch)
 {
-    return m->options.unordered || uva__list_is_empty(&m->loop.order);
-}
-
-/* Begins with `batch`, in which the array is filled in. */
-static inline void reply_begin(struct map_async *m, struct uva_reply *reply,
-                               struct uva_batch *batch)
-{
-    const struct uva__batch_info *info = &reply->slot->info;
+    struct map_async *m = uva__container_of(flight, struct map_async, flight);
+    struct uva__source *source = &flight->stage.source;
+    const struct uva__batch_info *info = &batch->slot->info;
+    struct uva_reply *reply = reply_of(batch);
+    struct uva_batch in = {
+        .schema = &m->output.input,
+        .metadata = info->metadata.block,
+        .ordinal = info->ordinal,
+    };
     uint64_t since_ns;
     int code;
 
-    batch->schema = &m->output.input;
-    batch->metadata = info->metadata.block;
-    batch->ordinal = info->ordinal;
-    batch->stream = NULL;
-    memset(batch->reserved, 0, sizeof(batch->reserved));
-    m->loop.begun++;
+    uva_array_move(&batch->slot->array, &in.data);
+    reply->stage = m;
     uva__atomic64_store(&reply->state, REPLY_BEGINNING);
-    since_ns = uva__span_begin(m->stage.source.rt);
-    code = uva__error_positive(m->options.begin(m->options.ctx, batch, reply));
-    uva__span_end(m->stage.source.meter, m->stage.source.ops->name,
-                  info->ordinal, since_ns);
-    uva_array_release(&batch->data);
+    since_ns = uva__span_begin(source->rt);
+    code = uva__error_positive(m->options.begin(m->options.ctx, &in, reply));
+    uva__span_end(source->meter, source->ops->name, in.ordinal, since_ns);
+    uva_array_release(&in.data);
     if (code != 0)
         reply_refuse(m, reply, code);
-    if (code != 0 || reply_was_given(m, reply)) {
-        reply_note_given(m, reply);
-        if (reply_is_next(m)) {
-            reply_settle(m, reply);
-            return;
-        }
-    }
-    if (!m->options.unordered)
-        uva__list_push(&m->loop.order, &reply->link);
-}
-
-static void replies_begin(struct map_async *m)
-{
-    struct uva_reply *reply;
-    struct uva_batch batch;
-
-    while (map_async_may_begin(m)) {
-        reply = reply_pop(&m->loop.waiting);
-        if (reply == NULL)
-            return;
-        uva_array_move(&reply->slot->array, &batch.data);
-        reply_begin(m, reply, &batch);
-    }
+    if (code != 0 || reply_was_given(m, reply))
+        uva__flight_end(flight, batch);
 }
 
 /* ---- the loop: as a handler --------------------------------------------- */
 
-/* There is no memory for the batch, or for one before it: the error takes its
- * place. */
-static void map_async_lose(struct map_async *m, struct ArrowAsyncTask *task)
-{
-    uva__task_drop(task);
-    m->loop.lost = true;
-    uva__failure_set(&m->stage.failure, allocator_of(m), ENOMEM, NULL, NULL);
-}
-
-/* Extracts a batch that has come, to `out`; false if that failed: the producer
- * above reports why. */
-static bool reply_extract(struct map_async *m, struct uva_reply *reply,
-                          struct ArrowAsyncTask *task,
-                          struct ArrowDeviceArray *out)
-{
-    const struct uva__batch_info *info = uva__task_info(task);
-    const int64_t bytes = info->bytes;
-
-    reply->slot->info.ordinal = info->ordinal;
-    if (uva__task_extract_first(task, out) != 0) {
-        reply->slot->array.array.release = NULL;
-        reply_discard(m, reply);
-        return false;
-    }
-    reply_measure(m, reply, out, bytes);
-    return true;
-}
-
-/* A batch is begun at once if none waits, and so lies in no queue between. */
+/* Results are expected to be as large as the batches. The first batch is
+ * measured if its size is not known. */
 static void map_async_task(struct uva__stage *stage,
                            struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct map_async *m = map_async_of(stage);
-    struct uva_reply *reply = NULL;
-    struct uva_batch batch;
-    bool begins;
+    struct uva__flight *flight = uva__flight_of(stage);
+    struct map_async *m = map_async_at(&stage->source);
+    int64_t bytes = uva__task_bytes(task);
+    struct uva__flight_batch *batch =
+        uva__flight_extract(flight, task, metadata);
 
-    m->loop.requested--;
-    assert(m->loop.requested >= 0);
-    if (!m->loop.lost)
-        reply = reply_new(m, metadata);
-    if (reply == NULL) {
-        map_async_lose(m, task);
+    if (batch == NULL)
         return;
-    }
-    begins = uva__list_is_empty(&m->loop.waiting) && map_async_may_begin(m);
-    if (reply_extract(m, reply, task,
-                      begins ? &batch.data : &reply->slot->array)) {
-        if (begins)
-            reply_begin(m, reply, &batch);
-        else
-            uva__list_push(&m->loop.waiting, &reply->link);
-    }
-    if (m->stage.source.share.account != NULL)
-        map_async_account(m); /* the next batch may begin before a pull */
+    if (bytes == 0 && flight->loop.in.largest < 0 &&
+        uva__layout_measure(&m->output.input, &batch->slot->array, &bytes,
+                            NULL) != 0)
+        bytes = 0;
+    uva__flight_wait(flight, batch, uva__window_size(bytes));
 }
 
 /* ---- the loop: as a source ---------------------------------------------- */
 
-/* The end or error of the producer above follows when all batches before it
- * have been passed on. */
-static void map_async_conclude(struct map_async *m)
-{
-    struct uva__stage *stage = &m->stage;
-    struct uva__source *source = &stage->source;
-    const bool alone = m->loop.used == source->ready;
-
-    if (source->failure.code != 0 || source->ended)
-        return;
-    if (stage->failure.code != 0 && alone)
-        uva__failure_move(&stage->failure, &source->failure, allocator_of(m));
-    else
-        source->ended = stage->ended && alone;
-}
-
-static void map_async_request(struct map_async *m, int64_t demand)
-{
-    const int64_t used = m->loop.used + m->loop.requested;
-    int64_t room = uva__window_room(&m->window, demand, used);
-
-    m->loop.started = m->loop.started || demand > 0;
-    if (!m->loop.started || room == 0)
-        return;
-    room = map_async_fit(m, room, used - m->loop.done);
-    if (room <= 0)
-        return;
-    m->loop.requested += room;
-    uva__stage_request(&m->stage, room);
-}
-
 static void map_async_pull(struct uva__source *source, int64_t demand)
 {
     struct map_async *m = map_async_at(source);
+    struct uva__flight *flight = &m->flight;
 
     if (!uva__output_prepare(&m->output, source, m->options.schema,
                              m->options.ctx) &&
-        m->stage.failure.code == 0)
+        flight->stage.failure.code == 0)
         return;
-    replies_poll(m);
-    replies_begin(m);
-    replies_settle_in_order(m);
-    map_async_conclude(m);
-    map_async_account(m);
-    if (m->loop.over)
-        uva__stage_quit(&m->stage);
+    (void)uva__flight_advance(flight);
+    if (flight->loop.failed)
+        uva__stage_quit(&flight->stage);
     else
-        map_async_request(m, demand);
+        uva__flight_request(flight, demand);
 }
 
-static struct uva__task *ready_pop(struct map_async *m)
-{
-    struct uva__link *link = uva__list_pop(&m->loop.ready);
-
-    if (link == NULL)
-        return NULL;
-    m->loop.used--;
-    return uva__container_of(link, struct uva__task, link);
-}
-
-static struct uva__task *map_async_take(struct uva__source *source)
-{
-    struct map_async *m = map_async_at(source);
-    struct uva__task *task = ready_pop(m);
-
-    source->ready--;
-    m->loop.done--;
-    m->loop.bytes -= task->info.bytes;
-    return task;
-}
-
-/* ---- the loop: stopping ------------------------------------------------- */
-
-static void replies_drop_waiting(struct map_async *m)
-{
-    struct uva_reply *reply;
-
-    while ((reply = reply_pop(&m->loop.waiting)) != NULL)
-        reply_discard(m, reply);
-}
-
-static void ready_drop(struct map_async *m)
-{
-    struct uva__task *task;
-
-    while ((task = ready_pop(m)) != NULL)
-        uva__producer_drop_task(m->stage.source.producer, task);
-}
-
-/* Discards the results that were given after a stop. */
-static void replies_clear(struct map_async *m)
-{
-    struct uva__link *link = replies_take_given(m), *next;
-
-    for (; link != NULL; link = next) {
-        next = link->next;
-        reply_discard(m, uva__container_of(link, struct uva_reply, given));
-    }
-}
-
-/* The list of those in order loses the ones that were not given: they are
- * discarded when they are. */
-static void replies_drop_ordered(struct map_async *m)
-{
-    struct uva_reply *reply;
-
-    while ((reply = reply_pop(&m->loop.order)) != NULL)
-        if (reply->seen)
-            reply_discard(m, reply);
-}
-
-/* Another thread may give a reply while the user's cancel is called for it; its
- * memory is not used for another batch any more. */
-static void replies_cancel(struct map_async *m)
-{
-    struct uva_reply *reply = m->loop.newest;
-
-    for (; reply != NULL && m->options.cancel != NULL; reply = reply->older)
-        if (uva__atomic64_load(&reply->state) == REPLY_BEGUN)
-            m->options.cancel(m->options.ctx, reply);
-}
-
-/* What was begun waits for the user's answer, which is its source. */
+/* A batch that was begun waits for the user's answer, which is its source. */
 static const struct uva__source *
 map_async_above(const struct uva__source *source)
 {
     const struct map_async *m =
-        uva__container_of(source, struct map_async, stage.source);
+        uva__container_of(source, struct map_async, flight.stage.source);
 
-    return m->loop.begun > 0 ? NULL : uva__stage_above(source);
+    return m->flight.loop.in.begun > 0 ? NULL : uva__stage_above(source);
+}
+
+/* Another thread may give the reply while the user's cancel is called for it:
+ * its memory is used for no other batch, as the stage has stopped. */
+static void reply_cancel(void *block, void *ctx)
+{
+    struct uva_reply *reply = block;
+    const struct uva_async_map *options = ctx;
+
+    if (uva__atomic64_load(&reply->state) == REPLY_BEGUN)
+        options->cancel(options->ctx, reply);
 }
 
 static void map_async_stop(struct uva__source *source)
 {
     struct map_async *m = map_async_at(source);
 
-    uva__stage_stop(source);
-    uva__source_hold(source, 0, 0);
-    replies_drop_waiting(m);
-    ready_drop(m);
-    replies_drop_ordered(m);
-    replies_cancel(m);
-    replies_clear(m);
-}
-
-static bool map_async_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct map_async *m =
-        uva__container_of(wakeup, struct map_async, stage.wakeup);
-
-    if (m->stage.source.stopped)
-        replies_clear(m);
-    else
-        uva__producer_run(m->stage.source.producer);
-    return false;
+    uva__flight_stop(source);
+    if (m->options.cancel != NULL)
+        uva__slab_each(&m->flight.loop.slab, reply_cancel, &m->options);
+    uva__flight_clear(&m->flight);
 }
 
 /* ---- life --------------------------------------------------------------- */
 
-static const struct uva__wakeup_ops map_async_wakeup_ops = {map_async_on_wakeup,
-                                                            uva__stage_free};
-
 static void map_async_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
 {
-    struct map_async *m = map_async_of(stage);
-    struct uva__link *link = replies_take_given(m);
-    struct uva_reply *reply;
+    struct map_async *m = map_async_at(&stage->source);
 
-    /* Given behind the close of the runtime, which frees the slots. */
-    for (; link != NULL; link = link->next)
-        reply_empty(m, uva__container_of(link, struct uva_reply, given));
-    assert(m->loop.used == 0);
-    while ((reply = m->loop.newest) != NULL) {
-        m->loop.newest = reply->older;
-        uva__memory_free(allocator, reply, sizeof(*reply));
-    }
+    uva__flight_fini(&m->flight, allocator);
     if (m->options.free_ctx != NULL)
         m->options.free_ctx(m->options.ctx);
     uva__output_fini(&m->output);
@@ -720,13 +280,18 @@ static const struct uva__stage_ops map_async_ops = {
                .start = uva__stage_start,
                .sized = true,
                .pull = map_async_pull,
-               .take = map_async_take,
+               .take = uva__flight_take,
                .stop = map_async_stop,
                .leave = uva__stage_leave,
                .need = uva__stage_need,
                .above = map_async_above},
     .task = map_async_task,
     .free = map_async_free,
+};
+
+static const struct uva__flight_ops map_async_flight_ops = {
+    .size = sizeof(struct uva_reply),
+    .begin = map_async_begin,
 };
 
 /* The arguments of map_async_make(). */
@@ -745,13 +310,15 @@ static struct uva__source *map_async_make(struct uva__producer *above,
     if (m == NULL)
         return NULL;
     m->options = *setup->options;
-    if (m->options.at_once == 0)
-        m->options.at_once = 1;
-    m->window = setup->window;
-    m->loop.largest = -1;
+    uva__flight_init(&m->flight, &map_async_flight_ops, above->rt,
+                     &setup->window);
+    m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
+    m->flight.first = m->flight.at_once;
+    m->flight.unordered = m->options.unordered;
     *setup->taken = true;
-    uva__stage_init(&m->stage, &map_async_ops, &map_async_wakeup_ops, above);
-    return &m->stage.source;
+    uva__stage_init(&m->flight.stage, &map_async_ops, &uva__flight_wakeup_ops,
+                    above);
+    return &m->flight.stage.source;
 }
 
 /* More batches are requested when half of the window is left, so the default is

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The batches in flight of a stage: work is begun with each of them, ends on
+ * any thread, and the batches are passed on in the order in which they came, or
+ * as their work ends. Room in the window is reserved before the work begins, at
+ * the size of the largest batch so far.
+ *
+ *     admitted -> waits -> begun -> over -> its turn comes -> ready -> taken
+ *
+ * A batch that fails takes its place in the order: the stream fails there. The
+ * stage states what the work is (struct uva__flight_ops); everything here runs
+ * on the loop thread, unless its comment states otherwise. */
+#ifndef UVA_STAGE_FLIGHT_H
+#define UVA_STAGE_FLIGHT_H
+
+#include "base/mpsc.h"
+#include "base/slab.h"
+#include "stage/stage.h"
+#include "stream/intake.h"
+
+/* One batch, until its turn has come: the first member of what the stage knows
+ * of its work. Its memory is that of the stage. */
+struct uva__flight_batch {
+    struct uva__link link;  /* waiting, in the order, or free */
+    struct uva__link done;  /* in `done` */
+    struct uva__task *slot; /* owns: with what is known of the batch, and the
+                               batch or the result, if that is live */
+    struct uva__failure failure; /* owns: why there is none. A failed extraction
+                                    has a code alone */
+    int64_t before; /* its size before the work, as the intake counts it */
+    bool over;      /* the loop knows that its work is over */
+};
+
+struct uva__flight;
+
+struct uva__flight_ops {
+    size_t size; /* of one batch, with what the stage knows of its work */
+    /* begins the work, which ends with uva__flight_finish(), or inside this
+     * with uva__flight_end(); NULL: the stage begins with each batch itself */
+    void (*begin)(struct uva__flight *flight, struct uva__flight_batch *batch);
+    /* the turn of a batch has come: may make it fail; NULL: nothing is left */
+    void (*complete)(struct uva__flight *flight,
+                     struct uva__flight_batch *batch);
+    bool extracts; /* the work is the extraction: the producer above has the
+                      reason of a failure */
+};
+
+struct uva__flight {
+    struct uva__stage stage;           /* first */
+    const struct uva__flight_ops *ops; /* static */
+    int64_t at_once;                   /* batches begun at one time, at most */
+    int64_t first;         /* batches requested until a size is known */
+    bool unordered;        /* batches are passed on as their work ends */
+    struct uva__mpsc done; /* by `done`: batches whose work is over */
+
+    struct {                      /* the loop thread's alone */
+        struct uva__intake in;    /* all batches, and what is ready */
+        struct uva__slab slab;    /* as many batches as were in use at once */
+        struct uva__list free;    /* batches that are not in use */
+        struct uva__list waiting; /* not begun, in order */
+        struct uva__list order;   /* begun, until their turn; unordered: the
+                                     batches that failed */
+        struct uva__kept ready;   /* to be passed on */
+        bool lost;   /* a batch was lost: none after it is wanted */
+        bool failed; /* one has failed: no work is begun any more */
+    } loop;
+};
+
+static inline struct uva__flight *uva__flight_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct uva__flight, stage);
+}
+
+static inline struct uva__flight *uva__flight_at(struct uva__source *source)
+{
+    return uva__flight_of(uva__stage_of(source));
+}
+
+/* Initialises this in cleared memory; the stage is initialised by itself. The
+ * window is complete. Thread: builder. */
+void uva__flight_init(struct uva__flight *flight,
+                      const struct uva__flight_ops *ops,
+                      const struct uva__rt *rt,
+                      const struct uva_window *window);
+
+/* Takes in the batch of a task that has come, with its metadata and ordinal.
+ * NULL: there was no memory for it, or for one before it: the task is dropped,
+ * and the stream fails in its place. */
+struct uva__flight_batch *uva__flight_admit(struct uva__flight *flight,
+                                            struct ArrowAsyncTask *task,
+                                            const char *metadata);
+
+/* The same, and extracts the task. NULL also if that has failed: the producer
+ * above reports why. */
+struct uva__flight_batch *uva__flight_extract(struct uva__flight *flight,
+                                              struct ArrowAsyncTask *task,
+                                              const char *metadata);
+
+/* The batch waits, behind the others, for its work to begin. Counts it;
+ * `bytes` as far as known. */
+void uva__flight_wait(struct uva__flight *flight,
+                      struct uva__flight_batch *batch, int64_t bytes);
+
+/* The work is over, on another thread than the loop's, or later. Counts no
+ * reference: the caller has one to the stage. Thread: any. */
+static inline void uva__flight_finish(struct uva__flight *flight,
+                                      struct uva__flight_batch *batch)
+{
+    uva__mpsc_push(&flight->done, &batch->done);
+    uva__meter_wake(flight->stage.source.meter, &flight->stage.wakeup);
+}
+
+/* The work is over, with a result, a failure, or neither: then the batch leaves
+ * nothing. */
+void uva__flight_end(struct uva__flight *flight,
+                     struct uva__flight_batch *batch);
+
+/* Brings the facts of the source up to date: ends the work that is finished,
+ * begins as much as the window and the budget allow, and passes on what can be
+ * passed on, up to a failure or the end of the stream above. Returns how many
+ * were begun. */
+uint64_t uva__flight_advance(struct uva__flight *flight);
+
+/* Requests more batches of the producer above, as the window allows. */
+void uva__flight_request(struct uva__flight *flight, int64_t demand);
+
+/* For uva__source_ops.take. */
+struct uva__task *uva__flight_take(struct uva__source *source);
+
+/* For uva__source_ops.stop: discards every batch that no other thread has.
+ * Those are discarded when their work is over. */
+void uva__flight_stop(struct uva__source *source);
+
+/* Gives the batches whose work has ended since the last call, by `done`: the
+ * first one, which leads to the rest; or NULL. */
+static inline struct uva__link *
+uva__flight_take_done(struct uva__flight *flight)
+{
+    return uva__mpsc_is_empty(&flight->done) ? NULL
+                                             : uva__mpsc_take(&flight->done);
+}
+
+/* Discards a batch that is in no list, with its array. */
+void uva__flight_discard(struct uva__flight *flight,
+                         struct uva__flight_batch *batch);
+
+/* After a stop: discards the batches whose work has ended. */
+void uva__flight_clear(struct uva__flight *flight);
+
+/* Runs the producer below; after a stop, clears the flight. */
+extern const struct uva__wakeup_ops uva__flight_wakeup_ops;
+
+/* Frees what this owns. No work goes on. Thread: any. */
+void uva__flight_fini(struct uva__flight *flight,
+                      const struct uva_allocator *allocator);
+
+#endif
