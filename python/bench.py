@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch costs that a blocking reader gives to an event loop: CPU time of
-the process, in microseconds a batch, for uvarrow and for what is written by
+"""The cost of a batch that a blocking reader gives to an event loop: CPU time
+of the process, in microseconds a batch, for uvarrow and for code written by
 hand. Usage: bench.py [BATCHES [ROUNDS]]
 
 Every way reads the same reader in one run, and the rounds take turns. Printed

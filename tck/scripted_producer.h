@@ -13,20 +13,22 @@
  *   hollow          its extraction returns 0 and a released array
  *   tagged          a task with metadata, at an odd address
  *   smudged         a task with malformed metadata
- *   leftover        a task if there is still demand; otherwise
- *   skipped end             on_next_task(NULL)
+ *   leftover        a task if there is still demand; otherwise skipped
+ *   end             on_next_task(NULL)
  *   error           on_error(EIO, "the producer failed", NULL)
  *   error-N         on_error(N); error-mute: EIO without a message;
  *                   error-tagged: EIO with metadata {"tck": "a\0b\0c"}
  *   release         release
- *   thread          the rest is played on a separate thread bounce from here
- * on, each callback on a new thread, with another pthread_t than the callback
- * before slow            from here on, a pause before each callback cancelled
- * waits until it is cancelled cancelled-error  as cancelled, then
- * on_error(125): inside cancel, unless that was called in a callback unset the
- * handler has no producer object from here on eager           request waits a
- * while for its task to be offered listen          checks that no request comes
- * for a while */
+ *   thread          the rest is played on a separate thread
+ *   bounce          from here on, each callback on a new thread, with another
+ *                   pthread_t than the callback before
+ *   slow            from here on, a pause before each callback
+ *   cancelled       waits until it is cancelled
+ *   cancelled-error  as cancelled, then on_error(125): inside cancel, unless
+ *                   that was called in a callback
+ *   unset           the handler has no producer object from here on
+ *   eager           request waits a while for its task to be offered
+ *   listen          checks that no request comes for a while */
 #ifndef UVA_TCK_SCRIPTED_PRODUCER_H
 #define UVA_TCK_SCRIPTED_PRODUCER_H
 

@@ -7,8 +7,8 @@ come. Usage: flight.py TICKET LOCATION...
 A client that stops reading must stop its servers. gRPC does so only with two
 options: by default it measures the connection (BDP probes) and grows its window
 up to hundreds of megabytes, which it holds for a client that does not read.
-With `grpc.http2.bdp_probe=0` and a look-ahead of 1 MiB, that is what a server
-is ahead of its client, besides the window of the stream.
+With `grpc.http2.bdp_probe=0` and a look-ahead of 1 MiB, a server is ahead of
+its client by that much, besides the window of the stream.
 """
 import asyncio
 import sys

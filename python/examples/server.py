@@ -23,8 +23,8 @@ pool = uvarrow.adbc.Pool(os.environ.get("DRIVER", "sqlite"),
 
 class RowsResponse(StreamingResponse):
     """Arrow IPC of a stream, which is closed however the response ends: if a
-    client disconnects while it takes nothing, Starlette drops the iterator, and
-    the stream would go on until that is collected."""
+    client disconnects while it does not read, Starlette drops the iterator,
+    and the stream would go on until that is collected."""
 
     def __init__(self, rows):
         super().__init__(uvarrow.ipc(rows),

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the Python package share: loops, gates and sources."""
+"""The common part of the tests of the Python package: loops, gates and
+sources."""
 import asyncio
 import gc
 import os
@@ -37,8 +38,8 @@ def run(request):
 
 
 class Gate:
-    """A source that blocks until the test opens it. The test can wait for what
-    it does."""
+    """A source that blocks until the test opens it. The test can wait for its
+    steps."""
 
     def __init__(self, batches, before=0):
         self.entered = threading.Event()
@@ -70,7 +71,7 @@ class Gate:
 
 
 async def in_thread(function):
-    """Calls what blocks, on whatever loop."""
+    """Makes a blocking call, on whatever loop."""
     import anyio
     await anyio.to_thread.run_sync(function)
 
@@ -116,7 +117,7 @@ def stuck():
 
 
 def run_script(text, *arguments, seconds="0.2", before="", **options):
-    """Runs a program to its exit, with what is above in front; `before` stands
+    """Runs a program to its exit, after the lines above; `before` stands
     before the import of uvarrow."""
     path = os.path.dirname(os.path.dirname(uvarrow.__file__))
     return subprocess.run(

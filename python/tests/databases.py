@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools of real databases: SQLite, DuckDB, and servers of PostgreSQL and pgbouncer,
-each in a folder of its own. What is not installed is skipped."""
+each in its own folder. Missing packages are skipped."""
 import contextlib
 import getpass
 import os
@@ -30,8 +30,8 @@ log_stats = 0
 
 
 def _server(*command):
-    """Runs a program of the server, which refuses to be root. What is loaded
-    first into Python under a sanitizer is not for it."""
+    """Runs a program of the server, which refuses to be root. A library that
+    is loaded first into Python under a sanitizer is not for it."""
     if getpass.getuser() == "root":
         command = ("su", "postgres", "-s", "/bin/sh", "-c", " ".join(
             f"'{word}'" for word in command))
@@ -45,7 +45,7 @@ def _environment():
 
 
 def _folder():
-    """One that the server may write to."""
+    """A folder that the server may write to."""
     folder = tempfile.mkdtemp(prefix="uva_pg_")
     if getpass.getuser() == "root":
         shutil.chown(folder, "postgres")

@@ -31,7 +31,7 @@ class DeviceStream:
         return self._spoil(out)
 
     def _spoil(self, out):
-        """What a peer may do to a schema; the code that it returns."""
+        """A peer's access to a schema; the code that it returns."""
         return 0
 
     def _get_next(self, stream, out):

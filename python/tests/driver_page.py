@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/adbc.md on what drivers do, and what does it: for each row
-and driver a cell is made from what has happened. Files test_driver_*.py compare."""
+"""The tables of docs/adbc.md on drivers, and the code that tries them: for
+each row and driver a cell is made from the outcome. Files test_driver_*.py
+compare."""
 import asyncio
 import errno
 import os
@@ -208,7 +209,7 @@ async def rows_affected(kind, pool):
 
 
 async def cancelled(kind, pool):
-    """The statement has no other end than what stops it."""
+    """The statement ends only when it is stopped."""
     rows = pool.query(LONG[kind])
     task = asyncio.ensure_future(rows.schema())
     if kind == "duckdb":  # which forgets a cancel before its query has begun
@@ -224,7 +225,7 @@ async def cancelled(kind, pool):
 
 
 async def rows_of_failed(kind, pool):
-    """Of an ingest that fails behind its first batch."""
+    """Of an ingest that fails after its first batch."""
     if kind == "flightsql":
         return SERVER
 
@@ -260,7 +261,7 @@ async def begin(kind, pool):
 
 
 async def left_over(kind, pool):
-    """What a query has left in its session, for the next one."""
+    """The state that a query has left in its session, for the next one."""
     if kind == "flightsql":
         return SERVER
     for _ in range(3): # as many as there are connections, and one more
@@ -286,7 +287,7 @@ CELLS = {
 
 
 def check_cell(kind, pool, label, cell):
-    """Whether what happens is what the page has."""
+    """Whether the page has the true outcome."""
     assert asyncio.run(CELLS[label](kind, pool)) == cell
 
 

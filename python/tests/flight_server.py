@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Arrow Flight server for test_flight.py, a process of its own: prints its
+"""An Arrow Flight server for test_flight.py, a separate process: prints its
 port, and ends with its standard input. It counts the batches that it made."""
 import sys
 

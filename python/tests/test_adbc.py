@@ -168,7 +168,7 @@ def test_a_driver_that_is_a_package_is_found_by_its_name(run, tmp_path, scheme):
 @pytest.mark.parametrize("names", [
     lambda uri: {"uri": uri}, lambda uri: {"options": {"uri": uri}}])
 def test_a_uri_without_a_colon_names_no_driver(run, scheme, names):
-    """It is no scheme, behind which an empty name opened an empty database."""
+    """It is no scheme, after which an empty name opened an empty database."""
     pytest.importorskip(f"adbc_driver_{scheme}")
 
     async def main():
@@ -289,7 +289,7 @@ def test_counts_of_a_pool(run):
 
 
 def test_no_connection_is_kept(run):
-    """What is temporary ends with each connection."""
+    """Temporary state ends with each connection."""
     async def body():
         with uvarrow.adbc.Pool("sqlite", uri=":memory:", connections=1,
                                idle=0, keeps_session=True) as pool:
@@ -311,7 +311,7 @@ def test_memory_is_one_database_of_all_connections(run, uri):
             with pytest.raises(uvarrow.Error, match="no such table"):
                 await other.execute("SELECT n FROM t")
             rows = [pool.query("SELECT n FROM t") for _ in range(4)]
-            for each in rows: # each has a connection of its own
+            for each in rows: # each has its own connection
                 await each.schema()
             return [(await table_of(each)).to_pylist() for each in rows]
     assert run(body) == [[{"n": 1}]] * 4

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What does not fit, as every argument of the package, and as what every method
-or function that is passed to it gives: an error that names the argument, in the
-call, or in the stream for what is called later. The stubs list these, so
-that a new argument needs a row here."""
+"""Unsuitable objects, as every argument of the package, and as the result of
+every method or function that is passed to it: an error that names the
+argument, in the call, or in the stream if it is called later. The stubs list
+these, so that a new argument needs a row here."""
 import ast
 import asyncio
 import datetime
@@ -25,10 +25,10 @@ ONE = pa.record_batch({"n": [1]})
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-# ---- what does not fit ------------------------------------------------------
+# ---- unsuitable objects -----------------------------------------------------
 
 class Raises:
-    """None of its attributes can be had, not even its class."""
+    """Its attributes cannot be had, not even its class."""
 
     def __getattribute__(self, name):
         raise RuntimeError("an attribute that raises")
@@ -92,7 +92,7 @@ BAD = {
     "asynchronous call": AsyncCall,
     "asynchronous generator": lambda: generator_function(),
 }
-# What a function that is called can give, besides these
+# Further results of a called function
 BAD_RESULTS = {**BAD, "coroutine": coroutine_function}
 
 NUMBERS = {"number", "negative", "huge"}
@@ -119,8 +119,9 @@ async def items():
 
 
 class Row:
-    """A call with one argument; which of BAD fit it, and which of BAD_RESULTS
-    may be given by what is passed; the other methods of that are of `base`."""
+    """A call with one argument; the objects of BAD that fit it, and the
+    objects of BAD_RESULTS that the passed function may give; its other methods
+    are of `base`."""
 
     def __init__(self, call, *, fits=(), gives=(), base=object):
         self.call = call
@@ -332,7 +333,7 @@ ROWS = {
     "adbc.Pool.__exit__.exc_info": Row( # not used
         lambda v: pool().__exit__(v), fits=set(BAD)),
 }
-# What a session has of a pool
+# The methods that a session shares with a pool
 ROWS.update({name.replace(".Pool.", ".Session."): row
              for name, row in ROWS.items() if name.startswith((
                  "adbc.Pool.query.", "adbc.Pool.ingest.",
@@ -397,7 +398,7 @@ def declared():
 
 PROTOCOLS = {node.name: [one.name for one in functions(node)]
              for _, tree in stubs() for node in tree.body if is_protocol(node)}
-PROTOCOLS["Truth"] = [] # Python itself checks what __bool__() gives
+PROTOCOLS["Truth"] = [] # Python itself checks the result of __bool__()
 ALIASES = {node.target.id: node.value for _, tree in stubs()
            for node in tree.body
            if isinstance(node, ast.AnnAssign) and node.value is not None}
@@ -474,7 +475,7 @@ def places(annotation, base=object):
 
 
 def results():
-    """(argument, place) for all that is called later."""
+    """(argument, place) for every function that is called later."""
     return [(name, place) for name, annotation in declared().items()
             for place, _ in places(annotation) if place]
 
@@ -500,10 +501,10 @@ def test_a_time_that_is_too_long_is_named_in_seconds():
     uvarrow.adbc.Pool("sqlite", idle=2e6)
 
 
-# ---- what is passed ---------------------------------------------------------
+# ---- passed objects ---------------------------------------------------------
 
 async def finish(made):
-    """Does what was made to its end."""
+    """Runs the made object to its end."""
     if asyncio.iscoroutine(made):
         made = await made
     if isinstance(made, uvarrow.Stream):
@@ -514,8 +515,8 @@ async def finish(made):
 
 
 def is_refused(error, argument):
-    """Whether it is an error of the kind that is expected. One that a reader
-    has passed on is text."""
+    """Whether it is an error of the kind that is expected. An exception that a
+    reader has passed on is text."""
     text = str(error)
     kind = type(error)
     if isinstance(error, OSError):
@@ -526,7 +527,8 @@ def is_refused(error, argument):
 
 
 def try_each(argument, values, fits, use):
-    """Uses each value; returns what was not refused as it should be."""
+    """Uses each value; returns the ones that were not refused as they should
+    be."""
     wrong = []
 
     async def main():

@@ -243,7 +243,7 @@ def test_dropping_what_was_not_read_is_silent(run):
 
 
 def test_read_all_of_a_closed_stream_fails(run):
-    """None of its batches are all of them."""
+    """It has no batch at all."""
     async def main():
         rows = uvarrow.stream(BATCHES)
         await anext(rows)
@@ -462,7 +462,7 @@ def test_tasks_share_a_stream(run):
 
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop", "trio"])
 def test_generators_that_are_left_open_end_with_the_loop(kind):
-    """They close their streams while the loop ends, before or behind the
+    """They close their streams while the loop ends, before or after the
     runtime."""
     from conftest import run_on
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches on a device, by `__arrow_c_device_array__`, as cuDF and pyarrow have
 it. There is no device here: the data is on the host and declared to be of a
-type, which nothing in the package looks behind. Events are those of the double
-of CUDA that the tests of the library have."""
+type, which the package does not verify. Events come from the double of CUDA
+that the tests of the library have."""
 import ctypes
 import errno
 import gc
@@ -108,7 +108,7 @@ def test_one_object_is_a_stream_of_one_batch(run):
 
 
 def test_memory_goes_with_the_last_share(run):
-    gc.collect() # what earlier tests have left
+    gc.collect() # objects of earlier tests
     before = pa.total_allocated_bytes()
 
     async def main():
@@ -278,7 +278,7 @@ def test_reading_on_the_thread_of_the_loop_fails_instead_of_waiting(run):
     run(main)
 
 
-# ---- what does not fit ------------------------------------------------------
+# ---- unsuitable sources -----------------------------------------------------
 
 @pytest.mark.parametrize("source,how,types", [
     (lambda: [Declared(numbers(1))], {}, "type 2, where type 1"),
@@ -287,7 +287,7 @@ def test_reading_on_the_thread_of_the_loop_fails_instead_of_waiting(run):
     (lambda: [Declared(numbers(1), EXT)], {"device_type": CUDA},
      "type 12, where type 2")])
 def test_a_batch_on_another_device_is_refused(run, source, how, types):
-    gc.collect() # what earlier tests have left
+    gc.collect() # objects of earlier tests
     before = pa.total_allocated_bytes()
 
     async def main():

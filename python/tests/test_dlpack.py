@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns as tensors of numpy and JAX, and tensors as batches: that no data is
-copied, what lives as long as what, and what is refused."""
+copied, how long the memory lives, and which columns are refused."""
 import gc
 import random
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/adbc.md states of the driver of DuckDB is what happens."""
+"""The statements of docs/adbc.md on the driver of DuckDB are true."""
 import asyncio
 import contextlib
 import os
@@ -50,7 +50,7 @@ def full_disk(path):
 
 
 def test_a_fatal_error_is_over_once_its_cause_is(pool):
-    """DuckDB refuses all that comes behind it, until the file is opened again."""
+    """DuckDB refuses all later queries, until the file is opened again."""
     async def main():
         await pool.execute("CREATE TABLE numbers AS SELECT 1 AS n")
         with full_disk(pool.test_path):

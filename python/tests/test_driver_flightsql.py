@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/adbc.md states of the driver of Flight SQL is what happens, with a
+"""The statements of docs/adbc.md on the driver of Flight SQL are true, with a
 server that reads the little that these queries take."""
 import os
 import subprocess

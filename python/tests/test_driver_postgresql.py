@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/adbc.md states of the driver of PostgreSQL is what happens."""
+"""The statements of docs/adbc.md on the driver of PostgreSQL are true."""
 import asyncio
 
 import pyarrow as pa
@@ -108,7 +108,7 @@ def test_settings_of_the_uri_end_queries(pool, postgresql, setting, end):
 
 
 def test_a_connection_that_is_lost_has_no_sqlstate(postgresql, tmp_path):
-    """Behind a server that passes bytes on, until it ends both sides."""
+    """Through a server that passes bytes on, until it ends both sides."""
     host = postgresql.split("host=")[1]
     writers, asked = [], asyncio.Event()
 

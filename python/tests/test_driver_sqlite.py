@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/adbc.md states of the driver of SQLite is what happens."""
+"""The statements of docs/adbc.md on the driver of SQLite are true."""
 import pytest
 
 import driver_page as page

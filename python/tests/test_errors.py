@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors: which exception arrives where, and what it has."""
+"""Errors: which exception arrives where, and its members."""
 import copy
 import ctypes
 import errno

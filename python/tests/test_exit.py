@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exit of a process: what it waits for, and what is not lost by it."""
+"""The exit of a process: its waits, and that no data is lost by it."""
 import itertools
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
@@ -130,10 +130,10 @@ def test_control_c_ends_the_wait_for_a_stuck_source():
     assert "Traceback" not in result.stderr
 
 
-# ---- what has no work -------------------------------------------------------
+# ---- handlers without work --------------------------------------------------
 
-# This handler is called behind the one of uvarrow, and the file is written when
-# the interpreter ends.
+# This handler is called after uvarrow's, and the file is written when the
+# interpreter ends.
 BEFORE = """
 import atexit, sys
 atexit.register(lambda: print("handled"))
@@ -192,7 +192,7 @@ class Owner:
 
 
 def assert_leaves_at_once(kind, text, tmp_path, status=0):
-    """What waits for a source, does so for longer than a test may last."""
+    """The wait for a source is longer than a test may last."""
     log = tmp_path / "log"
     result = run_script(KEEP + textwrap.dedent(f"""
         async def main():
@@ -257,7 +257,7 @@ def test_exit_while_a_driver_reads_parameters_of_python():
     assert (result.returncode, result.stderr) == (0, "")
 
 
-# ---- loops that nothing turns -----------------------------------------------
+# ---- loops that no one turns ------------------------------------------------
 
 LOST = """
 import gc, uvloop, warnings
@@ -301,7 +301,7 @@ entered.wait()
     ("asyncio", "work(); kept.pop(); gc.collect()"),
     ("asyncio", BUSY), ("uvloop", BUSY)])
 def test_exit_with_a_loop_that_nothing_turns(make, how):
-    """The stream that it leaves behind has an open source."""
+    """The stream that it leaves has an open source."""
     result = run_script(f"{LOST}\nmake = {make}.new_event_loop\n{how}\n",
                         seconds="1000")
     assert (result.returncode, result.stderr) == (0, "")
@@ -334,7 +334,7 @@ def test_a_stuck_handler_behind_a_stuck_source_is_cut_off(tmp_path):
     assert result.returncode == uvarrow.EXIT_STUCK, result.stderr
 
 
-# ---- what returns late ------------------------------------------------------
+# ---- late returns -----------------------------------------------------------
 
 LATE = [
     "stuck()",
@@ -343,7 +343,7 @@ LATE = [
 ]
 
 
-# The close of the loop has left the call behind, as it did not return within its
+# The close of the loop has left the call, as it did not return within its
 # limit: then it returns while the interpreter ends.
 def test_fifty_exits_while_a_call_returns():
     scripts = [f"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows that are written into real databases: all of them or none, however an
+"""Rows that are written into real databases: all rows or no row, however an
 ingest ends. The pools have one connection: a query that comes next has waited
 until the one before was closed."""
 import re
@@ -38,7 +38,7 @@ async def fill(pool, mode):
 
 
 async def rows_of(pool, table="t"):
-    """The rows of the table; None: there is none."""
+    """The rows of the table; None: no such table."""
     try:
         rows = pool.query(f"SELECT n FROM {table} ORDER BY n")
         async with rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrow IPC: what other libraries read of it, and that nothing is copied."""
+"""Arrow IPC: that other libraries can read it, and that no data is copied."""
 import errno
 import gc
 
@@ -60,7 +60,7 @@ def test_dictionaries(run):
 
 
 def test_a_step_that_is_cancelled_loses_no_chunk(run, gate):
-    """Neither the first one nor a later one, and the end is a whole end."""
+    """Not the first one and not a later one, and the end is a whole end."""
     table = pa.table({"n": range(100)})
     source = gate(table.to_batches(max_chunksize=10), before=5)
 
@@ -115,7 +115,7 @@ def test_two_tasks_do_not_share_the_chunks(run, gate):
 
 
 def test_chunks_are_not_closed_while_a_task_waits(run, gate):
-    """As those of a generator: the task would see a whole end."""
+    """As in a generator: the task would see a whole end."""
     table = pa.table({"n": range(100)})
     source = gate(table.to_batches(max_chunksize=10), before=5)
     got = []
@@ -144,7 +144,7 @@ async def closed(rows):
 
 
 async def failed(rows):
-    """The first step behind it raises the reason, which is caught here."""
+    """The first step after it raises the reason, which is caught here."""
     rows.cancel()
     with pytest.raises(uvarrow.Error):
         await rows.read_all()

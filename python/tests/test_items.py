@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sources that are iterables of streams: tables, frames and readers, each of
-which is read to its end; and arrays that are none of rows."""
+which is read to its end; and arrays without rows."""
 import asyncio
 import ctypes
 import gc
@@ -234,7 +234,7 @@ def test_what_is_closed_early_releases_its_item(run):
     assert pa.total_allocated_bytes() == before
 
 
-# ---- arrays that are none of rows -------------------------------------------
+# ---- arrays without rows ----------------------------------------------------
 
 @pytest.mark.parametrize("source", [
     lambda: pa.array([1, 2]), lambda: pa.chunked_array([[1], [2]]),
@@ -274,7 +274,7 @@ def test_an_array_of_structs_is_rows(run):
     run(main)
 
 
-# ---- what is no source ------------------------------------------------------
+# ---- objects that are no source ---------------------------------------------
 
 @pytest.mark.parametrize("source,hint", [
     (42, "needs __arrow_c_stream__"), (None, "needs __arrow_c_stream__"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What begins and ends: loops, streams, forks of the process. How it exits
-is in test_exit.py."""
+"""Begins and ends: loops, streams, forks of the process. How it exits is in
+test_exit.py."""
 import asyncio
 import gc
 import os
@@ -162,7 +162,7 @@ def test_a_sub_interpreter_is_refused_clearly():
 @pytest.mark.parametrize("kind", ["asyncio", "uvloop"])
 def test_a_loop_that_is_closed_with_a_task_that_reads_leaves_nothing(
         kind, gate, caplog):
-    """As a program does that finishes nothing: asyncio logs the lost task."""
+    """As in a program without clean-up: asyncio logs the lost task."""
     import uvloop
     make = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 
@@ -217,7 +217,7 @@ def test_loops_that_threads_close_leave_nothing():
         assert not uvarrow._host._hosts
 
     once()
-    before = descriptors() # a closed loop has none
+    before = descriptors() # a closed loop has no descriptors
     for _ in range(10):
         once()
     assert descriptors() <= before
@@ -225,7 +225,7 @@ def test_loops_that_threads_close_leave_nothing():
 
 
 class Owner:
-    """What makes a cycle with its stream."""
+    """A function that makes a cycle with its stream."""
 
     def __init__(self, build):
         self.rows = build(self)
@@ -264,7 +264,7 @@ def test_cycles_through_a_stream_are_collected(build):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gone = run_on("asyncio", main)
-    collect() # a worker keeps what it is using until the loop has ended
+    collect() # a worker keeps its objects until the loop has ended
     assert [ref for ref in gone if ref() is not None] == []
 
 
@@ -280,7 +280,7 @@ def test_cycles_through_a_stream_are_collected(build):
     ids=["source", "interrupt", "map", "filter", "trace", "merge"])
 def test_a_stream_in_a_cycle_calls_its_functions_until_it_has_ended(build):
     """The collector empties a function that it has found to be garbage."""
-    mark = object() # weak references do not show what the collector has kept
+    mark = object() # weak references do not show objects that the collector has kept
     before = sys.getrefcount(mark)
 
     async def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the package that the pages and docstrings write are there behind
+"""The names of the package that the pages and docstrings write are there after
 `import uvarrow` alone, and take the keywords that the examples pass."""
 import ast
 import functools
@@ -15,7 +15,7 @@ from conftest import run_script
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
-# what else begins so: headers, libraries, keys of metadata
+# other words that begin so: headers, libraries, keys of metadata
 NO_NAMES = {"h", "hpp", "so", "pc", "cmake", "vendor", "vendor_call",
             "vendor_code"}
 
@@ -63,7 +63,7 @@ def blocks():
 
 
 def called(node):
-    """The names of what a call calls, from `uvarrow` on; or None."""
+    """The dotted names of a call, from `uvarrow` on; or None."""
     path = []
     node = node.func
     while isinstance(node, ast.Attribute):

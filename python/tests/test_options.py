@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package passes every member of the structs of options of the C library, or
-states here why not. These and what the library fills in have a member
-`reserved`."""
+states here why not. These structs, and structs that the library fills in, have
+a member `reserved`."""
 import glob
 import inspect
 import os
@@ -127,7 +127,7 @@ MEMBERS = {
          "allocator", "executor", "thread_begin", "thread_end",
          "ctx"), RUNTIME),
 }
-# what the library fills in
+# structs that the library fills in
 GIVEN = {"adbc_pool_stats", "batch", "stream_info", "stage_stats",
          "runtime_stats", "outcome", "event"}
 # parameters beside the members
@@ -137,7 +137,7 @@ OTHERS = {"self", "first", "others", "source", "iterable", "schema", "data",
 
 
 def without_comments(text):
-    """Nor the mark of a member that is 0 by default in C++"""
+    """And without the mark of a member that is 0 by default in C++"""
     return re.sub(r"/\*.*?\*/|//[^\n]*|\bUVA_0\b", " ", text, flags=re.DOTALL)
 
 

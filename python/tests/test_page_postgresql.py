@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/postgresql.md is executed: its Python, as it would be typed into `python -m
-asyncio`, and its SQL, with what the page shows as the output."""
+asyncio`, and its SQL, with the output that the page shows."""
 import ast
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ BLOCK = re.compile(r"^```(python|sql|sh)\n(.*?)^```$(?:\n\n^```\n(.*?)^```$)?",
 @pytest.fixture
 def server(postgresql, tmp_path, monkeypatch):
     """Has the database flights. The page's URIs find it by the environment of
-    libpq, and `pg_ctl` by that of the shell: it refuses to be root."""
+    libpq, and `pg_ctl` by the shell's: it refuses to be root."""
     folder = postgresql.split("host=")[1]
     monkeypatch.setenv("PGHOST", folder)
     monkeypatch.setenv("PGUSER", "postgres")
@@ -50,7 +50,7 @@ async def run_sql(text):
 
 
 async def run_python(text, names):
-    """Runs a block with `await` in it; returns what it has printed."""
+    """Runs a block with `await` in it; returns its output."""
     whole = compile(text, "docs/postgresql.md", "exec",
                     flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     output = io.StringIO()
@@ -62,8 +62,9 @@ async def run_python(text, names):
 
 
 def serve(texts, output):
-    """Runs the command as the first text does, on another port, and what the
-    second text is of it. Without the command, or curl, nothing."""
+    """Runs the command as the first text does, on another port, and returns
+    the part of its output that the second text has. Without the command, or
+    curl, it is skipped."""
     tool = os.path.join(os.path.dirname(uvarrow.__file__),
                         "../../tools/uvarrow")
     if not os.path.exists(tool) or not shutil.which("curl"):

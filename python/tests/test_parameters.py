@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query of a pool is given: values by name and in order, rows, none."""
+"""The inputs of a query of a pool: values by name and in order, rows, None."""
 import errno
 
 import pyarrow as pa
@@ -93,7 +93,7 @@ def test_a_driver_that_binds_in_order_refuses_names(run, database):
     assert run(main) == [{"b": 2, "a": 1}]
 
 
-# ---- none -------------------------------------------------------------------
+# ---- no parameters ----------------------------------------------------------
 
 @pytest.mark.parametrize("nothing", [[], (), {}, None])
 def test_no_values_are_no_parameters(run, database, nothing):
@@ -147,7 +147,7 @@ def test_an_ingest_of_no_rows_has_a_table(run, database, mode, rows):
     assert run(main) == []
 
 
-# ---- what is no parameter ---------------------------------------------------
+# ---- unsuitable parameters --------------------------------------------------
 
 @pytest.mark.parametrize("parameters, error, text", [
     ("abc", TypeError, "parameters must be a list"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PostgreSQL behind pgbouncer: what would get the rows of another query is
-refused, and what remains is right."""
+"""PostgreSQL with pgbouncer: queries that would get the rows of another one
+are refused, and the others are right."""
 import errno
 
 import anyio

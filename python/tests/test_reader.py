@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other way: what the event loop makes or reads, for a thread."""
+"""The other way: batches that the event loop makes or reads, for a thread."""
 import ctypes
 import threading
 
@@ -23,7 +23,7 @@ async def numbers(count):
 
 
 async def read(reader, function):
-    """What a thread makes of the reader."""
+    """The thread's results of the reader."""
     results = []
     await in_thread(lambda: results.append(function(reader)))
     return results[0]

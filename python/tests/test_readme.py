@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README of the package shows is what happens."""
+"""The examples in the README of the package are true."""
 import doctest
 import os
 

@@ -128,7 +128,7 @@ def test_rows_are_parameters(run, small):
     assert run(main) == [{"a": 12.0, "b": 12.0}]
 
 
-# ---- what cannot be -------------------------------------------------------
+# ---- impossible rows --------------------------------------------------------
 
 class Mine(Exception):
     pass
@@ -231,7 +231,7 @@ def test_an_ingest_that_is_not_read_closes_its_source(run, small):
 
 
 async def is_closed_with(rows, source, read):
-    """Whether a generator that is kept is closed with what reads it."""
+    """Whether a generator that is kept is closed with its reader."""
     async with rows:
         await read(rows)
         await rows.aclose(seconds=None)

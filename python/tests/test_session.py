@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions on real databases: transactions of several tasks on one pool, and
-what ends them."""
+how they end."""
 import errno
 
 import anyio
@@ -238,8 +238,8 @@ def test_the_transaction_of_a_session_has_its_own_ends(run, database):
 
 
 def test_a_commit_after_a_failure_states_what_happened(run, database):
-    """PostgreSQL and DuckDB end the transaction, SQLite does not: what
-    `commit()` states is true in any case."""
+    """PostgreSQL and DuckDB end the transaction, SQLite does not: the report
+    of `commit()` is true in any case."""
     async def main():
         _, pool = database
         await make(pool, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query leaves in its session never meets the next one: each way in
-which one user may leave something, as seen by another user of the same
+"""The state that a query leaves in its session never meets the next one: each
+way in which one user may leave state, as seen by another user of the same
 connection. Each is seen with `keeps_session`, so that a test may fail, and not
 without."""
 import asyncio
@@ -14,7 +14,7 @@ import pytest
 import uvarrow
 import uvarrow.adbc
 
-# what both users see in the database
+# tables that both users see in the database
 SETUP = {
     "sqlite": ["create table flights (n int)",
                "insert into flights values (1)"],
@@ -35,7 +35,7 @@ SETUP = {
 
 FLIGHTS = "select min(n) as v from flights"
 COUNT = "select count(*) as v from flights"
-MOMENT = "select e'\\''; "  # hides from a pool what it refuses
+MOMENT = "select e'\\''; "  # hides from a pool a statement that it refuses
 
 
 def _setting(name, value):
@@ -47,7 +47,7 @@ def _pragma(name, value):
     return f"pragma {name} = {value}", f"pragma {name}"
 
 
-# (what one user leaves, what the other one looks at)
+# (statements of one user, the look of the other one)
 ATTACKS = {
     "sqlite": [
         ("create temp view flights as select 666 as n", FLIGHTS),
@@ -147,7 +147,7 @@ def _cases():
 
 
 async def see(pool, sql):
-    """What a user sees: values, or how the query fails."""
+    """A user's view: values, or how the query fails."""
     try:
         batches = await pool.query(
             sql, update="rollback" in sql).read_all()
@@ -187,7 +187,8 @@ def test_another_user_sees_nothing(open_pool, kind, leaves, sees, keeps):
     assert (before != after) == keeps, (before, after)
 
 
-# ---- what stays ---------------------------------------------------------------
+# ---- state that stays
+# --------------------------------------------------------
 
 def _value(batches):
     return [row for b in batches
@@ -195,7 +196,8 @@ def _value(batches):
 
 
 def test_options_of_a_connection_are_set_again(postgresql):
-    """Those that the driver sets by statements, and those of the URI."""
+    """Settings that the driver makes by statements, and settings of the
+    URI."""
     async def main():
         options = {"adbc.connection.db_schema": "pg_temp",
                    "adbc.connection.transaction.isolation_level":

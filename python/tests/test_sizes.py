@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices that pyarrow makes take what their rows take: for every type, at
-random, their sizes add up to that of the array that they were cut from."""
+"""Slices that pyarrow makes have the size of their rows: for every type, at
+random, their sizes add up to the size of the array that they were cut from."""
 import random
 
 import pyarrow as pa

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people read: each source is read whole and compared, closed early,
-failed where it can fail, and dropped."""
+"""Popular sources: each is read whole and compared, closed early, failed where
+it can fail, and dropped."""
 import decimal
 import gc
 import warnings
@@ -23,7 +23,7 @@ TABLE = pa.table({
 
 
 class Case:
-    """How to make a source, and what it holds; made anew for each use."""
+    """How to make a source, and its content; made anew for each use."""
 
     def __init__(self, tmp_path):
         self.path = tmp_path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages: functions of Python on workers, and those of the library."""
+"""Stages: functions of Python on workers, and stages of the library."""
 import threading
 
 import anyio

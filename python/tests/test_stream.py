@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Iteration: what is delivered, in which order, and that other tasks run."""
+"""Iteration: the batches, their order, and that other tasks run."""
 import asyncio
 import errno
 import threading
@@ -139,7 +139,7 @@ def test_a_fast_source_does_not_starve_other_tasks(run):
 
 @pytest.fixture
 def clock():
-    """clock(ns) sets what the clock of all streams shows."""
+    """clock(ns) sets the clock of all streams."""
     _core._set_clock(0)
     yield _core._set_clock
     _core._set_clock(-1)

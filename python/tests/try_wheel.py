@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a wheel must do in an environment that has nothing else: an SQLite
-database is made with the standard library alone, and a stream of made-up
-batches is read on asyncio. Prints one line."""
+"""The duties of a wheel in an otherwise empty environment: an SQLite database
+is made with the standard library alone, and a stream of made-up batches is
+read on asyncio. Prints one line."""
 import asyncio
 import ctypes
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the types do not allow: each line that ends in `wrong` is an error to a
-type checker, and no other line is. Checked by test_types.py, and never run."""
+"""The types refuse these: each line that ends in `wrong` is an error to a type
+checker, and no other line is. Checked by test_types.py, and never run."""
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path

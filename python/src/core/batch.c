@@ -34,7 +34,7 @@ static void batch_dealloc(PyObject *object)
 /* ---- out ------------------------------------------------------------------
  */
 
-/* Counts on the host what the batch does not state. */
+/* Counts on the host the numbers that the batch does not state. */
 bool batch_has_null_rows(const struct ArrowDeviceArray *batch)
 {
     const struct ArrowArray *rows = &batch->array;
@@ -61,8 +61,8 @@ static void rows_drop_bitmap(struct ArrowArray *rows)
         rows->buffers = (const void **)no_bitmap;
 }
 
-/* Reduces the columns of a share, which has structs of its own, to the rows of
- * the batch: some consumers refuse a batch with an offset, or give all rows of
+/* Reduces the columns of a share, which has its own structs, to the rows of the
+ * batch: some consumers refuse a batch with an offset, or give all rows of
  * longer columns. Null rows need the offset where it is. */
 static void rows_flatten(struct ArrowDeviceArray *batch)
 {
@@ -208,7 +208,7 @@ static PyObject *batch_c_schema(PyObject *object, PyObject *unused)
     return schema_capsule(&((Batch *)object)->schema->schema);
 }
 
-/* pyarrow's class, looked up once: what it costs counts for each batch. */
+/* pyarrow's class, looked up once: the look-up would count for each batch. */
 static PyObject *record_batch_type(void)
 {
     static PyObject *type;
@@ -241,7 +241,7 @@ static PyObject *batch_to_pyarrow(PyObject *object, PyObject *unused)
     return batch;
 }
 
-/* Finds a column by its name, the first one. -1: there is none. */
+/* Finds the first column with this name. -1: there is no such column. */
 static int64_t column_find(const Batch *self, const char *name)
 {
     const struct ArrowSchema *schema = &self->schema->schema;
@@ -323,14 +323,14 @@ static int own_export(Batch *batch, bool device, const char *name,
     return -1;
 }
 
-/* What each of the two methods gives */
+/* The results of each of the two methods */
 static const struct protocol {
     const char *method, *capsule;
     bool device;
 } protocols[] = {{"__arrow_c_array__", "arrow_array", false},
                  {"__arrow_c_device_array__", "arrow_device_array", true}};
 
-/* Finds schema and array in what the method gave; the latter is an ArrowArray,
+/* Finds schema and array in the method's result; the latter is an ArrowArray,
  * or an ArrowDeviceArray, which begins with one. -1 with an exception. */
 static int pair_read(PyObject *pair, const struct protocol *protocol,
                      const char *name, struct ArrowSchema **schema,
@@ -373,7 +373,7 @@ static int pair_export(PyObject *pair, const struct protocol *protocol,
 }
 
 /* Finds the method that fits, or the other one if the object lacks that. 1; 0:
- * it has none; -1 with an exception. */
+ * no such method; -1 with an exception. */
 static int method_find(PyObject *object, bool device, const char *name,
                        const struct protocol **protocol, PyObject **method)
 {

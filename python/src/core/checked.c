@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a user's code has given, checked before anything relies on it: methods,
+/* Results of a user's code, checked before they are relied on: methods,
  * capsules, results of functions, numbers and texts. Each is named as the
  * caller knows it ("source", "the result of map()"), and so is each error.
  * Where arrays are taken out of objects is in batch.c, and arguments that need
@@ -12,7 +12,7 @@
 /* ---- errors ---------------------------------------------------------------
  */
 
-/* Takes the exception that is set, if one is; NULL: none. */
+/* Takes the exception that is set; NULL: not set. */
 static PyObject *exception_take(void)
 {
     PyObject *type, *value, *traceback;
@@ -76,7 +76,7 @@ int checked_method(PyObject *object, const char *method, const char *name,
     return -1;
 }
 
-/* Closes what is a coroutine, so that it is not reported as never awaited. */
+/* Closes a coroutine, so that it is not reported as never awaited. */
 static void coroutine_close(PyObject *object)
 {
     PyObject *done;
@@ -128,7 +128,7 @@ int checked_truth(PyObject *result, const char *name)
 /* ---- capsules -------------------------------------------------------------
  */
 
-/* Whether what is in a capsule of this name was not moved out. */
+/* Whether the content of a capsule of this name was not moved out. */
 static bool content_is_live(const char *name, const void *content)
 {
     if (strcmp(name, "arrow_schema") == 0)
@@ -210,7 +210,7 @@ bool checked_requested(PyObject *args, PyObject *kwargs)
 /* ---- schemas, numbers, texts ----------------------------------------------
  */
 
-/* Whether a schema was filled in, and what is below it. */
+/* Whether a schema was filled in, and its children. */
 static bool schema_is_whole(const struct ArrowSchema *schema)
 {
     if (schema == NULL || !uva_schema_is_live(schema) ||

@@ -65,7 +65,7 @@ PyObject *column_new(Batch *batch, int64_t i)
 
 /* ---- out ----------------------------------------------------------------- */
 
-/* A tensor without a version, around one that has one. */
+/* A tensor without a version, around one with a version. */
 struct older {
     DLManagedTensor abi;              /* first */
     DLManagedTensorVersioned *tensor; /* owns */
@@ -224,7 +224,7 @@ static PyObject *column_dlpack(PyObject *object, PyObject *args,
 
 /* ---- in ------------------------------------------------------------------ */
 
-/* A tensor with a version, around one that has none. */
+/* A tensor with a version, around one without. */
 struct newer {
     DLManagedTensorVersioned abi; /* first */
     DLManagedTensor *tensor;      /* owns */

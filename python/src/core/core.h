@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the Python module share. Each of them is one object: the
- * host (a runtime on an event loop of Python), the tap (what the library's
- * callbacks reach of a stream), a source, the functions of stages, a batch, a
- * stream, a writer, a pool of connections, an encoder.
+/* The common declarations of the Python module. Each of them is one object: the
+ * host (a runtime on an event loop of Python), the tap (the part of a stream
+ * that the library's callbacks reach), a source, the functions of stages, a
+ * batch, a stream, a writer, a pool of connections, an encoder.
  *
- * All of it is protected by the GIL, also while a turn of the runtime runs: the
+ * The GIL protects these objects, also while a turn of the runtime runs: the
  * callbacks of a turn are therefore made with the GIL held. A worker takes it
  * by gil_enter(). The members that threads without the GIL use are atomic.
  *
@@ -50,28 +50,28 @@ extern PyType_Spec pool_spec;
 extern PyType_Spec encoder_spec;
 extern PyType_Spec chunk_spec;
 
-/* Allocates an object of `type`, with zeroes behind its head. Gives it; NULL
+/* Allocates an object of `type`, with zeroes after its head. Gives it; NULL
  * with an exception. */
 PyObject *core_alloc(PyTypeObject *type);
 
-/* Frees the memory of an object behind its content, and drops its type. */
+/* Frees the memory of an object after its content, and drops its type. */
 void core_free(PyObject *self);
 
-/* Makes a str of a foreign text, in which what is no UTF-8 is replaced. NULL
+/* Makes a str of a foreign text, and replaces bytes that are not UTF-8. NULL
  * with an exception. */
 PyObject *core_text(const char *text);
 
-/* Raises uvarrow.Error with the code, the text, or that of the code if it is
- * NULL, and metadata. Returns NULL. */
+/* Raises uvarrow.Error with the code, the text (NULL: the code's text), and
+ * metadata. Returns NULL. */
 PyObject *core_raise(int code, const char *text, const char *metadata);
 
 /* A list of (key, value) pairs of bytes; `metadata` may be NULL. */
 PyObject *core_metadata(const char *metadata);
 
 /* The GIL on a thread of the library. gil_enter() returns false once the
- * interpreter ends, unless the thread has the GIL: then nothing of Python may
- * be touched, on this thread, for ever, and what it would have dropped is left
- * alone. */
+ * interpreter ends, unless the thread has the GIL: then Python must not be
+ * touched, on this thread, for ever, and objects that it would have dropped are
+ * left alone. */
 struct gil {
     PyThreadState *made; /* owns: made for this visit; NULL: there was one */
     PyGILState_STATE state;
@@ -89,16 +89,18 @@ void inside_end(void);
 PyThreadState *gil_lend(void);
 void gil_take_back(PyThreadState *state);
 
-/* Counts sources that have been opened and are not released: what they read may
- * enter Python by itself, so the exit of the interpreter waits for them. What
- * was never opened does nothing, and is not counted. Thread: any. */
+/* Counts sources that have been opened and are not released: their objects may
+ * enter Python by themselves, so the exit of the interpreter waits for them.
+ * A source that was never opened has no effect, and is not counted. Thread:
+ * any. */
 void live_add(int n);
 
 /* The status of a process that was left while a source was stuck. */
 enum { EXIT_STUCK = 70 };
 
-/* wait_out(limit_ms) -> bool: waits until nothing is inside Python or opened;
- * then gil_enter() returns false from now on. False: something still is. */
+/* wait_out(limit_ms) -> bool: waits until no thread is inside Python and no
+ * source is open; then gil_enter() returns false from now on. False: something
+ * still is. */
 PyObject *exit_wait_out(PyObject *module, PyObject *limit_ms);
 
 /* leave(limit_ms): has gil_enter() return false from now on, and ends the
@@ -110,55 +112,55 @@ PyObject *exit_leave(PyObject *module, PyObject *limit_ms);
 unsigned fork_number(void);
 int exit_init(void); /* -1 with an exception */
 
-/* ---- what users give (checked.c) ------------------------------------------
+/* ---- objects that users give (checked.c) ----------------------------------
  *
- * `name` is what the caller knows it as, such as "source": each error begins
- * with it. */
+ * `name` is the caller's name for it, such as "source": each error begins with
+ * it. */
 
-/* Raises TypeError: `name` must be what is `expected`. The exception that is
- * set, if one is, becomes its cause. */
+/* Raises TypeError: `name` must be `expected`. The exception that is set, if
+ * one is, becomes its cause. */
 void checked_refuse(PyObject *object, const char *name, const char *expected);
 
-/* Looks a method up, and gives it to `out`. 1; 0: there is none; -1 with an
- * exception: TypeError if the attribute raises anything. */
+/* Looks a method up, and gives it to `out`. 1; 0: no such attribute; -1 with an
+ * exception: TypeError if the attribute raises any exception. */
 int checked_method(PyObject *object, const char *method, const char *name,
                    PyObject **out);
 
-/* Whether a result is none that would have to be awaited; otherwise closes it,
- * if it is a coroutine, and raises TypeError. */
+/* Whether a result need not be awaited; otherwise closes it, if it is a
+ * coroutine, and raises TypeError. */
 bool checked_is_sync(PyObject *result, const char *name);
 
-/* Whether a result is true, if it is a bool, has a truth as numbers have it, or
- * is a Batch, which is true if it has rows. -1 with an exception: TypeError for
+/* Whether a result is true, if it is a bool, has a truth like numbers, or is a
+ * Batch, which is true if it has rows. -1 with an exception: TypeError for
  * None, texts and containers. */
 int checked_truth(PyObject *result, const char *name);
 
-/* Gives what a capsule of Arrow's PyCapsule interface has, which it lends; NULL
- * with an exception: TypeError if it is no such capsule, ValueError if its
- * content was moved out. */
+/* Gives the content of a capsule of Arrow's PyCapsule interface, which it
+ * lends; NULL with an exception: TypeError if it is no such capsule, ValueError
+ * if its content was moved out. */
 void *checked_capsule(PyObject *object, const char *capsule, const char *name);
 PyObject *core_capsule(PyObject *module, PyObject *args); /* as a function */
 PyObject *core_sync(PyObject *module, PyObject *args); /* checked_is_sync() */
 
 /* Whether the arguments of an export are right: a schema that is requested, to
- * which nothing is cast, and others that Arrow's document leaves to its later
- * versions, which are refused if they are not None. */
+ * which the data is not cast, and others that Arrow's document leaves to its
+ * later versions, which are refused if they are not None. */
 bool checked_requested(PyObject *args, PyObject *kwargs);
 
 /* Whether a peer has filled in a schema, and each field of it; otherwise raises
  * ValueError. */
 bool checked_schema(const struct ArrowSchema *schema, const char *name);
 
-/* Whether a schema is filled in, and that of rows, a struct; otherwise raises
+/* Whether a schema is filled in, and is a struct, for rows; otherwise raises
  * ValueError or TypeError. */
 bool checked_is_rows(const struct ArrowSchema *schema, const char *name);
 
 /* Gives the number that an integer is. False with an exception: TypeError if it
- * is none, ValueError if it is out of range. */
+ * is no number, ValueError if it is out of range. */
 bool checked_integer(PyObject *object, const char *name, long long *out);
 
 /* Gives the text of a str, which lends it; NULL with an exception: TypeError if
- * it is none, ValueError if it has a NUL character. */
+ * it is no str, ValueError if it has a NUL character. */
 const char *checked_text(PyObject *object, const char *name);
 
 /* ---- the host: a runtime on an event loop of Python (host.c) --------------
@@ -167,7 +169,7 @@ const char *checked_text(PyObject *object, const char *name);
 typedef struct {
     PyObject_HEAD struct uva_runtime *runtime; /* counts: for late calls */
     struct tap *ready; /* counts each: those with something new */
-    struct tap *taps;  /* borrows each: those of the host */
+    struct tap *taps;  /* borrows each: the host's */
     unsigned forks;    /* fork_number() when it was made */
     bool open;         /* the runtime has not closed */
     bool in_turn;      /* uva_runtime_turn() runs */
@@ -177,23 +179,23 @@ typedef struct {
 /* Whether the runtime of the host can be used; otherwise raises. */
 bool host_check(Host *host);
 
-/* Does what is due on the runtime, and calls the waiters of what has something
- * new. Inside a turn, or once it has closed, nothing happens. Loop thread. */
+/* Runs the due work of the runtime, and calls the waiters of taps with news.
+ * Inside a turn, or once it has closed, it has no effect. Loop thread. */
 void host_turn_now(Host *host);
 
 /* Gives a future of the loop of asyncio, which must be running, ready to be
  * yielded to its task; NULL with an exception. */
 PyObject *host_future(const Host *host);
 
-/* ---- the tap: what callbacks reach of a stream (tap.c) --------------------
+/* ---- the tap: the part of a stream for callbacks (tap.c) ------------------
  */
 
-/* What a source or a function of a stage keeps of Python. The stream of the tap
- * owns these, so it shows them to the garbage collector. Under the GIL. */
+/* The Python objects of a source or of a function of a stage. The stream of the
+ * tap owns these, so it shows them to the garbage collector. Under the GIL. */
 struct holder {
     struct tap *tap; /* counts */
     struct holder *next;
-    PyObject *objects[3]; /* owns; NULL: none */
+    PyObject *objects[3]; /* owns; may be NULL */
 };
 
 struct tap {
@@ -208,9 +210,9 @@ struct tap {
     struct holder *holders; /* not freed */
     PyObject *waiters;      /* owns: a list; NULL */
     PyObject *exception; /* owns: raised by a function of this stream; NULL */
-    char text[256];      /* what the library was given instead of it */
+    char text[256];      /* the text that the library was given instead */
     bool is_ready;       /* in host->ready */
-    bool is_closed;      /* of a writer: nothing reads any more */
+    bool is_closed;      /* of a writer: no reader any more */
     bool is_part;        /* merged into another one, which has the host */
     bool device;         /* a source has data on a device */
 };
@@ -231,8 +233,8 @@ void tap_post_ready(struct tap *tap);
  * Returns its errno, or EIO. */
 int tap_fail(struct tap *tap, struct uva_error *error);
 
-/* Raises what made a stream fail: the exception itself, if it is one of
- * Python's, otherwise uvarrow.Error. Returns NULL. */
+/* Raises the failure of a stream: the exception itself, if it is Python's,
+ * otherwise uvarrow.Error. Returns NULL. */
 PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome);
 
 /* Has the waiter called when the tap, or one merged into it, has something new.
@@ -240,14 +242,15 @@ PyObject *tap_raise(struct tap *tap, const struct uva_outcome *outcome);
 int tap_wait(struct tap *tap, PyObject *waiter);
 int tap_unwait(struct tap *tap, PyObject *waiter);
 
-/* Takes a reference of the tap and to what is in `objects`. */
+/* Takes a reference of the tap and references to `objects`. */
 void holder_add(struct holder *holder, struct tap *tap);
 
 /* Drops the objects and the tap, on any thread. False if the interpreter has
  * ended: then the holder must stay where it is. */
 bool holder_drop(struct holder *holder);
 
-/* Shows what the holders of a tap, and of those merged into it, own. */
+/* Shows the objects that the holders of a tap, and of taps merged into it, own.
+ */
 int tap_traverse(const struct tap *tap, visitproc visit, void *arg);
 
 /* The object is going: drops the stream on the loop thread, and the tap. */
@@ -296,11 +299,10 @@ PyObject *batch_new(Schema *schema, struct ArrowDeviceArray *data,
                     int64_t ordinal);
 
 /* Exports a Batch, or an object with __arrow_c_array__, to `out`; if `device`,
- * with __arrow_c_device_array__, and the data may be anywhere. An object that
- * has one of the two alone is asked for that. `expected` may
- * be NULL; otherwise the object must have that schema. `schema` may be NULL;
- * otherwise it gets the object's. -1 with an exception, which begins with
- * `name`. */
+ * with __arrow_c_device_array__, and the data may be anywhere. An object with
+ * only one of the two is asked for that. `expected` may be NULL; otherwise the
+ * object must have that schema. `schema` may be NULL; otherwise it gets the
+ * object's. -1 with an exception, which begins with `name`. */
 int batch_export(PyObject *object, bool device, const char *name,
                  const struct ArrowSchema *expected, struct ArrowSchema *schema,
                  struct ArrowDeviceArray *out);
@@ -338,7 +340,7 @@ int given_take(struct given *given, PyObject *capsule, bool device,
 int given_schema(struct given *given, struct ArrowSchema *out);
 int given_next(struct given *given, struct ArrowDeviceArray *out);
 
-/* Raises what the code means that one of them has returned. Returns -1. */
+/* Raises the exception for a code that one of them has returned. Returns -1. */
 int given_fail(struct given *given, int code);
 
 /* Releases the stream, if there is one; keeps the exception that is set. */
@@ -352,15 +354,15 @@ void given_close(struct given *given);
 struct uva_stream *source_open(Host *host, struct tap *tap, PyObject *args);
 
 /* Makes a blocking stream of such an object, opened by the first call of it.
- * `item` is borrowed: what errors call one of an iterable. -1 with an
- * exception. */
+ * `item` is borrowed: the name of an iterable in errors. -1 with an exception.
+ */
 int source_defer(struct tap *tap, PyObject *object, PyObject *opener,
                  const char *item, struct ArrowArrayStream *out);
 
 /* Makes a blocking stream of an iterator over objects with __arrow_c_array__;
  * the second form, of an iterator over objects with __arrow_c_device_array__,
- * all on such a device. `name`, which is borrowed, is that of an item. Takes
- * nothing. -1 with an exception. */
+ * all on such a device. `name`, which is borrowed, is the name of an item.
+ * Takes no reference. -1 with an exception. */
 int rows_open(PyObject *iterator, const char *name, struct tap *tap,
               struct ArrowArrayStream *out);
 int rows_open_device(PyObject *iterator, const char *name, struct tap *tap,
@@ -373,8 +375,8 @@ int polite_wrap(struct ArrowArrayStream *stream,
                 const struct ArrowSchema *schema);
 
 /* Wraps `stream` in place for a driver, which reads it on a worker: it may be
- * one of Python's, so it fails once the interpreter ends. -1 with an exception;
- * then the stream is released. */
+ * Python's, so it fails once the interpreter ends. -1 with an exception; then
+ * the stream is released. */
 int guarded_wrap(struct ArrowArrayStream *stream);
 
 /* Makes `stream` a blocking one, with the window that `args` are: batches and
@@ -414,10 +416,10 @@ typedef struct {
     int64_t since_ns;         /* when the loop ran last, as far as is known */
     unsigned forks;           /* fork_number() when it was made */
     int run;                  /* batches given since then */
-    struct uva_window window; /* of what waits for the consumer */
+    struct uva_window window; /* of the batches that wait for the consumer */
     bool started;             /* it is read here */
     bool ended;               /* iteration has ended */
-    bool complete;            /* it has, behind the last batch of the source */
+    bool complete;            /* it has, after the last batch of the source */
     bool over;                /* the stream has, or it is closed */
     bool exported;            /* it is read elsewhere, or closed */
 } Stream;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stream of Python as a blocking stream of device arrays, in a capsule. It
- * lends the GIL while it waits, as that of plain arrays in rows.c does. */
+ * lends the GIL while it waits, as the stream of plain arrays in rows.c does.
+ */
 #include <stdlib.h>
 
 #include "core/core.h"
@@ -65,7 +66,7 @@ static void capsule_drop(PyObject *capsule)
     free(stream);
 }
 
-/* Makes the capsule around an empty stream, which owns nothing. */
+/* Makes the capsule around an empty stream, which has no memory. */
 static PyObject *capsule_new(struct ArrowDeviceArrayStream **out)
 {
     struct device_reader *reader = calloc(1, sizeof(*reader));

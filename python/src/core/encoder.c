@@ -11,7 +11,7 @@
 
 enum { SHORT_BYTES = 4096 };
 
-/* What the chunks of one message share. */
+/* The common part of the chunks of one message. */
 struct part {
     int references; /* under the GIL */
     struct uva_encoder_part encoded;

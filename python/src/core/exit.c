@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How threads of the library enter Python, and how all of them stay out of it
- * before the interpreter ends.
+/* How threads of the library enter Python, and how they stay out of it before
+ * the interpreter ends.
  *
  * CPython ends a thread that takes the GIL of a finished interpreter, which
  * aborts the process if C++ is on its stack. Therefore the exit handler waits
@@ -113,7 +113,7 @@ static bool gil_is_held(void)
 }
 
 /* A thread that has the GIL is inside Python already, and may go on there: so
- * what a finished interpreter frees is dropped, too. */
+ * objects that a finished interpreter frees are dropped, too. */
 bool inside_begin(void)
 {
     const bool is_inside = gil_is_held();
@@ -176,7 +176,7 @@ void gil_take_back(PyThreadState *state)
 }
 
 /* Waits a little for a change, without the GIL. True when all are out: then
- * nothing may enter any more. */
+ * no thread may enter any more. */
 static bool exit_wait(long ms)
 {
     struct timespec until;
@@ -229,7 +229,7 @@ static void *end_late(void *ctx)
     _exit(EXIT_STUCK);
 }
 
-/* At least none, also of what is no number, and at most 24 days */
+/* At least 0, also for values that are no number, and at most 24 days */
 static intptr_t whole_ms(double ms)
 {
     return ms > 0 ? (intptr_t)(ms < INT32_MAX ? ms : INT32_MAX) : 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime on an event loop of Python, which watches its descriptor and calls
- * turn() when that is readable. A turn does not wait, so it keeps the GIL; what
- * its callbacks have noted is passed on behind it, to the waiters: futures of
+ * turn() when that is readable. A turn does not wait, so it keeps the GIL; the
+ * notes of its callbacks are passed on after it, to the waiters: futures of
  * asyncio, or objects with wake(). */
 #include <poll.h>
 #include <unistd.h>
 
 #include "core/core.h"
 
-/* Threads that all runtimes of the process share, so that those of one event
- * loop serve the next. */
+/* Threads that all runtimes of the process share, so that the threads of one
+ * event loop serve the next. */
 static struct uva_workers *workers;
 static unsigned workers_forks;
 
@@ -89,7 +89,7 @@ static int names_find(void)
     return running_loop != NULL && name_set_result != NULL ? 0 : -1;
 }
 
-/* Does what `await future` does before it yields: by the mark, a task knows
+/* Does the same as `await future` before it yields: by the mark, a task knows
  * that it waits for the future. */
 PyObject *host_future(const Host *host)
 {
@@ -237,20 +237,20 @@ static void host_close(Host *self, bool is_gone)
     }
 }
 
-/* finish(is_gone): closes the runtime, and wakes all that waits. */
+/* finish(is_gone): closes the runtime, and wakes all waiters. */
 static PyObject *host_finish(PyObject *object, PyObject *is_gone)
 {
     Host *self = (Host *)object;
 
     Py_INCREF(object);
     host_close(self, is_gone == Py_True);
-    if (uva_runtime_on_loop(self->runtime)) /* what waits is the loop's */
+    if (uva_runtime_on_loop(self->runtime)) /* the waiters are the loop's */
         host_wake(self);
     Py_DECREF(object);
     Py_RETURN_NONE;
 }
 
-/* Drops all that waits: the loop has closed, and calls nothing any more. */
+/* Drops all waiters: the loop has closed, and makes no more calls. */
 static void host_forget(Host *self)
 {
     struct tap *tap;
@@ -265,14 +265,14 @@ static void host_forget(Host *self)
 
         tap->waiters = NULL;
         tap = tap->below;
-        if (waiters != NULL) { /* what is dropped may end any tap */
+        if (waiters != NULL) { /* a dropped object may end any tap */
             Py_DECREF(waiters);
             tap = self->taps;
         }
     }
 }
 
-/* As finish(), but nothing that waits is woken. */
+/* As finish(), but no waiter is woken. */
 static PyObject *host_abandon(PyObject *object, PyObject *is_gone)
 {
     Host *self = (Host *)object;
@@ -301,7 +301,7 @@ static PyObject *host_stats(PyObject *object, PyObject *unused)
                          (long long)stats.turns);
 }
 
-/* Nothing else turns the runtime any more, whichever thread this is. */
+/* No one else turns the runtime any more, whichever thread this is. */
 static void host_dealloc(PyObject *object)
 {
     Host *self = (Host *)object;

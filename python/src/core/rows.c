@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocking streams and Python: an iterator over batches as such a stream, which
- * takes the GIL for each step; a stream that lends the GIL while it waits; one
- * that a driver may read while the interpreter ends; and one in a capsule. */
+ * takes the GIL for each step; a stream that lends the GIL while it waits; a
+ * stream that a driver may read while the interpreter ends; and a stream in a
+ * capsule. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct rows {
     const char *name;   /* of an item, for errors */
     struct tap *tap;    /* counts: where exceptions are kept */
     struct given item;  /* owns: a stream, of which the batches come now */
-    struct ArrowSchema schema;     /* owns: that of the first batch */
+    struct ArrowSchema schema;     /* owns: the schema of the first batch */
     struct ArrowDeviceArray first; /* owns: it was read for the schema */
     struct uva_error error;        /* of the last call */
     int device_type;               /* of all batches; -1: plain arrays */
@@ -42,7 +43,7 @@ static int rows_take_schema(struct rows *rows, struct ArrowSchema *schema)
     return code;
 }
 
-/* Opens the stream of an item. 1; 0: it has none; -1 with an exception. */
+/* Opens the stream of an item. 1; 0: no such method; -1 with an exception. */
 static int rows_open_item(struct rows *rows, PyObject *object)
 {
     static const char *const methods[] = {"__arrow_c_stream__",
@@ -65,8 +66,8 @@ static int rows_open_item(struct rows *rows, PyObject *object)
     return found;
 }
 
-/* Takes the stream of an item: a table, a frame, a reader. 1; 0: it has none;
- * -1 with an exception. */
+/* Takes the stream of an item: a table, a frame, a reader. 1; 0: no such
+ * method; -1 with an exception. */
 static int rows_take_stream(struct rows *rows, PyObject *object)
 {
     const int found = rows_open_item(rows, object);
@@ -413,9 +414,9 @@ int polite_wrap(struct ArrowArrayStream *stream,
 /* ---- a stream for a driver ------------------------------------------------
  */
 
-/* Gives the inner stream in place of a polite one, which is around those of the
- * library alone: they need no GIL, and the library can cancel them while they
- * wait. False if it is none. */
+/* Gives the inner stream in place of a polite one, which wraps only streams of
+ * the library: they need no GIL, and the library can cancel them while they
+ * wait. False for any other stream. */
 static bool polite_unwrap(struct ArrowArrayStream *stream)
 {
     struct polite *polite = stream->private_data;

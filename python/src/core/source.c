@@ -6,8 +6,8 @@
  * Happy path:  open -> (get_next)* -> the stream is released -> freed, which
  *              the waiters of the tap learn.
  *
- * What can fail: the opener or the iterator raises: the exception is kept in
- * the tap, and the stream fails with its text.
+ * Failures: the opener or the iterator raises: the exception is kept in the
+ * tap, and the stream fails with its text.
  *
  * On cancel:   `interrupt` is called on another thread, again and again, until
  *              the call that blocks returns. */
@@ -21,7 +21,7 @@ enum { OBJECT, OPENER, INTERRUPT };
 
 struct source {
     struct holder held;
-    const char *item; /* what errors call one of an iterable */
+    const char *item; /* the name of an iterable in errors */
     int device_type;  /* of the data; -1: plain arrays */
     bool is_open;     /* it was opened, and counts as live */
     bool is_reported; /* that its interrupt would have to be awaited */
@@ -30,7 +30,7 @@ struct source {
 /* ---- on workers -----------------------------------------------------------
  */
 
-/* What the opener gives: a capsule or an iterator; NULL with an exception. */
+/* The opener's result: a capsule or an iterator; NULL with an exception. */
 static PyObject *source_call(struct source *source, bool device)
 {
     PyObject *opener = Py_NewRef(source->held.objects[OPENER]);
@@ -45,9 +45,9 @@ static PyObject *source_call(struct source *source, bool device)
     return given;
 }
 
-/* Takes the stream of a capsule, and refuses one of other arrays than rows. A
- * schema that cannot be had is for the library to report, which asks for it
- * again. */
+/* Takes the stream of a capsule, and refuses a stream of arrays that are not
+ * rows. A schema that cannot be had is for the library to report, which asks
+ * for it again. */
 static int source_take(PyObject *capsule, bool device, struct given *out)
 {
     struct ArrowSchema schema = {0};
@@ -111,8 +111,9 @@ static int source_open_device(void *ctx, struct ArrowDeviceArrayStream *out,
     return code;
 }
 
-/* What the interrupt raises is of no use to the stream, which ends anyway; but
- * one that has done nothing, as it would have to be awaited, is reported. */
+/* An exception of the interrupt is of no use to the stream, which ends anyway;
+ * but a coroutine, which has had no effect, as it would have to be awaited, is
+ * reported. */
 static void source_interrupt(void *ctx)
 {
     struct source *source = ctx;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions of Python as stages: map and filter, which run on workers with the
- * GIL, and trace, which runs on the loop thread. What they raise is kept in the
- * tap, and ends the stream. */
+ * GIL, and trace, which runs on the loop thread. Their exceptions are kept in
+ * the tap, and end the stream. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/core.h"
 
 /* The objects that it holds */
-enum { CALLABLE, GIVEN /* the Schema of what it gets; NULL: not known */ };
+enum { CALLABLE, GIVEN /* the Schema of its input; may be NULL */ };
 
 struct function {
     struct holder held;
-    struct ArrowSchema result; /* owns: of what it gives; released: the
-                                  schema of what it gets */
+    struct ArrowSchema result; /* owns: of its results; released: the schema of
+                                  its input */
 };
 
 static struct function *function_new(struct tap *tap, PyObject *callable)
@@ -149,7 +149,7 @@ int stage_map(struct tap *tap, PyObject *callable, PyObject *schema,
  */
 
 /* A filter gets the batch as an object that it may keep, so it is a transform,
- * which owns what it gets. 1: keep; 0; -1 with an exception. */
+ * which owns its input. 1: keep; 0; -1 with an exception. */
 static int filter_call(struct function *function, struct uva_batch *in,
                        struct ArrowDeviceArray *out)
 {
@@ -229,7 +229,8 @@ static const char *event_name(enum uva_event_kind kind)
 }
 
 /* Called inside a turn, which holds the GIL already. An exception cannot be
- * passed on; it is reported as that of a callback of the event loop. */
+ * passed on; it is reported like an exception of a callback of the event loop.
+ */
 static void trace_event(void *ctx, const struct uva_event *event)
 {
     struct function *function = ctx;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream as an asynchronous iterator. This type does what has to be fast or
- * calls the library; uvarrow.Stream, which extends it in Python, waits: it
- * knows the event loops.
+/* A stream as an asynchronous iterator. This type has the methods that must be
+ * fast or call the library; uvarrow.Stream, which extends it in Python, waits:
+ * it knows the event loops.
  *
  * Happy path:  opened -> (stages)* -> started by the first `__anext__` ->
  *              (a batch is taken; without one, _next() waits)* -> the end.
  *
  * `await stream.__anext__()` is an object of the type Next, which takes a batch
- * when it is awaited. Only if there is none, or if the loop has to run, it
- * yields to the loop, and takes one behind that. A time-out therefore loses no
+ * when it is awaited. Only if no batch is there, or if the loop has to run, it
+ * yields to the loop, and takes one after that. A time-out therefore loses no
  * batch; and as the loop has run then as well, the next step takes one at once,
  * so that steps that are cancelled again and again still get on.
  *
@@ -23,12 +23,12 @@
 
 enum { RUN_BATCHES = 64, RUN_NS = 1000000 };
 
-/* In so small a window, each batch is announced nearly by itself, so that a
- * turn instead of a wait saves much of what the batch costs. In a large one,
+/* In so small a window, nearly each batch is announced by itself, so that a
+ * turn instead of a wait saves much of the cost of the batch. In a large one,
  * batches are better waited for, as they come together then. */
 enum { FEW_BATCHES = 8 };
 
-static int64_t set_ns = -1; /* what the clock shows; -1: the time */
+static int64_t set_ns = -1; /* the time of the clock; -1: the real time */
 
 static int64_t now_ns(void)
 {
@@ -40,7 +40,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* _set_clock(ns): what the clock of all streams shows, for tests; -1: the
+/* _set_clock(ns): the time of the clock of all streams, for tests; -1: the real
  * time */
 PyObject *stream_set_clock(PyObject *module, PyObject *ns)
 {
@@ -111,7 +111,7 @@ static PyObject *stream_open(PyObject *object, PyObject *args)
     return stream_opened(self, source_open(self->host, self->tap, how));
 }
 
-/* Opens what `make` makes of the first argument. */
+/* Opens the result of `make` for the first argument. */
 static PyObject *stream_make(Stream *self, PyObject *args, pool_stream_fn *make)
 {
     struct uva_stream *stream;
@@ -192,15 +192,15 @@ static PyObject *raise_closed(void)
     return core_raise(ECANCELED, "the stream was closed before its end", NULL);
 }
 
-/* Behind the end of an iteration: raises if the stream was closed, or has
- * failed, before all of it was read. */
+/* After the end of an iteration: raises if the stream was closed, or has
+ * failed, before it was read to its end. */
 static PyObject *stream_check_end(PyObject *object, PyObject *unused)
 {
     (void)unused;
     return ((Stream *)object)->complete ? Py_NewRef(Py_None) : raise_closed();
 }
 
-/* Gives a Batch; None if there is none now; raises at the end. */
+/* Gives a Batch; None if no batch waits now; raises at the end. */
 static PyObject *stream_take(PyObject *object, PyObject *unused)
 {
     Stream *self = (Stream *)object;
@@ -236,7 +236,8 @@ static PyObject *stream_take(PyObject *object, PyObject *unused)
     return batch_new(self->schema, &batch.data, batch.ordinal);
 }
 
-/* Gives the Schema; None if it is not known now; raises if there is none. */
+/* Gives the Schema; None if it is not known now; raises if there is no schema.
+ */
 static PyObject *stream_peek(PyObject *object, PyObject *unused)
 {
     Stream *self = (Stream *)object;
@@ -335,8 +336,8 @@ static PyObject *stream_cancel(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _note(exception) -> (errno, text): keeps what the stream raises when it fails
- * with that text. */
+/* _note(exception) -> (errno, text): keeps the exception that the stream raises
+ * when it fails with that text. */
 static PyObject *stream_note(PyObject *object, PyObject *exception)
 {
     Stream *self = (Stream *)object;
@@ -349,7 +350,7 @@ static PyObject *stream_note(PyObject *object, PyObject *exception)
     return Py_BuildValue("is", error.code, error.message);
 }
 
-/* Whether every source of Python behind the stream is freed. */
+/* Whether every Python source of the stream is freed. */
 static bool stream_is_released(const Stream *self)
 {
     for (const struct tap *tap = self->tap; tap != NULL; tap = tap->merged)
@@ -381,7 +382,7 @@ static PyObject *stream_close(PyObject *object, PyObject *unused)
     } else if (!self->exported) {
         struct uva_stream *stream = self->tap->stream;
 
-        self->tap->stream = NULL; /* what is freed may call this again */
+        self->tap->stream = NULL; /* a freed object may call this again */
         self->exported = true;
         uva_stream_release(stream); /* it frees its source */
     }
@@ -615,7 +616,7 @@ static void merge_take(Stream *self, Stream *other)
     self->tap->device |= other->tap->device;
     while (last->merged != NULL)
         last = last->merged;
-    last->merged = tap_acquire(other->tap); /* for what it raises */
+    last->merged = tap_acquire(other->tap); /* for its exceptions */
 }
 
 /* _merge(streams, keep_going, open_at_once, batches, bytes): merges the streams
@@ -780,13 +781,13 @@ static PyObject *stream_device_reader(PyObject *object, PyObject *args)
  * loops, the coroutine _next() does that. */
 typedef struct {
     PyObject_HEAD Stream *stream; /* counts */
-    PyObject *future;             /* owns: which it has yielded; NULL: none */
-    PyObject *inner;              /* owns: the coroutine _next(); NULL: none */
+    PyObject *future;             /* owns: the yielded future; may be NULL */
+    PyObject *inner;              /* owns: the coroutine _next(); may be NULL */
     bool rests;                   /* it has yielded None */
 } Next;
 
-/* Those that were freed last, for the next steps: making one anew is much of
- * what a step costs. They hold nothing, not even their type. */
+/* The last freed ones, for the next steps: making one anew is much of the cost
+ * of a step. They hold no references, not even to their type. */
 enum { MOST_SPARES = 8 };
 static Next *spares[MOST_SPARES];
 static int n_spares;
@@ -844,7 +845,7 @@ static void next_resume(Next *self)
     stream_has_rested(self->stream);
 }
 
-/* Gives what the task of asyncio gets: None if the loop only has to run. */
+/* Gives the value for the task of asyncio: None if the loop only has to run. */
 static PyObject *next_yield(Next *self, bool is_due)
 {
     PyObject *future;
@@ -862,7 +863,7 @@ static PyObject *next_yield(Next *self, bool is_due)
     return Py_NewRef(future);
 }
 
-/* Gives the batch; what is yielded while it waits; or raises. */
+/* Gives the batch; or, while it waits, the yielded value; or raises. */
 static PySendResult next_send(PyObject *object, PyObject *value,
                               PyObject **result)
 {

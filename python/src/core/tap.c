@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library's callbacks reach of an object of Python: it is counted, so
- * that it outlives both the object and the stream.
+/* The part of a Python object that the library's callbacks reach: it is
+ * counted, so that it outlives both the object and the stream.
  *
  * Something new (a batch, the schema, the end, a released source) puts the tap
  * on the list of its host; when the turn is over, the host calls the waiters of
- * all taps on the list. A waiter is what the event loop knows: a future, a
+ * all taps on the list. A waiter is an object of the event loop: a future, a
  * task. */
 #include <stdlib.h>
 #include <string.h>
@@ -142,7 +142,7 @@ int tap_fail(struct tap *tap, struct uva_error *error)
     Py_XDECREF(traceback);
     if (tap->exception == NULL) { /* the first one ends the stream */
         tap->exception = value;
-        /* what was cut at a character must be found in a longer text */
+        /* a text that was cut at a character must be found in a longer text */
         memcpy(tap->text, text, sizeof(text));
     } else {
         Py_DECREF(value);
@@ -267,7 +267,7 @@ void tap_close(struct tap *tap, unsigned made_with_forks)
         for (struct tap *t = tap; t != NULL; t = t->merged)
             tap_leave_host(t);
     if (made_with_forks != fork_number())
-        return; /* all of it is the parent's */
+        return; /* these objects are the parent's */
     if (uva_runtime_on_loop(tap->runtime) ||
         uva_runtime_post(tap->runtime, tap_drop_stream, tap) != 0)
         tap_drop_stream(tap);

@@ -17,7 +17,7 @@ typedef struct {
     struct uva_pusher *pusher; /* owns; NULL: closed */
     struct ArrowSchema schema; /* owns */
     unsigned forks;            /* fork_number() when it was made */
-    char item[32];             /* what errors call a batch */
+    char item[32];             /* the name of a batch in errors */
 } Writer;
 
 static void writer_on_writable(void *ctx, struct uva_pusher *pusher)
@@ -73,7 +73,7 @@ static int writer_take_capsule(Writer *self, PyObject *capsule)
 }
 
 /* Writer(host, capsule of the schema, batches, bytes, name of the iterable);
- * None: the schema is that of the first batch */
+ * None: the schema of the first batch */
 static PyObject *writer_new(PyTypeObject *type, PyObject *args,
                             PyObject *kwargs)
 {
@@ -146,7 +146,7 @@ static int writer_take(Writer *self, PyObject *batch,
 }
 
 /* push(batch) -> errno: 0; EAGAIN: the waiters are called when there is room;
- * EPIPE: nothing reads any more */
+ * EPIPE: no reader any more */
 static PyObject *writer_push(PyObject *object, PyObject *batch)
 {
     Writer *self = (Writer *)object;
@@ -195,7 +195,7 @@ static PyObject *writer_unwait(PyObject *object, PyObject *waiter)
                : Py_NewRef(Py_None);
 }
 
-/* Whether nothing reads any more; the waiters are called then. */
+/* Whether there is no reader any more; the waiters are called then. */
 static PyObject *writer_is_closed(PyObject *object, PyObject *unused)
 {
     (void)unused;

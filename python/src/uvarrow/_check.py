@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of users, checked in the call that gets them. Each check returns the
 value, and raises TypeError or ValueError with the name of the argument. An object
-may be of any kind, so that nothing of it is used unless its type allows for it.
-What is called or read later, in C, is checked in core/checked.c."""
+may be of any kind, so that it is not used unless its type allows for it.
+Objects that are called or read later, in C, are checked in core/checked.c."""
 import functools
 import inspect
 import io
@@ -45,7 +45,7 @@ def count(value, name, *, bits=32, least=0):
 
 
 def seconds(value, name, most=_MOST[32]):
-    """A time of at least none, which a float can have."""
+    """A time of at least 0, which a float can have."""
     if not (hasattr(type(value), "__float__")
             or hasattr(type(value), "__index__")):
         raise refuse(value, name, "a number of seconds")
@@ -62,7 +62,7 @@ def seconds(value, name, most=_MOST[32]):
 
 
 def ms(value, name, *, bits=64):
-    """Milliseconds of a time, rounded up, so that a short time is not none."""
+    """Milliseconds of a time, rounded up, so that a short time is not 0."""
     most = min(_MOST[bits] // 1000, _MOST[32])
     return -int(-seconds(value, name, most) * 1000 // 1)
 
@@ -104,12 +104,12 @@ def pair(value, name):
 
 
 def optional(check, value, name, *args, **kwargs):
-    """What the check returns; None for None."""
+    """The result of the check; None for None."""
     return None if value is None else check(value, name, *args, **kwargs)
 
 
 def options(value, name):
-    """Options of a driver, as a dict of texts; None: none."""
+    """Options of a driver, as a dict of texts, or None."""
     if value is not None and not is_a(value, Mapping):
         raise refuse(value, name, "a mapping")
     return {text(key, f"a name of {name}"): _option(value[key], f"{name}[{key!r}]")
@@ -148,7 +148,7 @@ def function(value, name):
 # ---- objects of Arrow -------------------------------------------------------
 
 def method(value, attribute, name):
-    """A method of an object; None: it has none. That of a class is one of its
+    """A method of an object, or None. A method of a class is for its
     objects."""
     if is_a(value, type):
         return None
@@ -169,7 +169,7 @@ def schema(value, name):
 
 
 def requested_schema(value):
-    """A schema that a consumer prefers; nothing is cast to it."""
+    """A schema that a consumer prefers; the data is not cast to it."""
     if value is not None:
         _core.capsule(value, "arrow_schema", "requested_schema")
 
@@ -212,8 +212,8 @@ def has_arrays(value, name):
 
 
 def stream_method(value, name, is_device=False):
-    """The name of the method by which an object gives a stream; None: none. If
-    it has both, that of device arrays if `is_device`."""
+    """The name of the method by which an object gives a stream, or None. If it
+    has both, the method for device arrays if `is_device`."""
     for attribute in list(_STREAMS)[::-1 if is_device else 1]:
         if method(value, attribute, name) is not None:
             return attribute
@@ -221,7 +221,7 @@ def stream_method(value, name, is_device=False):
 
 
 def stream(value, attribute, name):
-    """What that method gives: a capsule."""
+    """The result of that method: a capsule."""
     return _core.capsule(getattr(value, attribute)(), _STREAMS[attribute],
                          f"what {attribute}() of {name} gives")
 
@@ -245,7 +245,7 @@ _HINTS = (
 
 
 def refuse_source(value, name):
-    """The exception for what is no source."""
+    """The exception for an object that is no source."""
     for kinds, hint in _HINTS:
         if is_a(value, kinds):
             break
@@ -267,7 +267,8 @@ def is_iterable(value):
 
 
 def source(value, is_device, name="source"):
-    """What uvarrow.stream() reads, as far as that is known before."""
+    """The source that uvarrow.stream() reads, as far as that is known
+    before."""
     if is_capsule(value):
         capsule(value, is_device, name)
     elif is_called(value, name):
@@ -286,7 +287,7 @@ def _item(value, name):
 
 
 def iterator(value, name):
-    """The iterator of what is_iterable()."""
+    """The iterator of an is_iterable() object."""
     result = type(value).__iter__(value)
     if getattr(type(result), "__next__", None) is None:
         name = f"what __iter__() of {name} gives"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module uvarrow._core: its types, which are the files of ../core, and what
- * they share. uvarrow/__init__.py is built on it. */
+/* The module uvarrow._core: its types, which are the files of ../core, and
+ * their common parts. uvarrow/__init__.py is built on it. */
 #include <errno.h>
 #include <string.h>
 

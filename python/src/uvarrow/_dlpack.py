@@ -9,9 +9,9 @@ def from_dlpack(tensor, /, name=""):
     """Returns a Batch of one column, which shares the data of a tensor.
 
     `tensor` is an array of numpy, JAX, PyTorch or any other object with
-    `__dlpack__`, on the CPU, of integers or floating-point numbers that lie one
-    behind the other. Its first dimension are the rows; further ones are lists
-    of a fixed size. BufferError if it cannot be shared.
+    `__dlpack__`, on the CPU, of integers or floating-point numbers that are
+    contiguous. Its first dimension are the rows; further ones are lists of a
+    fixed size. BufferError if it cannot be shared.
     """
     _check.text(name, "name")
     where = _check.method(tensor, "__dlpack_device__", "tensor")

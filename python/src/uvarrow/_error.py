@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream raises that has failed."""
+"""The exception of a stream that has failed."""
 import errno
 
 from . import _core
@@ -63,7 +63,8 @@ def _remade(code, text, metadata):
 
 
 def metadata_dict(pairs):
-    """Pairs of bytes as a dict of strings; what is no UTF-8 is replaced."""
+    """Pairs of bytes as a dict of strings; bytes that are not UTF-8 are
+    replaced."""
     return {key.decode(errors="replace"): value.decode(errors="replace")
             for key, value in pairs}
 

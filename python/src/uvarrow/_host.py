@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One runtime for each running event loop: made when it is first needed, and
-closed with the loop. The loop watches its descriptor; nothing else of the loop
-is touched, so that any loop of asyncio does (uvloop), and trio.
+closed with the loop. The loop only watches its descriptor, so that any loop of
+asyncio does (uvloop), and trio.
 
-A host waits in two steps: what waits is noted in a tap (`_wait`), and is woken
-when the tap has something new: a future of asyncio, or an object with `wake()`.
+A host waits in two steps: the waiter is noted in a tap (`_wait`), and is woken
+when the tap has news: a future of asyncio, or an object with `wake()`.
 """
 import asyncio
 import atexit
@@ -52,7 +52,7 @@ class AsyncioHost(_core.Host):
             tap._unwait(future)
 
     async def wait_briefly(self, tap, seconds):
-        """Returns false if `tap` had nothing new for so long."""
+        """Returns false if `tap` had no news for so long."""
         future = self._loop().create_future()
         tap._wait(future)
         timer = self._loop().call_later(seconds, _give_up, future)
@@ -89,7 +89,7 @@ def _give_up(future):
 
 class _Closed:
     """Goes with the callback, when a loop is closed, or dropped, that has not
-    finished its asynchronous generators. What waits on that loop waits for
+    finished its asynchronous generators. Waiters on that loop wait for
     ever."""
 
     def __init__(self, host, loop):
@@ -105,7 +105,7 @@ class _Closed:
 
 
 class _AsyncioGuard:
-    """Reads an iterable for a writer. If nothing reads that any more, the wait
+    """Reads an iterable for a writer. If it has no reader any more, the wait
     for the iterable ends."""
 
     def __init__(self, loop, writer):
@@ -173,7 +173,7 @@ class TrioHost(_core.Host):
             while True:
                 await wait_readable(fd)
                 self.turn()
-        finally: # trio cancels its system tasks behind all of the user's
+        finally: # trio cancels its system tasks after the user's
             token = self._token()
             if token is not None:
                 _hosts.pop(token, None)
@@ -188,7 +188,7 @@ class TrioHost(_core.Host):
         return not scope.cancelled_caught
 
     def runs(self):
-        return True # it has no host before, nor behind
+        return True # it has no host before or after that
 
     def guard(self, writer):
         return _TrioGuard(self._trio, writer)
@@ -301,10 +301,11 @@ def _all():
 
 
 def _leave(last):
-    """Closes what is open, and waits for threads that are inside Python: at
-    most EXIT_SECONDS, or as many as UVARROW_EXIT_SECONDS has. CPython aborts a
-    process in which such a thread goes on while the interpreter ends, so behind
-    that limit `last` leaves it, when the other exit handlers have run."""
+    """Closes open streams, and waits for threads that are inside Python: at
+    most EXIT_SECONDS, or the seconds in UVARROW_EXIT_SECONDS. CPython aborts a
+    process in which such a thread goes on while the interpreter ends, so
+    after that limit `last` leaves it, when the other exit handlers have
+    run."""
     global _left
     _left = True
     begin = time.monotonic()
@@ -329,7 +330,7 @@ def _exit_seconds():
         seconds = float(os.environ.get("UVARROW_EXIT_SECONDS", EXIT_SECONDS))
     except ValueError:
         return EXIT_SECONDS
-    return seconds if 0 <= seconds < math.inf else EXIT_SECONDS # nor nan
+    return seconds if 0 <= seconds < math.inf else EXIT_SECONDS # not nan
 
 
 def _wait_out(seconds):
@@ -348,7 +349,7 @@ def _wait_out(seconds):
 
 class _Last:
     """An argument of the exit handler, which goes when all handlers have run,
-    also those that were registered before this one: the last moment in which no
+    also handlers registered before this one: the last moment in which no
     thread is ended by CPython."""
 
     is_stuck = False
@@ -363,8 +364,8 @@ class _Last:
 
 
 def _flush_files():
-    """Writes what open files of Python hold, as the end of the interpreter
-    would. If one of them blocks, _core.leave() ends the process."""
+    """Writes the buffers of open files of Python, as the end of the
+    interpreter would. If a write blocks, _core.leave() ends the process."""
     for file in gc.get_objects():
         if issubclass(type(file), io.IOBase):
             try:
@@ -377,11 +378,11 @@ atexit.register(_leave, _Last())
 
 
 def _forget():
-    """A forked child has neither the loops nor the threads of its parent."""
+    """A forked child lacks the loops and the threads of its parent."""
     _parents.extend(_all())
     _hosts.clear()
     _every.clear()
 
 
-_parents = []  # never freed: what they refer to is the parent's
+_parents = []  # never freed: they refer to objects of the parent
 os.register_at_fork(after_in_child=_forget)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: asynchronous iterators over batches, and what is made of them."""
+"""Streams: asynchronous iterators over batches, and the objects made of
+them."""
 import errno
 import os
 import warnings
@@ -18,7 +19,7 @@ _FEED = 8
 
 
 class StageStats(NamedTuple):
-    """What one stage of a stream has done so far."""
+    """The progress of one stage of a stream."""
 
     name: str
     waiting: str
@@ -60,8 +61,8 @@ class Stream(_core.Stream):
             self._fresh()
 
     async def schema(self):
-        """Returns the schema, once the source is open. Raises what iteration
-        would raise if the source cannot be opened."""
+        """Returns the schema, once the source is open. Raises the exception of
+        an iteration if the source cannot be opened."""
         schema = self._peek()
         while schema is None:
             await self._host.wait(self)
@@ -70,8 +71,8 @@ class Stream(_core.Stream):
 
     @property
     def metadata(self):
-        """What the source has sent with its schema, as a dict of strings, such
-        as the key `adbc.rows_affected` of a database; empty before."""
+        """The metadata of the source's schema, as a dict of strings, such as
+        the key `adbc.rows_affected` of a database; empty before."""
         return metadata_dict(self._metadata())
 
     async def read_all(self):
@@ -120,7 +121,7 @@ class Stream(_core.Stream):
     def map(self, function, schema=None):
         """Calls `function` with each Batch, on a worker thread with the GIL;
         it returns a Batch, or any object with `__arrow_c_array__`. `schema` is
-        that of the results, if it changes: any object with
+        the schema of the results, if it changes: any object with
         `__arrow_c_schema__`. Returns the stream."""
         self._map(_check.function(function, "function"),
                   _check.optional(_check.schema, schema, "schema"))
@@ -134,7 +135,7 @@ class Stream(_core.Stream):
         return self
 
     def limit(self, rows=None, *, batches=None):
-        """Ends the stream behind so many rows, or batches. Returns the
+        """Ends the stream after so many rows, or batches. Returns the
         stream."""
         if rows is None and batches is None:
             raise TypeError("uvarrow: limit() needs rows or batches")
@@ -153,9 +154,9 @@ class Stream(_core.Stream):
         return self
 
     def without_offsets(self):
-        """Copies what has an offset, as slices do, for readers that do not look
-        at it, such as those of Java; all else is passed on as it is. Returns the
-        stream."""
+        """Copies columns with an offset, as slices have it, for readers that
+        do not look at it, such as Java's; other columns are passed on as they
+        are. Returns the stream."""
         self._without_offsets()
         return self
 
@@ -171,16 +172,16 @@ class Stream(_core.Stream):
     def parallel(self, workers=0, *, unordered=False, window=0, max_bytes=0):
         """Decodes, and runs the functions added so far, on up to `workers`
         threads (0: one for each core). Python functions take the GIL one after
-        the other, unless they give it away, as those of Arrow do. Up to
-        `window` batches (0: 64), of at most `max_bytes` bytes (0: 32 MiB), are
-        under way. Returns the stream."""
+        the other, unless they give it away, as Arrow's do. Up to `window`
+        batches (0: 64), of at most `max_bytes` bytes (0: 32 MiB), are under
+        way. Returns the stream."""
         self._parallel(_check.count(workers, "workers"),
                        _check.flag(unordered, "unordered"),
                        _check.count(window, "window"), _bytes(max_bytes))
         return self
 
     def trace(self, function):
-        """Calls `function(kind, count, code, seconds)` for what passes this
+        """Calls `function(kind, count, code, seconds)` for each step at this
         place of the stream: "schema", "request", "batch", "cancel", "end". It
         runs on the event loop. Returns the stream."""
         self._trace(_check.function(function, "function"))
@@ -229,18 +230,18 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
     `source` is an object with `__arrow_c_stream__` or
     `__arrow_c_device_stream__`, a capsule of such a stream, an object with
     `__arrow_c_array__`, an iterable of objects with one of these methods, each
-    of which is read to its end, or a function that returns one of all these;
-    with `device_type`, with `__arrow_c_device_array__`. All of it is opened and
-    read by a worker thread, and may block. Its schema has columns: an array
-    that is none of rows is refused.
+    of which is read to its end, or a function that returns such an object;
+    with `device_type`, with `__arrow_c_device_array__`. It is opened and read
+    by a worker thread, and may block. Its schema has columns: an array that
+    has no rows of columns is refused.
 
     Up to `window` batches are read ahead by the worker, and as many wait for
-    the loop; all of these have at most `max_bytes` bytes, or one batch more.
+    the loop; together they have at most `max_bytes` bytes, or one batch more.
     `interrupt` is a function that makes a blocked call of the source return
     soon, such as `connection.interrupt` of DuckDB; a worker thread calls it,
-    until that call has returned. `device_type` is Arrow's number for the device
-    of the data, if that is not the CPU's: 2 for CUDA. A batch comes when its
-    event is complete.
+    until that call has returned. `device_type` is Arrow's number for the
+    device of the data, if that is not the CPU's: 2 for CUDA. A batch comes
+    when its event is complete.
 
     Returns a Stream. It is opened when it is first read.
     """
@@ -261,7 +262,8 @@ def stream(source, *, window=_WINDOW, max_bytes=_BYTES, interrupt=None,
 
 
 def _half(max_bytes):
-    """For each of two windows: what is read ahead, and what was delivered."""
+    """For each of two windows: the batches read ahead, and the delivered
+    ones."""
     return (_bytes(max_bytes) + 1) // 2
 
 
@@ -286,10 +288,10 @@ def merge(first, *others, keep_going=False, open_at_once=0, window=0,
           max_bytes=0):
     """Merges streams of one schema: their batches come as they are ready.
 
-    When one of them fails the other streams are cancelled, or, with
-    `keep_going`, finished first. `open_at_once` of them run at one time (0:
-    all). Up to `window` batches, of at most `max_bytes` bytes, are requested of
-    each ahead (0: 64 batches and 32 MiB, divided among them).
+    When one fails the other streams are cancelled, or, with `keep_going`,
+    finished first. `open_at_once` of them run at one time (0: all). Up to
+    `window` batches, of at most `max_bytes` bytes, are requested of each ahead
+    (0: 64 batches and 32 MiB, divided among them).
 
     Returns `first`, of which the other streams are a part from then on."""
     for one in (first, *others):
@@ -305,7 +307,7 @@ def merge(first, *others, keep_going=False, open_at_once=0, window=0,
 # ---- out --------------------------------------------------------------------
 
 class _Once:
-    """A capsule with a stream of ours, for one reader."""
+    """A capsule with a stream of the library, for one reader."""
 
     _is_device = False
 
@@ -323,7 +325,7 @@ class _Once:
         """The schema as a capsule, which leaves the stream to be read. Waits for
         it, as the stream does."""
         if self._schema is None:
-            capsule = self._take() # nothing else reads meanwhile
+            capsule = self._take() # no one else reads meanwhile
             try:
                 self._schema = _core.stream_schema(capsule)
             finally:
@@ -344,7 +346,7 @@ class Reader(_Once):
 
 class DeviceReader(_Once):
     """A stream for one thread that blocks, as Reader, of data on a device: for
-    what takes an object with `__arrow_c_device_stream__`."""
+    consumers that take an object with `__arrow_c_device_stream__`."""
 
     _is_device = True
 
@@ -360,9 +362,9 @@ def to_reader(iterable, schema, *, window=8, max_bytes=_BYTES):
 
     `iterable` yields objects with `__arrow_c_array__` of `schema`, which has
     `__arrow_c_schema__`. It is iterated in the running event loop, at most
-    twice `window` batches, and `max_bytes` bytes, ahead of the reader. What it
-    raises, the reader reports as its error. When the reader is released, a wait
-    for the iterable ends, and it is closed. Returns a Reader.
+    twice `window` batches, and `max_bytes` bytes, ahead of the reader. Its
+    exceptions are the reader's errors. When the reader is released, a wait for
+    the iterable ends, and it is closed. Returns a Reader.
     """
     host = _host.current()
     _check.async_iterable(iterable, "iterable")
@@ -379,8 +381,8 @@ def _described(exception):
 
 
 async def _pump(host, writer, iterable, noted=_described):
-    """Pushes all of an iterable. `noted` gives the errno and the text of what it
-    raises."""
+    """Pushes the items of an iterable. `noted` gives the errno and the text of
+    its exception."""
     try:
         await _push_all(host, writer, iterable)
     except Exception as exception: # the reader reports it
@@ -417,8 +419,9 @@ async def _push_all(host, writer, iterable):
 
 
 def _feed(host, stream, iterable, name):
-    """Gives a capsule with what an asynchronous iterable yields, and a function
-    that starts that. What it raises, `stream` raises, which reads the capsule."""
+    """Gives a capsule with the items of an asynchronous iterable, and a
+    function that starts it. Its exceptions are raised by `stream`, which reads
+    the capsule."""
     window, half = _FEED, _half(_BYTES)
     writer = _core.Writer(host, None, window, half, name)
     reads = weakref.ref(stream)
@@ -435,8 +438,9 @@ def ipc(source, *, compression=None, as_bytes=False):
     """Yields the chunks of an Arrow IPC stream, as memoryviews: columns are not
     copied. `source` is a Stream, which is closed at the end; `compression` is
     None, "lz4" or "zstd". With `as_bytes` chunks are bytes, which copies them:
-    for servers that take nothing else, such as Litestar. A step that is cancelled loses no chunk. If `source`
-    is closed before its end, the next step raises Error with ECANCELED.
+    for servers that take only bytes, such as Litestar. A step that is
+    cancelled loses no chunk. If `source` is closed before its end, the next
+    step raises Error with ECANCELED.
 
         return StreamingResponse(
             uvarrow.ipc(stream),
@@ -451,7 +455,7 @@ def ipc(source, *, compression=None, as_bytes=False):
 
 
 class _Chunks(AsyncGenerator):
-    """What ipc() returns: not a generator of Python, as that ends when a step
+    """The result of ipc(): not a generator of Python, as that ends when a step
     is cancelled, which looks to a reader like the end of the data."""
 
     def __init__(self, source, codec, as_bytes):

@@ -39,25 +39,25 @@ class Pool:
     or the path of its library; None: the scheme of the `uri`. A package
     `adbc_driver_<name>` is found by itself, such as that in the wheel of
     DuckDB. `options` and `connection_options`
-    are the driver's. At most `connections` are open; one that was idle for
-    `idle` seconds is closed (0: each is closed behind its query), and one that
-    is older than `max_age` seconds behind its query. A connect takes at most
-    `connect` seconds, and a query waits for a connection, whatever is in its
-    way, a connect too, at most `wait` seconds. Each of these times is at least
-    a millisecond, also if 0 is given. `lock` is how many seconds a query waits
+    are the driver's. At most `connections` are open; an idle one is closed
+    after `idle` seconds (0: each is closed after its query), and one older
+    than `max_age` seconds after its query. A connect takes at most `connect`
+    seconds, and a query waits for a connection, whatever is in its way, a
+    connect too, at most `wait` seconds. Each of these times is at least a
+    millisecond, also if 0 is given. `lock` is how many seconds a query waits
     for a lock of another program, with SQLite, which else fails at once; None:
-    as the driver has it. A connection of which the driver does not
-    return from a connect, or from a query that was cancelled, is replaced, up
-    to `stuck` of them; None: as many as `connections`. `batch_bytes` is that of
-    queries which have none, 256 KiB if it is None.
+    as the driver has it. A connection whose driver does not return from a
+    connect, or from a query that was cancelled, is replaced, up to `stuck` of
+    them; None: as many as `connections`. `batch_bytes` is for queries without
+    their own, 256 KiB if it is None.
 
-    What a query leaves in its session (settings, temporary tables, locks, a
-    transaction) is not there for the next one: a connection is reset behind its
-    query, which costs the query no time, or closed. With `keeps_session` it is
-    not.
+    The state that a query leaves in its session (settings, temporary tables,
+    locks, a transaction) is gone for the next one: a connection is reset after
+    its query, which costs the query no time, or closed. With `keeps_session`
+    it is not.
 
-    Nothing is connected before the first query. A pool may be used by several
-    event loops, each of which has connections of its own.
+    No connection is made before the first query. A pool may be used by several
+    event loops, each of which has its own connections.
     """
 
     def __init__(self, driver=None, *, uri=None, entrypoint=None, options=None,
@@ -106,15 +106,15 @@ class Pool:
         data, with `by_name` also over dicts, as for `ingest()`. Not every driver
         can bind by name: then the stream fails with ENOTSUP. A list, tuple or
         dict without values is the same as None; with Arrow data without rows
-        nothing is executed. A dict among values is refused. Values need
+        the query is not executed. A dict among values is refused. Values need
         pyarrow. With `update` the stream has no rows; how many rows were
         changed, which several drivers count only then, is in `metadata`.
 
         `busy` is how many seconds the driver may spend in calls for the query;
         then it is cancelled, and fails with a TimeoutError; 0 and None are no
         limit. The time of a slow consumer does not count. `batch_bytes` is about
-        how large a batch should be, for drivers that know such a size, as those
-        of PostgreSQL and SQLite do; None: that of the pool."""
+        how large a batch should be, for drivers that know such a size, such as
+        PostgreSQL's and SQLite's; None: as the pool."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), busy, window,
@@ -123,19 +123,19 @@ class Pool:
     def ingest(self, table, data, *, mode="append", options=None, busy=None):
         """Returns a Stream that writes the rows of `data` into a table when it
         is read, and has no rows itself. `mode` is "create", "append", "replace"
-        or "create_append". All rows are written, or none of them: what fails or
-        is cancelled leaves the table as it was (docs/adbc.md: where a driver
+        or "create_append". All rows are written, or no row: a failure or a
+        cancel leaves the table as it was (docs/adbc.md: where a driver
         cannot). A generator, and an asynchronous iterator with `aclose()`, is
         closed then, too; a generator that no worker has begun to read is left
-        as it was. Of `busy`, as for `query()`, the
-        time in which `data` is awaited is a part.
+        as it was. Of `busy`, as for `query()`, the time in which `data` is
+        awaited is a part.
 
         `data` is Arrow data, or an iterable, also an asynchronous one such as a
         Stream, of Arrow data and dicts, of one schema. A worker reads an
         iterable, and the event loop an asynchronous one, from the call on, a
         few batches ahead. 1,024 dicts are a batch; the first such batch has the
-        types of all of them, and they need pyarrow. What an iterable raises,
-        the Stream raises."""
+        types of the whole, and they need pyarrow. Exceptions of an iterable
+        are raised by the Stream."""
         mode = _check.one_of(mode, "mode", _MODES)
         options = {"adbc.ingest.mode": f"adbc.ingest.mode.{mode}",
                    **_check.options(options, "options")}
@@ -146,7 +146,7 @@ class Pool:
                       by_name=False, busy=None):
         """Executes a statement, without its rows, and returns how many rows it
         has changed, or -1 if the driver reports none. `update` is false for
-        drivers that execute what has a result only if that is wanted;
+        drivers that execute a statement with a result only if that is wanted;
         `parameters`, `options`, `by_name` and `busy` are as for `query()`."""
         async with self.query(sql, parameters, options=options, update=update,
                               by_name=by_name, busy=busy) as rows:
@@ -159,7 +159,7 @@ class Pool:
         `async with pool.session() as session`. They are a transaction, which is
         committed at the end, and rolled back after an exception. With
         `autocommit` each query is one, unless `begin()` is called. `options`
-        are those of the connection in ADBC, such as its isolation level; a
+        are ADBC's options of a connection, such as its isolation level; a
         session with some closes its connection."""
         return Session(self, _check.flag(autocommit, "autocommit"),
                        _pairs(_check.options(options, "options")))
@@ -172,10 +172,10 @@ class Pool:
 
     def stats(self):
         """Returns a dict of counts of now, of the event loop that runs: the
-        connections "used" by queries, "idle" and "stuck", which is those in a
-        call that does not return; "connections" is the most there may be, with
-        those that are stuck. Queries that are "waiting" for a connection, and
-        "queries" that got one so far. While as many are stuck as there may be
+        connections "used" by queries, "idle" and "stuck", which are in a call
+        that does not return; "connections" is the most there may be, with the
+        stuck ones. Queries that are "waiting" for a connection, and "queries"
+        that got one so far. While as many are stuck as there may be
         connections, no query can run."""
         pool = self._pools.get(_host.current())
         return (pool.stats() if pool is not None
@@ -220,11 +220,11 @@ class Session:
     or with autocommit temporary tables and settings. `pool.session()` makes one.
 
     Its queries run one after the other, in the order in which they are first
-    read. After one that failed the transaction goes on, or not, as the database
-    has it: then `commit()` fails, too. After one that was cancelled, or not read
-    to its end, all others fail with ECONNABORTED, and the transaction is rolled
-    back. The connection is taken by the first query, and goes back to the pool
-    at the end."""
+    read. After a failed query the transaction goes on, or not, as the database
+    has it: then `commit()` fails, too. After a query that was cancelled, or
+    not read to its end, all others fail with ECONNABORTED, and the transaction
+    is rolled back. The connection is taken by the first query, and goes back
+    to the pool at the end."""
 
     def __init__(self, pool, autocommit, options):
         self._of = pool
@@ -283,7 +283,7 @@ class Session:
         try:
             if self._begun and (kind is None or issubclass(kind, Exception)):
                 end = self._transact("COMMIT" if kind is None else "ROLLBACK")
-                end._peek() # starts it: what is started later is lost
+                end._peek() # starts it: later queries are lost
         finally:
             self._pool.close()
         return end
@@ -367,8 +367,9 @@ def _library(name):
 
 
 def _rows(host, stream, parameters, by_name, table):
-    """What a query is given: None, a capsule, or an object and its opener; then
-    whether it is bound by name, and what starts an asynchronous iterable."""
+    """The input of a query: None, a capsule, or an object and its opener; then
+    whether it is bound by name, and the function that starts an asynchronous
+    iterable."""
     name = "data" if table is not None else "parameters"
     method = _check.stream_method(parameters, name)
     if method == "__arrow_c_stream__":
@@ -453,7 +454,7 @@ class _Items:
                             "bound by its names")
 
     def add(self, item):
-        """Gives what can be read now: a batch of dicts, Arrow data."""
+        """Gives an item as a readable object: a batch of dicts, Arrow data."""
         self.check(item)
         self._is_empty = False
         if not _check.is_a(item, Mapping):
@@ -489,7 +490,7 @@ class _Items:
 
 
 def _open_items(items, device):
-    """On a worker: the iterator over what can be read. It closes a generator,
+    """On a worker: the iterator over readable objects. It closes a generator,
     which its caller may keep."""
     def arrays():
         iterator = _check.iterator(items.items, items.name)
@@ -521,7 +522,7 @@ class _AsyncItems:
     async def aclose(self):
         try:
             await self._arrays.aclose()
-        finally: # also if nothing was read
+        finally: # also if no item was read
             await self._iterator.aclose()
 
     async def _read(self, items):
@@ -542,7 +543,7 @@ class _AsyncItems:
 
 
 async def _arrays(item, name):
-    """An item, or the batches of one that has a stream, which may block."""
+    """An item, or the batches of an item with a stream, which may block."""
     name = f"an item of {name}"
     if _check.has_arrays(item, name):
         yield item
