@@ -309,7 +309,8 @@ static int rebatch_join(struct rebatch *r, int64_t count,
     return rebatch_join_any(r, count, &out->array);
 }
 
-/* Gives the first `count` rows. */
+/* Gives the first `count` rows. A batch that is split later is a slice, so that
+ * no children are impossible. */
 static int rebatch_cut(struct rebatch *r, int64_t count,
                        struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -317,15 +318,16 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
 
     if (rebatch_joins(r, count))
         return rebatch_join(r, count, out, error);
-    if (count < first->array.array.length)
+    if (count < first->array.array.length ||
+        (r->rows_max > 0 && count > r->rows_max))
         return uva__slice_array(&r->rt->allocator, r->schema, &first->array,
                                 first->part.from, count, out);
     uva_array_move(&first->array, out);
     return 0;
 }
 
-/* How many rows of the first batch can be split without a look at their sizes;
- * 0: not enough for two batches. */
+/* How many rows of the first batch can be split without a look at their sizes,
+ * which is done when they are passed on; 0: not enough for two batches. */
 static int64_t rebatch_splits(const struct rebatch *r)
 {
     const int64_t rows = r->pieces.head != NULL ? piece_first(r)->part.rows : 0;
@@ -333,22 +335,6 @@ static int64_t rebatch_splits(const struct rebatch *r)
     if (r->bytes_max > 0 || rows / 2 < r->rows_max)
         return 0;
     return rows - rows % r->rows_max;
-}
-
-/* Emits the first `count` rows of one batch, which are split when they are
- * passed on. They are a slice, so that no children are impossible. */
-static int rebatch_split(struct rebatch *r, int64_t count, void *emitter)
-{
-    struct piece *first = piece_first(r);
-    struct uva_batch out = {.metadata = first->metadata.block};
-    int code = uva__slice_array(&r->rt->allocator, r->schema, &first->array,
-                                first->part.from, count, &out.data);
-
-    if (code != 0)
-        return code;
-    code = uva__transform_emit_slices(emitter, &out, r->rows_max);
-    rebatch_consume(r, count);
-    return code;
 }
 
 /* Emits the first `count` rows as one batch. */
@@ -376,11 +362,8 @@ static int rebatch_emit(struct rebatch *r, bool final, uva_emit_fn *emit,
 
     while (code == 0) {
         count = rebatch_splits(r);
-        if (count > 0) {
-            code = rebatch_split(r, count, emitter);
-            continue;
-        }
-        code = rebatch_next(r, final, &count);
+        if (count == 0)
+            code = rebatch_next(r, final, &count);
         if (code != 0)
             return uva_error_set(error, EPROTO,
                                  "rebatch: offsets, views, type ids or run "
@@ -416,12 +399,13 @@ static int64_t rebatch_whole(const struct rebatch *r)
     return smaller_of(most, fit);
 }
 
-static struct uva__transform_need rebatch_need(const void *ctx)
+static struct uva__transform_rows rebatch_rows(const void *ctx)
 {
     const struct rebatch *r = ctx;
     const int64_t whole = rebatch_whole(r);
 
-    return (struct uva__transform_need){
+    return (struct uva__transform_rows){
+        .since_ns = r->pieces.head != NULL ? piece_first(r)->since_ns : 0,
         .next = whole - r->rows,
         .whole = whole,
         .input = whole > 0 ? r->largest : 0,
@@ -450,13 +434,6 @@ static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
                           struct uva_error *error)
 {
     return rebatch_emit(ctx, true, emit, emitter, error);
-}
-
-static uint64_t rebatch_since_ns(const void *ctx)
-{
-    const struct rebatch *r = ctx;
-
-    return r->pieces.head != NULL ? piece_first(r)->since_ns : 0;
 }
 
 static void rebatch_free(void *ctx)
@@ -520,8 +497,8 @@ int uva_stream_rebatch(struct uva_stream *stream,
                                       .follows = true,
                                       .wait_ms = options->wait_ms,
                                       .flush = rebatch_finish,
-                                      .since_ns = rebatch_since_ns,
-                                      .need = rebatch_need},
+                                      .slice_rows = options->rows,
+                                      .rows = rebatch_rows},
         &(struct uva_transform){.batch = rebatch_batch,
                                 .finish = rebatch_finish,
                                 .free_ctx = rebatch_free,

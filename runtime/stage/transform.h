@@ -6,28 +6,31 @@
 
 #include "uvarrow/stages.h"
 
-/* What a function that joins batches still needs, in rows. */
-struct uva__transform_need {
-    int64_t next;  /* for the next batch that it emits */
-    int64_t whole; /* for each batch after that one */
-    int64_t input; /* in the largest batch so far; 0: none is known */
+/* The rows of a function that keeps and joins batches. */
+struct uva__transform_rows {
+    uint64_t since_ns; /* since when the oldest one is kept, by
+                          uva__clock_ns(); 0: none is, or that is not timed */
+    int64_t next;      /* needed for the next batch that it emits */
+    int64_t whole;     /* for each batch after that one */
+    int64_t input;     /* in the largest batch so far; 0: none is known */
 };
 
 /* What makes a stage of a transform. */
 struct uva__transform_kind {
-    const char *name; /* static; for errors and logs */
-    bool follows;     /* without a window of its own it requests what is
-                         requested of it */
-    /* for a function that keeps rows back; otherwise zeroes */
-    int64_t wait_ms; /* how long rows are kept while a batch is wanted; 0: until
-                        the function emits them by itself */
+    const char *name;   /* static; for errors and logs */
+    bool follows;       /* without a window of its own it requests what is
+                           requested of it */
+    int64_t slice_rows; /* a batch of more rows is passed on in slices of so
+                           many; each is made then, on the loop thread, so the
+                           runs need no wake-up for it. 0: as it is */
+    /* for a function that keeps rows; otherwise zeroes */
+    int64_t wait_ms; /* how long, while a batch is wanted; 0: until the function
+                        emits them by itself */
     /* emits the rows that are kept; returns as uva_transform.finish */
     int (*flush)(void *ctx, uva_emit_fn *emit, void *emitter,
                  struct uva_error *error);
-    /* since when the oldest row is kept, by uva__clock_ns(); 0: none is */
-    uint64_t (*since_ns)(const void *ctx);
     /* so that batches that will be joined are requested together */
-    struct uva__transform_need (*need)(const void *ctx);
+    struct uva__transform_rows (*rows)(const void *ctx);
 };
 
 /* Adds a transform; `kind` is copied. As uva_stream_transform(), and takes the
@@ -45,12 +48,5 @@ int uva__transform_fail(void *emitter, int code);
  * its source has measured it, that is not done again. Thread: that of the call.
  */
 int uva__transform_pass(void *emitter, struct uva_batch *in);
-
-/* As uva_emit_fn, for a shared array with rows: it is passed on in slices of
- * `rows` each, but for the last one. A slice is made when it is
- * passed on, on the loop thread: the runs need no wake-up for each of them.
- * Thread: that of the run, which is a worker's. */
-int uva__transform_emit_slices(void *emitter, struct uva_batch *out,
-                               int64_t rows);
 
 #endif

@@ -57,7 +57,9 @@ struct uva__task {
             struct uva__lazy lazy;       /* owns its item */
             struct uva__discard discard; /* while the item is queued for it */
         };
-        struct { /* FAILED */
+        struct ArrowAsyncTask promise; /* owns: to be extracted, in a slot that
+                                          is not offered */
+        struct {                       /* FAILED */
             int code;
             struct uva_error *error; /* owns; NULL without memory */
         } failed;
