@@ -2,7 +2,7 @@
 /* Keeping and extracting the tasks of a foreign producer.
  *
  * Happy path:  kept (HELD) -> claimed (EXTRACTING) -> extracted and checked ->
- *              back in the free list.
+ *              freed.
  *
  * What can fail:
  * - the extraction, or the array it gives: a code for the thread that claimed
@@ -27,27 +27,17 @@
 #include "source/foreign_clauses.h"
 #include "uvarrow/arrow.h"
 
-enum { POOL_STEP = 16 };
-
 /* ---- life --------------------------------------------------------------- */
 
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
                              const struct uva__source *source)
 {
     pending_tasks->source = source;
-    pending_tasks->locked.slab = (struct uva__slab){
-        .allocator = &source->rt->allocator,
-        .size = sizeof(struct uva__pending_task),
-        .align = _Alignof(struct uva__pending_task),
-        .link_offset = offsetof(struct uva__pending_task, link),
-        .step = POOL_STEP,
-    };
 }
 
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks)
 {
     uva_schema_release(&pending_tasks->schema);
-    uva__slab_fini(&pending_tasks->locked.slab);
 }
 
 void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
@@ -63,52 +53,31 @@ void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
 
 /* ---- keeping ------------------------------------------------------------ */
 
-/* Returns 0 with a pending task, which is NULL if no block is free; or an
- * error. */
-static int pending_tasks_take_locked(struct uva__pending_tasks *pending_tasks,
-                                     struct uva__pending_task **out)
+static void pending_task_free(struct uva__pending_tasks *pending_tasks,
+                              struct uva__pending_task *pending_task)
 {
+    const struct uva_allocator *allocator =
+        &pending_tasks->source->rt->allocator;
+
+    uva__failure_fini(&pending_task->failure, allocator);
+    uva__metadata_fini(&pending_task->metadata, allocator, NULL);
+    uva__memory_free(allocator, pending_task, sizeof(*pending_task));
+}
+
+static int pending_tasks_keep(struct uva__pending_tasks *pending_tasks,
+                              struct uva__pending_task *pending_task)
+{
+    int code = 0;
+
+    uva__lock_take(&pending_tasks->lock);
     if (pending_tasks->locked.closed)
-        return ECANCELED;
-    if (!pending_tasks->locked.ready)
-        return EPROTO;
-    *out = uva__slab_take(&pending_tasks->locked.slab, NULL);
-    return 0;
-}
-
-/* Adds blocks to the slab; allocates them without the lock. */
-static int pending_tasks_grow(struct uva__pending_tasks *pending_tasks)
-{
-    struct slab_chunk *chunk = uva__slab_fetch(&pending_tasks->locked.slab);
-
-    if (chunk == NULL)
-        return ENOMEM;
-    uva__lock_take(&pending_tasks->lock);
-    uva__slab_add(&pending_tasks->locked.slab, chunk);
-    uva__lock_drop(&pending_tasks->lock);
-    return 0;
-}
-
-static int pending_tasks_add(struct uva__pending_tasks *pending_tasks,
-                             const struct ArrowAsyncTask *task,
-                             struct uva__pending_task **out)
-{
-    const enum uva__task_kind kind = uva__task_kind(task);
-    struct uva__pending_task *pending_task = NULL;
-    int code;
-
-    uva__lock_take(&pending_tasks->lock);
-    code = pending_tasks_take_locked(pending_tasks, &pending_task);
-    if (pending_task != NULL) {
-        pending_task->task = *task;
-        pending_task->kind = kind;
-        pending_task->state = UVA__PENDING_TASK_HELD;
-        pending_task->unwanted = false;
+        code = ECANCELED;
+    else if (!pending_tasks->locked.ready)
+        code = EPROTO;
+    else
         uva__list_push(&pending_tasks->locked.unextracted,
                        &pending_task->unextracted);
-    }
     uva__lock_drop(&pending_tasks->lock);
-    *out = pending_task;
     return code;
 }
 
@@ -118,23 +87,24 @@ int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
 {
     const struct uva_allocator *allocator =
         &pending_tasks->source->rt->allocator;
-    struct uva__metadata copy;
-    int code = uva__metadata_copy(allocator, metadata, &copy);
+    struct uva__pending_task *pending_task =
+        uva__memory_new(allocator, sizeof(*pending_task));
+    int code;
 
-    if (code == ENOMEM)
-        return code;
-    if (code != 0)
+    if (pending_task == NULL)
+        return ENOMEM;
+    pending_task->task = *task;
+    pending_task->kind = uva__task_kind(task);
+    code = uva__metadata_copy(allocator, metadata, &pending_task->metadata);
+    if (code != 0 && code != ENOMEM)
         uva__foreign_clauses_count(pending_tasks->source, "MD-05");
-    do
-        code = pending_tasks_add(pending_tasks, task, out);
-    while (code == 0 && *out == NULL &&
-           (code = pending_tasks_grow(pending_tasks)) == 0);
-    if (code != 0) {
-        uva__metadata_fini(&copy, allocator, NULL);
-        return code;
-    }
-    uva__metadata_move(&copy, &(*out)->metadata);
-    return 0;
+    if (code != ENOMEM)
+        code = pending_tasks_keep(pending_tasks, pending_task);
+    if (code == 0)
+        *out = pending_task;
+    else
+        pending_task_free(pending_tasks, pending_task);
+    return code;
 }
 
 /* ---- extracting --------------------------------------------------------- */
@@ -193,13 +163,6 @@ static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
                          uva_error_name(uva__error_positive(code)), code);
 }
 
-static void
-pending_tasks_changed_locked(struct uva__pending_tasks *pending_tasks)
-{
-    if (pending_tasks->locked.waiting > 0)
-        uva__futex_raise(&pending_tasks->changed);
-}
-
 /* Drops the lock while it waits. */
 static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
 {
@@ -250,26 +213,24 @@ static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
     return claim;
 }
 
-/* Frees its block for reuse; `extracted`: the caller has extracted it, and
- * `code` is the result. */
-static void pending_task_put(struct uva__pending_tasks *pending_tasks,
-                             struct uva__pending_task *pending_task,
-                             bool extracted, int code)
+/* The caller has extracted it, with the result `code`. Returns whether another
+ * thread has left the array to it, to be discarded. */
+static bool pending_task_settle(struct uva__pending_tasks *pending_tasks,
+                                struct uva__pending_task *pending_task,
+                                int code)
 {
-    const struct uva_allocator *allocator =
-        &pending_tasks->source->rt->allocator;
+    bool unwanted;
 
-    uva__failure_fini(&pending_task->failure, allocator);
-    uva__metadata_fini(&pending_task->metadata, allocator, NULL);
     uva__lock_take(&pending_tasks->lock);
     pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
-    if (extracted) {
-        uva__list_remove(&pending_tasks->locked.unextracted,
-                         &pending_task->unextracted);
-        pending_tasks_changed_locked(pending_tasks);
-    }
-    uva__slab_put(&pending_tasks->locked.slab, pending_task);
+    uva__list_remove(&pending_tasks->locked.unextracted,
+                     &pending_task->unextracted);
+    pending_task->state = UVA__PENDING_TASK_EXTRACTED;
+    if (pending_tasks->locked.waiting > 0)
+        uva__futex_raise(&pending_tasks->changed);
+    unwanted = pending_task->unwanted;
     uva__lock_drop(&pending_tasks->lock);
+    return unwanted;
 }
 
 int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
@@ -277,35 +238,36 @@ int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
                                struct ArrowDeviceArray *out,
                                struct uva_error *error)
 {
-    const bool mine =
-        pending_task_claim(pending_tasks, pending_task, true) == CLAIM_MINE;
     int code;
 
-    if (mine) {
+    if (pending_task_claim(pending_tasks, pending_task, true) == CLAIM_MINE) {
         code =
             pending_task_call_extract(pending_tasks, pending_task, out, error);
+        (void)pending_task_settle(pending_tasks, pending_task, code);
     } else {
         uva_array_move(&pending_task->array, out);
         code = uva__failure_get(&pending_task->failure, error);
     }
-    pending_task_put(pending_tasks, pending_task, mine, code);
+    pending_task_free(pending_tasks, pending_task);
     return code;
 }
 
 void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
                                 struct uva__pending_task *pending_task)
 {
-    const enum claim claim =
-        pending_task_claim(pending_tasks, pending_task, false);
-
-    if (claim == CLAIM_OTHER_THREAD)
+    switch (pending_task_claim(pending_tasks, pending_task, false)) {
+    case CLAIM_OTHER_THREAD:
         return;
-    if (claim == CLAIM_MINE)
+    case CLAIM_MINE:
         uva__pending_tasks_extract_unwanted(&pending_task->task,
                                             pending_task->kind);
-    else
+        (void)pending_task_settle(pending_tasks, pending_task, 0);
+        break;
+    case CLAIM_EXTRACTED:
         uva_array_release(&pending_task->array);
-    pending_task_put(pending_tasks, pending_task, claim == CLAIM_MINE, 0);
+        break;
+    }
+    pending_task_free(pending_tasks, pending_task);
 }
 
 /* ---- closing ------------------------------------------------------------ */
@@ -347,7 +309,6 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
                                        struct uva__pending_task *pending_task)
 {
     struct uva_error error;
-    bool unwanted;
     int code = pending_task_call_extract(pending_tasks, pending_task,
                                          &pending_task->array, &error);
 
@@ -355,18 +316,10 @@ static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
         uva__failure_set(&pending_task->failure,
                          &pending_tasks->source->rt->allocator, code, &error,
                          NULL);
-    uva__lock_take(&pending_tasks->lock);
-    uva__list_remove(&pending_tasks->locked.unextracted,
-                     &pending_task->unextracted);
-    pending_task->state = UVA__PENDING_TASK_EXTRACTED;
-    pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
-    unwanted = pending_task->unwanted;
-    pending_tasks_changed_locked(pending_tasks);
-    uva__lock_drop(&pending_tasks->lock);
-    if (!unwanted)
+    if (!pending_task_settle(pending_tasks, pending_task, code))
         return; /* another thread has claimed it, or will do so */
     uva_array_release(&pending_task->array);
-    pending_task_put(pending_tasks, pending_task, false, 0);
+    pending_task_free(pending_tasks, pending_task);
 }
 
 /* Returns whether a foreign task is not extracted, leaving out those that

@@ -11,7 +11,7 @@
 #define UVA_SOURCE_PENDING_TASKS_H
 
 #include "base/atomic.h"
-#include "base/slab.h"
+#include "base/list.h"
 #include "stream/source.h"
 #include "stream/task.h"
 #include "uvarrow/arrow_abi.h"
@@ -22,18 +22,18 @@ enum uva__pending_task_state {
     UVA__PENDING_TASK_EXTRACTED   /* it was extracted in advance */
 };
 
-/* One pending task; reused, so that a steady stream allocates nothing. */
+/* One pending task. */
 struct uva__pending_task {
-    struct uva__link link;        /* in a free list, or in a list of its user */
-    struct uva__link unextracted; /* among the tasks that are not extracted;
-                                     locked */
-    struct ArrowAsyncTask task;   /* owns, until it is extracted */
-    enum uva__task_kind kind;     /* of that task */
-    struct ArrowDeviceArray array;      /* owns, once extracted in advance */
-    struct uva__failure failure;        /* owns: why there is no array */
-    struct uva__metadata metadata;      /* owns: of the task */
-    uint64_t extractor;                 /* EXTRACTING: the thread that does it;
-                                           locked */
+    struct uva__link link;         /* in a list of its user */
+    struct uva__link unextracted;  /* among the tasks that are not extracted;
+                                      locked */
+    struct ArrowAsyncTask task;    /* owns, until it is extracted */
+    enum uva__task_kind kind;      /* of that task */
+    struct ArrowDeviceArray array; /* owns, once extracted in advance */
+    struct uva__failure failure;   /* owns: why there is no array */
+    struct uva__metadata metadata; /* owns: of the task */
+    uint64_t extractor;            /* EXTRACTING: the thread that does it;
+                                      locked */
     enum uva__pending_task_state state; /* locked */
     bool unwanted;                      /* the thread that extracts it discards
                                            it; locked */
@@ -50,7 +50,6 @@ struct uva__pending_tasks {
                                     thread waits for that */
     struct uva__lock lock;
     struct {
-        struct uva__slab slab;        /* owns all pending tasks */
         struct uva__list unextracted; /* tasks that are not extracted, in order
                                          of arrival */
         int32_t waiting;              /* threads that wait for an extraction */
@@ -64,7 +63,7 @@ struct uva__pending_tasks {
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
                              const struct uva__source *source);
 
-/* Frees what it owns; all pending tasks are free. Thread: any. */
+/* Frees what it owns; no pending task is left. Thread: any. */
 void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks);
 
 /* Sets schema (takes it) and device type of the batches. Once, before any task
