@@ -9,7 +9,7 @@
  *   thread, and the loop of its runtime tries again;
  * - the executor refuses a job: a thread of our own runs it. If there is none
  *   and none can be created, the job waits in the same way;
- * - a job that was given up does not return: exec/write_off.c.
+ * - a job that was given up does not return: exec/pool.c.
  *
  * On close:    queued jobs still run; running ones go on, and use only the
  *              workers, which live as long as their threads. */
@@ -19,7 +19,6 @@
 
 #include "base/atomic.h"
 #include "exec/pool.h"
-#include "exec/write_off.h"
 
 /* ---- the jobs of one runtime -------------------------------------------- */
 
@@ -86,20 +85,21 @@ static void lane_reserve_locked(struct uva__jobs *jobs, int lane)
 static bool lane_has_thread_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
-    int64_t n =
-        pool_class->threads - pool_class->starting - pool_class->written_off;
 
     if (lane == UVA__LANE_UNCAPPED)
-        n -= pool_class->running +
-             (int64_t)uva__atomic64_load(&workers->waiting[lane]);
-    return n > 0;
+        return uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,
+                                          UVA__WORKER_ASLEEP) >
+               (int64_t)uva__atomic64_load(&workers->waiting[lane]);
+    return uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,
+                                      UVA__WORKER_BLOCKED) > 0;
 }
 
-/* While other threads are starting one, waits until they succeed or fail. */
+/* While a thread is being started, waits until it has begun, or could not be
+ * started. */
 static void lane_await_starts_locked(struct uva_workers *workers, int lane)
 {
     while (!lane_has_thread_locked(workers, lane) &&
-           workers->locked.classes[lane].starting > 0) {
+           workers->locked.classes[lane].count[UVA__WORKER_STARTING] > 0) {
         const uint32_t seen = uva__futex_now(&workers->changed);
 
         uva__lock_drop(&workers->locked.lock);
@@ -246,14 +246,14 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
     struct uva__worker *worker;
 
     uva__lock_take(&workers->locked.lock);
-    worker = uva__write_off_find_locked(&workers->locked.classes[lane], job);
+    worker = uva__pool_class_find_locked(&workers->locked.classes[lane], job);
     if (worker != NULL) {
-        uva__write_off_begin_locked(worker);
+        uva__worker_give_up_locked(worker);
         place = UVA__JOB_RUNNING;
     } else if (job->link.queued) {
         place = UVA__JOB_WAITING;
     } else if (workers->executor.submit != NULL) {
-        uva__write_off_report_locked(jobs, UVA__NEWS_EXECUTOR);
+        uva__pool_report_locked(jobs, UVA__NEWS_EXECUTOR);
     }
     uva__pool_class_drop_locked(workers, (int)lane);
     return place;
@@ -268,7 +268,7 @@ void uva__lane_give_up_here(void)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    uva__write_off_begin_locked(worker);
+    uva__worker_give_up_locked(worker);
     uva__pool_class_drop_locked(workers, worker->lane);
 }
 
@@ -313,8 +313,8 @@ void uva__lane_wait_begin(void)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    worker->blocked = !worker->written_off; /* that one does not count either */
-    workers->locked.classes[worker->lane].blocked += worker->blocked;
+    if (worker->state == UVA__WORKER_RUNNING)
+        uva__worker_set_locked(worker, UVA__WORKER_BLOCKED);
     uva__pool_class_drop_locked(workers, worker->lane);
 }
 
@@ -327,23 +327,29 @@ void uva__lane_wait_end(void)
         return;
     workers = worker->workers;
     uva__lock_take(&workers->locked.lock);
-    workers->locked.classes[worker->lane].blocked -= worker->blocked;
-    worker->blocked = false;
+    if (worker->state == UVA__WORKER_BLOCKED)
+        uva__worker_set_locked(worker, UVA__WORKER_RUNNING);
     uva__lock_drop(&workers->locked.lock);
 }
 
 /* ---- for the statistics ------------------------------------------------- */
 
+static int64_t lane_threads_locked(const struct uva_workers *workers, int lane)
+{
+    return uva__pool_class_sum_locked(&workers->locked.classes[lane],
+                                      UVA__WORKER_STARTING,
+                                      UVA__WORKER_WRITTEN_OFF);
+}
+
 void uva__lane_count(struct uva__jobs *jobs, int64_t *compute,
                      int64_t *blocking)
 {
     struct uva_workers *workers = jobs->workers;
-    const struct uva__pool_class *classes = workers->locked.classes;
 
     uva__lock_take(&workers->locked.lock);
-    *compute = classes[UVA_LANE_COMPUTE].threads;
-    *blocking = classes[UVA_LANE_BLOCKING].threads +
-                classes[UVA__LANE_UNCAPPED].threads;
+    *compute = lane_threads_locked(workers, UVA_LANE_COMPUTE);
+    *blocking = lane_threads_locked(workers, UVA_LANE_BLOCKING) +
+                lane_threads_locked(workers, UVA__LANE_UNCAPPED);
     uva__lock_drop(&workers->locked.lock);
 }
 
@@ -354,7 +360,7 @@ int64_t uva__lane_count_written_off(struct uva__jobs *jobs)
 
     uva__lock_take(&workers->locked.lock);
     for (int lane = 0; lane < UVA__LANES; lane++)
-        n += workers->locked.classes[lane].written_off;
+        n += workers->locked.classes[lane].count[UVA__WORKER_WRITTEN_OFF];
     uva__lock_drop(&workers->locked.lock);
     return n;
 }

@@ -13,7 +13,10 @@
  * - thread creation: queued jobs then wait for existing threads; each later
  *   submit or take in the lane tries again, and so do the loops of the runtimes
  *   with jobs that wait;
- * - a job that was given up does not return: exec/write_off.c.
+ * - a job that was given up does not return, and other jobs wait while the lane
+ *   is at its cap: the thread is written off, and one more may start. When the
+ *   job returns after all, the thread counts again, and the lane has one too
+ *   many: the first thread without a job exits.
  *
  * On the end:  sleeping threads are woken and leave; running ones leave when
  *              their job returns. Threads that stay inside a job for
@@ -41,7 +44,6 @@
 #include "base/thread.h"
 #include "base/time_limits.h"
 #include "exec/fair_queue.h"
-#include "exec/write_off.h"
 
 enum {
     IDLE_MS = 10000,
@@ -60,6 +62,19 @@ static void *worker_main(void *arg);
 struct uva__worker *uva__pool_class_here(void)
 {
     return here;
+}
+
+static struct uva__pool_class *class_of(const struct uva__worker *worker)
+{
+    return &worker->workers->locked.classes[worker->lane];
+}
+
+void uva__worker_set_locked(struct uva__worker *worker,
+                            enum uva__worker_state state)
+{
+    class_of(worker)->count[worker->state]--;
+    class_of(worker)->count[state]++;
+    worker->state = state;
 }
 
 /* ---- making them -------------------------------------------------------- */
@@ -218,12 +233,121 @@ struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
     return none;
 }
 
-static void data_end(struct uva_workers *workers)
-{
-    struct uva__pool_data *data = uva__atomic_ptr_load(&workers->data);
+/* ---- what runtimes are notified of -------------------------------------- */
 
-    if (data != NULL)
-        data->end(data);
+/* The queue of which a turn in `place` is linked into the rounds of a lane. */
+static struct uva__jobs *jobs_of(struct uva__link *link, int lane, int place)
+{
+    struct uva__fair_queue_turn *turn =
+        uva__container_of(link, struct uva__fair_queue_turn, link);
+    struct uva__fair_queue_client *client =
+        uva__container_of(turn - place, struct uva__fair_queue_client, turns);
+
+    return uva__container_of(client - lane, struct uva__jobs, locked.clients);
+}
+
+void uva__pool_report_locked(struct uva__jobs *jobs, enum uva__news news)
+{
+    const unsigned before = jobs->locked.news;
+
+    jobs->locked.news = before | news;
+    if (before != jobs->locked.news && jobs->notify != NULL)
+        jobs->notify(jobs);
+}
+
+/* Notifies every queue with jobs that wait in the lane to look for threads
+ * again later. */
+static void class_retry_locked(struct uva_workers *workers, int lane)
+{
+    const struct uva__fair_queue *round = &workers->locked.classes[lane].round;
+
+    for (int place = 0; place < UVA__PLACES; place++)
+        for (struct uva__link *link = round->rounds[place].head; link != NULL;
+             link = link->next)
+            uva__pool_report_locked(jobs_of(link, lane, place),
+                                    UVA__NEWS_RETRY);
+}
+
+/* Reports to the queue of the job that is next. */
+static void report_locked(struct uva_workers *workers, int lane,
+                          enum uva__news news)
+{
+    const struct uva__fair_queue *round = &workers->locked.classes[lane].round;
+    const int place = uva__fair_queue_first(round);
+
+    uva__pool_report_locked(jobs_of(round->rounds[place].head, lane, place),
+                            news);
+}
+
+/* ---- jobs that were given up -------------------------------------------- */
+
+struct uva__worker *
+uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
+                            const struct uva_job *job)
+{
+    struct uva__link *link = pool_class->workers.head;
+    struct uva__worker *worker;
+
+    for (; link != NULL; link = link->next) {
+        worker = uva__container_of(link, struct uva__worker, link);
+        if (worker->job == job)
+            return worker;
+    }
+    return NULL;
+}
+
+void uva__worker_give_up_locked(struct uva__worker *worker)
+{
+    if (worker->given_up)
+        return;
+    worker->given_up = true;
+    worker->given_up_ns = uva__clock_ns();
+    uva__list_push(&class_of(worker)->given_up, &worker->given);
+    class_of(worker)->may_return++;
+}
+
+/* The thread that was given up first. One that is blocked does not count
+ * against the cap anyway. */
+static struct uva__worker *
+class_oldest_locked(const struct uva__pool_class *pool_class)
+{
+    struct uva__link *link = pool_class->given_up.head;
+    struct uva__worker *worker;
+
+    for (; link != NULL; link = link->next) {
+        worker = uva__container_of(link, struct uva__worker, given);
+        if (worker->state != UVA__WORKER_BLOCKED)
+            return worker;
+    }
+    return NULL;
+}
+
+/* For a lane at its cap, in which jobs wait: writes off the thread that was
+ * given up first, if it has had time to return, and returns true. If it has
+ * not, notifies the queues to look for threads again later. */
+static bool class_write_off_locked(struct uva_workers *workers, int lane)
+{
+    const uint64_t limit_ns = (uint64_t)UVA__LIMIT_GIVEN_UP_MS * 1000000;
+    struct uva__pool_class *pool_class = &workers->locked.classes[lane];
+    struct uva__worker *worker = class_oldest_locked(pool_class);
+
+    if (worker == NULL)
+        return false;
+    if (pool_class->count[UVA__WORKER_WRITTEN_OFF] >= workers->stuck_threads) {
+        if (!workers->locked.full)
+            report_locked(workers, lane, UVA__NEWS_FULL);
+        workers->locked.full = true;
+        return false;
+    }
+    if (uva__clock_ns() < worker->given_up_ns + limit_ns) {
+        class_retry_locked(workers, lane);
+        return false;
+    }
+    uva__list_remove(&pool_class->given_up, &worker->given);
+    pool_class->may_return--;
+    uva__worker_set_locked(worker, UVA__WORKER_WRITTEN_OFF);
+    report_locked(workers, lane, UVA__NEWS_WRITTEN_OFF);
+    return true;
 }
 
 /* ---- finding a thread for a job ----------------------------------------- */
@@ -233,11 +357,10 @@ static void data_end(struct uva_workers *workers)
  * for the call by itself. */
 static struct uva__futex *class_call_locked(struct uva__pool_class *pool_class)
 {
-    struct uva__worker *worker = pool_class->asleep;
+    struct uva__worker *worker = uva__container_of(
+        uva__list_pop(&pool_class->asleep), struct uva__worker, sleeper);
 
-    pool_class->asleep = worker->below;
-    pool_class->sleeping--;
-    worker->asleep = false;
+    uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
     uva__futex_change(&worker->call);
     if (worker->workers->spin_ns != 0 &&
         uva__atomic64_exchange(&worker->parked, 0) == 0)
@@ -255,7 +378,7 @@ static void class_wake_locked(struct uva__pool_class *pool_class)
 
 void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
 {
-    while (workers->locked.classes[lane].asleep != NULL)
+    while (workers->locked.classes[lane].asleep.head != NULL)
         class_wake_locked(&workers->locked.classes[lane]);
 }
 
@@ -265,8 +388,8 @@ void uva__pool_class_wake_locked(struct uva_workers *workers, int lane)
  * has to find the lane at its cap for them to be written off. */
 static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
 {
-    const int32_t busy = pool_class->running - pool_class->blocked -
-                         pool_class->written_off - pool_class->may_return;
+    const int32_t busy =
+        pool_class->count[UVA__WORKER_RUNNING] - pool_class->may_return;
     const int32_t room = pool_class->ahead_cap - busy;
 
     return room > 0 ? room : 0;
@@ -277,8 +400,8 @@ static int32_t class_ahead_room_locked(const struct uva__pool_class *pool_class)
 static bool class_is_short_locked(const struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
-    const int32_t coming =
-        pool_class->threads - pool_class->running - pool_class->sleeping;
+    const int32_t coming = uva__pool_class_sum_locked(
+        pool_class, UVA__WORKER_STARTING, UVA__WORKER_LOOKING);
     const int32_t excess =
         pool_class->round.ahead - class_ahead_room_locked(pool_class);
 
@@ -302,10 +425,9 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
 {
     const struct uva__pool_class *pool_class = &workers->locked.classes[lane];
 
-    while (pool_class->threads - pool_class->blocked -
-               pool_class->written_off >=
-           pool_class->cap)
-        if (!uva__write_off_next_locked(workers, lane))
+    while (uva__pool_class_sum_locked(pool_class, UVA__WORKER_STARTING,
+                                      UVA__WORKER_RUNNING) >= pool_class->cap)
+        if (!class_write_off_locked(workers, lane))
             return false;
     return true;
 }
@@ -314,9 +436,8 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
  * not count, as that may fail. */
 static bool class_is_beyond_cap_locked(const struct uva__pool_class *pool_class)
 {
-    return pool_class->threads - pool_class->starting - pool_class->blocked -
-               pool_class->written_off >
-           pool_class->cap;
+    return uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,
+                                      UVA__WORKER_RUNNING) > pool_class->cap;
 }
 
 /* Wakes only after it has dropped the lock: on one CPU a thread that is woken
@@ -329,7 +450,7 @@ void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
     bool start = false;
 
     if (class_is_short_locked(workers, lane)) {
-        if (pool_class->asleep != NULL)
+        if (pool_class->asleep.head != NULL)
             call = class_call_locked(pool_class);
         else
             start = class_has_room_locked(workers, lane);
@@ -347,15 +468,10 @@ void uva__pool_class_drop_for_locked(struct uva_workers *workers, int lane,
 
 /* ---- starting ----------------------------------------------------------- */
 
-static void worker_forget(struct uva__worker *worker)
-{
-    uva__memory_free(&worker->workers->allocator, worker, sizeof(*worker));
-}
-
 void uva__pool_class_reserve_locked(struct uva_workers *workers, int lane)
 {
-    workers->locked.classes[lane].threads++;
-    workers->locked.classes[lane].starting++;
+    workers->locked.classes[lane].count[UVA__WORKER_STARTING]++;
+    workers->locked.starts++;
 }
 
 static int worker_create(struct uva_workers *workers, int lane)
@@ -372,29 +488,27 @@ static int worker_create(struct uva_workers *workers, int lane)
     code = uva__platform_start_thread(&thread, worker_main, worker);
     if (code == 0)
         return 0;
-    worker_forget(worker);
+    uva__memory_free(&workers->allocator, worker, sizeof(*worker));
     return EAGAIN;
 }
 
 /* The thread counts from its reservation, so it may well have exited before
  * pthread_create() returns. The pool is not freed while this call runs, as
- * `starting` counts it. */
+ * `starts` counts it. */
 int uva__pool_class_start(struct uva_workers *workers, int lane)
 {
     struct uva__pool_class *pool_class = &workers->locked.classes[lane];
     const int code = worker_create(workers, lane);
 
     uva__lock_take(&workers->locked.lock);
-    pool_class->starting--;
+    workers->locked.starts--;
     if (code != 0) {
-        pool_class->threads--;
-        if (pool_class->asleep != NULL && class_is_short_locked(workers, lane))
+        pool_class->count[UVA__WORKER_STARTING]--;
+        if (pool_class->asleep.head != NULL &&
+            class_is_short_locked(workers, lane))
             class_wake_locked(pool_class);
         if (class_is_short_locked(workers, lane))
-            uva__write_off_retry_locked(workers, lane);
-    } else if (pool_class->asleep != NULL &&
-               class_is_beyond_cap_locked(pool_class)) {
-        class_wake_locked(pool_class); /* it exits */
+            class_retry_locked(workers, lane);
     }
     uva__futex_raise(&workers->changed);
     assert(!workers->locked.abandoned);
@@ -420,17 +534,24 @@ bool uva__lane_is_compute(void)
 
 /* ---- the last use ------------------------------------------------------- */
 
-/* Counts threads, and calls of uva__pool_class_start() that will use `workers`
- * again.
- */
-static int32_t pool_present_locked(const struct uva_workers *workers)
+/* Counts the threads in the states from `first` on. */
+static int32_t pool_count_locked(const struct uva_workers *workers,
+                                 enum uva__worker_state first)
 {
-    int32_t n = workers->locked.exiting;
+    int32_t n = 0;
 
     for (int lane = 0; lane < UVA__LANES; lane++)
-        n += workers->locked.classes[lane].threads +
-             workers->locked.classes[lane].starting;
+        n += uva__pool_class_sum_locked(&workers->locked.classes[lane], first,
+                                        UVA__WORKER_WRITTEN_OFF);
     return n;
+}
+
+/* Counts threads, and calls of uva__pool_class_start() that will use `workers`
+ * again. */
+static int32_t pool_present_locked(const struct uva_workers *workers)
+{
+    return workers->locked.exiting + workers->locked.starts +
+           pool_count_locked(workers, UVA__WORKER_STARTING);
 }
 
 /* Whether the caller, which has just ended its own use, must free. */
@@ -507,28 +628,32 @@ static void worker_begin(struct uva__worker *worker)
         (uint32_t)uva__atomic64_add(&workers->threads_started[worker->lane], 1);
     worker_name(worker);
     uva__lock_take(&workers->locked.lock);
-    uva__list_push(&workers->locked.classes[worker->lane].workers,
-                   &worker->link);
+    uva__list_push(&class_of(worker)->workers, &worker->link);
+    uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
+    uva__futex_raise(&workers->changed);
     uva__lock_drop(&workers->locked.lock);
     worker_nice(worker);
     if (workers->thread_begin != NULL)
         workers->thread_begin(workers->ctx, worker_lane(worker));
 }
 
+/* The thread counts again, if it was written off. */
 static void worker_end_job_locked(struct uva__worker *worker)
 {
     assert(worker->waits == 0);
-    if (worker->busy)
-        worker->workers->locked.classes[worker->lane].running--;
-    worker->busy = false;
+    if (worker->given_up && worker->state != UVA__WORKER_WRITTEN_OFF) {
+        uva__list_remove(&class_of(worker)->given_up, &worker->given);
+        class_of(worker)->may_return--;
+    }
+    worker->given_up = false;
     worker->job = NULL;
-    uva__write_off_end_locked(worker);
+    uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
 }
 
 static struct uva_job *worker_take_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
+    struct uva__pool_class *pool_class = class_of(worker);
     struct uva__fair_queue_link *link = uva__fair_queue_pop(
         &pool_class->round, class_ahead_room_locked(pool_class) > 0);
     struct uva_job *job;
@@ -539,8 +664,7 @@ static struct uva_job *worker_take_locked(struct uva__worker *worker)
     worker->job = job;
     uva__atomic64_sub(&workers->waiting[worker->lane], 1);
     uva__pool_class_publish_locked(workers, worker->lane);
-    pool_class->running++;
-    worker->busy = true;
+    uva__worker_set_locked(worker, UVA__WORKER_RUNNING);
     if (link->place == UVA__PLACE_AHEAD)
         uva__awaited_run(job->awaited);
     if (job->turns < UVA__JOB_NEW_TURNS)
@@ -564,27 +688,14 @@ static int32_t class_kept_locked(const struct uva__pool_class *pool_class,
 static bool worker_is_done_locked(const struct uva__worker *worker)
 {
     const struct uva_workers *workers = worker->workers;
-    const struct uva__pool_class *pool_class =
-        &workers->locked.classes[worker->lane];
-    const int32_t threads = pool_class->threads - pool_class->starting;
+    const struct uva__pool_class *pool_class = class_of(worker);
 
     if (workers->locked.ending || class_is_beyond_cap_locked(pool_class))
         return true;
     return worker->timed_out && uva__fair_queue_is_empty(&pool_class->round) &&
-           threads - pool_class->running >
+           uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,
+                                      UVA__WORKER_ASLEEP) >
                class_kept_locked(pool_class, worker->lane);
-}
-
-static void sleeper_remove_locked(struct uva__pool_class *pool_class,
-                                  struct uva__worker *worker)
-{
-    struct uva__worker **at = &pool_class->asleep;
-
-    while (*at != worker)
-        at = &(*at)->below;
-    *at = worker->below;
-    pool_class->sleeping--;
-    worker->asleep = false;
 }
 
 /* How long to sleep. A thread that the lane keeps sleeps until it is woken. If
@@ -592,13 +703,12 @@ static void sleeper_remove_locked(struct uva__pool_class *pool_class,
  * and then checks again. */
 static int64_t worker_limit_locked(const struct uva__worker *worker)
 {
-    const struct uva_workers *workers = worker->workers;
-    const struct uva__pool_class *pool_class =
-        &workers->locked.classes[worker->lane];
+    const struct uva__pool_class *pool_class = class_of(worker);
 
-    return pool_class->threads - pool_class->running >
+    return uva__pool_class_sum_locked(pool_class, UVA__WORKER_STARTING,
+                                      UVA__WORKER_ASLEEP) >
                    class_kept_locked(pool_class, worker->lane)
-               ? workers->idle_ms
+               ? worker->workers->idle_ms
                : -1;
 }
 
@@ -635,31 +745,27 @@ static bool worker_await_call(struct uva__worker *worker, uint32_t seen,
 static void worker_sleep_locked(struct uva__worker *worker)
 {
     struct uva_workers *workers = worker->workers;
-    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
     const uint32_t seen = uva__futex_now(&worker->call);
     const int64_t limit_ms = worker_limit_locked(worker);
     bool in_time;
 
-    worker->below = pool_class->asleep;
-    pool_class->asleep = worker;
-    pool_class->sleeping++;
-    worker->asleep = true;
+    uva__list_push_front(&class_of(worker)->asleep, &worker->sleeper);
+    uva__worker_set_locked(worker, UVA__WORKER_ASLEEP);
     uva__lock_drop(&workers->locked.lock);
     in_time = worker_await_call(worker, seen, limit_ms);
     uva__lock_take(&workers->locked.lock);
-    worker->timed_out = worker->asleep && !in_time;
-    if (worker->asleep)
-        sleeper_remove_locked(pool_class, worker);
+    worker->timed_out = worker->state == UVA__WORKER_ASLEEP && !in_time;
+    if (worker->state != UVA__WORKER_ASLEEP)
+        return;
+    uva__list_remove(&class_of(worker)->asleep, &worker->sleeper);
+    uva__worker_set_locked(worker, UVA__WORKER_LOOKING);
 }
 
 static void worker_exit_locked(struct uva__worker *worker)
 {
-    struct uva_workers *workers = worker->workers;
-    struct uva__pool_class *pool_class = &workers->locked.classes[worker->lane];
-
-    uva__list_remove(&pool_class->workers, &worker->link);
-    pool_class->threads--;
-    workers->locked.exiting++;
+    uva__list_remove(&class_of(worker)->workers, &worker->link);
+    class_of(worker)->count[worker->state]--;
+    worker->workers->locked.exiting++;
 }
 
 /* Returns the next job, or NULL: then the thread counts in no lane any more. */
@@ -722,27 +828,17 @@ static void *worker_main(void *arg)
     if (workers->thread_end != NULL)
         workers->thread_end(workers->ctx, worker_lane(worker));
     here = NULL;
-    worker_forget(worker);
+    uva__memory_free(&workers->allocator, worker, sizeof(*worker));
     thread_exit(workers);
     return NULL;
 }
 
 /* ---- the end ------------------------------------------------------------ */
 
-static int32_t pool_running_locked(const struct uva_workers *workers)
-{
-    int32_t n = 0;
-
-    for (int lane = 0; lane < UVA__LANES; lane++)
-        n += workers->locked.classes[lane].running;
-    return n;
-}
-
 /* Returns when all other threads have exited, or seem to be stuck in jobs. */
 static void pool_await_others(struct uva_workers *workers)
 {
     const bool ours = here != NULL && here->workers == workers;
-    const bool in_job = ours && here->busy;
     int32_t others, stuck;
     uint32_t seen;
 
@@ -750,7 +846,8 @@ static void pool_await_others(struct uva_workers *workers)
         uva__lock_take(&workers->locked.lock);
         seen = uva__futex_now(&workers->changed);
         others = pool_present_locked(workers) - ours;
-        stuck = pool_running_locked(workers) - in_job;
+        stuck = pool_count_locked(workers, UVA__WORKER_RUNNING) -
+                (ours && here->state >= UVA__WORKER_RUNNING);
         uva__lock_drop(&workers->locked.lock);
     } while (others > 0 &&
              uva__futex_wait(&workers->changed, seen,
@@ -759,11 +856,14 @@ static void pool_await_others(struct uva_workers *workers)
 
 static void pool_finish(struct uva_workers *workers)
 {
+    struct uva__pool_data *data;
     pthread_t last;
     bool joins, over;
 
     pool_await_others(workers);
-    data_end(workers);
+    data = uva__atomic_ptr_load(&workers->data);
+    if (data != NULL)
+        data->end(data);
     uva__lock_take(&workers->locked.lock);
     workers->locked.abandoned = true;
     joins = workers->locked.has_last;

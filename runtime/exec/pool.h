@@ -11,48 +11,66 @@
 #include "exec/lane.h"
 #include "uvarrow/runtime.h"
 
+/* What a thread does now. Each number that a rule needs is the sum of a range
+ * of these. */
+enum uva__worker_state {
+    UVA__WORKER_STARTING,    /* it was reserved, and has not begun */
+    UVA__WORKER_LOOKING,     /* it is awake without a job */
+    UVA__WORKER_ASLEEP,      /* it is in the stack of sleepers */
+    UVA__WORKER_RUNNING,     /* it is inside a job, as in the states below */
+    UVA__WORKER_BLOCKED,     /* inside uva__lane_wait_begin(): neither this
+                                state nor the next one counts against the cap */
+    UVA__WORKER_WRITTEN_OFF, /* it does not return from a job that was given up
+                              */
+    UVA__WORKER_STATES
+};
+
 /* One thread. Only that thread uses the fields, but for those marked locked. */
 struct uva__worker {
     struct uva_workers *workers; /* borrows: outlives the thread's use of it */
-    struct uva__worker *below;   /* the next sleeper in the stack; locked */
+    struct uva__link sleeper;    /* among the sleepers; locked */
     struct uva__link link;       /* among the lane's threads; locked */
-    struct uva__link given;      /* among those given up; locked */
+    struct uva__link given;      /* among the threads given up; locked */
     struct uva__futex call;      /* raised to wake the thread; locked */
     struct uva__atomic64 parked; /* 1: it may sleep in the system; unused if the
                                     threads do not spin */
-    int lane;                    /* the lane from which it takes jobs */
-    uint32_t number;             /* for the thread's name */
-    int waits;                   /* depth of uva__lane_wait_begin() */
-    bool asleep;                 /* in the stack of sleepers; locked */
-    bool timed_out;              /* its idle timeout has expired */
-    bool busy;                   /* running a job, or just back from one */
-    bool blocked;                /* counts in `blocked`; locked */
-    bool given_up;               /* nothing waits for its job; locked */
-    bool written_off;            /* counts in `written_off`; locked */
-    uint64_t given_up_ns;        /* since when; locked */
-    const struct uva_job *job;   /* its job, only to be compared; locked */
+    enum uva__worker_state state; /* counted in the lane; locked */
+    int lane;                     /* the lane from which it takes jobs */
+    uint32_t number;              /* for the thread's name */
+    int waits;                    /* depth of uva__lane_wait_begin() */
+    bool timed_out;               /* its idle timeout has expired */
+    bool given_up;                /* nothing waits for its job; locked */
+    uint64_t given_up_ns;         /* since when; locked */
+    const struct uva_job *job;    /* its job, only to be compared; locked */
 };
 
 /* The threads of one lane and the jobs that wait for them. */
 struct uva__pool_class {
     struct uva__fair_queue round; /* queues with jobs, in turn */
-    struct uva__worker *asleep; /* a stack: the thread that slept least is woken
-                                   first, so that the rest may time out */
-    struct uva__list workers;   /* the threads that have begun */
-    struct uva__list given_up;  /* of these, those given up and not written
-                                   off, the oldest first */
-    int32_t cap;                /* most threads; those blocked and those written
-                                   off are not counted */
-    int32_t ahead_cap;          /* read-ahead begins while fewer are running */
-    int32_t threads;            /* running, sleeping and being started */
-    int32_t starting;           /* calls that start one, in progress */
-    int32_t sleeping;           /* threads in the stack */
-    int32_t running;            /* threads inside a job */
-    int32_t blocked;            /* of these, inside uva__lane_wait_begin() */
-    int32_t written_off;        /* of these, written off; not blocked */
-    int32_t may_return;         /* threads in `given_up` */
-    int32_t reserved;           /* job queues for which a free thread is kept */
+    struct uva__list asleep;   /* the thread that slept least is woken first, so
+                                  that the rest may time out */
+    struct uva__list workers;  /* the threads that have begun */
+    struct uva__list given_up; /* of these, the threads given up and not
+                                  written off, the oldest first */
+    int32_t count[UVA__WORKER_STATES]; /* threads in each state */
+    int32_t may_return;                /* threads in `given_up` */
+    int32_t cap;                       /* most threads that count against it */
+    int32_t ahead_cap; /* read-ahead begins while fewer are running */
+    int32_t reserved;  /* job queues for which a free thread is kept */
 };
+
+/* Counts the threads in the states from `first` to `last`. Thread: any. */
+static inline int32_t
+uva__pool_class_sum_locked(const struct uva__pool_class *pool_class,
+                           enum uva__worker_state first,
+                           enum uva__worker_state last)
+{
+    int32_t n = 0;
+
+    for (int state = (int)first; state <= (int)last; state++)
+        n += pool_class->count[state];
+    return n;
+}
 
 /* The fields above `waiting` never change. */
 struct uva_workers {
@@ -79,13 +97,14 @@ struct uva_workers {
         threads_started[UVA__LANES]; /* threads ever begun, for names */
     struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
                                     layer keeps here; or NULL */
-    struct uva__futex changed;   /* raised after a start or an exit; raised
-                                    locked */
+    struct uva__futex changed;   /* raised when a thread begins, could not be
+                                    started or exits; raised locked */
     struct {
         struct uva__lock lock;
         struct uva__pool_class classes[UVA__LANES];
         int32_t owners;  /* the user and the job queues */
         bool full;       /* no more threads may be written off: reported */
+        int32_t starts;  /* calls of uva__pool_class_start() in progress */
         int32_t exiting; /* threads that count in no lane any more, but have
                             not ended */
         pthread_t last;  /* the thread that left last, to be joined */
@@ -133,5 +152,22 @@ void uva__pool_class_wake_locked(struct uva_workers *workers, int lane);
 
 /* The worker that the calling thread is, or NULL. Thread: any. */
 struct uva__worker *uva__pool_class_here(void);
+
+/* Puts a thread that has begun into another state. Thread: any. */
+void uva__worker_set_locked(struct uva__worker *worker,
+                            enum uva__worker_state state);
+
+/* The thread of a lane that runs `job`, or NULL. Thread: any. */
+struct uva__worker *
+uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
+                            const struct uva_job *job);
+
+/* Gives up the job of `worker`, for which nothing waits any more: if it does
+ * not return, and other jobs wait, the thread is written off, so that another
+ * one takes its place. No effect if it was given up before. Thread: any. */
+void uva__worker_give_up_locked(struct uva__worker *worker);
+
+/* Notifies a queue of something new. Thread: any. */
+void uva__pool_report_locked(struct uva__jobs *jobs, enum uva__news news);
 
 #endif

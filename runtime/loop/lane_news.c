@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loop's part when jobs of its runtime wait for a thread that cannot be
- * had, and when threads are written off. exec/write_off.c decides which threads
+ * had, and when threads are written off. exec/pool.c decides which threads
  * those are.
  *
  * Happy path:  no thread can be created, or a given-up thread may return

@@ -57,7 +57,7 @@ static bool extra_threads_are_busy(void)
     bool busy;
 
     uva__lock_take(&pump_workers->locked.lock);
-    busy = pool_class->running > 0 ||
+    busy = pool_class->count[UVA__WORKER_RUNNING] > 0 ||
            uva__atomic64_load(&pump_workers->waiting[UVA__LANE_UNCAPPED]) > 0;
     uva__lock_drop(&pump_workers->locked.lock);
     return busy;

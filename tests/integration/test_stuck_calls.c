@@ -999,7 +999,7 @@ static void await_refusal(struct uva_workers *workers)
         uva__lock_take(&workers->locked.lock);
         refused =
             uva__atomic64_load(&workers->waiting[UVA_LANE_BLOCKING]) > 0 &&
-            blocking->starting == 0;
+            blocking->count[UVA__WORKER_STARTING] == 0;
         uva__lock_drop(&workers->locked.lock);
         sched_yield();
     }

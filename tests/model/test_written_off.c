@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exec/lane.c, pool.c and write_off.c, unchanged: a lane of one thread with a
+/* exec/lane.c and pool.c, unchanged: a lane of one thread with a
  * job that was given up, and one that waits for the thread. A job that does not
  * return costs its thread, so that the other one runs; its thread counts again
  * when it returns after all; and at the end every thread has ended.
  *
  * The mutants replace a function that one of the files calls in another,
  * through the linker (--wrap), or what surrounds them. */
-#include "exec/write_off.h"
+#include "exec/pool.h"
 
 #include <check.h>
 
@@ -126,36 +126,39 @@ uint64_t __wrap_uva__clock_ns(void)
 /* ---- mutants ------------------------------------------------------------ */
 
 struct uva__worker *
-__real_uva__write_off_find_locked(const struct uva__pool_class *pool_class,
-                                  const struct uva_job *job);
+__real_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
+                                   const struct uva_job *job);
 struct uva__worker *
-__wrap_uva__write_off_find_locked(const struct uva__pool_class *pool_class,
-                                  const struct uva_job *job);
-void __real_uva__write_off_begin_locked(struct uva__worker *worker);
-void __wrap_uva__write_off_begin_locked(struct uva__worker *worker);
-void __real_uva__write_off_end_locked(struct uva__worker *worker);
-void __wrap_uva__write_off_end_locked(struct uva__worker *worker);
+__wrap_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
+                                   const struct uva_job *job);
+void __real_uva__worker_give_up_locked(struct uva__worker *worker);
+void __wrap_uva__worker_give_up_locked(struct uva__worker *worker);
 
 struct uva__worker *
-__wrap_uva__write_off_find_locked(const struct uva__pool_class *pool_class,
-                                  const struct uva_job *job)
+__wrap_uva__pool_class_find_locked(const struct uva__pool_class *pool_class,
+                                   const struct uva_job *job)
 {
     return mutant == IS_NOT_FOUND
                ? NULL
-               : __real_uva__write_off_find_locked(pool_class, job);
+               : __real_uva__pool_class_find_locked(pool_class, job);
 }
 
-void __wrap_uva__write_off_begin_locked(struct uva__worker *worker)
+void __wrap_uva__worker_give_up_locked(struct uva__worker *worker)
 {
-    if (mutant == IS_GIVEN_UP_TWICE && !worker->written_off)
+    if (mutant == IS_GIVEN_UP_TWICE && worker->state != UVA__WORKER_WRITTEN_OFF)
         worker->given_up = false;
-    __real_uva__write_off_begin_locked(worker);
+    __real_uva__worker_give_up_locked(worker);
 }
 
-void __wrap_uva__write_off_end_locked(struct uva__worker *worker)
+/* The thread of the first job is no longer marked as given up when that
+ * returns. */
+static void thread_forget(struct uva__worker *worker)
 {
-    if (mutant != NEVER_COUNTS_AGAIN)
-        __real_uva__write_off_end_locked(worker);
+    uva__lock_take(&world.jobs.workers->locked.lock);
+    worker->given_up = false;
+    if (worker->state == UVA__WORKER_WRITTEN_OFF)
+        worker->state = UVA__WORKER_RUNNING;
+    uva__lock_drop(&world.jobs.workers->locked.lock);
 }
 
 /* ---- jobs --------------------------------------------------------------- */
@@ -180,6 +183,8 @@ static void first_run(struct uva_job *job)
     if (kind == BLOCKS)
         uva__lane_wait_end();
     uva__atomic64_add(&world.ran, 1);
+    if (mutant == NEVER_COUNTS_AGAIN)
+        thread_forget(uva__pool_class_here());
 }
 
 static void second_run(struct uva_job *job)
@@ -217,7 +222,8 @@ static bool loop_is_woken(void *arg)
 static bool thread_sleeps(void *arg)
 {
     (void)arg;
-    return world.jobs.workers->locked.classes[UVA_LANE_BLOCKING].sleeping == 1;
+    return world.jobs.workers->locked.classes[UVA_LANE_BLOCKING]
+               .count[UVA__WORKER_ASLEEP] == 1;
 }
 
 /* As loop/lane_news.c does: tries again when the limit has passed. How the
@@ -266,11 +272,11 @@ static void workers_dealloc(void *arena, void *block, size_t size)
 
     if (block == world.jobs.workers) {
         world.ended++;
-        if (lane->written_off != 0 || lane->may_return != 0 ||
-            lane->given_up.head != NULL)
+        if (lane->may_return != 0 || lane->given_up.head != NULL)
             sim_fail("a thread stays given up");
-        if (lane->threads != 0 || lane->running != 0 || lane->blocked != 0)
-            sim_fail("a thread stays counted");
+        for (int state = 0; state < UVA__WORKER_STATES; state++)
+            if (lane->count[state] != 0)
+                sim_fail("a thread stays counted");
     }
     explore_dealloc(arena, block, size);
 }

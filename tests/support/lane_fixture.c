@@ -107,7 +107,7 @@ static int lane_sleepers(struct lane_fixture *lanes, int lane)
     int n;
 
     uva__lock_take(&workers->locked.lock);
-    n = workers->locked.classes[lane].sleeping;
+    n = workers->locked.classes[lane].count[UVA__WORKER_ASLEEP];
     uva__lock_drop(&workers->locked.lock);
     return n;
 }

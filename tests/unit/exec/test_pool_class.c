@@ -374,7 +374,9 @@ END_TEST
 static const struct uva__worker *sleeper_of(struct lane_fixture *lanes)
 {
     lane_await_sleepers(lanes, UVA_LANE_BLOCKING, 1);
-    return lanes->jobs.workers->locked.classes[UVA_LANE_BLOCKING].asleep;
+    return uva__container_of(
+        lanes->jobs.workers->locked.classes[UVA_LANE_BLOCKING].asleep.head,
+        struct uva__worker, sleeper);
 }
 
 /* Runs a job on the thread that sleeps, and returns how many were woken. */

@@ -3,7 +3,7 @@
  * time at which a thread was given up is set by the test, so that no test
  * depends on the clock. */
 #define _GNU_SOURCE
-#include "exec/write_off.h"
+#include "exec/pool.h"
 
 #include <check.h>
 #include <errno.h>
@@ -60,9 +60,9 @@ static void give_up(struct lane_work *work, uint64_t when)
         &workers->locked.classes[UVA_LANE_BLOCKING];
 
     uva__lock_take(&workers->locked.lock);
-    uva__write_off_begin_locked(
-        uva__write_off_find_locked(blocking, &work->job));
-    uva__write_off_find_locked(blocking, &work->job)->given_up_ns = when;
+    uva__worker_give_up_locked(
+        uva__pool_class_find_locked(blocking, &work->job));
+    uva__pool_class_find_locked(blocking, &work->job)->given_up_ns = when;
     uva__lock_drop(&workers->locked.lock);
     ck_assert_int_eq(
         uva__lane_give_up(&lanes.jobs, UVA_LANE_BLOCKING, &work->job),
