@@ -18,8 +18,8 @@ struct array_fixture {
 /* Opens a runtime with a soft device, and makes an array of it. */
 void array_open(struct array_fixture *s, enum soft_mode mode);
 
-/* Closes the runtime and checks that nothing is left; no array may outlive the
- * runtime. Without effect where it is not open. */
+/* Closes the runtime and checks that no object is left; no array may outlive
+ * the runtime. Without effect where it is not open. */
 void array_close(struct array_fixture *s);
 
 /* Calls uva_array_wait() on the array, with a callback that has the fixture as

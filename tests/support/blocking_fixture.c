@@ -35,7 +35,7 @@ void blocking_await_event(const struct ArrowArrayStream *stream,
         (void)sched_yield();
 }
 
-/* ---- a runtime with a thread of its own --------------------------------- */
+/* ---- a runtime with its own thread -------------------------------------- */
 
 void blocking_open(struct blocking_fixture *b, struct uva_workers *workers,
                    int64_t batches)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fake source that is read through uva_stream_to_blocking_cpu(), on a runtime
- * with a thread of its own so that the test's thread may block; and threads
- * that read. Closing the fixture checks that each object was released once. */
+ * with its own thread so that the test's thread may block; and threads that
+ * read. Closing the fixture checks that each object was released once. */
 #ifndef UVA_SUPPORT_BLOCKING_FIXTURE_H
 #define UVA_SUPPORT_BLOCKING_FIXTURE_H
 
@@ -12,7 +12,7 @@
 #include "support/faulty_allocator.h"
 #include "uvarrow/uvarrow.h"
 
-/* ---- a runtime with a thread of its own --------------------------------- */
+/* ---- a runtime with its own thread -------------------------------------- */
 
 struct blocking_fixture {
     bool open;
@@ -30,7 +30,7 @@ void blocking_open(struct blocking_fixture *b, struct uva_workers *workers,
                    int64_t batches);
 
 /* Makes the stream of the source, from a blocking stream or from tasks. It
- * reads one batch ahead of what is requested. */
+ * reads one batch ahead of the requests. */
 void blocking_plain(struct blocking_fixture *b);
 void blocking_tasks(struct blocking_fixture *b);
 
@@ -50,9 +50,9 @@ void blocking_close(struct blocking_fixture *b);
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* Reads at most `most` batches, checks that they are those of a fake source
- * from `first` on, and returns how many it read. `code` receives the return
- * code of the last call; if `code` is NULL, that must be 0. */
+/* Reads at most `most` batches, checks that they come from a fake source, from
+ * `first` on, and returns how many it read. `code` receives the return code of
+ * the last call; if `code` is NULL, that must be 0. */
 int64_t blocking_read(struct ArrowArrayStream *stream, int64_t first,
                       int64_t most, int *code);
 
@@ -69,9 +69,9 @@ void blocking_reader_start(struct blocking_reader *reader,
                            struct ArrowArrayStream *stream);
 void blocking_reader_join(struct blocking_reader *reader);
 
-/* Returns the task ring behind `stream`, which to_blocking_cpu gave; waits
- * until a thread sleeps in it; waits until the loop has posted one of `events`
- * (enum uva__task_ring_event). */
+/* Returns the task ring of `stream`, which to_blocking_cpu gave; waits until a
+ * thread sleeps in it; waits until the loop has posted one of `events` (enum
+ * uva__task_ring_event). */
 struct uva__task_ring *
 blocking_task_ring(const struct ArrowArrayStream *stream);
 void blocking_await_sleeper(const struct ArrowArrayStream *stream);

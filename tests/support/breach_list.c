@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports may arrive on any thread, so each one claims an entry of its own. */
+/* Reports may arrive on any thread, so each one claims its own entry. */
 #include "support/breach_list.h"
 
 #include <check.h>

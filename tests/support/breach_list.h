@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a check reports, kept for a test to compare. */
+/* The reports of a check, kept for a test to compare. */
 #ifndef UVA_SUPPORT_BREACH_LIST_H
 #define UVA_SUPPORT_BREACH_LIST_H
 
@@ -9,7 +9,7 @@
 
 enum { BREACH_LIST_MOST = 32 };
 
-/* All zeroes: nothing was reported. */
+/* All zeroes: no report. */
 struct breach_list {
     struct breach_list_entry {
         char clause[8];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records what a check reports, in order. Thread: any, except for the
+/* Records the reports of a check, in order. Thread: any, except for the
  * expectations. */
 #ifndef UVA_SUPPORT_BREACH_LOG_H
 #define UVA_SUPPORT_BREACH_LOG_H
@@ -32,7 +32,7 @@ void breach_log_init(struct breach_log *log);
 struct uva_check breach_log_options(struct breach_log *log);
 
 /* Fails unless exactly these clauses were reported, in this order: ids with a
- * blank between them, "" for none. Then forgets them. */
+ * blank between them, "" for no clause. Then forgets them. */
 void breach_log_expect(struct breach_log *log, const char *clauses);
 
 /* As breach_log_expect(), for one breach by that party with that severity. */

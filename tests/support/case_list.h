@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of Check that come from a table, each with a name of its own. */
+/* Cases of Check that come from a table, each with its own name. */
 #ifndef UVA_SUPPORT_CASE_LIST_H
 #define UVA_SUPPORT_CASE_LIST_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer and a consumer that do nothing by themselves, with a check between
- * them: the test calls both. Each reported breach is recorded as a line "AP-06
- * producer error". Thread: any, unless a comment states otherwise. */
+/* A producer and a consumer that are passive, with a check between them: the
+ * test calls both. Each reported breach is recorded as a line "AP-06 producer
+ * error". Thread: any, unless a comment states otherwise. */
 #ifndef UVA_SUPPORT_CHECK_SCENE_H
 #define UVA_SUPPORT_CHECK_SCENE_H
 
@@ -18,7 +18,7 @@ struct check_fixture;
 /* One task of the producer, valid until it was extracted. */
 struct check_fixture_task {
     struct check_fixture *fixture; /* borrows */
-    int code;                      /* what extraction returns */
+    int code;                      /* the result of extraction */
     bool empty; /* extraction gives no array although it succeeds */
 };
 
@@ -33,15 +33,15 @@ struct check_fixture {
     char transcript[4096];                 /* of the last report */
     int reports;
 
-    /* what the consumer does; NULL: moves the schema and requests 100, extracts
-     * each task */
+    /* the consumer's reaction; NULL: moves the schema and requests 100,
+     * extracts each task */
     int (*on_schema)(struct check_fixture *s, struct ArrowSchema *schema);
     int (*on_task)(struct check_fixture *s, struct ArrowAsyncTask *task);
     int (*on_end)(struct check_fixture *s);
     void (*on_error)(struct check_fixture *s, int code, const char *message,
                      const char *metadata);
     void (*on_release)(struct check_fixture *s);
-    /* what the producer does in its methods; NULL: only counts the calls */
+    /* the producer's reaction in its methods; NULL: only counts the calls */
     void (*on_request)(struct check_fixture *s, int64_t n);
     void (*on_cancel)(struct check_fixture *s);
     void (*on_extract)(struct check_fixture *s, struct ArrowDeviceArray *array);
@@ -58,9 +58,9 @@ struct check_fixture {
     void *ctx; /* borrows: for the test */
 };
 
-/* Makes a fixture, with `keep`; the other members of `options` (NULL: none) are
- * passed to the check. Returns false if the check gets no memory; then
- * check_fixture_fini() does nothing. */
+/* Makes a fixture, with `keep`; the other members of `options` (may be NULL)
+ * are passed to the check. Returns false if the check gets no memory; then
+ * check_fixture_fini() has no effect. */
 bool check_fixture_try(struct check_fixture *s,
                        const struct uva_check *options);
 
@@ -68,12 +68,11 @@ bool check_fixture_try(struct check_fixture *s,
 void check_fixture_init(struct check_fixture *s,
                         const struct uva_check *options);
 
-/* Concludes the check, unless the test has done that, and frees what is left.
- */
+/* Concludes the check, unless the test has done that, and frees the rest. */
 void check_fixture_fini(struct check_fixture *s);
 
-/* Concludes the check, as no more calls follow; returns what
- * uva_check_conclude() returns. */
+/* Concludes the check, as no more calls follow; returns the result of
+ * uva_check_conclude(). */
 int64_t check_fixture_conclude(struct check_fixture *s);
 
 /* The producer's callbacks: on_schema with a fresh schema of one int32 column,

@@ -101,7 +101,7 @@ void play_elsewhere(void (*fn)(void))
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 
-/* Moves the schema and requests `n`; nothing for 0. */
+/* Moves the schema and requests `n`; no request for 0. */
 static int take_schema(struct check_fixture *s, struct ArrowSchema *schema,
                        int64_t n)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One checked fixture, and short functions for what happens in it. Thread: the
- * test's main thread, unless a comment states otherwise. */
+/* One checked fixture, and short functions for its events. Thread: the test's
+ * main thread, unless a comment states otherwise. */
 #ifndef UVA_SUPPORT_CHECK_PLAY_H
 #define UVA_SUPPORT_CHECK_PLAY_H
 
@@ -38,7 +38,7 @@ void play_cancel(void);
 /* Runs `fn` on another thread and waits until it has returned. */
 void play_elsewhere(void (*fn)(void));
 
-/* For on_schema: move the schema and request nothing, or two. For on_task:
+/* For on_schema: move the schema and request no batch, or two. For on_task:
  * discards the task and refuses it. */
 int play_request_none(struct check_fixture *s, struct ArrowSchema *schema);
 int play_request_two(struct check_fixture *s, struct ArrowSchema *schema);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Check's environment variables decide how much is printed (CK_VERBOSITY) and,
- * unless it is decided here, whether each test runs in a process of its own
+ * unless it is decided here, whether each test runs in a separate process
  * (CK_FORK). */
 #include "support/check_suite.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver without a database: what happens is in the text of the query. */
+/* A driver without a database: the text of the query decides its acts. */
 #define _GNU_SOURCE
 #include "support/fake_driver.h"
 
@@ -14,7 +14,7 @@
 
 struct fake_driver fake_driver;
 
-/* What is in private_data. */
+/* The content of private_data. */
 struct fake_statement {
     char sql[128];
     bool has_sql, is_ingest;
@@ -87,7 +87,7 @@ static struct AdbcErrorDetail detail_get(const struct AdbcError *error,
     return details[index];
 }
 
-/* ---- what happens ------------------------------------------------------- */
+/* ---- acts --------------------------------------------------------------- */
 
 static void pause_a_bit(void)
 {
@@ -121,7 +121,7 @@ static AdbcStatusCode loss(struct AdbcError *error, const char *text)
     return ADBC_STATUS_IO;
 }
 
-/* Does what the text states. */
+/* Acts as the text states. */
 static AdbcStatusCode happen(struct fake_statement *s, const char *what,
                              struct AdbcError *error)
 {
@@ -378,7 +378,7 @@ static AdbcStatusCode statement_new(struct AdbcConnection *connection,
     return ADBC_STATUS_OK;
 }
 
-/* What is executed in place of a query: `answers` in turn. */
+/* The query that is executed instead: `answers` in turn. */
 static const char *answer_of(const char *answers, atomic_long *asked)
 {
     static _Thread_local char value[] = "value 0";
@@ -454,7 +454,7 @@ static AdbcStatusCode statement_bind(struct AdbcStatement *statement,
     return ADBC_STATUS_OK;
 }
 
-/* Reads what was bound, and takes a failure for its end. */
+/* Reads the bound rows, and takes a failure for their end. */
 static int64_t bound_rows(struct fake_statement *s)
 {
     struct ArrowArray array;
@@ -467,7 +467,7 @@ static int64_t bound_rows(struct fake_statement *s)
     return rows;
 }
 
-/* Reads the schema of what was bound, and then the rows. */
+/* Reads the schema of the bound rows, and then the rows. */
 static AdbcStatusCode ingest(struct fake_statement *s, int64_t *rows,
                              struct AdbcError *error)
 {
@@ -484,7 +484,7 @@ static AdbcStatusCode ingest(struct fake_statement *s, int64_t *rows,
     return ADBC_STATUS_OK;
 }
 
-/* A result that reads what was bound, and takes a failure for its end. */
+/* A result that reads the bound rows, and takes a failure for their end. */
 static int lenient_get_schema(struct ArrowArrayStream *self,
                               struct ArrowSchema *out)
 {
@@ -699,7 +699,7 @@ static AdbcStatusCode statement_execute_partitions(
                                    .private_data = p,
                                    .release = partitions_release};
     atomic_fetch_add(&fake_driver.results, 1);
-    if (fake_driver.is_static) { /* nothing may be released twice */
+    if (fake_driver.is_static) { /* no object may be released twice */
         schema->release(schema);
         out->num_partitions = 0;
         partitions_release(out);
@@ -800,10 +800,10 @@ static AdbcStatusCode connection_new(struct AdbcConnection *connection,
     return ADBC_STATUS_OK;
 }
 
-/* What private_data of a connection points to, once it is open. */
+/* The private_data of a connection, once it is open. */
 static const char connection_is_open;
 
-/* What is in private_data of a database. */
+/* The content of private_data of a database. */
 struct fake_database {
     atomic_long inside; /* calls: ADBC allows one at one time */
 };
@@ -942,7 +942,7 @@ static AdbcStatusCode driver_release(struct AdbcDriver *driver,
     return ADBC_STATUS_OK;
 }
 
-/* Without one of the functions that every driver must have. */
+/* Without one function that every driver must have. */
 static void lose_function(struct AdbcDriver *driver, int number)
 {
     switch (number) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An ADBC driver that does what the text of its queries states:
+/* An ADBC driver whose acts are in the text of its queries:
  *
  *     rows N       N batches with one row each
  *     update N     no result, and N rows affected
@@ -7,11 +7,11 @@
  *     prepare X    X happens in prepare; then it is "parameters"
  *     execute X    X happens in execute
  *     schema X     X happens in get_schema
- *     batch N X    X happens behind N batches, in get_next
+ *     batch N X    X happens after N batches, in get_next
  *     parameters   the batches that were bound, with their schema
  *     lenient parameters  so, too, but a failure of them is taken for their end
  *     value N      one row, and N is its value; `small N` is of another type
- *     begin, commit, rollback, savepoint ...  no result
+ *     begin, commit, rollback, savepoint...  no result
  *     partitions N N partitions; number i has "rows i"; bound rows are read as
  *                  leniently, as they are for a table that is written
  *
@@ -27,8 +27,8 @@
  * `breaks`, for `deaths` times, with a connection that was lost before and
  * after it was executed; `blocks`, until it is cancelled; or `stops`, which
  * ignores cancels until fake_driver_go() is called, as does `waits`, which then
- * ends without a failure. Objects and calls are counted. A library of its own
- * has entry points for it: unit/adbc/fake_library.c. */
+ * ends without a failure. Objects and calls are counted. A separate library has
+ * entry points for it: unit/adbc/fake_library.c. */
 #ifndef UVA_SUPPORT_FAKE_DRIVER_H
 #define UVA_SUPPORT_FAKE_DRIVER_H
 
@@ -40,13 +40,13 @@
 enum fake_step { LACKS_NO_STEP, LACKS_SET, LACKS_COMMIT, LACKS_ROLLBACK };
 
 struct fake_driver {
-    /* what it does; set before it is used */
+    /* its acts; set before it is used */
     bool is_old;               /* of ADBC 1.0: has no cancel, no details */
-    int lacks;                 /* this one of the functions that a driver must
-                                  have; 0: none */
+    int lacks;                 /* this function of the required ones; 0:
+                                  complete */
     enum fake_step lacks_step; /* of a connection, this function */
-    bool is_bare;              /* sets neither options nor queries */
-    bool binds_nothing;        /* prepares nothing either */
+    bool is_bare;              /* sets no options and no queries */
+    bool binds_nothing;        /* does not prepare either */
     bool binds_in_order;       /* not by name */
     const char *parameter;     /* of each query, its name; "": it fails to give
                                   it; NULL: it lacks the function */
@@ -55,12 +55,12 @@ struct fake_driver {
     const char *settings, *pids;
     bool is_static;           /* partitions and schemas are not released */
     bool is_simple;           /* has no partitions and no catalog */
-    int row_code;             /* what a stream that fails returns; 0: EIO */
+    int row_code;             /* the code of a stream that fails; 0: EIO */
     bool no_database;         /* DatabaseNew fails */
     bool no_connection;       /* ConnectionNew fails */
     bool cancels_connections; /* only those can be cancelled */
     bool no_connect;          /* connections fail */
-    bool clears;              /* ConnectionNew clears what it fills in */
+    bool clears;              /* ConnectionNew clears its output */
     bool closes_late;         /* ConnectionRelease stops */
     bool connects_late;       /* ConnectionInit stops */
     bool rolls_back_late;     /* ConnectionRollback stops */
@@ -69,10 +69,10 @@ struct fake_driver {
     bool has_given_up;        /* a query that failed has ended the transaction:
                                  "SELECT 1" fails, and a commit does not */
     const char *no_step;      /* the step of a transaction that fails, as in
-                                 `transactions`; NULL: none */
+                                 `transactions`; may be NULL */
     atomic_long late;         /* so many more calls of it do that alone */
     atomic_long deaths;       /* so many more connections are lost */
-    /* what happened */
+    /* its record */
     char transactions[200]; /* their steps: "begin ", "commit ",
                                "rollback ", "end " */
     char asked[120];        /* of the catalog, the last time */
@@ -96,15 +96,15 @@ extern struct fake_driver fake_driver;
 /* Clears the counts. */
 void fake_driver_reset(void);
 
-/* Lets what stops go on. */
+/* Lets stopped calls go on. */
 void fake_driver_go(void);
 
 /* Fills in a driver. */
 AdbcStatusCode fake_driver_init(int version, void *driver,
                                 struct AdbcError *error);
 
-/* Makes a statement with a connection of its own, which fake_driver_close()
- * closes. */
+/* Makes a statement with its own connection, which fake_driver_close() closes.
+ */
 struct fake_query {
     struct AdbcDriver driver;
     struct AdbcDatabase database;

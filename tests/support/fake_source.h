@@ -20,7 +20,7 @@ struct fake_stream {
 enum { FAKE_SOURCE_STREAMS = 8 }; /* that a test may have open at once */
 
 struct fake_source {
-    /* what it does */
+    /* its plan */
     int64_t batches;       /* number of batches */
     int64_t rows;          /* rows in each batch */
     int64_t fail_at;       /* get_next fails at this batch; negative: never */
@@ -34,7 +34,7 @@ struct fake_source {
     const char *column;   /* name of the column; NULL: "n" */
     bool wrong_shape;     /* batches do not fit the schema */
     int64_t item_size;    /* bytes of each task's item; 0: not known */
-    /* what happened; any thread */
+    /* its record; any thread */
     atomic_long live;           /* schemas, arrays and items not yet released */
     atomic_long given;          /* batches given */
     atomic_long opened;         /* streams given, of a device or by a hook */

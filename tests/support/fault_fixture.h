@@ -15,8 +15,8 @@ enum { FAULT_ARRAYS = 4, FAULT_ANY = INT_MAX };
 struct fault {
     int code;
     const char *vendor;
-    int vendor_code;  /* 0: none; FAULT_ANY: any but 0 */
-    const char *call; /* the name of the failed call; NULL: none is named */
+    int vendor_code;  /* 0: no code; FAULT_ANY: any but 0 */
+    const char *call; /* the name of the failed call; NULL: not named */
 };
 
 /* The release of an array, which counts its calls. */

@@ -10,13 +10,13 @@
 #include "uvarrow/base.h"
 
 struct faulty_allocator {
-    atomic_long fail_at;    /* allocation that fails, from 1; 0: none */
+    atomic_long fail_at;    /* allocation that fails, from 1; 0: no failure */
     atomic_long asked;      /* allocations requested */
     atomic_long live;       /* blocks not freed */
     atomic_long live_bytes; /* bytes requested for these */
 };
 
-/* Makes the `fail_at`-th allocation from now on fail; 0: none. */
+/* Makes the `fail_at`-th allocation from now on fail; 0: no failure. */
 void faulty_allocator_init(struct faulty_allocator *faulty, long fail_at);
 
 /* Returns the allocator, which borrows `faulty` as long as it is used. */

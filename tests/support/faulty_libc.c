@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-static atomic_long left; /* allocations until one fails; 0: none */
+static atomic_long left; /* allocations until one fails; 0: no failure */
 static atomic_size_t only;
 static _Atomic(const char *) only_thread;
 static atomic_bool failed, always, no_threads;

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes the `n`-th allocation from now on fail; 0: none. */
+/* Makes the `n`-th allocation from now on fail; 0: no failure. */
 void faulty_libc_fail(long n);
 
 /* Returns how many allocations are left until one fails. */
 long faulty_libc_left(void);
 
-/* Continues with `n` allocations left, and resets nothing else. */
+/* Continues with `n` allocations left, and without a further reset. */
 void faulty_libc_resume(long n);
 
 /* Sets whether later allocations fail, too, not only the one. */
@@ -30,7 +30,7 @@ void faulty_libc_only_thread(const char *name);
 /* Returns whether an allocation has failed since faulty_libc_fail(). */
 bool faulty_libc_has_failed(void);
 
-/* Returns whether an allocation has failed, and makes none fail any more. */
+/* Returns whether an allocation has failed, and ends the failures. */
 bool faulty_libc_stop(void);
 
 /* Sets whether threads can be created. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Worker threads may return a moment after the runtime has closed. The fixture
- * waits without a limit for what they still have to release, because Check
- * limits the time of each test. */
+ * waits without a limit for their releases, because Check limits the time of
+ * each test. */
 #include "support/fixture.h"
 
 #include <check.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Everything that a test of streams needs: an embedded runtime on a loop that
  * the test turns, a fake source, a soft device if the test opens one, and a
- * recording consumer. fixture_close() checks that nothing is left (no block of
- * the allocator, no array, no context of a source, no event of the device), and
- * that every batch had the values of its ordinal. Thread: the test's own, which
- * is the loop thread. */
+ * recording consumer. fixture_close() checks that no object is left (no block
+ * of the allocator, no array, no context of a source, no event of the device),
+ * and that every batch had the values of its ordinal. Thread: the test's own,
+ * which is the loop thread. */
 #ifndef UVA_SUPPORT_FIXTURE_H
 #define UVA_SUPPORT_FIXTURE_H
 
@@ -22,7 +22,7 @@ struct fixture {
     struct uva_blocking_source options; /* options of blocking sources */
     struct soft_device device;
     bool has_device;
-    struct uva_stream *stream;     /* counts; NULL: none, or released */
+    struct uva_stream *stream;     /* counts; NULL: released, or not made */
     struct recording_consumer got; /* the callbacks that the stream made */
     long readers, contexts; /* blocking streams and contexts given away */
     void *ctx;              /* borrows: for the test's callbacks */
@@ -57,11 +57,11 @@ void fixture_open_device(struct fixture *f, enum soft_mode mode,
 void fixture_release(struct fixture *f);
 void fixture_drop(struct fixture *f);
 
-/* Closes all that is open, waits for the worker threads that are still
- * returning, and checks that nothing is left. A thread that never returns hangs
- * the test. The second form takes the expected numbers of calls, for a source
- * that the test gave away itself. Without effect where the fixture is not open.
- */
+/* Closes all open objects, waits for the worker threads that are still
+ * returning, and checks that no object is left. A thread that never returns
+ * hangs the test. The second form takes the expected numbers of calls, for a
+ * source that the test gave away itself. Without effect where the fixture is
+ * not open. */
 enum { ANY_COUNT = -1 };
 
 void fixture_close(struct fixture *f);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A Flight SQL server for tests. The text of a query states what happens:
+"""A Flight SQL server for tests. The text of a query states its acts:
 
     rows N         N batches with one row each, the column n
     parts N        N partitions; number i has i rows
     endless        batches without an end
     fails          an error in the first call
-    fails N        an error behind N batches
+    fails N        an error after N batches
     count PLAN N   a plan of the test suite for implementations: whole, endless,
                    slow or fails, in batches of three rows that count from 0
 

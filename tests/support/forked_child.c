@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The child exits without the handlers of its parent's process, because those
- * would flush and free what belongs to the parent. It writes the counts of a
- * coverage build first. */
+ * would flush and free the parent's objects. It writes the counts of a coverage
+ * build first. */
 #include "support/forked_child.h"
 
 #include <check.h>

@@ -141,7 +141,7 @@ static void column_release(struct ArrowArray *array)
     atomic_fetch_sub(&gpu.live, 1);
 }
 
-/* Queues the copy that fills the column, and an event behind it. */
+/* Queues the copy that fills the column, and an event after it. */
 static void column_fill(struct gpu_column *column, cuda_stream stream,
                         int64_t first)
 {

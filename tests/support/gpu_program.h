@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program's own work on a GPU, for tests/programs: it fills columns on a
- * stream of its own, with an event each, and sums them up on another stream. It
- * uses CUDA's driver, from UVA_CUDA_LIBRARY or the default place, and no
- * function of uvarrow. A call of the driver that fails aborts. */
+/* A program's own work on a GPU, for tests/programs: it fills columns on its
+ * own stream, with an event each, and sums them up on another stream. It uses
+ * CUDA's driver, from UVA_CUDA_LIBRARY or the default place, and no function of
+ * uvarrow. A call of the driver that fails aborts. */
 #ifndef UVA_SUPPORT_GPU_PROGRAM_H
 #define UVA_SUPPORT_GPU_PROGRAM_H
 

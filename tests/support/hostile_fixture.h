@@ -14,10 +14,10 @@ struct hostile_fixture {
     struct loop_fixture loop;
     struct hostile_producer peer;
     struct uva_stream *stream; /* NULL once released */
-    /* what the consumer does; set before the start */
+    /* the consumer's plan; set before the start */
     int64_t stop_at;  /* cancels the stream in this batch; negative: never */
     int64_t appetite; /* batches it takes before EAGAIN; negative: all */
-    /* what happened */
+    /* its record */
     char transcript[8192];
     int64_t batches;          /* batches that the consumer took */
     char message[1024];       /* error text of the outcome */
@@ -50,7 +50,7 @@ void hostile_play(struct hostile_fixture *s, bool blind);
 void hostile_turn(struct hostile_fixture *s);
 
 /* Closes everything, waits for the foreign threads that are still inside a
- * call, and checks that nothing is left. Without effect where it is not open.
+ * call, and checks that no object is left. Without effect where it is not open.
  */
 void hostile_close(struct hostile_fixture *s);
 

@@ -78,7 +78,7 @@ void hostile_producer_await_calm(struct hostile_producer *p)
     drop(p);
 }
 
-/* Surrounds each function of the peer: free_ctx must run after all of them. */
+/* Surrounds each function of the peer: free_ctx must run after the last one. */
 static void function_begin(struct hostile_producer *p)
 {
     atomic_fetch_add(&p->running, 1);
@@ -673,7 +673,7 @@ static void play_out(struct hostile_producer *p)
     atomic_fetch_add(&p->played, 1);
 }
 
-/* What the loop thread would wait for here, it would wait for in vain. */
+/* The loop thread would wait here in vain. */
 static void await_play(struct hostile_producer *p)
 {
     while (atomic_load(&p->held) && !pthread_equal(pthread_self(), p->loop))
@@ -727,7 +727,7 @@ static int start(void *ctx, struct ArrowAsyncDeviceStreamHandler *handler,
                : p->start_code;
 }
 
-/* The one that opens the gate returns after all other calls. */
+/* The interrupt that opens the gate returns after all other calls. */
 static void interrupt(void *ctx)
 {
     struct hostile_producer *p = ctx;

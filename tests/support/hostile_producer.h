@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign producer that plays a script, valid or not, and counts what is done
- * to it. The script is a line of words, each optionally followed by "*n":
+/* A foreign producer that plays a script, valid or not, and counts the calls to
+ * it. The script is a line of words, each optionally followed by "*n":
  *
  *   schema         on_schema; schema-none, schema-dead, schema-alone: without
  *                  one, with a released one, without a producer
@@ -21,12 +21,10 @@
  *   copy           continues with a copy of the handler (AH-24)
  *   poison         sets the handler's producer to an unreadable address (Q-07)
  *   free           frees the producer object (Q-14)
- *   thread         start returns here; the rest runs on a thread of its own
- *   gate           waits until the test opens the gate
- *   watch          waits until another thread is at the gate
- *   asked          waits for a request
- *   cancelled      waits until it is cancelled
- *   flood          pushes tasks until it is cancelled
+ *   thread         start returns here; the rest runs on a separate thread gate
+ * waits until the test opens the gate watch          waits until another thread
+ * is at the gate asked          waits for a request cancelled      waits until
+ * it is cancelled flood          pushes tasks until it is cancelled
  *
  * A NULL `out` crashes it (Q-13). The producer object is freed after the last
  * word, at the latest. Memory comes from malloc(). */
@@ -39,10 +37,10 @@
 #include "support/fake_source.h"
 #include "uvarrow/stream.h"
 
-/* What it does inside request. */
+/* Its reaction inside request. */
 enum hostile_request {
     HOSTILE_COUNTS,   /* adds up the numbers */
-    HOSTILE_IGNORES,  /* does nothing */
+    HOSTILE_IGNORES,  /* no reaction */
     HOSTILE_DELIVERS, /* calls on_next_task n times on its stack (AP-04) */
     HOSTILE_ENDS,     /* calls on_next_task(NULL) and release on its stack */
     HOSTILE_OVERLAPS, /* another thread calls on_next_task (TH-01) */
@@ -52,7 +50,7 @@ enum hostile_request {
     HOSTILE_BLOCKS
 };
 
-/* What it does inside cancel, in addition to recording it. */
+/* Its reaction inside cancel, in addition to recording it. */
 enum hostile_cancel {
     HOSTILE_NOTES,
     HOSTILE_REPORTS,  /* calls on_error(ECANCELED) on its stack */
@@ -61,7 +59,7 @@ enum hostile_cancel {
 };
 
 struct hostile_producer {
-    /* what it does; set before the start */
+    /* its plan; set before the start */
     const char *script;
     int start_code;         /* start returns this code ... */
     const char *start_text; /* ... with this text; or NULL */
@@ -76,7 +74,7 @@ struct hostile_producer {
     int interrupt_at; /* the interrupt that opens the gate, from 1; 0: the
                          source has no interrupt */
 
-    /* what happened; any thread */
+    /* its record; any thread */
     struct fake_source data;  /* its schema and batches */
     atomic_long offered;      /* tasks with a function */
     atomic_long spent;        /* tasks extracted */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue on workers of its own, jobs that can be held, an allocator and a
- * system that fail on cue. */
+/* A queue on its own workers, jobs that can be held, an allocator and a system
+ * that fail on cue. */
 #define _GNU_SOURCE
 #include "support/lane_fixture.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue on worker threads of its own, jobs that can be held, and an allocator
+/* A queue on its own worker threads, jobs that can be held, and an allocator
  * and a system that fail on request. */
 #ifndef UVA_SUPPORT_LANE_FIXTURE_H
 #define UVA_SUPPORT_LANE_FIXTURE_H
@@ -29,7 +29,7 @@ struct lane_work {
 /* The names of the jobs in the order in which they began. */
 extern char lane_order[200];
 
-/* Makes a queue on `workers`, or on workers of its own with `options`. */
+/* Makes a queue on `workers`, or on its own workers with `options`. */
 void lane_share(struct lane_fixture *lanes, struct uva_workers *workers);
 void lane_open(struct lane_fixture *lanes,
                const struct uva_workers_options *options);
@@ -60,10 +60,11 @@ void lane_await_sleepers(struct lane_fixture *lanes, int lane, int n);
 /* Sets whether the system refuses to create threads. */
 void lane_threads_run_out(bool out);
 
-/* What an allocator has given. All zeroes before lane_allocator(). */
+/* The memory that an allocator has given. All zeroes before lane_allocator().
+ */
 struct lane_memory {
     _Atomic int live;        /* blocks not freed */
-    _Atomic int left;        /* allocations until one fails; -1: none fails */
+    _Atomic int left;        /* allocations until one fails; -1: no failure */
     void (*hook)(void *ctx); /* called once, in the next allocation; or NULL */
     void *hook_ctx;          /* borrows */
 };

@@ -5,7 +5,7 @@
 #include <check.h>
 
 /* The time of a turn does not end it, however slow this machine is: a test that
- * turns the loop once expects all that is due. The number of batches does. */
+ * turns the loop once expects all due work. The number of batches does. */
 enum { TURN_US = 10000000 };
 
 static void keep_nudged(uv_async_t *keep)
@@ -91,7 +91,7 @@ static void set(void *ctx)
 }
 
 /* A turn may leave work to the next one. That work is done before a call that
- * was posted behind it has come back twice. */
+ * was posted after it has come back twice. */
 void loop_settle(struct loop_fixture *loop)
 {
     for (int i = 0; i < 2; i++) {
@@ -140,7 +140,7 @@ static void timer_watch(uv_check_t *check)
 }
 
 /* A turn of libuv begins with the timers, and from 1.45 on ends with them. The
- * check handles and what is closed lie in between. */
+ * check handles and the closed ones lie in between. */
 void loop_at_timer(struct loop_fixture *loop, void (*fn)(void *ctx), void *ctx)
 {
     struct timer_watch watch = {.loop = loop, .fn = fn, .ctx = ctx};

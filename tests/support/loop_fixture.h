@@ -20,8 +20,8 @@ struct loop_fixture {
 };
 
 /* Opens the runtime. No allocation fails before loop_fail(). A turn lasts until
- * nothing is left to do, or enough batches were delivered, unless the options
- * limit its time. */
+ * its work is done, or enough batches were delivered, unless the options limit
+ * its time. */
 void loop_open(struct loop_fixture *loop);
 
 /* Opens the runtime with options, of which the fixture replaces the allocator.
@@ -29,18 +29,18 @@ void loop_open(struct loop_fixture *loop);
 void loop_open_with(struct loop_fixture *loop,
                     const struct uva_runtime_options *options);
 
-/* Makes the `n`-th allocation from now on fail; 0: none. */
+/* Makes the `n`-th allocation from now on fail; 0: no failure. */
 void loop_fail(struct loop_fixture *loop, long n);
 
 /* Turns the loop once. It waits for events unless the runtime has had a turn:
- * libuv runs timers and idle handles before it waits, and what the test is
- * after may happen there. */
+ * libuv runs timers and idle handles before it waits, and the awaited event may
+ * come there. */
 void loop_turn(struct loop_fixture *loop);
 
 /* Turns the loop until `done` returns true, waiting for events in between. */
 void loop_until(struct loop_fixture *loop, bool (*done)(void *ctx), void *ctx);
 
-/* Turns the loop until it has nothing left to do. */
+/* Turns the loop until it has no work left. */
 void loop_settle(struct loop_fixture *loop);
 
 /* Wakes the loop, so that loop_until() calls `done` again. Thread: any. */
@@ -50,8 +50,8 @@ void loop_nudge(struct loop_fixture *loop);
 bool loop_has_timer(struct loop_fixture *loop);
 
 /* Turns the loop until a timer is running. The first form calls `fn` before
- * that can fire; in the second, one of a few milliseconds may have fired then.
- */
+ * that can fire; in the second, a timer of a few milliseconds may have fired
+ * then. */
 void loop_at_timer(struct loop_fixture *loop, void (*fn)(void *ctx), void *ctx);
 void loop_until_timer(struct loop_fixture *loop);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stage that makes a schema, and the stage behind it that looks at it. */
+/* A stage that makes a schema, and the next stage, which looks at it. */
 #ifndef UVA_SUPPORT_MADE_SCHEMA_H
 #define UVA_SUPPORT_MADE_SCHEMA_H
 
 #include "support/recording_consumer.h"
 
 /* For a function that makes a schema: fails with `code`, unless that is 0, or
- * leaves `out` empty, or gives a schema with another name than that of
+ * leaves `out` empty, or gives a schema with another name than in
  * recording_consumer.h. */
 int made_schema_give(int code, bool empty, const struct ArrowSchema *in,
                      struct ArrowSchema *out, struct uva_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every vector and every child struct is a block of its own, so that a
- * sanitizer detects each use of one that was freed. */
+/* Every vector and every child struct is a separate block, so that a sanitizer
+ * detects each use after a free. */
 #include "support/plain_tree.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schemas and arrays of any shape, made node by node, with a count of those not
- * yet released. Nothing is checked, so that a test may make invalid ones.
+ * yet released. They are not checked, so that a test may make invalid ones.
  * Thread: any. */
 #ifndef UVA_SUPPORT_PLAIN_TREE_H
 #define UVA_SUPPORT_PLAIN_TREE_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of PostgreSQL in a folder of its own, without a port, which tests may
+"""A server of PostgreSQL in a separate folder, without a port, which tests may
 restart, kill and freeze."""
 import glob
 import os
@@ -16,7 +16,7 @@ class Absent(Exception):
 
 class Server:
     """The server runs inside of a with statement. `settings` are those of
-    postgresql.conf; what is written need not survive the machine."""
+    postgresql.conf; the data need not survive the machine."""
 
     def __init__(self, **settings):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
@@ -80,8 +80,9 @@ class Server:
         self._run("pg_ctl", "-D", f"{self.folder}/db", "-w", *arguments)
 
     def _run(self, program, *arguments):
-        """The server refuses to be root. What a sanitizer loads first into Python
-        is not for it. pg_ctl leaves a server that would keep a pipe open."""
+        """The server refuses to be root. A library that a sanitizer loads
+        first into Python is not for it. pg_ctl leaves a server that would keep
+        a pipe open."""
         environment = {name: value for name, value in os.environ.items()
                        if name != "LD_PRELOAD"}
         user = "postgres" if os.geteuid() == 0 else None

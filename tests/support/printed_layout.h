@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ArrowAsyncProducer as the Arrow document prints it, with a `release` that no
- * released header has (G-03). For peers built from that text: what they read of
+ * released header has (G-03). For peers built from that text: their reading of
  * our producer must be right, too (AB-09). It is named struct printed_producer,
  * so that both declarations can be used in one file. */
 #ifndef UVA_TESTS_PRINTED_LAYOUT_H
@@ -25,7 +25,7 @@
 #undef ArrowAsyncProducer
 /* clang-format on */
 
-/* Returns what a peer built from the document reads at the address of
+/* Returns the view of a peer built from the document at the address of
  * `producer`. It copies, because the object has another type; 48 bytes must be
  * readable there. */
 static inline struct printed_producer printed_layout_read(const void *producer)

@@ -34,7 +34,8 @@ void push_open_bare(struct push_fixture *p, int32_t batches, int64_t bytes);
  * was refused is released. Thread: loop. */
 int push_batch(struct push_fixture *p, int64_t length, int64_t timeout_ms);
 
-/* Pushes batches of the lengths from `first` to `last`; none may be refused. */
+/* Pushes batches of the lengths from `first` to `last`; each must be accepted.
+ */
 void push_batches(struct push_fixture *p, int64_t first, int64_t last);
 
 /* Pushes a batch with metadata. */
@@ -58,7 +59,7 @@ void push_ends(struct push_fixture *p, const char *transcript);
 void push_end(struct push_fixture *p);
 void push_release(struct push_fixture *p);
 
-/* Closes all that is open, and checks that everything was released and freed
+/* Closes all open objects, and checks that everything was released and freed
  * once. */
 void push_close(struct push_fixture *p);
 

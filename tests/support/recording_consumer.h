@@ -22,7 +22,7 @@ void batch_schema(struct ArrowSchema *out);
 void batch_make(struct ArrowDeviceArray *out, int64_t length);
 
 struct recording_consumer {
-    /* what it does; set before the start */
+    /* its plan; set before the start */
     int schema_code;    /* on_schema returns it */
     int batch_code;     /* on_batch returns it ... */
     int64_t batch_from; /* ... from this batch on; the first is 0 */
@@ -37,7 +37,7 @@ struct recording_consumer {
                     const struct uva_outcome *outcome);
     void *ctx;  /* borrows: for those functions */
     int answer; /* return code of on_batch for this one batch, unless it is 0 */
-    /* what happened */
+    /* its record */
     struct uva_stream *stream; /* borrows: set by the start */
     atomic_int schemas;        /* calls of on_schema */
     atomic_long batches;       /* calls of on_batch */
@@ -49,7 +49,7 @@ struct recording_consumer {
     const void *sync_event;      /* of the last batch */
     int64_t sum;                 /* sum of the ordinals of the batches taken */
     bool in_order;               /* the ordinals have been in order */
-    int64_t wrong;               /* values that are not those of the ordinal */
+    int64_t wrong;               /* values that do not fit the ordinal */
     char transcript[1024];       /* "schema 3 1 complete" */
     size_t transcript_size;      /* length of `transcript` */
     char metadata[256];   /* of the last batch or error, if it transcribes */

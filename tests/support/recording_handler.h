@@ -14,8 +14,8 @@ enum { RECORDING_TASKS = 256, RECORDING_TRANSCRIPT = 8192 };
 
 struct recording_handler {
     struct ArrowAsyncDeviceStreamHandler handler; /* the handler to be driven */
-    /* what it does; set before the start */
-    int64_t request_first; /* requested in on_schema; 0: nothing */
+    /* its plan; set before the start */
+    int64_t request_first; /* requested in on_schema; 0: no request */
     int64_t request_each;  /* requested in each on_next_task with a task */
     bool hold;             /* keeps tasks; the test extracts them */
     bool discard;          /* extracts to NULL */
@@ -30,7 +30,7 @@ struct recording_handler {
     void *nudge_ctx;
     /* held by each callback, and by the test while it reads or extracts */
     pthread_mutex_t lock;
-    /* what happened */
+    /* its record */
     char transcript[RECORDING_TRANSCRIPT];
     int64_t tasks;      /* tasks received */
     int64_t rows;       /* rows extracted */

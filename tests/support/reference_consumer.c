@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: on_schema moves the schema and requests; on_next_task keeps a
  * copy of the task; steps extract, request more, release; NULL; release.
- * What can fail: an extraction (its code is kept), the stream (on_error). On
- * the end: NULL, on_error and release stop calls of the producer and wait for
- * those on other threads; tasks that are queued stay, and later steps extract
- * or discard them. */
+ * Failures: an extraction (its code is kept), the stream (on_error). On the
+ * end: NULL, on_error and release stop calls of the producer and wait for those
+ * on other threads; tasks that are queued stay, and later steps extract or
+ * discard them. */
 #include "support/reference_consumer.h"
 
 #include <errno.h>
@@ -224,7 +224,7 @@ static int on_schema(struct ArrowAsyncDeviceStreamHandler *self,
     return c->schema.release != NULL ? 0 : EINVAL;
 }
 
-/* Counts one more task and decides what to do with it. */
+/* Counts one more task and decides its treatment. */
 struct course {
     bool refuse, cancel, wanted, greeted;
     int64_t request;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer that follows the interface exactly: its callbacks take what
- * arrives, and its steps do the rest: extract, request, cancel, release.
- * `mutant` names the one clause that it must break (consumer_mutants.c). */
+/* A consumer that follows the interface exactly: its callbacks take schemas and
+ * tasks, and its steps do the rest: extract, request, cancel, release. `mutant`
+ * names the one clause that it must break (consumer_mutants.c). */
 #ifndef UVA_SUPPORT_REFERENCE_CONSUMER_H
 #define UVA_SUPPORT_REFERENCE_CONSUMER_H
 
@@ -16,10 +16,10 @@ enum reference_extract {
     REFERENCE_AT_ONCE /* inside on_next_task */
 };
 
-/* What it does. All zeroes: it takes nothing and requests nothing. Copied. */
+/* Its plan. All zeroes: it takes and requests no task. Copied. */
 struct reference_consumer_options {
-    int64_t first;  /* number requested in on_schema; 0: none */
-    int64_t second; /* requested next; 0: none (negative: breaks AP-08) */
+    int64_t first;  /* number requested in on_schema; 0: no request */
+    int64_t second; /* requested next; 0: no request (negative: breaks AP-08) */
     int64_t more;   /* number requested when all requested tasks have arrived */
     bool more_at_once;  /* requests more in on_next_task, otherwise in a step */
     int64_t cancel_at;  /* cancels after this many tasks; 0: never */
@@ -33,7 +33,7 @@ struct reference_consumer_options {
     bool hold;    /* extracts tasks only at the very end */
     bool asks_on; /* requests once more after a cancel or refusal */
     bool cancels_on_fail; /* cancels when an extraction fails */
-    const struct reference_mutant *mutant; /* borrows; NULL: none */
+    const struct reference_mutant *mutant; /* borrows; may be NULL */
 };
 
 /* A task that waits, or an array that is kept. */

@@ -12,7 +12,7 @@
 
 enum { REFERENCE_ROWS = 3 };
 
-/* Counts the data that was made with it, and outlives all of it. */
+/* Counts the data that was made with it, and outlives it. */
 struct reference_counts {
     atomic_long live; /* nodes of schemas and arrays not released so far */
     void (*on_release)(void *ctx); /* called at a batch's release; or NULL */
@@ -20,7 +20,7 @@ struct reference_counts {
     void *_Atomic lost;            /* nodes leaked by a broken release */
 };
 
-/* All zeroes: nothing was made. Frees the leaked nodes. */
+/* All zeroes: no data was made. Frees the leaked nodes. */
 void reference_counts_fini(struct reference_counts *live_structs);
 
 /* Gives the schema of all batches; `metadata` is copied, and may be NULL. The
@@ -32,12 +32,12 @@ void reference_schema(struct reference_counts *live_structs,
 void reference_array(struct reference_counts *live_structs, int64_t ordinal,
                      struct ArrowDeviceArray *out);
 
-/* Returns the ordinal of a batch, read from its rows; -1 if the rows are not
- * those of a batch. Borrows. Thread: any. */
+/* Returns the ordinal of a batch, read from its rows; -1 if the rows fit no
+ * batch. Borrows. Thread: any. */
 int64_t reference_array_ordinal(const struct ArrowArray *array);
 
-/* Replace the release of `array` or `schema` by one that leaves `release` set,
- * or by one that does not release the children. Thread: any. */
+/* Replace the release of `array` or `schema` by a release that leaves `release`
+ * set, or that does not release the children. Thread: any. */
 void reference_array_unmarked(struct ArrowArray *array);
 void reference_array_childless(struct ArrowArray *array);
 void reference_schema_unmarked(struct ArrowSchema *schema);

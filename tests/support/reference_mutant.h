@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A way to break one clause: what a reference peer does differently, at which
- * point, and a pair of peers for which that shows. The peers call the mutant at
- * each point, and it acts at one of them. */
+/* A way to break one clause: how a reference peer differs, at which point, and
+ * a pair of peers for which that shows. The peers call the mutant at each
+ * point, and it acts at one of them. */
 #ifndef UVA_SUPPORT_REFERENCE_MUTANT_H
 #define UVA_SUPPORT_REFERENCE_MUTANT_H
 
@@ -11,7 +11,7 @@
 /* Points. An act that returns true replaces the operation named here. */
 enum reference_point {
     REFERENCE_AT_NOTHING,
-    /* in a producer; the operation, then what `at` points to */
+    /* in a producer; the operation, then the object of `at` */
     REFERENCE_AT_START,      /* setting handler->producer */
     REFERENCE_AT_SCHEMA,     /* on_schema */
     REFERENCE_AT_ISSUE,      /* after a schema was made; the struct */
@@ -31,7 +31,7 @@ enum reference_point {
     REFERENCE_AT_CANCEL,     /* after a cancel was recorded */
     REFERENCE_AT_EXTRACT,    /* an extraction; struct reference_extraction */
     REFERENCE_AT_FILLED,     /* after it gave an array; the same struct */
-    /* in a consumer; the operation, then what `at` points to */
+    /* in a consumer; the operation, then the object of `at` */
     REFERENCE_AT_READY,   /* after the handler was filled; the handler */
     REFERENCE_AT_STEP,    /* a step */
     REFERENCE_AT_GREET,   /* taking the schema; its struct ArrowSchema */
@@ -58,13 +58,13 @@ struct reference_pull {
     int code; /* code that was returned */
 };
 
-/* Two peers, one of which gets a mutant. */
+/* Two peers, one with a mutant. */
 struct reference_pair {
     struct reference_producer_options producer;
     struct reference_consumer_options consumer;
 };
 
-/* What is needed to detect a mutant, in addition to a check. */
+/* The needs of detecting a mutant, in addition to a check. */
 enum reference_shows {
     REFERENCE_SHOWS_DEEP = 1,     /* a deep check */
     REFERENCE_SHOWS_SLOW = 2,     /* short time limits */

@@ -2,10 +2,10 @@
 /* Happy path: start, then one callback in each step: on_schema; while there is
  * demand on_next_task; on_next_task(NULL); release. request and cancel only
  * record the call.
- * What can fail: the source (fails, fails_first), an extraction (spoilt_at),
+ * Failures: the source (fails, fails_first), an extraction (spoilt_at),
  * cancelling (cancel_code), a request (n <= 0): on_error, once, then release.
- * After a callback that returns an error only release follows.
- * On cancel: batches requested before may still come (late), then release. */
+ * After a callback that returns an error only release follows. On cancel:
+ * batches requested before may still come (late), then release. */
 #include "support/reference_producer.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer that follows the interface exactly, and does nothing by itself:
- * each step makes the next callback. The test decides which thread makes the
- * steps, so any order of events is possible, at random or on threads. `mutant`
- * names the one clause that it must break (producer_mutants.c). */
+/* A producer that follows the interface exactly, and is passive: each step
+ * makes the next callback. The test decides which thread makes the steps, so
+ * any order of events is possible, at random or on threads. `mutant` names the
+ * one clause that it must break (producer_mutants.c). */
 #ifndef UVA_SUPPORT_REFERENCE_PRODUCER_H
 #define UVA_SUPPORT_REFERENCE_PRODUCER_H
 
@@ -12,7 +12,7 @@
 
 struct reference_mutant;
 
-/* What it does. All zeroes: an empty stream. Copied. */
+/* Its plan. All zeroes: an empty stream. Copied. */
 struct reference_producer_options {
     int64_t batches;  /* number of batches; negative: endless */
     bool fails_first; /* calls on_error instead of on_schema */
@@ -35,7 +35,7 @@ struct reference_producer_options {
     bool end_is_asked; /* NULL and errors wait for a request */
     bool metadata;     /* sends metadata in all four places; otherwise NULL */
     ArrowDeviceType device_type; /* type of the object and the arrays; 0: CPU */
-    const struct reference_mutant *mutant; /* borrows; NULL: none */
+    const struct reference_mutant *mutant; /* borrows; may be NULL */
     /* A request from outside of callbacks waits for a thread that makes all
      * steps. */
     bool steps_in_request;
@@ -93,7 +93,7 @@ struct reference_producer {
         struct reference_item *items; /* owns: the newest one */
     } now;
 
-    /* what happened; any thread */
+    /* its record; any thread */
     atomic_long offered;
     atomic_long settled;  /* extracted, discarded, or failed */
     atomic_long released; /* calls of release */
@@ -106,7 +106,7 @@ struct reference_producer {
 void reference_producer_init(struct reference_producer *producer,
                              const struct reference_producer_options *how);
 
-/* Frees what is left. Everything that it gave must have been released, or will
+/* Frees the rest. Everything that it gave must have been released, or will
  * never be. */
 void reference_producer_fini(struct reference_producer *producer);
 
@@ -114,8 +114,8 @@ void reference_producer_fini(struct reference_producer *producer);
 void reference_producer_start(struct reference_producer *producer,
                               struct ArrowAsyncDeviceStreamHandler *handler);
 
-/* Makes the next callback. Returns false if there is none to make now. Thread:
- * any, one at a time. */
+/* Makes the next callback. Returns false if no callback is due. Thread: any,
+ * one at a time. */
 bool reference_producer_step(struct reference_producer *producer);
 
 /* Returns true once release was called. Thread: the stepping thread. */

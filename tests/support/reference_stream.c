@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Happy path: get_schema, get_next until it gives a released array, release.
- * What can fail: the schema, once, and get_next, from then on. Everything it
- * gave outlives the stream. */
+ * Failures: the schema, once, and get_next, from then on. Everything it gave
+ * outlives the stream. */
 #include "support/reference_stream.h"
 
 #include <errno.h>

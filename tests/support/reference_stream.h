@@ -8,7 +8,7 @@
 
 struct stream_mutant;
 
-/* What the stream does. All zeroes: an empty stream. Copied. */
+/* The plan of the stream. All zeroes: an empty stream. Copied. */
 struct reference_stream_options {
     int64_t batches;
     bool fails;       /* fails after the batches, instead of ending */
@@ -16,14 +16,15 @@ struct reference_stream_options {
     bool mute;        /* errors have no text */
     bool metadata;    /* the schema has metadata */
     ArrowDeviceType device_type;        /* 0: CPU */
-    const struct stream_mutant *mutant; /* borrows; NULL: none */
+    const struct stream_mutant *mutant; /* borrows; may be NULL */
 };
 
 struct reference_stream {
     struct reference_stream_options how;
     struct reference_counts live_structs;
     int64_t next;                   /* ordinal of the next batch */
-    char text[REFERENCE_ROWS * 16]; /* text of the last error; "" for none */
+    char text[REFERENCE_ROWS * 16]; /* text of the last error; "" without an
+                                       error */
     bool failed;                    /* get_next fails from now on */
     int schemas;                    /* how often it gave a schema */
     enum reference_block block;     /* metadata of the schema */
@@ -44,13 +45,13 @@ void reference_stream_fini(struct reference_stream *stream);
 void reference_stream_give(struct reference_stream *stream,
                            struct ArrowDeviceArrayStream *out);
 
-/* What the reader does. All zeroes: reads everything. Copied. */
+/* The plan of the reader. All zeroes: reads everything. Copied. */
 struct reference_reader_options {
     int64_t stop_at; /* stops after this many chunks; 0: never */
     int64_t again;   /* gets the schema again after this many; 0: never */
     bool keep;       /* releases chunks only after the stream */
     bool text;       /* gets the text of an error */
-    const struct stream_mutant *mutant; /* borrows; NULL: none */
+    const struct stream_mutant *mutant; /* borrows; may be NULL */
 };
 
 struct reference_chunk {
@@ -88,14 +89,14 @@ void reference_reader_drop(struct reference_reader *reader,
 /* ---- mutants ------------------------------------------------------------ */
 
 enum stream_point {
-    /* in a stream; the operation, then what `at` points to */
+    /* in a stream; the operation, then the object of `at` */
     STREAM_AT_GIVE,    /* giving the stream; its struct */
     STREAM_AT_SCHEMA,  /* after a schema was made; the struct */
     STREAM_AT_NEXT,    /* get_next; its struct stream_call */
     STREAM_AT_CHUNK,   /* after it gave a chunk; its struct stream_call */
     STREAM_AT_FAIL,    /* after it failed; its struct stream_call */
     STREAM_AT_RELEASE, /* after release; the stream's struct */
-    /* in a reader; the operation, then what `at` points to */
+    /* in a reader; the operation, then the object of `at` */
     STREAM_AT_READ, /* get_next; its struct stream_call */
     STREAM_AT_FED,  /* after it; the same struct */
     STREAM_AT_DROP, /* releasing a chunk; struct ArrowArray */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks at what is known about the stream, which outlives its end. */
+/* Looks at the properties of the stream, which outlive its end. */
 #include "support/rows_affected.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 
 #include "uvarrow/stream.h"
 
-/* Returns -1 if it states none. Thread: loop. */
+/* Returns -1 if it states no number. Thread: loop. */
 long rows_affected(const struct uva_stream *stream);
 
 #endif

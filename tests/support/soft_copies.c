@@ -10,7 +10,7 @@
 
 #include "support/soft_memory.h"
 
-/* An event made by the device, not one of the test's. */
+/* An event made by the device, not by the test. */
 struct soft_made {
     struct soft_event event; /* first */
 };
@@ -140,7 +140,7 @@ int soft_copy(void *state, const struct uva_device_copy *copy, void **event_out,
     return step_put(device, &step, event_out);
 }
 
-/* A stream is a counter of what it was used for. */
+/* A stream is a counter of its uses. */
 int soft_copy_on(void *state, const struct uva_device_copy *copy,
                  void *device_stream, void **event_out, struct uva_error *error)
 {

@@ -195,7 +195,7 @@ void soft_event_lie(struct soft_device *device, int index, int code)
 
 /* ---- batches with events ------------------------------------------------ */
 
-/* A stream around that of the fake source. */
+/* A stream around the fake source's. */
 struct soft_stream {
     struct ArrowDeviceArrayStream inner; /* owns */
     struct soft_device *device;          /* borrows */

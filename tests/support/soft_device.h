@@ -37,14 +37,14 @@ struct soft_device {
     void (*armed)(void *ctx); /* called on the device thread at arm; or NULL */
     void (*asked)(void *ctx); /* called before each query; or NULL */
     void (*settled)(void *ctx);  /* called at each settle; or NULL */
-    void (*chaining)(void *ctx); /* called before a stream of the program's
-                                    is made to wait, or copied on; or NULL */
+    void (*chaining)(void *ctx); /* called before a program's stream is made to
+                                    wait, or copied on; or NULL */
     void *ctx;                   /* borrows: argument of these */
     pthread_mutex_t lock;
     struct soft_event events[SOFT_EVENTS];
     int load_code;           /* load fails with this code; 0: it works */
     int arm_code;            /* arm fails with this code; 0: it works */
-    long copy_fails_at;      /* this copy fails, from 1; 0: none */
+    long copy_fails_at;      /* this copy fails, from 1; 0: no failure */
     int copy_code;           /* with this code, and no text; 0: EIO */
     long step_fails_at;      /* the event of this copy fails */
     long alloc_fails_at;     /* this copy gets no memory */

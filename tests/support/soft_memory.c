@@ -54,7 +54,7 @@ void *soft_memory_new(size_t size)
 }
 
 /* Returns the link to the block that `memory` points into; the link is NULL if
- * there is none. */
+ * there is no such block. */
 static struct block **block_find(const void *memory)
 {
     const uintptr_t at = (uintptr_t)memory;

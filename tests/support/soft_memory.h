@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory like that of a device: access through its pointer crashes; the bytes
- * are accessible at another address. Thread: any. */
+/* Memory like a device's: access through its pointer crashes; the bytes are
+ * accessible at another address. Thread: any. */
 #ifndef UVA_SUPPORT_SOFT_MEMORY_H
 #define UVA_SUPPORT_SOFT_MEMORY_H
 

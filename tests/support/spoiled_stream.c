@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stream behind the check, the check, and its reader. */
+/* The checked stream, the check, and its reader. */
 #include "support/spoiled_stream.h"
 
 #include <check.h>
@@ -118,7 +118,7 @@ void spoiled_stream_open(struct spoiled_stream *spoiled, int chunks)
     spoiled_stream_check(spoiled);
 }
 
-/* Releases the stream, if it is live, and checks that nothing is left. */
+/* Releases the stream, if it is live, and checks that no object is left. */
 void spoiled_stream_close(struct spoiled_stream *spoiled)
 {
     if (spoiled->stream.release != NULL)

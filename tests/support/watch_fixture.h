@@ -26,7 +26,8 @@ void event_wait_open_with(struct event_wait_fixture *s,
 /* Releases the devices on behalf of the workers. */
 void event_wait_end(struct event_wait_fixture *s);
 
-/* Waits until the device thread has ended, and checks that nothing is left. */
+/* Waits until the device thread has ended, and checks that no object is left.
+ */
 void event_wait_close(struct event_wait_fixture *s);
 
 /* Makes an event wait for event `k` of the device, without beginning it. */

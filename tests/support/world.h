@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The libraries that the programs in tests/programs use beside uvarrow: a
  * database driver that blocks, and a kernel on columns. This double stands for
- * foreign libraries and works simply: it uses nothing of uvarrow, and its names
- * are such as those libraries have. */
+ * foreign libraries and works simply: it does not use uvarrow, and its names
+ * are like theirs. */
 #ifndef UVA_SUPPORT_WORLD_H
 #define UVA_SUPPORT_WORLD_H
 

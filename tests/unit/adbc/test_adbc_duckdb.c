@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool with DuckDB, which is a module of Python here: its entry point has a
- * name of its own. Rows, errors, a cancel, a thousand queries, the catalog.
+/* The pool with DuckDB, which is a module of Python here: its entry point has
+ * another name. Rows, errors, a cancel, a thousand queries, the catalog.
  * Without it the test is skipped. */
 #include <check.h>
 #include <dlfcn.h>

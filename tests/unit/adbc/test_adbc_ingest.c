@@ -156,12 +156,12 @@ START_TEST(several_rows_are_one_transaction)
     ck_assert_int_eq(got.rows,
                      transactions[_i].sql == NULL ? 0 : transactions[_i].rows);
     ck_assert_str_eq(fake_driver.transactions, transactions[_i].steps);
-    is_well(2); /* one of them is that of the rows */
+    is_well(2); /* one connection belongs to the rows */
     fake_driver_close(&q);
 }
 END_TEST
 
-/* None that it begins could end. */
+/* A transaction that it begins could not end. */
 START_TEST(a_driver_that_lacks_a_step_begins_no_transaction)
 {
     fake_driver.lacks_step = _i == 0 ? LACKS_SET : LACKS_COMMIT;
@@ -174,8 +174,8 @@ START_TEST(a_driver_that_lacks_a_step_begins_no_transaction)
 }
 END_TEST
 
-/* Without the last one the rows are committed, but the connection is none for
- * other queries. */
+/* Without the last one the rows are committed, but the connection is not fit
+ * for other queries. */
 START_TEST(a_step_of_a_transaction_may_fail)
 {
     static const struct {
@@ -226,7 +226,7 @@ static bool is_blocked(void *ctx)
     return atomic_load(&fake_driver.blocked) > 0;
 }
 
-/* It ends without a failure, behind the cancel. */
+/* It ends without a failure, after the cancel. */
 START_TEST(what_is_cancelled_at_its_end_is_not_committed)
 {
     open_with(3, &plain);
@@ -292,7 +292,7 @@ static bool has_been_asked(void *ctx)
     return atomic_load(&is_asked);
 }
 
-/* A driver that asks for it behind the cancel may not bear that it fails. From
+/* A driver that asks for it after the cancel may not bear that it fails. From
  * the answer of the rows until then the loop takes no turn, in which it could
  * pass the schema on. */
 START_TEST(rows_that_are_cancelled_have_a_schema)
@@ -363,7 +363,7 @@ START_TEST(the_time_of_a_driver_is_limited)
 }
 END_TEST
 
-/* ---- rows of the library's own ------------------------------------------ */
+/* ---- rows of the library ------------------------------------------------ */
 
 static atomic_bool is_gone;
 
@@ -411,7 +411,7 @@ static bool is_executed(void *ctx)
     return atomic_load(&fake_driver.executed) > 0;
 }
 
-/* The pusher learns it: so does what writes into it. */
+/* The pusher learns it: so do its writers. */
 START_TEST(a_stream_that_waits_is_cancelled)
 {
     struct ArrowArrayStream rows;

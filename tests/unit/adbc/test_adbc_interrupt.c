@@ -29,9 +29,9 @@ _Static_assert(SQLITE_OK_LOAD_PERMANENTLY == UVA__SQLITE_LOADED_FOR_GOOD,
 /* A connection of the double. */
 static struct {
     char said[300];       /* the options in order: "path enabled=true ..." */
-    const char *refuses;  /* an option, or one with its value; NULL: none */
+    const char *refuses;  /* an option, or one with its value; may be NULL */
     bool is_on;           /* extensions are loaded */
-    bool lies;            /* it loads nothing, and reports success */
+    bool lies;            /* it does not load, and reports success */
     char path[4096];      /* of the extension */
     struct sqlite3 *last; /* that was interrupted */
 } fake;
@@ -105,7 +105,7 @@ static AdbcStatusCode fake_set(struct AdbcConnection *given, const char *key,
     return ADBC_STATUS_OK;
 }
 
-/* Looks for what interrupts, and states whether it was found. */
+/* Looks for the extension, and states whether it was found. */
 static bool finds(void)
 {
     struct uva__interrupt found;
@@ -175,7 +175,7 @@ END_TEST
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* What the linker and the system answer. */
+/* The answers of the linker and the system. */
 static struct {
     bool is_faked;
     const char *own;     /* the file with the library; NULL: not known */
@@ -183,7 +183,7 @@ static struct {
     const char *there;   /* the only place of the extension */
     bool lacks_function; /* it is another file */
     bool has_no_name;    /* it is nowhere */
-    char looked[20000];  /* all places, each with a space behind it */
+    char looked[20000];  /* all places, each with a space after it */
     int asked;           /* times that a file of an address was */
 } linker;
 
@@ -276,7 +276,7 @@ START_TEST(it_lies_beside_the_library)
 }
 END_TEST
 
-/* Not known; a program as it was called; one that was moved. */
+/* Not known; a program as it was called; a program that was moved. */
 static const char *const programs[] = {NULL, "uvarrow", "/none/such/uvarrow"};
 
 START_TEST(it_lies_where_a_program_has_its_libraries)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The places of a pool, with the double of a driver: connects that hang,
- * queries that do not end after their cancel, connections that nothing uses,
- * and the counts of all that. The double's library uses the counts of this
- * program. */
+ * queries that do not end after their cancel, unused connections, and their
+ * counts. The double's library uses the counts of this program. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -188,7 +187,7 @@ static bool is_closed_database(void *ctx)
     return atomic_load(&fake_driver.databases) == 1;
 }
 
-/* Its database is closed behind it. */
+/* Its database is closed after it. */
 START_TEST(the_database_of_a_connect_that_hung_is_replaced)
 {
     make(
@@ -271,7 +270,7 @@ START_TEST(as_many_connects_hang_as_may_be_stuck)
 }
 END_TEST
 
-/* A place may be taken by one that is being closed, too. */
+/* A place may be taken by a connection that is being closed, too. */
 START_TEST(a_query_with_a_turn_does_not_wait_for_ever)
 {
     make(&(struct uva_adbc_pool_options){.driver = FAKE,
@@ -361,7 +360,7 @@ START_TEST(a_query_that_does_not_end_after_its_cancel_frees_its_place)
 }
 END_TEST
 
-/* ---- connections that nothing uses --------------------------------------- */
+/* ---- unused connections ------------------------------------------------- */
 
 START_TEST(idle_connections_are_closed_by_a_timer)
 {
@@ -497,7 +496,7 @@ START_TEST(what_may_have_been_executed_is_not_repeated)
 }
 END_TEST
 
-/* Those that may have been read are lost. */
+/* Parameters that may have been read are lost. */
 START_TEST(what_has_parameters_is_tried_again_until_they_are_read)
 {
     const bool are_read = _i == 1;
@@ -528,7 +527,7 @@ START_TEST(what_has_parameters_is_tried_again_until_they_are_read)
 }
 END_TEST
 
-/* What was before it is lost with the connection. */
+/* Earlier work of the session is lost with the connection. */
 START_TEST(a_query_of_a_session_is_not_repeated)
 {
     struct uva_adbc_pool *outer;
@@ -593,8 +592,8 @@ START_TEST(a_database_that_is_given_up_is_not_used_again)
 }
 END_TEST
 
-/* A type that was made behind the open of the database is known to the next
- * one; one that no database knows is not asked for again and again. */
+/* A type that was made after the open of the database is known to the next one;
+ * a type that no database knows is not asked for again and again. */
 START_TEST(a_database_that_does_not_know_a_type_is_opened_again)
 {
     char sql[40];

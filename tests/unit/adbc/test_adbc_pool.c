@@ -228,7 +228,7 @@ START_TEST(a_connection_that_was_cancelled_at_the_end_is_closed)
 }
 END_TEST
 
-/* Some drivers execute before there is a schema, others behind that. */
+/* Some drivers execute before there is a schema, others after it. */
 START_TEST(a_limit_of_the_first_batch_counts_from_the_start)
 {
     static const char *const sql[] = {"execute waits", "batch 0 waits"};
@@ -305,7 +305,7 @@ START_TEST(a_query_does_not_wait_for_ever)
 }
 END_TEST
 
-/* One connection serves two queries before the one that is opened ahead behind
+/* One connection serves two queries before the one that is opened ahead after
  * them, for which no time counts until then. */
 START_TEST(a_query_that_is_opened_ahead_takes_no_connection_of_another)
 {
@@ -460,7 +460,7 @@ START_TEST(a_query_that_only_reads_needs_a_driver_that_can)
 END_TEST
 
 /* Some are taken before a connection is open, others only afterwards, in any
- * order; one that is never taken is named. */
+ * order; an option that is never taken is named. */
 START_TEST(options_of_a_connection_are_set_when_the_driver_takes_them)
 {
     static const char *const options[][7] = {
@@ -479,7 +479,7 @@ START_TEST(options_of_a_connection_are_set_when_the_driver_takes_them)
 }
 END_TEST
 
-/* What reads the catalog has begun one, too. */
+/* A read of the catalog has begun a transaction, too. */
 START_TEST(a_connection_without_autocommit_is_not_kept)
 {
     static const char *const manual[] = {ADBC_CONNECTION_OPTION_AUTOCOMMIT,
@@ -767,7 +767,7 @@ START_TEST(a_partition_may_have_an_empty_descriptor)
 }
 END_TEST
 
-/* The last one is of a code that is none. */
+/* The last one is of an unknown code. */
 START_TEST(parameters_that_fail_are_reported)
 {
     static const int at_once[] = {-1}, later[] = {0, -1}, odd[] = {-7};
@@ -871,7 +871,7 @@ static void on_bound(struct recording_consumer *c, struct uva_batch *batch)
               bound_batch.buffers[0] == row_bits);
 }
 
-/* Drivers read the columns alone. Without an offset nothing is changed. */
+/* Drivers read the columns alone. Without an offset it is unchanged. */
 START_TEST(rows_are_bound_as_those_of_their_columns)
 {
     static const struct {
@@ -1220,7 +1220,8 @@ static bool has_passed(void *ctx)
     return uv_hrtime() - *(uint64_t *)ctx > 20000000;
 }
 
-/* Turns the loop for a while. What must not happen has no event to wait for. */
+/* Turns the loop for a while. There is no event to wait for that must not come.
+ */
 static void pass(void)
 {
     uint64_t since = uv_hrtime();
@@ -1245,8 +1246,8 @@ static void make_two_connections(int32_t idle_ms)
     fake_driver.closes_late = true;
 }
 
-/* One query closes those that are idle for too long; the next one waits until
- * there is room. */
+/* One query closes the connections that are idle for too long; the next one
+ * waits until there is room. */
 START_TEST(connections_that_are_being_closed_count)
 {
     make_two_connections(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool with PostgreSQL: a server of Debian's in a folder of its own. A
- * cancel stops its backend, errors have a SQLSTATE, and a server that goes away
- * is reported. Without the server or the driver the test is skipped. */
+/* The pool with PostgreSQL: Debian's server in a separate folder. A cancel
+ * stops its backend, errors have a SQLSTATE, and a server that goes away is
+ * reported. Without the server or the driver the test is skipped. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -485,7 +485,7 @@ START_TEST(a_new_type_is_read_as_what_it_is)
 }
 END_TEST
 
-/* Listens, and answers nothing. */
+/* Listens, and does not answer. */
 static int listener_open(char *out, size_t size)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -503,7 +503,7 @@ static int listener_open(char *out, size_t size)
     return fd;
 }
 
-/* The limit of the driver's own ends the call. */
+/* The driver's limit ends the call. */
 START_TEST(a_server_that_does_not_answer_takes_no_place_for_good)
 {
     char silent[100];
@@ -531,7 +531,7 @@ START_TEST(a_server_that_does_not_answer_takes_no_place_for_good)
 }
 END_TEST
 
-/* Signals the server, and all of its processes. */
+/* Signals the server, and its processes. */
 static void signal_server(const char *name)
 {
     char command[300];

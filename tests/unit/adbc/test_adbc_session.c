@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of a pool with the fake driver: one connection for their queries,
- * the steps of their transactions, and how these end. What real databases do is
- * in python/tests/test_session.py. */
+ * the steps of their transactions, and how these end. The behaviour of real
+ * databases is in python/tests/test_session.py. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static bool blocks(void *ctx)
     return atomic_load(&fake_driver.blocked) > 0;
 }
 
-/* Starts what stays in a call, and cancels it. */
+/* Starts a query that stays in a call, and cancels it. */
 static void cancel(const char *sql)
 {
     start(0, ask(session, sql));
@@ -167,8 +167,8 @@ START_TEST(a_session_without_queries_needs_no_connection)
 }
 END_TEST
 
-/* The turn of a query of the pool comes after that of the session, which has
- * the only connection. */
+/* The turn of a query of the pool comes after the turn of the session, which
+ * has the only connection. */
 START_TEST(queries_of_a_session_run_in_order_and_alone)
 {
     make_session(NULL);
@@ -209,8 +209,8 @@ START_TEST(a_session_ends_after_its_last_query)
 }
 END_TEST
 
-/* What is queued behind the commit, or starts later, would be rolled back
- * though it reports success. What is in front of the commit is executed. */
+/* A query that is queued after the commit, or starts later, would be rolled
+ * back though it reports success. Queries before the commit are executed. */
 START_TEST(nothing_follows_the_last_commit_of_a_released_session)
 {
     struct uva_stream *late;
@@ -232,7 +232,7 @@ START_TEST(nothing_follows_the_last_commit_of_a_released_session)
 }
 END_TEST
 
-/* Its commit is dropped, or there was none. */
+/* Its commit is dropped, or was never made. */
 START_TEST(nothing_starts_in_a_released_session)
 {
     struct uva_stream *late, *end = NULL;
@@ -275,8 +275,8 @@ END_TEST
 
 /* ---- autocommit ---------------------------------------------------------- */
 
-/* Nothing of the parent's connections is called. Exits with how many checks
- * have failed. */
+/* The parent's connections are not called. Exits with how many checks have
+ * failed. */
 static int release_all(void *ctx)
 {
     struct uva_adbc_pool_stats stats;
@@ -324,7 +324,7 @@ START_TEST(sql_may_begin_a_transaction_there)
 }
 END_TEST
 
-/* Gives rows that fail behind the second one to a query of the session. */
+/* Gives rows that fail after the second one to a query of the session. */
 static int play_failing_rows(void)
 {
     struct AdbcError error = ADBC_ERROR_INIT;
@@ -506,7 +506,7 @@ START_TEST(a_session_needs_transactions)
 }
 END_TEST
 
-/* What it has done is undone as its connection is closed. */
+/* Its work is undone as its connection is closed. */
 START_TEST(a_session_may_lack_the_end_of_a_transaction)
 {
     fake_driver.lacks_step = _i == 0 ? LACKS_COMMIT : LACKS_ROLLBACK;
@@ -520,7 +520,7 @@ START_TEST(a_session_may_lack_the_end_of_a_transaction)
 }
 END_TEST
 
-/* The pool opens its database again behind the session. */
+/* The pool opens its database again after the session. */
 START_TEST(a_type_that_a_session_meets_is_known_later)
 {
     make_session(NULL);
@@ -597,7 +597,7 @@ START_TEST(a_session_with_a_cancelled_query_is_lost)
 }
 END_TEST
 
-/* It is cancelled before its turn: nothing was executed. */
+/* It is cancelled before its turn: it was not executed. */
 START_TEST(a_query_that_waits_may_be_cancelled)
 {
     make_session(NULL);
@@ -635,7 +635,7 @@ START_TEST(what_a_query_has_waited_for_is_named)
 }
 END_TEST
 
-/* ---- what is refused ----------------------------------------------------- */
+/* ---- refused statements ------------------------------------------------- */
 
 static const char *const TRANSACTIONS[] = {"begin",
                                            "/* now */ START TRANSACTION;",

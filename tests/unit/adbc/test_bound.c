@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows that are bound, in calls that few drivers make: behind a failure, and
- * behind a cancel. */
+/* Bound rows, in calls that few drivers make: after a failure, and after a
+ * cancel. */
 #include <check.h>
 #include <errno.h>
 
@@ -64,7 +64,7 @@ START_TEST(rows_stay_cancelled_and_keep_their_schema)
     ck_assert_int_eq(rows.get_schema(&rows, &schema), 0);
     ck_assert_str_eq(schema.format, "+s");
     uva_schema_release(&schema);
-    ck_assert_ptr_null(rows.get_last_error(&rows)); /* nothing failed */
+    ck_assert_ptr_null(rows.get_last_error(&rows)); /* no failure */
     rows.release(&rows);
 }
 END_TEST
@@ -114,7 +114,7 @@ static struct ArrowSchema names_field(const char *name)
         .format = "l", .name = name, .release = on_names_release};
 }
 
-/* A parameter without a name is none of the columns. */
+/* A parameter without a name is not a column. */
 START_TEST(names_are_looked_for_among_all)
 {
     struct ArrowSchema fields[] = {names_field(""), names_field(":n")},

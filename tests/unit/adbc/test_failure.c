@@ -79,7 +79,7 @@ START_TEST(details_need_both_functions)
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     driver.ErrorGetDetail = detail_get;
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1 + 63);
-    detail_size = 1; /* of nothing */
+    detail_size = 1; /* of 0 bytes */
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);
     error.private_data = NULL; /* never filled in */
     ck_assert_int_eq(pairs_of(ADBC_STATUS_IO, &error), 1);

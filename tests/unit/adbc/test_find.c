@@ -63,7 +63,7 @@ static void loads(const char *name, const char *entrypoint)
 
     ck_assert_msg(code == 0, "%s: %s", name, failure.error.message);
     ck_assert(driver.StatementExecuteQuery != NULL);
-    ck_assert_int_eq(failure.error.code, 0); /* of what was tried before */
+    ck_assert_int_eq(failure.error.code, 0); /* of earlier attempts */
 }
 
 static void fails(const char *name, const char *entrypoint, int code,

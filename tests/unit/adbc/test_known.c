@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of a database, by the name that its driver states: each name of
+/* The facts about a database, by the name that its driver states: each name of
  * the table, other names, and information that has another form than ADBC's,
  * each difference alone. Types that a driver does not know, and whether a
  * connection is alive. */
@@ -12,7 +12,7 @@
 #include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 
-/* One row of information, and what a test spoils of it. */
+/* One row of information, and how a test spoils it. */
 static struct {
     char text[100];
     uint32_t number;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters that are added to what PostgreSQL's driver connects by. */
+/* Parameters that are added to the text by which PostgreSQL's driver connects.
+ */
 #include <check.h>
 #include <stdlib.h>
 

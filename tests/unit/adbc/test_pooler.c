@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pooler that is recognised, and what may be executed through it. The fake
- * driver answers as PostgreSQL would, and is called so. */
+/* A pooler that is recognised, and the statements that may be executed through
+ * it. The fake driver answers as PostgreSQL would, and is called so. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -43,7 +43,7 @@ static void tear_down(void)
     ck_assert_int_eq(atomic_load(&fake_driver.wrong), 0);
 }
 
-/* ---- what is recognised -------------------------------------------------- */
+/* ---- recognised poolers ------------------------------------------------- */
 
 static const struct {
     const char *settings, *pids;
@@ -58,7 +58,7 @@ static const struct {
     {"1", "1212121", UVA__POOLER_SHARES, 8} /* the last answer */,
     {"1", "x", UVA__POOLER_FOUND, 1},
     {"1", "1x", UVA__POOLER_FOUND, 2},
-    {"x", "1", UVA__POOLER_NONE, 0}, /* what fails is no pooler */
+    {"x", "1", UVA__POOLER_NONE, 0}, /* a failure is no pooler */
     {"s", "1", UVA__POOLER_NONE, 0},
     {"b", "1", UVA__POOLER_NONE, 0},
     {"e", "1", UVA__POOLER_NONE, 0},
@@ -131,7 +131,7 @@ START_TEST(a_driver_without_statements_or_queries_has_no_pooler)
 }
 END_TEST
 
-/* What a result has in place of one column, or of one row. */
+/* How a result differs in one column, or in one row. */
 static int64_t odd_columns, odd_rows;
 static struct ArrowArrayStream real;
 
@@ -184,7 +184,7 @@ START_TEST(a_result_that_is_no_number_is_no_pooler)
 }
 END_TEST
 
-/* ---- what is executed ---------------------------------------------------- */
+/* ---- executed statements ------------------------------------------------ */
 
 static char logged[1000];
 
@@ -358,7 +358,7 @@ __wrap_uva__known_find(struct AdbcConnection *connection)
     return is_known ? &known : __real_uva__known_find(connection);
 }
 
-/* That of a pool is for queries without one; some drivers count rows. */
+/* The pool's size is for queries without their own; some drivers count rows. */
 START_TEST(the_size_of_batches_is_that_of_the_pool_or_in_rows)
 {
     static const struct {
@@ -396,7 +396,7 @@ START_TEST(the_size_of_batches_is_that_of_the_pool_or_in_rows)
 END_TEST
 
 /* The user's option goes before; the rows of an ingest are no batches of the
- * driver's. */
+ * driver. */
 START_TEST(the_size_of_batches_is_given)
 {
     static const char *const own[] = {"adbc.postgresql.batch_size_hint_bytes",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a session is made clean, by the calls that a driver gets: which
- * statements of SQLite leave nothing, what PostgreSQL gets in which state, what
- * is logged, and each call failing. What the real databases make of it is
- * tested in python/tests/test_sessions_clean.py. */
+ * statements of SQLite leave no state, the statements that PostgreSQL gets in
+ * each state, the log, and each call failing. Their effect on the real
+ * databases is tested in python/tests/test_sessions_clean.py. */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static bool reset(const char *sql)
     return uva__reset(&connection, options, sql, f.loop.runtime);
 }
 
-/* ---- what a statement leaves --------------------------------------------- */
+/* ---- the state that a statement leaves ---------------------------------- */
 
 static bool leaves(const char *sql)
 {
@@ -317,7 +317,7 @@ START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
     ck_assert(!reset("select 1; BEGIN"));
     ck_assert_str_eq(calls, "new|ROLLBACK|run|release|");
     text_contains(logged, ": select 1; BEGIN");
-    fails = "run"; /* there is none */
+    fails = "run"; /* not there */
     ck_assert(!reset("select 'begin'"));
     ck_assert_str_eq(logged, "");
     ck_assert(!reset("select 1"));
@@ -328,7 +328,8 @@ START_TEST(others_are_closed_and_asked_for_a_forgotten_transaction)
 }
 END_TEST
 
-/* What it has left is in no session of its own, but a transaction is. */
+/* The state that it has left is not in a session of its own, but a transaction
+ * is. */
 START_TEST(where_sessions_share_backends_none_is_discarded)
 {
     connection.shares = true;

@@ -74,7 +74,7 @@ static struct thicket *thicket(const char *leaf_format)
 
 START_TEST(a_tree_too_wide_is_not_measured)
 {
-    /* a column of numbers takes the fast path, one of bits does not */
+    /* a column of numbers takes the fast path, a column of bits does not */
     struct thicket *t = thicket(_i == 0 ? "l" : "b");
     struct uva_error error;
     int64_t size;

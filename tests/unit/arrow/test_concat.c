@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Joining arrays: what is refused, what does not fit into one array, memory
- * that runs out, and children that outlive the rest. Whether the values are
- * right is tested with Arrow C++, in tests/interop. */
+/* Joining arrays: arrays that are refused, arrays that do not fit into one,
+ * memory that runs out, and children that outlive the rest. Whether the values
+ * are right is tested with Arrow C++, in tests/interop. */
 #include "arrow/concat.h"
 
 #include <check.h>
@@ -50,7 +50,7 @@ static int new_code(struct ArrowSchema *schema)
 }
 
 /* Makes a schema of `format` with up to two children of the formats `first` and
- * `second`; NULL: there is none. */
+ * `second`; may be NULL. */
 static struct ArrowSchema schema_of(const char *format, const char *first,
                                     const char *second)
 {
@@ -90,7 +90,7 @@ START_TEST(schemas_are_checked)
 }
 END_TEST
 
-/* Schemas that the test owns: nothing releases them. */
+/* Schemas that the test owns: they are not released. */
 static void schema_keep(struct ArrowSchema *schema)
 {
     (void)schema;
@@ -132,7 +132,7 @@ END_TEST
 
 /* ---- arrays that are wrong ---------------------------------------------- */
 
-/* A node to measure: its buffers and those of its children. */
+/* A node to measure: its buffers and its children's. */
 struct sample {
     struct ArrowSchema schema;
     struct ArrowArray array;
@@ -365,7 +365,7 @@ END_TEST
 
 /* ---- arrays that do not fit into one ------------------------------------ */
 
-/* The sizes are claimed; measuring does not read what they are the sizes of. */
+/* The sizes are claimed; measuring does not read the data. */
 START_TEST(more_than_the_offsets_can_count_does_not_fit)
 {
     static const int32_t offsets[] = {0, INT32_MAX};
@@ -653,7 +653,7 @@ START_TEST(a_child_that_was_moved_out_outlives_the_rest)
 }
 END_TEST
 
-/* Joins all rows of `first` with all of `second`. */
+/* Joins the rows of `first` with the rows of `second`. */
 static struct ArrowArray join(const struct ArrowSchema *schema,
                               const struct ArrowArray *first,
                               const struct ArrowArray *second)
@@ -966,7 +966,7 @@ START_TEST(the_offset_of_a_slice_goes_into_the_columns)
     struct ArrowDeviceArray array = {.device_type = ARROW_DEVICE_CPU}, out;
 
     rows_make(&array.array);
-    array.array.null_count = -1; /* without a bitmap: none */
+    array.array.null_count = -1; /* without a bitmap: no nulls */
     array.array.children[0]->null_count = 4;
     array.array.children[1]->null_count = 2;
     ck_assert_int_eq(uva__slice_array(&allocator, &schema, &array, 1, 2, &out),
@@ -1003,7 +1003,7 @@ START_TEST(a_batch_without_a_place_for_a_bitmap_is_cut)
 }
 END_TEST
 
-/* Its bits would be those of other rows; and what it is a part of is known. */
+/* Its bits would belong to other rows; and its whole is known. */
 START_TEST(a_bitmap_without_nulls_is_left_out_of_a_slice)
 {
     static const unsigned char bits = 14; /* a row in front is null */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the memory of each device type is, and what its events are. */
+/* The place of the memory of each device type, and its events. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -162,7 +162,7 @@ static void spoil_batch(struct ArrowArray *array, int way)
         array->buffers = NULL;
 }
 
-/* What is not one is left to the layout, which accepts a bitmap of nulls. */
+/* Any other shape is left to the layout, which accepts a bitmap of nulls. */
 START_TEST(a_batch_has_columns_and_nothing_else)
 {
     struct ArrowDeviceArray spoilt = {.device_type = ARROW_DEVICE_CPU};

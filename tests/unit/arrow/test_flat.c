@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays without offsets: what is copied, and what is not. The values of every
- * type are compared with those of Arrow C++ in tests/interop. */
+/* Arrays without offsets: the nodes that are copied, and the others. The values
+ * of every type are compared with Arrow C++ in tests/interop. */
 #include "arrow/flat.h"
 
 #include <check.h>
@@ -68,7 +68,7 @@ static int flatten(void)
     return uva__flat_array(&allocator, &schema, &array, &flat, &error);
 }
 
-/* Whether a column has these numbers, in a buffer of its own or not. */
+/* Whether a column has these numbers, in its own buffer or not. */
 static void has(const struct ArrowArray *column, int32_t first, bool copied)
 {
     const int32_t *values = column->buffers[1];
@@ -110,7 +110,7 @@ START_TEST(only_what_has_an_offset_is_copied)
     struct ArrowArray *const *columns = array.array.children;
 
     columns[_i == 0 ? 0 : 2]->offset = 2;
-    if (_i == 1) { /* with what is below it */
+    if (_i == 1) { /* with its children */
         columns[2]->length = 3;
         columns[2]->children[0]->length = 5;
     } else if (_i == 2) {
@@ -162,7 +162,7 @@ START_TEST(a_dictionary_may_have_an_offset)
 }
 END_TEST
 
-/* That of the batch itself counts for each of its columns. */
+/* The batch's offset counts for each of its columns. */
 START_TEST(a_batch_may_have_an_offset)
 {
     for (int i = 0; i < 3; i++)

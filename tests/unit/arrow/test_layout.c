@@ -20,8 +20,8 @@ struct bench {
     struct ArrowSchema schema;
     struct ArrowDeviceArray array;
     struct uva_error error;
-    int64_t size;   /* what its rows take */
-    int64_t memory; /* what its buffers are */
+    int64_t size;   /* the size of its rows */
+    int64_t memory; /* the size of its buffers */
 };
 
 static char DATA[8][256]; /* buffers with arbitrary content */
@@ -61,7 +61,7 @@ static struct bench *nested(const char *format, int n_buffers, int n)
 }
 
 /* Measures in all ways, which must agree; does not release. Arrays that begin
- * with the first item of their buffers, as most here, take all of them. */
+ * with the first item of their buffers, as most here, have their full size. */
 static int measure_both(struct bench *bench)
 {
     int64_t other = -1;
@@ -971,7 +971,8 @@ START_TEST(no_single_fault_does_harm)
 }
 END_TEST
 
-/* Spoils a column of ten in one way, or none; `bitmap` is its first buffer. */
+/* Spoils a column of ten in one way, or not at all; `bitmap` is its first
+ * buffer. */
 static void bend(struct ArrowSchema *schema, struct ArrowArray *array, int way,
                  bool bitmap)
 {

@@ -64,7 +64,7 @@ START_TEST(md02_no_pairs_are_no_block)
     size = 7;
     ck_assert_int_eq(uva_metadata_size(NULL, &size), 0);
     ck_assert_uint_eq(size, 0);
-    put(empty, 0, 0); /* peers send this; it counts as none */
+    put(empty, 0, 0); /* peers send this; it counts as no block */
     ck_assert_int_eq(uva_metadata_next(empty, &at, &pair), ENOENT);
     ck_assert_int_eq(uva_metadata_size(empty, &size), 0);
     ck_assert_uint_eq(size, 4);
@@ -321,7 +321,8 @@ START_TEST(a_short_copy_lies_in_the_room_and_a_long_one_is_allocated)
     struct faulty_allocator faulty;
     struct uva_allocator table;
     struct uva__metadata copy, moved;
-    char place[UVA__METADATA_ROOM + 1] = {0}; /* with what follows the room */
+    char place[UVA__METADATA_ROOM + 1] = {0}; /* with the bytes after the
+                                                 room */
     char *const room = place;
 
     block[UVA__METADATA_ROOM] = place[UVA__METADATA_ROOM] = 'x';

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An outline has the formats, names, children and dictionaries of its schema,
- * in a block of the size that was measured, and outlives it. What
- * uva_schema_copy() refuses has none. */
+ * in a block of the size that was measured, and outlives it. A schema that
+ * uva_schema_copy() refuses has no outline. */
 #include "arrow/outline.h"
 
 #include <check.h>
@@ -111,8 +111,8 @@ START_TEST(an_outline_of_a_single_node_is_its_text)
 }
 END_TEST
 
-/* Returns the code of measuring `schema`, which is that of copying it; releases
- * the schema. */
+/* Returns the code of measuring `schema`, which is the code of copying it;
+ * releases the schema. */
 static int code_of(struct ArrowSchema *schema)
 {
     struct uva__outline outline;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices take what their rows take: they add up to the array that they were cut
- * from, for every type, and values that point to nothing do no harm. */
+/* Slices have the size of their rows: they add up to the array that they were
+ * cut from, for every type, and values out of range do no harm. */
 #include "arrow/row_size.h"
 
 #include <check.h>
@@ -138,8 +138,8 @@ START_TEST(a_slice_keeps_the_memory_of_its_batch)
 }
 END_TEST
 
-/* A column that was moved out, and a batch that was made smaller: what their
- * structs have counts. */
+/* A column that was moved out, and a batch that was made smaller: the memory of
+ * their structs. */
 START_TEST(a_part_of_a_slice_has_its_own_memory)
 {
     const struct every_variant variant = {100, 0, false};
@@ -172,7 +172,7 @@ END_TEST
 
 /* ---- values ------------------------------------------------------------- */
 
-/* So many rows that none is looked at */
+/* So many rows that no row is looked at */
 #define ENDLESS ((int64_t)1 << 40)
 
 /* An array with up to two children of int32. */
@@ -308,7 +308,7 @@ START_TEST(offsets_of_lists_in_disorder_take_what_is_there)
 }
 END_TEST
 
-/* Items between the first and the last: nothing else looks at their offsets. */
+/* Items between the first and the last: no one looks at their offsets. */
 START_TEST(texts_within_a_list_may_have_any_offsets)
 {
     static const int64_t texts[] = {0, INT64_MIN, INT64_MAX, -1, 5};
@@ -341,7 +341,7 @@ START_TEST(members_of_a_dense_union_take_the_items_of_rows)
     sample_nested(&s, "+ud:5,3", 7, 2, buffers, 2);
     ck_assert_int_eq(rows_size(&s, 0, 4), 4 * 5 + 4 * 4);
     ck_assert_int_eq(rows_size(&s, 1, 1), 5 + 4);
-    ck_assert_int_eq(rows_size(&s, 4, 3), 3 * 5); /* they point to nothing */
+    ck_assert_int_eq(rows_size(&s, 4, 3), 3 * 5); /* they are out of range */
     s.array.device_type = ARROW_DEVICE_CUDA;
     ck_assert_int_eq(rows_size(&s, 0, 1), 5 + 20 * 4);
     ck_assert_int_eq(rows_size(&s, 1, 1), 5);
@@ -384,7 +384,7 @@ START_TEST(runs_take_their_values_where_they_begin)
         ck_assert_int_eq(rows_size(&s, 1, 2), 0);
         ck_assert_int_eq(rows_size(&s, 1, 3), run);
         ck_assert_int_eq(rows_size(&s, 2, 8), 2 * run);
-        ck_assert_int_eq(rows_size(&s, 9, 90), 0); /* behind the last one */
+        ck_assert_int_eq(rows_size(&s, 9, 90), 0); /* after the last one */
         s.schema.children[0]->format = "g";        /* no ends of runs */
         ck_assert_int_eq(rows_size(&s, 1, 3), 0);
         sample_free(&s);
@@ -443,7 +443,7 @@ START_TEST(views_take_their_texts)
     s.array.array.null_count = -1;
     ck_assert_int_eq(rows_size(&s, 0, 2), 1 + 32 + 13 + 16);
     ck_assert_int_eq(rows_size(&s, 1, 2), 32 + 13 + 200);
-    ck_assert_int_eq(rows_size(&s, 3, 1), 16);       /* less than nothing */
+    ck_assert_int_eq(rows_size(&s, 3, 1), 16);       /* fewer than 0 */
     ck_assert_int_eq(rows_size(&s, 4, 1), 16 + 300); /* more than there is */
     ck_assert_int_eq(rows_size(&s, 5, 1), 16);       /* null */
     sample_free(&s);
@@ -464,7 +464,7 @@ START_TEST(texts_of_a_device_take_their_offsets)
 }
 END_TEST
 
-/* The first row has what all need. */
+/* The first row has the common part. */
 START_TEST(a_dictionary_counts_once)
 {
     static const int32_t offsets[] = {0, 4};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing schemas: what counts, and how the field that differs is named. */
+/* Comparing schemas: the parts that count, and how the field that differs is
+ * named. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>

@@ -127,7 +127,7 @@ START_TEST(da17_halves_may_lie_anywhere)
 }
 END_TEST
 
-/* Its vectors are not those of the whole. */
+/* It does not have the vectors of the whole. */
 START_TEST(a_column_of_a_half_is_no_whole)
 {
     struct ArrowDeviceArray one, other;
@@ -180,7 +180,7 @@ START_TEST(more_copies_lie_in_few_blocks)
     make_array(&one);
     ck_assert_int_eq(uva__share_array(&table, &one, &copies[0]), 0);
     for (int i = 1; i < 20; i++) {
-        if (i == 7) /* what is left of the first block has gone */
+        if (i == 7) /* the rest of the first block has gone */
             uva__share_give_up(&room);
         ck_assert_int_eq(uva__share_more(&table, &room, &one, 100, &copies[i]),
                          0);
@@ -294,7 +294,7 @@ START_TEST(what_has_gone_from_the_tree_stays_gone)
 }
 END_TEST
 
-/* Returns the code of sharing `array`, which must fail and give nothing.
+/* Returns the code of sharing `array`, which must fail without a result.
  * Releases the array. */
 static int refused(struct ArrowDeviceArray *array)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue: elements may be removed from any place, and others pushed behind
- * what is left; a whole list goes before another one. */
+/* The queue: elements may be removed from any place, and others pushed after
+ * the rest; a whole list goes before another one. */
 #include "base/list.h"
 #include "support/check_suite.h"
 
@@ -39,7 +39,7 @@ START_TEST(without_its_only_element_a_list_is_empty)
 }
 END_TEST
 
-/* The first `_i` elements go before the rest: none, some or all. */
+/* The first `_i` elements go before the rest: 0, some or all. */
 START_TEST(a_list_may_go_before_another_one)
 {
     struct uva__list list = {NULL, NULL}, first = {NULL, NULL};

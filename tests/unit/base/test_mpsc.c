@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stack that many threads push to and one takes from: nothing is lost,
+/* A stack that many threads push to and one takes from: no element is lost,
  * doubled, or out of the order in which its thread pushed it. */
 #include "base/mpsc.h"
 #include "support/check_suite.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library asks of the operating system. This program is built for the
- * platform of the build, and once more for platform_posix.c. */
+/* The calls of the operating system. This program is built for the platform of
+ * the build, and once more for platform_posix.c. */
 #define _GNU_SOURCE
 #include "base/platform.h"
 

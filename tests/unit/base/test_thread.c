@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of threads, the signals that a thread of ours takes, and the clock.
- */
+/* Numbers of threads, the signals that our threads take, and the clock. */
 #define _GNU_SOURCE
 #include "base/thread.h"
 
@@ -13,7 +12,7 @@
 #include "base/platform.h"
 #include "support/check_suite.h"
 
-/* What a thread has seen of itself. */
+/* A thread's view of itself. */
 struct seen {
     uint64_t number;
     sigset_t blocked;

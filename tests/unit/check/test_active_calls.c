@@ -220,7 +220,7 @@ START_TEST(what_is_no_tagged_pointer_names_nothing)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 int main(void)
 {

@@ -14,7 +14,7 @@
 #include "support/plain_tree.h"
 #include "uvarrow/arrow.h"
 
-/* Data for all columns; nothing is released with it. */
+/* Data for all columns, which is never released. */
 static const int64_t DATA[8] = {0};
 static const int32_t OFFSETS[4] = {0, 1, 1, 3};
 static const int64_t LENGTHS[2] = {3, 5};

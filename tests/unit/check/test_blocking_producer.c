@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A blocking stream with one fault, behind its check: it is reported by its
- * clause alone. */
+/* A blocking stream with one fault, and its check: it is reported by its clause
+ * alone. */
 #include <check.h>
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *   S T N E R  on_schema, on_next_task with a task and with NULL, on_error,
  *              release; S! T! N! return an error
  *   r q c      request(2) from outside, request(0), cancel
- *   x          an extraction fails; ( and ) one begins and ends well
- *   .          nothing more comes */
+ *   x          an extraction fails; ( and) one begins and ends well. no more
+ * calls come */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void play(const char *script)
     }
 }
 
-/* Asserts that the script breaks `rule`, COUNT for none, and nothing else. */
+/* Asserts that the script breaks only `rule`; COUNT: no rule. */
 static void breaks(const char *script, enum uva__rule rule)
 {
     setup();
@@ -406,7 +406,7 @@ START_TEST(no_more_is_found_at_once_than_there_is_room_for)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 int main(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that break the rules of order and demand, each in one way; and streams
- * that break none. */
+ * that break no rule. */
 #include <check.h>
 #include <string.h>
 
@@ -430,7 +430,7 @@ START_TEST(a_failed_extraction_that_brings_no_error_is_ER_05)
 }
 END_TEST
 
-/* ---- what never comes --------------------------------------------------- */
+/* ---- missing calls ------------------------------------------------------ */
 
 START_TEST(a_release_that_never_comes_is_AH_21)
 {
@@ -574,7 +574,7 @@ START_TEST(each_rule_is_told_once_with_the_calls_that_led_to_it)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 static void add_0(TCase *all)
 {

@@ -484,7 +484,7 @@ START_TEST(an_odd_code_is_AH_09_and_passed_on)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 static void add_0(TCase *all)
 {

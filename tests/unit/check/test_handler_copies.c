@@ -301,7 +301,7 @@ START_TEST(a_stream_passes_unharmed_whichever_allocation_fails)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 static void add_all(TCase *all)
 {

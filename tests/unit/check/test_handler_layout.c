@@ -81,7 +81,7 @@ START_TEST(short_of_memory_both_layouts_still_have_the_metadata)
 {
     struct faulty_allocator memory;
     struct uva_check options = play.options;
-    int i = 2; /* behind the two of the check itself */
+    int i = 2; /* after the two of the check itself */
 
     do {
         faulty_allocator_init(&memory, ++i);

@@ -491,7 +491,7 @@ START_TEST(a_schema_never_released_is_LC_02)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 static void add_all(TCase *all)
 {

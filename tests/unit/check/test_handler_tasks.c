@@ -393,7 +393,7 @@ START_TEST(an_array_may_be_released_when_the_check_is_gone)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all cases ---------------------------------------------------------- */
 
 static void add_all(TCase *all)
 {

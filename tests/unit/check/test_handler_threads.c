@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pairs that break no rule, with a thread for the producer and several for the
  * consumer, which request, extract, discard, cancel and refuse at random:
- * nothing is reported, and everything is released. With the perturbation too.
+ * no breach is reported, and everything is released. With the perturbation too.
  */
 #include <check.h>
 #include <pthread.h>
@@ -17,9 +17,10 @@ struct plan {
     int batches;      /* batches of the producer */
     int window;       /* batches that the consumer requests at first */
     int cancel_at;    /* the task at which it cancels; negative: never */
-    int refuse_at;    /* the task that it refuses; negative: none */
-    int error_at;     /* the batch that the producer fails at; negative: none */
-    uint64_t perturb; /* the seed; 0: none */
+    int refuse_at;    /* the task that it refuses; negative: never */
+    int error_at;     /* the batch that the producer fails at; negative:
+                         never */
+    uint64_t perturb; /* the seed; 0: no perturbation */
 };
 
 static struct pair {

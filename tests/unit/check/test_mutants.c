@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each mutant of a reference peer, with a check between it and its partner: the
- * clause that it breaks is reported, with the party that broke it, and nothing
- * else; for the same pair without the mutant, nothing. A case is named after
- * its clause. */
+/* Each mutant of a reference peer, with a check between it and its partner:
+ * only the clause that it breaks is reported, with the party that broke it; for
+ * the same pair without the mutant, no clause. A case is named after its
+ * clause. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays with one fault, checked alone: its clause is reported, and nothing
- * else; for a sound one, nothing. A case is named after its clause. */
+/* Arrays with one fault, checked alone: only its clause is reported; for a
+ * sound array, no clause. A case is named after its clause. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static const struct wrong {
 };
 enum { WRONGS_COUNT = sizeof(WRONGS) / sizeof(WRONGS[0]) };
 
-/* Checks one batch; returns what the check returned. */
+/* Checks one batch; returns the check's result. */
 static int check_batch(const enum reference_shape *shape, ArrowDeviceType type,
                        struct breach_list *reports)
 {
@@ -87,7 +87,7 @@ static void wrong_run(int i)
         code, reports.entries[0].severity >= UVA_SEVERITY_ERROR ? EPROTO : 0);
 }
 
-/* ---- what no batch of the reference has --------------------------------- */
+/* ---- faults that no batch of the reference has -------------------------- */
 
 static void views_run(int i)
 {

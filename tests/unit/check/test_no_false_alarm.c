@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conforming pairs, drawn at random, with a check in between: nothing is
+/* Conforming pairs, drawn at random, with a check in between: no breach is
  * reported, and everything is released. A failure names the seed; UVA_SEED runs
  * that one alone, and UVA_STREAMS sets how many are run otherwise. */
 #include <check.h>
@@ -19,7 +19,7 @@ enum { BLOCKING = 5 };
 /* One draw in so many runs on threads. */
 enum { THREADED = 50 };
 
-/* One draw in so many is perturbed, with threads of its own and without. A
+/* One draw in so many is perturbed, with separate threads and without. A
  * perturbation yields, and a busy machine then takes a whole turn: most of them
  * are where threads meet. */
 enum { PERTURBED = 4, PERTURBED_ALONE = 400 };

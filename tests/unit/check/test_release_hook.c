@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays and schemas with release hooks: released correctly, nothing is
- * reported and nothing is left; in any other way, exactly that is reported. */
+/* Arrays and schemas with release hooks: released correctly, no breach is
+ * reported and no memory is left; in any other way, exactly that is reported.
+ */
 #include "check/release_hook.h"
 
 #include <check.h>
@@ -86,7 +87,7 @@ static void release_array(struct ArrowArray *array)
         array->release(array);
 }
 
-/* Releases what is left, and expects no further report. */
+/* Releases the remaining objects, and expects no further report. */
 static void fixture_close(struct fixture *fixture)
 {
     release_array(&fixture->array);
@@ -263,7 +264,7 @@ START_TEST(da13_release_is_called_with_the_struct_that_holds_it)
 }
 END_TEST
 
-START_TEST(what_leads_nowhere_is_let_be)
+START_TEST(the altered part_leads_nowhere_is_let_be)
 {
     struct fixture fixture;
     static char nothing[4096] __attribute__((aligned(256)));
@@ -306,7 +307,7 @@ static struct fixture *altering;
 static void (*altered_release)(struct ArrowArray *);
 static void (*altered_schema)(struct ArrowSchema *);
 
-/* Puts back what was altered, so that the release can run. */
+/* Puts the altered part back, so that the release can run. */
 static void mend_array(struct ArrowArray *array)
 {
     ck_assert_ptr_eq(array, &altering->array);
@@ -439,7 +440,7 @@ END_TEST
 
 static struct ArrowArray *forgotten; /* a child of an array that is gone */
 
-/* Leaves a child and what is below it unreleased. */
+/* Leaves a child and its children unreleased. */
 static void forgetful(struct ArrowArray *array)
 {
     forgotten = array->children[1];
@@ -534,7 +535,7 @@ START_TEST(no_trap_lies_where_nobody_would_step)
     open_with_hooks(&fixture, false);
     uva__release_hook_trap_array(fixture.reporter, &array, "AT-22");
     ck_assert(array.release == NULL);
-    before = fixture.array; /* one that is live already */
+    before = fixture.array; /* a live one */
     uva__release_hook_trap_array(fixture.reporter, &fixture.array, "AT-22");
     ck_assert_int_eq(memcmp(&before, &fixture.array, sizeof(before)), 0);
     fixture.memory.fail_at = fixture.memory.asked + 1;

@@ -231,7 +231,7 @@ START_TEST(once_is_once_for_each_clause_party_and_severity)
 }
 END_TEST
 
-/* Runs `fn` and returns what it wrote to standard error. */
+/* Runs `fn` and returns its standard error. */
 static void capture(void (*fn)(const struct uva_check *options),
                     const struct uva_check *options, char *text, size_t room)
 {

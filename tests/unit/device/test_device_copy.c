@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies to a device and back: every type arrives as it was; every call and
- * every event may fail, and then all that was begun ends before anything is
- * freed, and the array is released once. */
+ * every event may fail, and then all begun calls end before memory is freed,
+ * and the array is released once. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -263,7 +263,7 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
                      0);
     event_wait_flush(&s);
     ck_assert_int_eq(s.device.copies, 3 + 2); /* begun: no thread waits first */
-    ck_assert_int_eq(s.device.chained, 1);    /* the copies behind it follow */
+    ck_assert_int_eq(s.device.chained, 1);    /* the next copies follow */
     ck_assert(!uva__event_wait_is_over(watch));
     soft_event_end(&s.device, 0, _i == 0 ? 0 : EIO);
     ck_assert_int_eq(event_wait_await(&s, watch), _i == 0 ? 0 : EIO);
@@ -277,7 +277,7 @@ START_TEST(a_copy_is_queued_on_the_device_behind_the_arrays_event)
 END_TEST
 
 /* A device that makes copies at once, without regard to the events that they
- * are queued behind; their own need not be freed. */
+ * are queued after; their own need not be freed. */
 static long deaf_copies, deaf_fails_at;
 
 static int deaf_copy(void *state, const struct uva_device_copy *copy,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of each device type: tables and when they may be replaced,
+/* The facts about each device type: tables and when they may be replaced,
  * loads, native handles, libraries, and the device thread around them. */
 #include <check.h>
 #include <errno.h>
@@ -133,7 +133,7 @@ START_TEST(a_load_is_tried_once_and_its_failure_is_delivered_to_all)
         ck_assert_str_eq(error.message, "no soft device");
     }
     ck_assert_int_eq(s.device.loads, 1);
-    s.device.loads = 0; /* nothing is unloaded */
+    s.device.loads = 0; /* no library is unloaded */
     event_wait_close(&s);
 }
 END_TEST
@@ -201,7 +201,7 @@ START_TEST(a_vendor_that_is_stuck_does_not_hold_up_the_end)
 END_TEST
 
 /* For the thread that closes, time passes only while it waits, and a wait takes
- * none. */
+ * no time. */
 static const uint64_t limit_ns =
     (uint64_t)UVA__LIMIT_DEVICE_THREAD_MS * 1000000;
 static _Thread_local bool closes;
@@ -239,7 +239,7 @@ static void stuck_run(struct uva__device_command *command)
 }
 
 /* The device thread waits for the event thread, which hangs. Another user keeps
- * both from ending, or none does; waits return early, or not. */
+ * both from ending, or not; waits return early, or not. */
 START_TEST(the_end_waits_for_all_threads_until_one_limit)
 {
     struct uva__device_command command = {.run = stuck_run};
@@ -316,7 +316,7 @@ START_TEST(an_event_is_judged_by_its_type)
 }
 END_TEST
 
-/* ---- streams of the program's -------------------------------------------- */
+/* ---- streams of the program --------------------------------------------- */
 
 static int streams_checked;
 
@@ -349,7 +349,7 @@ START_TEST(no_stream_is_checked_once_the_process_exits)
     ck_assert_int_eq(uva__devices_check_stream(s.devices, stream, &error),
                      ESHUTDOWN);
     ck_assert_int_eq(streams_checked, 1);
-    s.device.loads = 0; /* nothing is unloaded */
+    s.device.loads = 0; /* no library is unloaded */
     event_wait_close(&s);
 }
 END_TEST
@@ -536,7 +536,7 @@ START_TEST(the_environment_says_where_a_library_is)
 }
 END_TEST
 
-/* ---- what is known of a type -------------------------------------------- */
+/* ---- the facts about a type --------------------------------------------- */
 
 START_TEST(every_type_of_the_document_is_described)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that all devices share: it runs commands in the order in which
- * they were sent, polls items until they complete, and ends only after all of
- * them.
- */
+ * they were sent, polls items until they complete, and ends only after the last
+ * one. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -261,7 +260,7 @@ START_TEST(a_thread_that_is_stuck_is_not_waited_for)
 }
 END_TEST
 
-/* Sends until the door is shut; what was taken is run. */
+/* Sends until the door is shut; commands that were taken are run. */
 static void *sender_main(void *arg)
 {
     struct numbered *command = arg;

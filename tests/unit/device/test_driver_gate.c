@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate in front of drivers: what is let in, and what its close waits for.
- * Each case needs a process of its own. */
+/* The gate in front of drivers: which calls it lets in, and which calls its
+ * close waits for. Each case needs a separate process. */
 #include "device/driver_gate.h"
 
 #include <check.h>
@@ -43,7 +43,7 @@ static void *use_main(void *arg)
     atomic_store(&inside, true);
     while (atomic_load(&stay))
         (void)sched_yield();
-    ck_assert(uva__driver_gate_enter()); /* part of what has begun */
+    ck_assert(uva__driver_gate_enter()); /* part of a call that has begun */
     uva__driver_gate_leave();
     ck_assert(!atomic_load(&closed));
     uva__driver_gate_leave();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Event waits: when and with what the client is notified, that the event is not
- * polled after that, and that a vendor's callback may be late or never come. */
+/* Event waits: when and with which result the client is notified, that the
+ * event is not polled after that, and that a vendor's callback may be late or
+ * never come. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -494,7 +495,7 @@ START_TEST(a_callback_that_comes_too_early_leaves_it_to_the_queries)
     struct script script = {.arm = EINPROGRESS, .query = EPIPE};
     struct uva_error error;
 
-    ops.settle = NULL; /* nothing to settle */
+    ops.settle = NULL; /* no settle */
     script.late = 20;
     ck_assert_int_eq(script_run(&ops, &script, NULL, &error), EPIPE);
     ck_assert_int_eq(script.queries, 21);
@@ -622,7 +623,7 @@ START_TEST(a_stream_is_not_touched_once_its_watch_is_abandoned)
 }
 END_TEST
 
-/* None of these calls waits for the vendor's: that would hang the test. */
+/* These calls do not wait for the vendor's: that would hang the test. */
 START_TEST(a_stream_that_is_being_made_to_wait_is_delivered_afterwards)
 {
     struct gone gone = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that a vendor has pinned: what is given back is reused
- * for requests of about that size on its device, up to a limit. */
+/* Memory that a vendor has pinned: a returned block is reused for requests of
+ * about that size on its device, up to a limit. */
 #include <check.h>
 #include <string.h>
 #include <sys/mman.h>

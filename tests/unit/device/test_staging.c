@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pieces of a copy in pinned memory: packed, as large as a block at most, and
- * as many as there are blocks; without pinned memory nothing is staged. */
+ * as many as there are blocks; without pinned memory there is no staging. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

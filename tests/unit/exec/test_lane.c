@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which job runs where and when. That nothing more happens is seen from counts,
+/* Which job runs where and when. That no more calls come is seen from counts,
  * not by waiting. */
 #define _GNU_SOURCE
 #include "exec/lane.h"
@@ -631,7 +631,7 @@ END_TEST
 struct recording_executor {
     struct uva_job *jobs[4];
     int count;
-    int answer; /* what submit returns */
+    int answer; /* the result of submit */
 };
 
 static int recording_submit(void *ctx, enum uva_lane lane, struct uva_job *job)

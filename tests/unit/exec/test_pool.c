@@ -103,7 +103,7 @@ START_TEST(private_workers_need_memory_too)
 }
 END_TEST
 
-/* ---- what is kept with them --------------------------------------------- */
+/* ---- objects kept with the workers -------------------------------------- */
 
 static struct uva_workers *keepers;
 static struct uva__pool_data fixtures[2];
@@ -137,7 +137,7 @@ START_TEST(of_two_who_make_a_fixture_at_once_the_later_gives_his_up)
     ck_assert_int_eq(ends[1], 1);
     ck_assert_ptr_eq(uva__pool_get_data(keepers, fixture_make_late),
                      &fixtures[0]);
-    ck_assert_int_eq(ends[1], 1); /* none was made */
+    ck_assert_int_eq(ends[1], 1); /* not made */
     ck_assert_int_eq(ends[0], 0);
     uva_workers_free(keepers);
     ck_assert_int_eq(ends[0], 1);

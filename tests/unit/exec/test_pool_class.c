@@ -230,7 +230,7 @@ START_TEST(a_job_that_meets_a_leaving_thread_still_runs)
 }
 END_TEST
 
-/* ---- what a thread is like ---------------------------------------------- */
+/* ---- properties of a thread --------------------------------------------- */
 
 struct portrait {
     struct uva_job job;

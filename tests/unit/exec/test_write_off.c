@@ -126,7 +126,7 @@ START_TEST(a_thread_that_was_just_given_up_is_waited_for)
     let_go(1);
     lane_take(&lanes.done);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 1);
-    uva__lane_retry(&lanes.jobs); /* nothing waits */
+    uva__lane_retry(&lanes.jobs); /* no job waits */
     ck_assert_uint_eq(uva__lane_take_news(&lanes.jobs), 0);
     lane_close(&lanes);
 }
@@ -209,7 +209,7 @@ START_TEST(without_an_option_the_limit_is_256)
 }
 END_TEST
 
-/* ---- what is not written off -------------------------------------------- */
+/* ---- threads that are not written off ----------------------------------- */
 
 static sem_t in_wait, in_stuck, go_on;
 
@@ -249,7 +249,7 @@ START_TEST(a_thread_that_is_blocked_is_not_written_off_until_it_goes_on)
     ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 0);
     sem_post(&go_on);
     lane_take(&in_stuck);
-    uva__lane_retry(&lanes.jobs); /* the one place is that of `next` now */
+    uva__lane_retry(&lanes.jobs); /* the one place is now `next`'s */
     ck_assert_int_eq(uva__lane_count_written_off(&lanes.jobs), 1);
     ck_assert_int_eq(lane_threads(&lanes, UVA_LANE_BLOCKING), 2);
     let_go(1);

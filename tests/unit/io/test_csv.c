@@ -18,7 +18,7 @@
 
 /* ---- making arrays ------------------------------------------------------ */
 
-/* A column and everything it may need. Owns nothing. */
+/* A column and everything it may need. Has no memory. */
 struct column {
     struct ArrowSchema schema;
     struct ArrowArray array;
@@ -378,7 +378,7 @@ START_TEST(times_have_the_digits_of_their_unit)
 }
 END_TEST
 
-/* Nothing is written as another time. */
+/* No time is written as another one. */
 START_TEST(times_may_be_beyond_a_day)
 {
     const int32_t s[] = {86400, 359999, 360000, -1, INT32_MIN};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The decoder, message by message: dictionaries that are shared, missing,
  * joined or too large, indices of every width, schemas that are too deep,
- * limits, and memory that runs out. Messages are those of the encoder, in the
- * order that a test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries
- * the rest. */
+ * limits, and memory that runs out. The encoder's messages, in the order that a
+ * test wants, some with changed bytes. tests/fuzz/fuzz_ipc.c tries the rest. */
 #define _GNU_SOURCE /* memmem() */
 #include "io/ipc_decoder.h"
 
@@ -53,7 +52,7 @@ static void tear_down(void)
     ck_assert_int_eq(plain_live(), 0);
 }
 
-/* ---- what is decoded ---------------------------------------------------- */
+/* ---- decoded messages --------------------------------------------------- */
 
 static const int32_t offsets[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 
@@ -335,7 +334,7 @@ static void make_delta(int message)
         1;
 }
 
-/* Deltas of anything are joined, also of what has dictionaries itself. */
+/* Deltas of every type are joined, also with nested dictionaries. */
 START_TEST(deltas_are_joined)
 {
     struct uva_encoder *encoder = NULL;
@@ -403,7 +402,7 @@ START_TEST(empty_deltas_have_a_limit)
 }
 END_TEST
 
-/* So is what they borrow from: a few bytes may be part of many. */
+/* So is the memory that they borrow from: a few bytes may be part of many. */
 START_TEST(bodies_of_values_have_a_limit)
 {
     struct uva_encoder *encoder = NULL;
@@ -426,7 +425,7 @@ START_TEST(bodies_of_values_have_a_limit)
     ck_assert_int_eq(take(2, NULL), 0);
     fails(take(2, NULL), EMSGSIZE, "dictionaries are too large");
     ck_assert_int_eq(begin(LIMIT), 0);
-    for (int i = 0; i < 9; i++) { /* joined, they take what they have */
+    for (int i = 0; i < 9; i++) { /* joined, they have their own size */
         ck_assert_int_eq(take(1 + i % 2, NULL), 0);
         if (i == 0)
             continue;
@@ -653,7 +652,7 @@ static const struct {
 
 enum { TURNS = sizeof(turns) / sizeof(turns[0]) };
 
-/* Encodes such a value, with zeroes behind it, and states that they are of the
+/* Encodes such a value, with zeroes after it, and states that they are of the
  * other byte order. */
 static void encode_turned(int which, int64_t rows)
 {
@@ -779,7 +778,7 @@ END_TEST
 
 /* ---- codecs ------------------------------------------------------------- */
 
-/* A compressed buffer is all that its size covers. */
+/* A compressed buffer has exactly the bytes that its size covers. */
 START_TEST(nothing_follows_compressed_bytes)
 {
     static char raw[1000];
@@ -884,7 +883,7 @@ START_TEST(a_zone_has_a_length)
 }
 END_TEST
 
-/* Two columns of which the names differ behind a NUL would become alike. */
+/* Two columns whose names differ after a NUL would become alike. */
 START_TEST(a_nul_in_a_text_is_refused)
 {
     static const struct {
@@ -999,7 +998,7 @@ END_TEST
 
 enum { ODD_ROWS = 2001 };
 
-/* Encodes numbers that begin one byte behind where they were: a reader of
+/* Encodes numbers that begin one byte after where they were: a reader of
  * numbers may not look for them there. */
 static void encode_oddly(void)
 {
@@ -1027,7 +1026,7 @@ static void encode_oddly(void)
     uva__flatbuffer_store((uint8_t *)(uintptr_t)parts.buffers.items + 16, 1, 8);
 }
 
-/* It counts among what is decompressed. */
+/* It counts among the decompressed bytes. */
 START_TEST(a_buffer_at_an_odd_place_is_copied)
 {
     const int64_t most = ODD_ROWS * (int64_t)sizeof(int16_t);

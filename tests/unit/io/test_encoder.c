@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The encoder of Arrow IPC: every type, what it refuses, dictionaries from
- * batch to batch, and memory that runs out. Whether readers understand the
- * bytes is tested with Arrow C++, in tests/interop. */
+/* The encoder of Arrow IPC: every type, refused data, dictionaries from batch
+ * to batch, and memory that runs out. Whether readers understand the bytes is
+ * tested with Arrow C++, in tests/interop. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void indexed(int64_t rows, struct ArrowSchema *values_schema,
     wrap(&schema, &array, root, batch);
 }
 
-/* Encodes batches of one schema, all of which it takes. */
+/* Encodes batches of one schema, which it takes. */
 static int encode(const struct uva_write *options, struct ArrowSchema *schema,
                   struct ArrowDeviceArray *batches, size_t count,
                   struct output *output)
@@ -219,7 +219,7 @@ START_TEST(an_equal_dictionary_is_not_sent_again)
 }
 END_TEST
 
-/* ---- what is refused ---------------------------------------------------- */
+/* ---- refused data ------------------------------------------------------- */
 
 START_TEST(options_are_checked)
 {
@@ -688,8 +688,8 @@ START_TEST(a_dictionary_is_sent_as_it_changes)
 }
 END_TEST
 
-/* Encodes two batches with such dictionaries, which it takes; `schema` is that
- * of the values. Returns whether nothing of the second one is sent. */
+/* Encodes two batches with such dictionaries, which it takes; `schema` is the
+ * schema of the values. Returns whether the second one is not sent. */
 static bool is_kept(struct ArrowSchema *schema, struct ArrowArray *values)
 {
     struct uva_encoder *encoder;
@@ -862,8 +862,8 @@ static const struct uva_write sweeps[] = {
     {.format = UVA_FORMAT_JSON},
 };
 
-/* Makes the k-th allocation of a call fail (0: none), counts that, and calls
- * again with enough memory. */
+/* Makes the k-th allocation of a call fail (0: no failure), counts that, and
+ * calls again with enough memory. */
 #define RETRY(call, k, failures)                                               \
     do {                                                                       \
         int code_;                                                             \
@@ -913,7 +913,7 @@ static void copied(struct ArrowSchema *root, struct ArrowDeviceArray *batch)
     }
 }
 
-/* The bytes are those of a run with enough memory, whichever allocation of
+/* The bytes are as in a run with enough memory, whichever allocation of
  * whichever call failed before. */
 START_TEST(a_call_without_memory_changes_nothing)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams read from a socket and from a file: the batches, back-pressure, every
- * end, limits, and memory that runs out. What is read was written by the
- * encoder, from the source of the fixture. The consumer knows its values. */
+ * end, limits, and memory that runs out. The input was written by the encoder,
+ * from the source of the fixture. The consumer knows its values. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ enum { BATCHES = 6, ROWS = 200, ROOM = 1 << 20 };
 static struct fixture f;
 static char bytes[ROOM]; /* an Arrow stream or file */
 static size_t size;      /* of that */
-static size_t sent;      /* of these, those that were sent */
+static size_t sent;      /* of these, the sent ones */
 static size_t piece;     /* at most so many at one time */
 static uv_pipe_t ours;   /* a handle of libuv's */
 static bool is_open;     /* `ours` is */
@@ -37,9 +37,9 @@ static int peer;         /* the other end; -1: closed */
 static int released;     /* calls of on_released */
 static struct uva_ipc_source options;
 static int written; /* calls of on_done of the writer */
-static int ends[2]; /* of a pipe that is closed last; -1: none */
+static int ends[2]; /* of a pipe that is closed last; -1: open */
 
-/* ---- what is read ------------------------------------------------------- */
+/* ---- sound input -------------------------------------------------------- */
 
 static void on_written(void *ctx, const struct uva_outcome *outcome,
                        int64_t count)
@@ -376,7 +376,7 @@ START_TEST(the_framing_before_0_15_is_read)
 }
 END_TEST
 
-/* Behind messages with markers, where 8 bytes are wanted. */
+/* After messages with markers, where 8 bytes are wanted. */
 START_TEST(an_end_without_a_marker_is_read)
 {
     memset(bytes + size - 8, 0, 4);
@@ -393,7 +393,7 @@ START_TEST(an_end_without_a_marker_is_read)
 }
 END_TEST
 
-/* What is no Arrow IPC begins with a size, too. */
+/* Other data than Arrow IPC begins with a size, too. */
 START_TEST(a_size_without_a_marker_is_checked)
 {
     static const char sizes[][5] = {"\1\0\0\0", "\7\0\0\0", "\377\377\377\376",
@@ -408,7 +408,7 @@ START_TEST(a_size_without_a_marker_is_checked)
 }
 END_TEST
 
-/* Without on_released, all that is needed is that the socket stays. */
+/* Without on_released, only the socket has to stay. */
 START_TEST(options_may_be_left_out)
 {
     run(uva_stream_from_socket(f.loop.runtime, (uv_stream_t *)&ours, NULL));
@@ -595,7 +595,7 @@ START_TEST(a_window_of_bytes_stops_the_writer_of_a_pipe)
     f.got.appetite = 1;
     recording_consume(&f.got, stream);
     turn();
-    ck_assert_uint_lt(sent, size / 2); /* what the pipe holds, and a few */
+    ck_assert_uint_lt(sent, size / 2); /* the capacity of the pipe, and a few */
     recording_feed(&f.got, 1000);
     loop_until(&f.loop, is_done, NULL);
     recording_ended(&f.got, UVA_END_COMPLETE, 0, NULL);
@@ -664,7 +664,7 @@ START_TEST(an_end_without_a_marker_is_logged)
 }
 END_TEST
 
-/* Through a pipe nothing else shows that it is cut off. */
+/* Through a pipe, only the missing mark shows that it is cut off. */
 START_TEST(a_file_is_marked_at_its_end)
 {
     int pair[2];
@@ -720,7 +720,7 @@ START_TEST(a_stream_that_ends_early_releases_the_socket)
 }
 END_TEST
 
-/* Whether all that is in the pipe was read. */
+/* Whether the pipe was read to its end. */
 static bool is_drained(void *ctx)
 {
     int left = 0;
@@ -751,12 +751,12 @@ START_TEST(a_cancel_ends_the_wait_for_a_descriptor)
 }
 END_TEST
 
-/* The consumer has enough: what is above ends. */
+/* The consumer has enough: the source ends. */
 START_TEST(a_limit_releases_the_socket)
 {
     struct uva_stream *stream;
 
-    size = size - 8; /* nothing marks the end */
+    size = size - 8; /* without the mark of the end */
     stream = from_socket();
     ck_assert_int_eq(uva_stream_limit_rows(stream, ROWS + 1), 0);
     run(stream);
@@ -803,7 +803,7 @@ START_TEST(a_broken_connection_fails_the_stream)
 }
 END_TEST
 
-/* ---- what is wrong ------------------------------------------------------ */
+/* ---- faulty input ------------------------------------------------------- */
 
 START_TEST(something_else_is_refused)
 {
@@ -839,7 +839,7 @@ START_TEST(a_file_without_its_first_size_is_read_by_its_footer)
 }
 END_TEST
 
-/* As before Arrow 0.15, behind nothing: 8 bytes are wanted in front. */
+/* As before Arrow 0.15, without messages: 8 bytes are wanted in front. */
 START_TEST(an_end_without_a_schema_is_refused)
 {
     memset(bytes, 0, size = 4);

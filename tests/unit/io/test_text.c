@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV and JSON lines: quotes and escapes, options, every type, what is refused,
+/* CSV and JSON lines: quotes and escapes, options, every type, refused data,
  * and several threads with one encoder. The values of CSV are in test_csv.c;
- * what readers make of both, in tests/interop. */
+ * the results of readers, in tests/interop. */
 #include <check.h>
 #include <errno.h>
 #include <limits.h>
@@ -89,7 +89,7 @@ static void table_release(struct table *t)
 
 /* ---- encoding ----------------------------------------------------------- */
 
-/* Copies the bytes of a part, and a NUL, behind `text`; releases the part. */
+/* Copies the bytes of a part, and a NUL, after `text`; releases the part. */
 static void part_add(char *text, size_t room, struct uva_encoder_part *part)
 {
     size_t size = strlen(text);
@@ -546,8 +546,8 @@ END_TEST
 
 /* ---- every type --------------------------------------------------------- */
 
-/* The first types, of which arbitrary values may be read. Those behind them
- * hold indices, which are trusted. */
+/* The first types, of which arbitrary values may be read. Later ones hold
+ * indices, which are trusted. */
 enum { READABLE_TYPES = 24 };
 
 /* Gives a table of one column of type `k`. */
@@ -590,7 +590,7 @@ START_TEST(arbitrary_values_are_written)
 }
 END_TEST
 
-/* ---- what is refused ---------------------------------------------------- */
+/* ---- refused data ------------------------------------------------------- */
 
 static void refused_options(const struct uva_write *write, const char *text)
 {
@@ -961,7 +961,7 @@ START_TEST(arrays_are_checked)
 }
 END_TEST
 
-/* Lists of no items need none. */
+/* Lists without items need no values. */
 START_TEST(a_list_of_nothing_fits)
 {
     struct table t;
@@ -991,7 +991,7 @@ START_TEST(runs_are_checked)
     column->children[1]->length = 2;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error),
                      EINVAL);
-    column->length = 0; /* then there is none to find */
+    column->length = 0; /* then there is no value to find */
     t.batch.array.length = 0;
     ck_assert_int_eq(uva_encoder_batch(encoder, &t.batch, &part, &error), 0);
     uva_encoder_part_release(&part);
@@ -1048,7 +1048,7 @@ static const char *const sweeps[] = {"b",     "i",   "C",   "e",   "f", "g",
 
 enum { SWEPT_ROWS = 300 };
 
-/* Makes a column of many rows, all of the same few bytes. */
+/* Makes a column of many rows, each of the same few bytes. */
 static void swept(const char *format, struct table *t)
 {
     static int32_t offsets[SWEPT_ROWS + 1];

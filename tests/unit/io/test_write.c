@@ -113,7 +113,7 @@ static bool is_done(void *ctx)
     (void)ctx;
     peer_read();
     if (done.count == 0)
-        loop_nudge(&f.loop); /* what is read makes room for what waits */
+        loop_nudge(&f.loop); /* reading makes room for the waiting data */
     return done.count > 0;
 }
 
@@ -167,8 +167,8 @@ static void start(const struct uva_write *write)
         "%s", error.message);
 }
 
-/* Takes the frames of chunks out of what was received; whether the last one was
- * there. */
+/* Takes the frames of chunks out of the received bytes; whether the last one
+ * was there. */
 static bool unframe(void)
 {
     size_t from = 0, to = 0;
@@ -220,7 +220,7 @@ START_TEST(a_stream_is_written)
     ck_assert_int_eq(done.end, UVA_END_COMPLETE);
     ck_assert_int_eq(done.error.code, 0);
     ck_assert_int_eq(done.batches,
-                     BATCHES); /* neither the schema nor the end */
+                     BATCHES); /* without the schema and the end */
     ck_assert_int_eq(done.bytes, (int64_t)size);
     if (write.http_chunked)
         ck_assert(unframe());
@@ -306,7 +306,7 @@ START_TEST(a_pipe_is_written_to_in_pieces)
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     close_peer();
     peer = ends[0];
-    reads = false; /* the first write blocks, and others wait behind it */
+    reads = false; /* the first write blocks, and others wait for it */
     ck_assert_int_eq(uva_stream_write_file(stream, ends[1], &write, NULL), 0);
     (void)close(ends[1]); /* the writer has a copy */
     turn();
@@ -445,8 +445,8 @@ static bool is_queued(void *ctx)
     return ours.write_queue_size > 0;
 }
 
-/* One worker: each of more would have batches of its own. Once something waits
- * to be written, nothing is added. */
+/* One worker: with more, each would have its own batches. Once data waits to be
+ * written, no batch is added. */
 START_TEST(a_slow_reader_stops_the_encoding_of_text)
 {
     struct uva_write write = options();
@@ -569,7 +569,7 @@ START_TEST(a_closing_socket_fails_the_first_write)
 }
 END_TEST
 
-/* The last chunk is what a reader knows a whole answer by. */
+/* By the last chunk a reader knows a whole answer. */
 START_TEST(a_failed_stream_has_no_last_chunk)
 {
     struct uva_write write = options();
@@ -701,7 +701,7 @@ START_TEST(a_dropped_stream_reports_nothing)
     struct uva_write write = options();
 
     reads = false;
-    if (_i == 2) /* nothing was written */
+    if (_i == 2) /* no byte was written */
         f.fake.gate_at = 0;
     write.high_bytes = _i == 0 ? 1 : ROOM; /* 1: it waits for writes alone */
     start(&write);

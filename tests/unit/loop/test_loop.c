@@ -80,8 +80,8 @@ static struct uva_runtime_stats held_by(uva_post_fn *fn)
     return stats;
 }
 
-/* What other threads use is not used by the turn; nor is what its own thread
- * has used between the turns. */
+/* Time of other threads is not used by the turn; time of its own thread between
+ * the turns is not, either. */
 START_TEST(a_turn_that_waits_has_used_little_time)
 {
     (void)held_by(hold_by_waiting);

@@ -246,7 +246,7 @@ START_TEST(no_job_begins_once_the_workers_have_gone)
 }
 END_TEST
 
-/* What the log borrows may be freed once the workers have gone. */
+/* Objects that the log borrows may be freed once the workers have gone. */
 START_TEST(nothing_is_logged_once_the_workers_have_gone)
 {
     const int before = lines;

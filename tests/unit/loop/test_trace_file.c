@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file of trace events: what stands in it after a release, an exit, a fork
- * or a failure. Each test is a process of its own. */
+/* The file of trace events: its content after a release, an exit, a fork or a
+ * failure. Each test is a separate process. */
 #define _GNU_SOURCE
 #include "loop/trace_file.h"
 
@@ -28,10 +28,10 @@ static struct uva_trace trace;
 
 /* ---- calls of the system that fail on request --------------------------- */
 
-static _Atomic int fail_calloc; /* that many from now fails; 0: none */
+static _Atomic int fail_calloc; /* that many from now fails; 0: no failure */
 static _Atomic int fail_thread, fail_fstat, fail_truncate;
-static _Atomic int fail_lock;    /* errno of a lock; 0: none fails */
-static _Atomic int fail_write;   /* errno of each write; 0: none fails */
+static _Atomic int fail_lock;    /* errno of a lock; 0: no failure */
+static _Atomic int fail_write;   /* errno of each write; 0: no failure */
 static _Atomic int write_little; /* each write takes 10 bytes, or EINTR */
 static _Atomic int hold_write;   /* the next write waits for `go_on` */
 static sem_t in_write, go_on;
@@ -146,7 +146,7 @@ static char *file_read(void)
 }
 
 /* How often the file has a text. Not by strstr(), which the sanitizers make
- * read all of the rest each time. */
+ * read the whole rest each time. */
 static int count(const char *what)
 {
     char *text = file_read();
@@ -177,7 +177,7 @@ static void open_file(void)
     ck_assert_int_eq(uva__trace_file_open(path, &trace), 0);
 }
 
-/* ---- what is written ---------------------------------------------------- */
+/* ---- the text of the file ----------------------------------------------- */
 
 START_TEST(a_file_without_events_is_an_array)
 {
@@ -357,7 +357,7 @@ static void release_late(void)
 
 static void release_after_the_end(void)
 {
-    (void)atexit(release_late); /* called after that of the file */
+    (void)atexit(release_late); /* called after the file's */
     open_file();
     report(5);
 }
@@ -486,7 +486,7 @@ START_TEST(a_write_may_take_several_calls)
 }
 END_TEST
 
-/* What the process writes to standard error goes to `path`. */
+/* Standard error of the process goes to `path`. */
 static void fail_to_write(void)
 {
     int i;

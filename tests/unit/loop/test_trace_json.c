@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each kind of trace event becomes as text, and which spans an arrow
- * joins. */
+/* The text of each kind of trace event, and the spans that an arrow joins. */
 #include "loop/trace_json.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the trace of a runtime goes: to its option, to the file that UVA_TRACE
- * names, or nowhere; and what is logged if that file cannot be written. */
+ * names, or nowhere; and the log if that file cannot be written. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

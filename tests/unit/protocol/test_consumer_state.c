@@ -128,7 +128,7 @@ static void check_stream(const struct stream *stream)
 
 /* ---- valid streams ------------------------------------------------------ */
 
-/* clauses.md 15.3: what a producer may do. */
+/* clauses.md 15.3: the lawful acts of a producer. */
 static const struct stream LAWFUL[] = {
     {"SrTTNR", "take take take take take", COMPLETE, 0},
     {"SNR", "take take take", COMPLETE, 0}, /* AH-23: no task */
@@ -189,7 +189,7 @@ static const struct stream UNLAWFUL[] = {
     {"SrtCTR", "take ignore(AT-01) discard take", FAILED, EPROTO},
     {"SrcCtR", "take ignore(AT-01) take", CANCELLED, ECANCELED},
     {"tR", "ignore(AH-05) take", FAILED, EPROTO},
-    /* no producer at on_schema; Q-01: ignore what follows */
+    /* no producer at on_schema; Q-01: ignore later calls */
     {"pR", "refuse22(AH-03) take", FAILED, EINVAL},
     {"sER", "refuse95 take(AH-08) take", FAILED, ENOTSUP},
     {"sNR", "refuse95 ignore(AH-08) take", FAILED, ENOTSUP},
@@ -533,7 +533,7 @@ END_TEST
             ck_abort_msg("broken: %s", #truth);                                \
     } while (false)
 
-/* Counts of what a hostile producer did and what we did. */
+/* Counts of the acts of a hostile producer and of ours. */
 struct tally {
     int64_t asked, offered, taken, discarded, ignored, settled;
     int cancels, schemas, releases;
@@ -710,7 +710,7 @@ static void converse(unsigned seed)
             produce(&s, &producer, &t);
         check_rules(&s, &t);
     }
-    RULE(s.released); /* neither side waits for ever */
+    RULE(s.released); /* no side waits for ever */
     RULE(s.breaches == 0);
     RULE(t.discarded == 0 || s.end != UVA__CONSUMER_COMPLETE);
     if (s.end == UVA__CONSUMER_COMPLETE)

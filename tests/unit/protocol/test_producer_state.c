@@ -3,11 +3,11 @@
  * drives the machine at random.
  *
  * Facts: s schema known, b batch ready, x exhausted, f the source fails (EIO),
- * 1 one batch requested, 0 nothing requested, * all requested, c cancel, u
- * urgent error (ENODATA), h paused, H resumed, t an offered batch settles,
- * n the next callback returns an error, w the stop of the source takes time,
- * W it has ended, ! the end waits no longer. After each fact, all resulting
- * moves are carried out. */
+ * 1 one batch requested, 0 no batch requested, * every batch requested, c
+ * cancel, u urgent error (ENODATA), h paused, H resumed, t an offered batch
+ * settles, n the next callback returns an error, w the stop of the source takes
+ * time, W it has ended, ! the end waits no longer. After each fact, all
+ * resulting moves are carried out. */
 #include "protocol/producer_state.h"
 #include "support/check_suite.h"
 

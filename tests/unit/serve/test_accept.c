@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each error that accept() knows, in a server with a double of accept(): those
- * of the connection that waited cost nothing, and those that last stop the
+/* Each error that accept() knows, in a server with a double of accept(): errors
+ * of the waiting connection have no effect, and lasting errors stop the
  * listening for a moment, during which the loop is idle, one client is answered
  * by the descriptor in reserve, and the server can be ended. */
 #include <check.h>
@@ -21,7 +21,7 @@ static struct uva__http http;
 static int calls;        /* of accept() */
 static int failures;     /* that are still to come */
 static int failure;      /* their errno */
-static bool spares_do;   /* none of them while the reserve is closed */
+static bool spares_do;   /* no spare descriptor while the reserve is closed */
 static int starved;      /* calls of on_starved */
 static int starved_code; /* the errno of the last one */
 static int requests;     /* that were answered */

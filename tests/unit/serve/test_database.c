@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is set on a database that is only read, however it is named: without
- * that, a query could change it. */
+/* The settings of a database that is only read, however it is named: without
+ * them, a query could change it. */
 #include "database.h"
 
 #include <check.h>
@@ -10,7 +10,7 @@
 
 #include "support/check_suite.h"
 
-/* The options of a database, "key=value" with a blank behind each. */
+/* The options of a database, "key=value" with a blank after each. */
 static const char *settled(struct uva__database *database)
 {
     static char text[512];

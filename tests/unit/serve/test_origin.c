@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Origins as browsers write them. The expected ones are those that Chromium and
- * Node give as `new URL(text).origin`. */
+/* Origins as browsers write them. The expected ones come from Chromium and
+ * Node, as `new URL(text).origin`. */
 #include "origin.h"
 
 #include <check.h>
@@ -10,7 +10,7 @@
 #include "support/check_suite.h"
 
 static const struct {
-    const char *text, *origin; /* NULL: none */
+    const char *text, *origin; /* may be NULL */
 } cases[] = {
     {"https://app.example", "https://app.example"},
     {"HTTPS://App.Example", "https://app.example"},

@@ -105,7 +105,7 @@ START_TEST(only_texts_that_read_pass)
 }
 END_TEST
 
-/* Of a text that changes nothing, but is no statement. */
+/* Of a text that changes no data, but is no statement. */
 START_TEST(a_status_tells_faults_from_changes)
 {
     static const struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole server in this process. During each kind of request, each of its
- * allocations fails once: those of the server, the library, the parser of JSON,
- * and under TLS of OpenSSL. The answer is whole, an error, or cut, and the next
- * request is answered as if nothing had happened. The sanitizers find leaks. */
+ * allocations fails once, in the server, the library, the parser of JSON, and
+ * under TLS in OpenSSL. The answer is whole, an error, or cut, and the next
+ * request is answered as if the failure had not been. The sanitizers find
+ * leaks. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -72,7 +73,7 @@ static void *serve(void *args)
     return NULL;
 }
 
-/* Starts it, and reads its port from what it writes to the standard error. */
+/* Starts it, and reads its port from its standard error. */
 static void server_start(char **args)
 {
     char line[256] = "";
@@ -107,7 +108,7 @@ static void server_stop(void)
 struct answer {
     char text[ROOM]; /* head and body, ended by a NUL */
     size_t size;
-    int status; /* 0: none */
+    int status; /* 0: no answer */
 };
 
 static int client_connect(void)
@@ -182,7 +183,7 @@ static bool is_equal(const struct answer *a, const struct answer *b)
            memcmp(a->text + head_a, b->text + head_b, a->size - head_a) == 0;
 }
 
-/* Whether an answer lacks its end, or there is none. */
+/* Whether an answer lacks its end, or is missing. */
 static bool is_cut(const struct answer *answer)
 {
     const bool is_chunked =
@@ -256,7 +257,7 @@ static void check_faulty(int kind, long n)
 }
 
 /* Workers make some of the allocations, so their order may change: a sweep ends
- * when none has failed a few times. */
+ * when no allocation has failed a few times. */
 static void sweep(int kind)
 {
     int without = 0;
@@ -289,7 +290,7 @@ START_TEST(every_allocation_of_a_request_may_fail)
 }
 END_TEST
 
-/* Behind a socket that is not accepted, no other one would be. */
+/* After a socket that is not accepted, no other one would be. */
 START_TEST(a_server_without_memory_listens_on)
 {
     char *args[] = {"--driver", UVA_TEST_DRIVER, "--listen", "127.0.0.1:0",

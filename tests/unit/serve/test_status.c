@@ -81,7 +81,7 @@ static void column_check(int column, const char *text, int expected)
     ck_assert_msg(got == expected, "%s: %d", text, got);
 }
 
-/* Checks what is between backticks; returns how much that is. */
+/* Checks the text between backticks; returns its length. */
 static int row_check(char *line, int expected)
 {
     int column = -1, count = 0;
@@ -135,7 +135,7 @@ START_TEST(what_is_in_no_table_is_the_query_s_fault)
 }
 END_TEST
 
-/* ---- where the database states nothing ----------------------------------- */
+/* ---- without a statement of the database --------------------------------- */
 
 START_TEST(an_errno_decides)
 {

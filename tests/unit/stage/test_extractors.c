@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The extractors of a stage: after its runtime has released the worker threads
- * none can be launched, and nothing stays counted; and when their jobs are
+ * no extractor can be launched, and none stays counted; and when their jobs are
  * raised, for which the test replaces uva__lane_raise() at link time. The happy
  * path runs in tests/model and in the tests of streams. */
 #include "stage/extract_pool.h"
@@ -80,7 +80,7 @@ START_TEST(jobs_are_raised_once_when_a_consumer_begins_to_wait_for_read_ahead)
     ck_assert_int_eq(raised, 0);
     ck_assert(!uva__awaited_submit(&pool.awaited, 0)); /* it is waited for */
     ck_assert(uva__awaited_submit(&pool.awaited, 1));
-    uva__extract_pool_want(&pool, 1); /* nothing new */
+    uva__extract_pool_want(&pool, 1); /* no further one */
     ck_assert_int_eq(raised, 0);
     uva__extract_pool_want(&pool, 2);
     ck_assert_int_eq(raised, 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the oldest batch of a window keeps alive is measured once, however often
- * the loop looks at the window. The tests make the measured arrays longer
- * meanwhile, which the budget would see if it measured them again. */
+/* The memory that the oldest batch of a window keeps alive is measured once,
+ * however often the loop looks at the window. The tests make the measured
+ * arrays longer meanwhile, which the budget would see if it measured them
+ * again. */
 #include <check.h>
 #include <stdalign.h>
 #include <stddef.h>
@@ -49,7 +50,7 @@ static void make(int64_t rows, struct ArrowDeviceArray *out)
     out->array.buffers[1] = bytes;
 }
 
-/* Returns what the budget counts while a batch of ROWS rows is the oldest, and
+/* Returns the count of the budget while a batch of ROWS rows is the oldest, and
  * the only one. */
 static int64_t held_with(const struct ArrowDeviceArray *oldest, int64_t ordinal)
 {

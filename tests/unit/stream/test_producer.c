@@ -12,7 +12,7 @@
 #include "support/fixture.h"
 
 static struct fixture f;
-static struct uva__producer *held; /* the one that a late call holds */
+static struct uva__producer *held; /* the producer that a late call holds */
 static bool is_late;               /* such a call holds the next one */
 static long put;                   /* how often that was put back */
 static bool holds_what_is_put;     /* such a call holds the next one put back */
@@ -123,7 +123,7 @@ static int extract_nothing(void *ctx, void *item, struct ArrowDeviceArray *out,
     return ENOSYS;
 }
 
-/* A handler that leaves its schema live, and returns what the test wants. */
+/* A handler that leaves its schema live, and returns the test's code. */
 static int schema_code;
 static int live_in_callback;
 static bool released;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks that are kept come back cleared, to the kind and the size that they
- * had. Only a few are kept, none that are large, and of one size. An allocator
- * of the user's gets each one back at once. */
+ * had. Only a few blocks are kept, no large ones, and of one size. A user's
+ * allocator gets each one back at once. */
 #include "stream/spares.h"
 
 #include <check.h>
@@ -84,7 +84,7 @@ START_TEST(a_block_is_not_given_twice)
 }
 END_TEST
 
-/* A block is never one that was put back with less room: that one is still
+/* A block is never one that was put back with less room: that block is still
  * kept, so the C library has not reused it. */
 START_TEST(a_block_has_the_size_that_was_asked_for)
 {
@@ -99,8 +99,8 @@ START_TEST(a_block_has_the_size_that_was_asked_for)
 }
 END_TEST
 
-/* Returns whether a block that is given back is the next one that is taken:
- * that needs no memory. */
+/* Returns whether a returned block is the next one that is taken: that needs no
+ * memory. */
 static bool is_kept(size_t size)
 {
     char *block = take(UVA__SPARE_READER, size), *again;
@@ -147,7 +147,7 @@ START_TEST(a_users_allocator_gets_each_block_back)
 }
 END_TEST
 
-/* The list of what is kept is made when it is needed first. */
+/* The list of kept blocks is made when it is needed first. */
 START_TEST(without_memory_for_the_list_no_block_is_kept)
 {
     char *block = uva__memory_new(&rt->allocator, SIZE);

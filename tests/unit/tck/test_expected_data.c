@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the suite finds wrong in a schema and in an array: each fault alone, in
- * data that is right otherwise, breaks the clauses that it is about. */
+/* The faults that the suite finds in a schema and in an array: each fault
+ * alone, in otherwise right data, breaks its clauses. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <stdint.h>
@@ -82,7 +82,7 @@ static void tear_down(void)
 
 /* ---- checks ------------------------------------------------------------- */
 
-/* The clauses that were broken, in order, each with a blank behind it. */
+/* The clauses that were broken, in order, each with a blank after it. */
 static const char *broken(void)
 {
     static char clauses[UVA__CASE_RUN_BREACHES * 8];
@@ -255,7 +255,7 @@ START_TEST(metadata_breaks_the_clauses_of_its_faults)
 }
 END_TEST
 
-/* ---- what ends a case --------------------------------------------------- */
+/* ---- the ends of a case ------------------------------------------------- */
 
 static void schema_check(void *ctx)
 {

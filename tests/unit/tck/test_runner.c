@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs of the suite in which a system call fails: each reports what went wrong,
- * and leaves no memory, no file and no process behind. */
+/* Runs of the suite in which a system call fails: each reports the failure, and
+ * leaves no memory, no file and no process. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 /* ---- failing system calls ----------------------------------------------- */
 
-static long fail_at; /* number of the call, from 1; 0: none */
+static long fail_at; /* number of the call, from 1; 0: no failure */
 static long asked;   /* calls so far; a child process counts on its own */
 static long live;    /* blocks of memory */
 static long left;    /* blocks left after a run */

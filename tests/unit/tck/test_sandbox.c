@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sandboxes: how processes end in them, and what is left afterwards. */
+/* Sandboxes: how processes end in them, and which objects remain. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>

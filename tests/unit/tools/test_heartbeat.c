@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The counts of the heartbeat. Nothing here depends on the machine's speed: the
- * loop is held until the clock has advanced as far as needed. */
+/* The counts of the heartbeat. These tests do not depend on the machine's
+ * speed: the loop is held until the clock has advanced as far as needed. */
 #include "heartbeat.h"
 #include "support/check_suite.h"
 
@@ -30,7 +30,7 @@ START_TEST(a_loop_that_is_held_makes_a_beat_late)
     idle.data = &heart;
     (void)uv_idle_start(&idle, hold);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
-    uva__heartbeat_stop(&heart); /* a second stop does nothing */
+    uva__heartbeat_stop(&heart); /* a second stop has no effect */
     ck_assert_int_eq(uv_loop_close(&loop), 0);
     ck_assert_uint_ge(heart.max_ns, HELD_NS - 1000000);
     ck_assert_uint_eq(uva__heartbeat_quantile_ns(&heart, 1), heart.max_ns);

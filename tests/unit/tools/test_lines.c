@@ -9,7 +9,7 @@
 #include "support/check_suite.h"
 #include "uvarrow/arrow.h"
 
-/* A batch of one column of integers. Owns nothing. */
+/* A batch of one column of integers. Has no memory. */
 struct table {
     int32_t values[3];
     const void *buffers[2];

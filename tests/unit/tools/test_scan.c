@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which texts are traces, and what is found in them. */
+/* Which texts are traces, and their content. */
 #include "scan.h"
 
 #include <check.h>
@@ -148,7 +148,7 @@ START_TEST(a_trace_may_be_long)
 }
 END_TEST
 
-/* ---- what is none ------------------------------------------------------- */
+/* ---- texts that are no trace -------------------------------------------- */
 
 START_TEST(what_is_no_json_is_refused_with_its_line)
 {

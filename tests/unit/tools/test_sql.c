@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which queries change rows and give none. */
+/* Which queries change rows and give no rows. */
 #include "sql.h"
 #include "support/check_suite.h"
 

@@ -168,7 +168,7 @@ START_TEST(the_guard_removes_what_is_not_closed)
     return;
 #endif
     target_begin();
-    if (fork() == 0) { /* loops do not survive a fork: a guard of its own */
+    if (fork() == 0) { /* loops do not survive a fork: its own guard */
         struct uva__guard own;
 
         if (uva__guard_open(&own, 0, 0, false, NULL) != 0)
