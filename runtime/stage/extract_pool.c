@@ -71,17 +71,18 @@ extract_pool_claim(struct uva__extract_pool *pool)
 static void extract_pool_extract(struct uva__extract_pool *pool,
                                  struct uva__extract_entry *entry)
 {
-    entry->batch.code = uva_task_extract(&entry->task, &entry->batch.array);
-    if (entry->batch.code != 0)
-        return;
-    if (uva__atomic64_load(&pool->stopped) != 0)
-        uva_array_release(&entry->batch.array);
-    else if (uva__layout_measure(&pool->schema, &entry->batch.array,
-                                 &entry->batch.info.bytes, NULL) != 0)
-        entry->batch.info.bytes =
-            0; /* the size of an unknown format is not known */
+    struct uva__task *slot = entry->batch.slot;
+
+    entry->batch.failure.code = uva_task_extract(&entry->task, &slot->array);
+    if (entry->batch.failure.code != 0)
+        slot->array.array.release = NULL;
+    else if (uva__atomic64_load(&pool->stopped) != 0)
+        uva_array_release(&slot->array);
+    else if (uva__layout_measure(&pool->schema, &slot->array, &slot->info.bytes,
+                                 NULL) != 0)
+        slot->info.bytes = 0; /* the size of an unknown format is not known */
     else
-        entry->batch.info.bytes = uva__window_size(entry->batch.info.bytes);
+        slot->info.bytes = uva__window_size(slot->info.bytes);
 }
 
 /* Between two entries an extractor yields to jobs that go before its next one.
@@ -89,7 +90,7 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
 static bool extract_pool_must_yield(const struct uva__extract_pool *pool,
                                     enum uva__place waited)
 {
-    const struct uva__jobs *jobs = &pool->stage->source.rt->jobs;
+    const struct uva__jobs *jobs = &pool->flight->stage.source.rt->jobs;
 
     if (!uva__lane_must_yield(jobs, UVA_LANE_COMPUTE, UVA__PLACE_AHEAD) ||
         uva__atomic64_load(&pool->work) >> WORK_SHIFT == 0)
@@ -111,8 +112,8 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                                struct uva__extractor, link);
     uva__lock_drop(&pool->lock);
     worker->job.done = uva__atomic64_load(&pool->claimed);
-    uva__meter_submit(pool->stage->source.meter, UVA_LANE_COMPUTE, &worker->job,
-                      &worker->submitted_ns);
+    uva__meter_submit(pool->flight->stage.source.meter, UVA_LANE_COMPUTE,
+                      &worker->job, &worker->submitted_ns);
 }
 
 /* Extracts entries. False: there are none left, and the caller no longer counts
@@ -124,8 +125,7 @@ static bool extract_pool_work(struct uva__extract_pool *pool,
 
     while ((entry = extract_pool_claim(pool)) != NULL) {
         extract_pool_extract(pool, entry);
-        uva__mpsc_push(&pool->done, &entry->wait);
-        uva__meter_wake(pool->stage->source.meter, pool->wakeup);
+        uva__flight_finish(pool->flight, &entry->batch);
         if (extract_pool_must_yield(pool, waited))
             return true;
     }
@@ -137,8 +137,8 @@ static void extract_pool_run(struct uva_job *job)
     struct uva__extractor *worker =
         uva__container_of(job, struct uva__extractor, job);
     struct uva__extract_pool *pool = worker->pool;
-    struct uva__rt *rt = pool->stage->source.rt;
-    struct uva__meter *meter = pool->stage->source.meter;
+    struct uva__rt *rt = pool->flight->stage.source.rt;
+    struct uva__meter *meter = pool->flight->stage.source.meter;
     const enum uva__place waited = uva__place_of_job(job, false);
     bool counts, yields;
 
@@ -158,7 +158,7 @@ static void extract_pool_run(struct uva_job *job)
         extract_pool_submit(pool);
         return;
     }
-    uva__stage_release(pool->stage);
+    uva__stage_release(&pool->flight->stage);
     uva__rt_job_end(rt);
 }
 
@@ -166,13 +166,13 @@ static void extract_pool_run(struct uva_job *job)
  * threads were released: then it is counted no more. */
 static bool extract_pool_launch(struct uva__extract_pool *pool)
 {
-    uva__stage_acquire(pool->stage);
-    if (uva__rt_job_begin(pool->stage->source.rt)) {
+    uva__stage_acquire(&pool->flight->stage);
+    if (uva__rt_job_begin(pool->flight->stage.source.rt)) {
         extract_pool_submit(pool);
         return true;
     }
     uva__atomic64_sub(&pool->work, 1);
-    uva__stage_release(pool->stage);
+    uva__stage_release(&pool->flight->stage);
     return false;
 }
 
@@ -197,14 +197,14 @@ static void extract_pool_abandon(struct uva__extract_pool *pool)
 {
     uva__lock_take(&pool->lock);
     uva__stuck_calls_abandon(&pool->locked.calls,
-                             &pool->stage->source.rt->stats);
+                             &pool->flight->stage.source.rt->stats);
     uva__lock_drop(&pool->lock);
 }
 
 /* Nothing waits for the workers any more: their threads may be written off. */
 static void extract_pool_give_up(struct uva__extract_pool *pool)
 {
-    struct uva__rt *rt = pool->stage->source.rt;
+    struct uva__rt *rt = pool->flight->stage.source.rt;
 
     if (!uva__rt_job_begin(rt))
         return;
@@ -219,7 +219,7 @@ void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count)
     if (!uva__awaited_want(&pool->awaited, count))
         return;
     for (int32_t i = 0; i < pool->workers; i++)
-        uva__lane_raise(&pool->stage->source.rt->jobs, UVA_LANE_COMPUTE,
+        uva__lane_raise(&pool->flight->stage.source.rt->jobs, UVA_LANE_COMPUTE,
                         &pool->extractors[i].job);
 }
 
@@ -246,7 +246,8 @@ uva__extract_pool_ungrant(struct uva__extract_pool *pool)
 
 void uva__extract_pool_fini(struct uva__extract_pool *pool)
 {
-    const struct uva_allocator *allocator = &pool->stage->source.rt->allocator;
+    const struct uva_allocator *allocator =
+        &pool->flight->stage.source.rt->allocator;
 
     uva_schema_release(&pool->schema);
     uva__memory_free(allocator, pool->granted,
@@ -260,7 +261,8 @@ void uva__extract_pool_fini(struct uva__extract_pool *pool)
 int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t entries,
                               const struct ArrowSchema *schema)
 {
-    const struct uva_allocator *allocator = &pool->stage->source.rt->allocator;
+    const struct uva_allocator *allocator =
+        &pool->flight->stage.source.rt->allocator;
     int32_t i;
 
     pool->ring = uva__window_ring(entries);

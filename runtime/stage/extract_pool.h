@@ -5,26 +5,21 @@
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 
-#include "base/mpsc.h"
-#include "stage/stage.h"
+#include "stage/flight.h"
 #include "stage/stuck_calls.h"
 
 /* One batch that is extracted. */
 struct uva__extract_entry {
-    struct uva__link link;      /* the stage's: where it stands there */
-    struct uva__link wait;      /* the stage's, until granted; then in `done` */
-    struct ArrowAsyncTask task; /* until claimed; then the worker's */
-    struct uva__entry batch;    /* array, bytes and code: once done */
-    int64_t before;             /* bytes of its data before that, as known */
-    bool seen;                  /* the loop has taken it from `done` */
+    struct uva__flight_batch batch; /* first */
+    struct ArrowAsyncTask task;     /* until claimed; then the worker's */
 };
 
 struct uva__extractor;
 
 /* All zeroes, but for the first part, is a pool without any room. */
 struct uva__extract_pool {
-    struct uva__stage *stage;   /* borrows: every active worker counts it */
-    struct uva__wakeup *wakeup; /* borrows: posted when an entry is done */
+    struct uva__flight *flight; /* borrows: every active worker counts the
+                                   stage, which is told of what is done */
     int32_t workers;            /* that may be active at once */
     int32_t priority;           /* of their jobs; set before the room is made */
 
@@ -37,7 +32,6 @@ struct uva__extract_pool {
     struct uva__atomic64 claimed; /* entries claimed, in all */
     struct uva__atomic64 awaited; /* entries; see exec/awaited.h */
     struct uva__atomic64 stopped; /* 1: workers discard what they extract */
-    struct uva__mpsc done; /* by `wait`: entries that the workers have left */
     struct uva__lock lock;
     struct {
         struct uva__list idle; /* extractors with a job that is not queued */

@@ -15,10 +15,10 @@ enum { ENTRIES = 3, ROOM = 2, WORKERS = 2, ARENA = 2048, JOBS = ENTRIES + 1 };
 static struct {
     struct uva__rt rt;
     struct uva__meter meter;
-    struct uva__stage stage;
-    struct uva__wakeup wakeup;
+    struct uva__flight flight;
     struct uva__extract_pool extract_pool;
     struct uva__extract_entry entries[ENTRIES];
+    struct uva__task slots[ENTRIES];
     struct uva__extract_entry ungranted;  /* in the ring at first */
     uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back, done;   /* entries */
@@ -170,6 +170,7 @@ static void loop_grant(uint64_t count)
         struct uva__extract_entry *entry = &world.entries[world.granted];
 
         sim_plain(&world.spent[world.granted]);
+        entry->batch.slot = &world.slots[world.granted];
         entry->task = (struct ArrowAsyncTask){
             .extract_data = entry_extract,
             .private_data = &world.spent[world.granted++],
@@ -182,15 +183,15 @@ static void loop_grant(uint64_t count)
 static bool one_is_done(void *arg)
 {
     (void)arg;
-    return !uva__mpsc_is_empty(&world.extract_pool.done);
+    return !uva__mpsc_is_empty(&world.flight.done);
 }
 
 static void loop_take_done(void)
 {
-    struct uva__link *link = uva__mpsc_take(&world.extract_pool.done);
+    struct uva__link *link = uva__mpsc_take(&world.flight.done);
 
     for (; link != NULL; link = link->next) {
-        sim_plain(uva__container_of(link, struct uva__extract_entry, wait)
+        sim_plain(uva__container_of(link, struct uva__extract_entry, batch.done)
                       ->task.private_data);
         world.done++;
     }
@@ -246,17 +247,16 @@ static void prepare(void)
     world.rt.allocator = (struct uva_allocator){.alloc = explore_alloc,
                                                 .dealloc = explore_dealloc,
                                                 .ctx = &world.arena};
-    world.stage.source.rt = &world.rt;
-    world.stage.source.meter = &world.meter;
+    world.flight.stage.source.rt = &world.rt;
+    world.flight.stage.source.meter = &world.meter;
     world.meter.point.rt = &world.rt;
-    world.extract_pool.stage = &world.stage;
-    world.extract_pool.wakeup = &world.wakeup;
+    world.extract_pool.flight = &world.flight;
     world.extract_pool.workers = WORKERS;
 }
 
 static const char *wrong(void)
 {
-    const struct uva__link *link = uva__mpsc_take(&world.extract_pool.done);
+    const struct uva__link *link = uva__mpsc_take(&world.flight.done);
     uint64_t done = world.done;
 
     for (uint64_t i = 0; i < world.granted; i++)
@@ -325,9 +325,9 @@ START_TEST(every_cell_is_extracted_once_in_weak_memory)
                        SIM_UNACQUIRED, "a cell is claimed without an acquire");
     explore_finds_weak(kernel_of(false), &world.extract_pool.work,
                        SIM_UNRELEASED, "cells are granted without a release");
-    explore_finds_weak(kernel_of(false), &world.extract_pool.done.newest,
+    explore_finds_weak(kernel_of(false), &world.flight.done.newest,
                        SIM_UNACQUIRED, "what is done is taken without one");
-    explore_finds_weak(kernel_of(false), &world.extract_pool.done.newest,
+    explore_finds_weak(kernel_of(false), &world.flight.done.newest,
                        SIM_UNRELEASED, "a cell is done without a release");
 }
 END_TEST
