@@ -11,7 +11,7 @@
  *     parameters   the batches that were bound, with their schema
  *     lenient parameters  so, too, but a failure of them is taken for their end
  *     value N      one row, and N is its value; `small N` is of another type
- *     begin, commit, rollback, savepoint...  no result
+ *     begin, commit, rollback, savepoint ...  no result
  *     partitions N N partitions; number i has "rows i"; bound rows are read as
  *                  leniently, as they are for a table that is written
  *

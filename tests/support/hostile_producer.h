@@ -21,10 +21,12 @@
  *   copy           continues with a copy of the handler (AH-24)
  *   poison         sets the handler's producer to an unreadable address (Q-07)
  *   free           frees the producer object (Q-14)
- *   thread         start returns here; the rest runs on a separate thread gate
- * waits until the test opens the gate watch          waits until another thread
- * is at the gate asked          waits for a request cancelled      waits until
- * it is cancelled flood          pushes tasks until it is cancelled
+ *   thread         start returns here; the rest runs on a separate thread
+ *   gate           waits until the test opens the gate
+ *   watch          waits until another thread is at the gate
+ *   asked          waits for a request
+ *   cancelled      waits until it is cancelled
+ *   flood          pushes tasks until it is cancelled
  *
  * A NULL `out` crashes it (Q-13). The producer object is freed after the last
  * word, at the latest. Memory comes from malloc(). */

@@ -4,8 +4,8 @@
  *   S T N E R  on_schema, on_next_task with a task and with NULL, on_error,
  *              release; S! T! N! return an error
  *   r q c      request(2) from outside, request(0), cancel
- *   x          an extraction fails; ( and) one begins and ends well. no more
- * calls come */
+ *   x          an extraction fails; ( and ) one begins and ends well
+ *   .          no more calls come */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
