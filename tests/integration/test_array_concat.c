@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_array_concat(): what is joined, what is refused, and memory that runs
- * out. Joining itself is tested in tests/unit/arrow/test_concat.c. */
+/* uva_array_concat(): joined arrays, refused arrays, and memory that runs out.
+ * Joining itself is tested in tests/unit/arrow/test_concat.c. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of arrays in memory: what they deliver, what they refuse, and that
- * every array put in is released once in each case. */
+/* Streams of arrays in memory: their batches, the arrays that they refuse, and
+ * that every array put in is released once in each case. */
 #include <check.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void ck_refused(struct uva_stream *stream, int code, const char *text)
     uva_stream_release(stream);
 }
 
-/* ---- what is delivered -------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------ */
 
 START_TEST(arrays_come_in_order_with_their_ordinals)
 {
@@ -177,7 +177,7 @@ START_TEST(a_close_cancels_it)
 }
 END_TEST
 
-/* ---- what is refused ---------------------------------------------------- */
+/* ---- refused arrays ----------------------------------------------------- */
 
 START_TEST(a_released_schema_is_refused)
 {
@@ -256,7 +256,7 @@ static const struct uva_consumer *into(struct recording_consumer *c)
     return &table;
 }
 
-/* The start adds a wait for events behind arrays in pinned memory. */
+/* The start adds a wait for events after arrays in pinned memory. */
 static const ArrowDeviceType kinds[] = {ARROW_DEVICE_CPU,
                                         ARROW_DEVICE_CUDA_HOST};
 

@@ -739,8 +739,8 @@ START_TEST(a_second_extraction_is_refused_and_touches_nothing)
 }
 END_TEST
 
-/* What the reader of a ring of tasks calls for most batches. The stream is
- * over, so the tasks are watched. */
+/* The call of a task ring's reader for most batches. The stream is over, so the
+ * tasks are watched. */
 START_TEST(a_plain_extraction_leaves_tasks_that_are_watched_or_extracted)
 {
     struct ArrowAsyncTask *task = handler.held;
@@ -821,7 +821,7 @@ START_TEST(a_handler_in_use_cannot_be_driven_again)
 }
 END_TEST
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- all sources -------------------------------------------------------- */
 
 static TCase *bad_sources(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What streams hold: windows that count bytes, the budget of a runtime, the
+/* The memory of streams: windows that count bytes, the budget of a runtime, the
  * sources that it opens, and the memory of a stream that waits. */
 #include <check.h>
 #include <errno.h>
@@ -338,8 +338,8 @@ END_TEST
 
 enum { MERGED = 3 };
 
-/* Joins the streams of the first fixtures into that of the first one, by merge,
- * or by concat. */
+/* Joins the streams of the first fixtures into the first one's, by merge, or by
+ * concat. */
 static void join_streams(bool merge)
 {
     struct uva_stream *others[MERGED - 1];
@@ -366,8 +366,8 @@ static bool sources_are_freed(void *ctx)
     return all;
 }
 
-/* The stream is over: turns the loop until nothing of its sources is left. The
- * ordinals were those of the merge. */
+/* The stream is over: turns the loop until its sources are gone. The ordinals
+ * were the merge's. */
 static void await_sources(void)
 {
     fixture_release(&more[0]);
@@ -480,7 +480,7 @@ static int next_looks(struct ArrowArrayStream *self, struct ArrowArray *out)
 }
 
 /* A source on the loop thread pauses at a window full of bytes, and goes on in
- * the same run in which the budget gives it nothing more. */
+ * the same run in which the budget gives it no more memory. */
 START_TEST(batches_behind_a_pause_on_the_loop_thread_count)
 {
     const struct uva_runtime_options options = {.memory_bytes = 8 * SIZE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The protocol checker on every hop of our own streams: it reports no breach of
+/* The protocol checker on every hop of our streams: it reports no breach of
  * ours, and the breaches of peers. */
 #include <check.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much memory a stream leaves in quarantine once it is closed: what late
- * calls may still reach, and nothing more. Bytes are counted, and no time has
- * to pass: a producer's memory leaves quarantine only behind 4096 of its kind,
- * and the test makes fewer. */
+/* How much memory a stream leaves in quarantine once it is closed: only the
+ * part that late calls may still reach. Bytes are counted, and no time has to
+ * pass: a producer's memory leaves quarantine only after 4096 of its kind, and
+ * the test makes fewer. */
 #include <check.h>
 
 #include "support/check_suite.h"
@@ -12,7 +12,7 @@ enum {
     STREAMS = 512,
     WARM = 512,       /* streams before any is counted */
     MOST_BYTES = 256, /* of a producer, of which a stream has one, and one more
-                         for each stage with a thread of its own */
+                         for each stage with its own thread */
     BATCHES = 3
 };
 

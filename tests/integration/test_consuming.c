@@ -11,12 +11,12 @@
 
 static struct fixture f, other; /* `other` only where two streams run */
 
-/* What on_batch does, once. */
+/* The acts of on_batch, once. */
 static struct {
-    int64_t at;         /* acts in this batch; negative: in none */
+    int64_t at;         /* acts in this batch; negative: in no batch */
     int code;           /* the code that it returns */
     bool take;          /* it first moves the data out */
-    void (*hook)(void); /* called after that; NULL: nothing */
+    void (*hook)(void); /* called after that; may be NULL */
     int done;           /* how often it has acted */
     struct ArrowDeviceArray taken;
 } plan;
@@ -303,7 +303,7 @@ START_TEST(a_window_of_bytes_pauses_the_reader_and_lets_it_go_on)
 }
 END_TEST
 
-/* Items count as what they hold, before they are extracted. */
+/* Items count with their size, before they are extracted. */
 START_TEST(a_window_of_bytes_counts_items)
 {
     struct uva_task_source source;
@@ -329,7 +329,7 @@ START_TEST(a_window_of_bytes_counts_items)
 }
 END_TEST
 
-/* An impossible size counts as nothing, or as much. */
+/* An impossible size counts as 0, or as much. */
 START_TEST(an_odd_size_of_items_is_harmless)
 {
     set_up_with(50, -1, 0);
@@ -361,7 +361,7 @@ static void other_is_not_ahead(void)
 
 START_TEST(a_quick_source_is_not_read_ahead_while_others_have_their_turn)
 {
-    /* even if visits are slow, none is followed by a shorter one */
+    /* even if visits are slow, no visit is followed by a shorter one */
     const struct uva_runtime_options slow = {.turn_us = 100000000};
 
     set_up_with_options(200, &slow);

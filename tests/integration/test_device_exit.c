@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What becomes of streams, arrays and waits of a device once the process exits:
- * each ends, and no function of the table is called. An exit handler of the
- * program's may still close its runtimes. Each case needs a process of its own.
- */
+/* The fate of streams, arrays and waits of a device once the process exits:
+ * each ends, and no function of the table is called. A program's exit handler
+ * may still close its runtimes. Each case needs a separate process. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -17,7 +16,7 @@
 #include "uvarrow/uvarrow.h"
 
 static struct array_fixture s;
-static atomic_long waits; /* of a stream of the program's */
+static atomic_long waits; /* of a program's stream */
 
 /* The calls of the table. */
 static long calls(void)
@@ -31,8 +30,8 @@ static long calls(void)
            atomic_load(&device->chained);
 }
 
-/* Closes the runtime, as an exit handler of the program's does, and checks that
- * no function was called after the gate had closed with `before` calls. */
+/* Closes the runtime, as a program's exit handler does, and checks that no
+ * function was called after the gate had closed with `before` calls. */
 static void close_late(long before)
 {
     loop_close_runtime(&s.f.loop, 0);
@@ -120,7 +119,7 @@ START_TEST(nothing_is_recorded)
 }
 END_TEST
 
-/* Its event has been recorded; or what was recorded is not freed. */
+/* Its event has been recorded; or the recorded event is not freed. */
 START_TEST(an_array_of_ours_that_was_held_is_let_go)
 {
     long before;
@@ -274,7 +273,7 @@ static int keep_queued(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-/* The work is in flight, and nothing of it is released. */
+/* The work is in flight, and its memory is not released. */
 START_TEST(queued_work_is_left_to_itself)
 {
     long live, before;
@@ -303,7 +302,7 @@ START_TEST(queued_work_is_left_to_itself)
 }
 END_TEST
 
-/* ---- memory of the program's ----------------------------------------------
+/* ---- memory of the program ------------------------------------------------
  */
 
 static struct {
@@ -344,7 +343,7 @@ static void keep_first(struct recording_consumer *consumer,
         uva_array_move(&batch->data, &own.kept);
 }
 
-/* Its free_ctx comes behind the last free, and some memory is not freed. */
+/* Its free_ctx comes after the last free, and some memory is not freed. */
 START_TEST(an_allocator_of_memory_that_is_held_is_left_to_itself)
 {
     const struct uva_device_allocator allocator = {

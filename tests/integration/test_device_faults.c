@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The errors that are reported when a device of the user fails: by its table,
- * by its callback alone, behind stages, and behind a foreign hop. Another
- * stream goes on. */
+ * by its callback alone, after stages, and over a foreign hop. Another stream
+ * goes on. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -187,7 +187,7 @@ static const struct uva_device_ops mine[] = {
      .arm = mine_arm},
 };
 
-/* Some platforms do so for an event behind a failed command. */
+/* Some platforms do so for an event after a failed command. */
 START_TEST(a_failure_that_the_callback_alone_knows_of_is_told)
 {
     const struct fault fault = {EIO, "opencl", -5, "callback"};

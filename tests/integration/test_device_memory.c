@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory for devices outlives runtimes and therefore comes from the C
  * library, which here runs out of memory at each allocation in turn. Every
- * failure is reported, and nothing leaks except what the header states. */
+ * failure is reported, and no memory leaks except as the header states. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -172,7 +172,7 @@ START_TEST(devices_without_memory_are_made_later)
         ck_assert(code == 0 ||
                   strcmp(error.message, "no memory for devices") == 0);
     }
-    ck_assert_int_eq(n, 4); /* two allocations, then none */
+    ck_assert_int_eq(n, 4); /* two allocations, then no more */
     loop_close(&loop);
     soft_device_fini(device);
     free(device);
@@ -307,7 +307,7 @@ START_TEST(an_array_nobody_can_wait_for_is_never_released)
     ck_assert(faulty_libc_stop());
     ck_assert(array.array.release == NULL);
     array.array.release = lose_release;
-    uva_array_release_after(NULL, &array, NULL); /* nor without a runtime */
+    uva_array_release_after(NULL, &array, NULL); /* not without a runtime */
     ck_assert(array.array.release == NULL);
 }
 END_TEST

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One array of a device, released after the work that reads it; and what a
- * program can set and query about devices. */
+/* One array of a device, released after the work that reads it; and the
+ * program's settings and queries about devices. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -275,7 +275,7 @@ START_TEST(an_array_of_the_host_is_released_at_once)
 }
 END_TEST
 
-/* ---- what a program sets and queries ------------------------------------ */
+/* ---- settings and queries ----------------------------------------------- */
 
 START_TEST(a_program_asks_what_there_is)
 {

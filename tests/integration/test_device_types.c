@@ -29,7 +29,7 @@ static const struct {
     {UNKNOWN, "the type is unknown"},
 };
 
-/* Types for which a program may register a table of its own. */
+/* Types for which a program may register its own table. */
 static const ArrowDeviceType replaced[] = {
     ARROW_DEVICE_METAL, ARROW_DEVICE_EXT_DEV, ARROW_DEVICE_ONEAPI,
     ARROW_DEVICE_VULKAN, ARROW_DEVICE_OPENCL};

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command `uvarrow devices`: what it lists, and how it ends.
+"""The command `uvarrow devices`: its list, and how it ends.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
+Environment variables give the paths: UVA_TEST_TOOL the command's,
 UVA_TEST_BUILD that of a folder for files.
 
-Nothing here depends on which devices this machine has. PATIENCE only ends a
+These tests do not depend on the devices of this machine. PATIENCE only ends a
 test that hangs.
 """
 import os

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns as tensors of DLPack, and tensors as columns: shapes and types, what
- * is refused, the streams on which data is used or made, and what is released
+/* Columns as tensors of DLPack, and tensors as columns: shapes and types,
+ * refused columns, the streams on which data is used or made, and the releases
  * if there is no memory. */
 #include "uvarrow/dlpack.h"
 
@@ -97,7 +97,7 @@ static int to_dlpack(struct uva_runtime *runtime, int64_t stream,
                                &c.error);
 }
 
-/* Nothing was taken. */
+/* No argument was taken. */
 static void refused(int code, const char *text)
 {
     DLManagedTensorVersioned *tensor = NULL;
@@ -128,7 +128,7 @@ START_TEST(a_column_of_each_number_is_a_tensor_and_comes_back)
 
     column_open(all[_i].format, 0, 5, 0);
     c.arrays[0].offset = 2;
-    column_take(ARROW_DEVICE_CPU, &c); /* the event means nothing there */
+    column_take(ARROW_DEVICE_CPU, &c); /* the event has no meaning there */
     ck_assert_int_eq(to_dlpack(NULL, 0, &tensor), 0);
     ck_assert_int_eq(tensor->version.major, 1);
     ck_assert(tensor->flags == DLPACK_FLAG_BITMASK_READ_ONLY);
@@ -254,8 +254,7 @@ START_TEST(nulls_are_refused)
 }
 END_TEST
 
-/* Others than those of the tensor: in front of the column's rows, and behind
- * them. */
+/* Nulls outside the tensor: before the column's rows, and after them. */
 START_TEST(nulls_of_other_rows_do_not_count)
 {
     DLManagedTensorVersioned *tensor;
@@ -263,7 +262,7 @@ START_TEST(nulls_of_other_rows_do_not_count)
     column_open("i", 1, 4, 2);
     c.buffers[1][0] = c.bits;
     c.arrays[1].null_count = 4;
-    c.bits[0] = 0x3c; /* of eight items, those of rows 1 and 2 have values */
+    c.bits[0] = 0x3c; /* of eight items, the ones of rows 1 and 2 have values */
     c.arrays[0].offset = 1;
     c.arrays[0].length = 2;
     column_take(ARROW_DEVICE_CPU, NULL);
@@ -443,7 +442,7 @@ START_TEST(a_handle_keeps_its_offset)
 }
 END_TEST
 
-/* The stride of a dimension of one item means nothing. */
+/* The stride of a dimension of one item has no meaning. */
 START_TEST(a_tensor_may_have_no_strides_and_no_deleter)
 {
     DLManagedTensorVersioned tensor = tensor_of(kDLCPU);

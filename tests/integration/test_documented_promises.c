@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the headers promise in passing: members that may be left out, arguments
- * that may be NULL, sources that give unusual batches, and how each of these
- * cases fails without memory. */
+/* The promises of the headers in passing: members that may be left out,
+ * arguments that may be NULL, sources that give unusual batches, and how each
+ * of these cases fails without memory. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>

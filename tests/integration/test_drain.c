@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_runtime_drain(): no stream starts any more, those that run go on to their
- * end or to the deadline, and a callback reports that none is open. Then the
- * runtime is still there. test_closing.c tests the close. */
+/* uva_runtime_drain(): no stream starts any more, running streams go on to
+ * their end or to the deadline, and a callback reports that none is open. Then
+ * the runtime is still there. test_closing.c tests the close. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>

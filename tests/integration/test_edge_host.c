@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts that notice when the descriptor becomes readable, and not that it still
  * is: epoll with EPOLLET, kqueue with EV_CLEAR, tokio's AsyncFd. Such a host
- * has to turn again while a turn returns that more is due, and one that does
+ * has to turn again while a turn returns that more is due, and a host that does
  * not has to get on, too. test_turned_host.c has hosts that notice both. */
 #include <check.h>
 #include <errno.h>
@@ -63,7 +63,7 @@ static enum uva_turn turn_all(void)
     return left;
 }
 
-/* Ignores what the turn returns: the next edge has to come in any case. */
+/* Ignores the result of the turn: the next edge has to come in any case. */
 static enum uva_turn turn_once(void)
 {
     await_edge();
@@ -88,8 +88,8 @@ static void tear_down(void)
 
 /* ---- streams to their ends ---------------------------------------------- */
 
-/* Nearly all turns end at a limit of a few batches, and some at that of time.
- */
+/* Nearly all turns end at a limit of a few batches, and some at the limit of
+ * time. */
 START_TEST(a_host_by_edges_gets_all_batches)
 {
     static const int32_t limits[] = {1, 7, 256};
@@ -112,7 +112,7 @@ static void on_ready(void *ctx)
     (void)ctx;
 }
 
-/* What is taken between turns has the source read on. */
+/* Taking batches between turns has the source read on. */
 START_TEST(a_host_by_edges_takes_all_batches)
 {
     enum uva_turn (*const turn)(void) = turns[_i];
@@ -161,9 +161,9 @@ START_TEST(timers_are_edges_too)
 }
 END_TEST
 
-/* ---- what a turn returns ------------------------------------------------ */
+/* ---- the result of a turn ----------------------------------------------- */
 
-/* No thread works for these, so that nothing becomes due behind a turn. */
+/* No thread works for these, so that no work becomes due after a turn. */
 static void starts_in_memory(int count)
 {
     struct ArrowDeviceArray arrays[100];

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/ on real data must print what Python reads.
+"""The programs of examples/ on real data must print the same as Python reads.
 
-Environment variables give the paths: UVA_TEST_DRIVER that of the ADBC driver
-for SQLite, UVA_TEST_FLIGHTS that of flights.csv.zip, UVA_TEST_BUILD that of the
-folder with the built examples, where files may be written.
+Environment variables give the paths: UVA_TEST_DRIVER the ADBC driver for
+SQLite, UVA_TEST_FLIGHTS flights.csv.zip, UVA_TEST_BUILD the folder with the
+built examples, where files may be written.
 
-Nothing here waits for a time to pass. PATIENCE only ends a test that hangs.
+The tests do not wait for a time to pass. PATIENCE only ends a test that hangs.
 """
 import collections
 import csv
@@ -57,7 +57,7 @@ class Examples(unittest.TestCase):
         return [program, *arguments]
 
     def run_example(self, name, *arguments, code=0):
-        """Returns what it writes to its output and to its error output."""
+        """Returns its output and its error output."""
         result = subprocess.run(self.command(name, *arguments), text=True,
                                 capture_output=True, timeout=PATIENCE)
         self.assertEqual(result.returncode, code, result.stderr)
@@ -68,7 +68,8 @@ class Examples(unittest.TestCase):
                                 sql, *rest, code=code)
 
     def text_of(self, sql, names=True):
-        """Returns what rows_write() makes of the rows that sqlite3 reads."""
+        """Returns the output of rows_write() for the rows that sqlite3
+        reads."""
         rows = sqlite3.connect(self.database).execute(sql)
         lines = [[column[0] for column in rows.description]] if names else []
         lines += ([("" if value is None else f"{value:.17g}"
@@ -154,7 +155,7 @@ class Pipeline(Examples):
         return program
 
     def check(self, program, database):
-        """Compares the output and the file with what sqlite3 reads."""
+        """Compares the output and the file with sqlite3's rows."""
         text, error = program.communicate(timeout=PATIENCE)
         self.assertEqual(program.returncode, 0, error)
         wanted = sqlite3.connect(database).execute(
@@ -239,7 +240,7 @@ class Pipeline(Examples):
 
 class Files(Examples):
     def column(self, name):
-        """Returns the file's values, line by line; None for no number."""
+        """Returns the file's values, line by line; None without a number."""
         with open(self.csv, encoding="utf-8") as lines:
             place = next(lines).rstrip("\n").split(",").index(name)
             for line in lines:
@@ -376,7 +377,7 @@ class Server(Examples):
         with self.connect().makefile(encoding="utf-8") as text:
             self.assertEqual(next(text), "i\tname\n")
             self.terminate(server)
-            server.send_signal(signal.SIGTERM)  # changes nothing
+            server.send_signal(signal.SIGTERM)  # has no effect
             self.assertEqual(next(text), "1\trow 1\n")
             self.stop(server)
             self.assertIn("\trow ", text.read())

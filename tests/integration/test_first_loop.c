@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process that has no loop yet opens a runtime with one of its own, with few
+/* A process that has no loop yet opens a runtime with its own loop, with few
  * descriptors left: libuv's first loop would end the process with some numbers
  * of them. Each test is a process. */
 #include <check.h>
@@ -34,7 +34,7 @@ static void leave_all(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/* Index: descriptors left, for a runtime on a thread and one that is turned. */
+/* Index: descriptors left, for a runtime on a thread and a turned one. */
 START_TEST(a_first_loop_without_descriptors_is_an_error)
 {
     const struct uva_runtime_options options = {.no_thread = _i % 2 == 1};

@@ -22,7 +22,7 @@ static struct uva_stream *running, *built;
 static struct recording_handler handler;
 static struct recording_consumer driven;
 static struct uva_runtime *threaded, *turned; /* hosted in other ways */
-static struct uva_workers *workers;           /* those of `turned` */
+static struct uva_workers *workers;           /* the workers of `turned` */
 static struct ArrowDeviceArray array;         /* made by the program */
 static struct ArrowDeviceArray batch; /* delivered by the running stream */
 static int wrong;                     /* failed checks in the child */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_from_async() with a foreign producer that keeps the rules, or
  * breaks one: the callbacks of the consumer, and the breach that is reported.
- * Each script is played inside start and on a thread of its own, with
- * extraction on the loop thread and on a worker. */
+ * Each script is played inside start and on a separate thread, with extraction
+ * on the loop thread and on a worker. */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void tear_down(void)
 
 static char script_room[1024];
 
-/* Returns the script, moved to a thread of its own if `way` requires it. */
+/* Returns the script, moved to a separate thread if `way` requires it. */
 static const char *script_for(const char *script, int way)
 {
     (void)snprintf(script_room, sizeof(script_room), "%s%s",
@@ -240,7 +240,7 @@ START_TEST(AT01_lost_batches_end_the_stream_and_cancel_it)
 }
 END_TEST
 
-/* ---- behind a stage ----------------------------------------------------- */
+/* ---- after a stage ------------------------------------------------------ */
 
 static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                    void *emitter, struct uva_error *error)

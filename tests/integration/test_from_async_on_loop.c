@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_from_async() with a foreign producer that calls the handler on the
- * loop thread: nothing of it is extracted there, and nothing waited for, unless
- * the extraction may run on the loop. The test is the producer. */
+ * loop thread: no task is extracted or waited for there, unless the extraction
+ * may run on the loop. The test is the producer. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -218,7 +218,7 @@ START_TEST(release_extracts_on_another_thread_and_waits_for_nothing)
 {
     open_peer(false);
     peer_tasks(TASKS);
-    await_tasks(_i); /* tasks behind these are still queued */
+    await_tasks(_i); /* tasks after these are still queued */
     peer.gated = TASKS;
     peer_end();
     peer_release();
@@ -292,7 +292,7 @@ START_TEST(tasks_that_come_after_a_cancel_are_discarded_on_another_thread)
 }
 END_TEST
 
-/* The workers are gone: it is this thread or none. */
+/* The workers are gone: only this thread is left. */
 START_TEST(tasks_that_come_after_the_close_are_discarded_here)
 {
     open_peer(false);

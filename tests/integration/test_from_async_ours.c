@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_from_async() with another stream of ours as the producer, which
- * has an expensive map. The loop thread that calls the handler runs no map, and
- * waits for none. */
+/* uva_stream_from_async() with another stream of the library as the producer,
+ * which has an expensive map. The loop thread that calls the handler runs no
+ * map, and waits for no map. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -168,7 +168,7 @@ static void close_other(void)
     other = NULL;
 }
 
-/* Both runtimes close; nothing is left. */
+/* Both runtimes close; no object is left. */
 static void close_both(void)
 {
     uva_stream_release(f.stream);
@@ -264,7 +264,7 @@ static void *extract_all(void *ctx)
     return NULL;
 }
 
-/* The producer releases at once after an error: what came before it is
+/* The producer releases at once after an error: the batches before it are
  * extracted later, and delivered. */
 START_TEST(tasks_outlive_the_release_that_follows_an_error)
 {

@@ -312,7 +312,7 @@ END_TEST
 
 /* ---- our own producers as peers ----------------------------------------- */
 
-/* A stream of ours drives the foreign handler of another stream of ours. */
+/* A stream drives the foreign handler of another stream of the library. */
 struct own {
     struct uva_runtime *runtime; /* runtime of the driving stream */
     struct fake_source *fake;
@@ -358,7 +358,7 @@ enum {
 
 static struct own_fixture {
     struct fixture f;
-    struct uva_runtime *other; /* on a thread of its own; or NULL */
+    struct uva_runtime *other; /* on a separate thread; or NULL */
     struct own own;
     atomic_long freed;
 } ours;

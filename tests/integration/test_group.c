@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of streams: what a cancel reaches, which end counts as a failure, and
- * when on_done is called. Streams end when the test wants it, as they are those
- * of pushers. */
+/* Groups of streams: the reach of a cancel, which end counts as a failure, and
+ * when on_done is called. Streams end when the test wants it, as pushers feed
+ * them. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -151,8 +151,8 @@ START_TEST(a_cancel_reaches_every_stream)
 }
 END_TEST
 
-/* Streams that have ended keep their outcome; one that is added later gets the
- * first cancel. */
+/* Streams that have ended keep their outcome; a stream that is added later gets
+ * the first cancel. */
 START_TEST(a_group_that_was_cancelled_may_be_cancelled_again)
 {
     add(1);
@@ -190,7 +190,7 @@ START_TEST(a_stream_added_to_a_cancelled_group_is_cancelled)
 }
 END_TEST
 
-/* The stream of another group, and one of none, go on. */
+/* A stream of another group, and one without a group, go on. */
 START_TEST(other_streams_are_not_cancelled)
 {
     struct uva_group *other;
@@ -449,7 +449,7 @@ START_TEST(a_close_reports_the_end)
 }
 END_TEST
 
-/* ---- what may be added -------------------------------------------------- */
+/* ---- adding streams ----------------------------------------------------- */
 
 START_TEST(arguments_are_checked)
 {
@@ -537,7 +537,7 @@ END_TEST
 
 /* ---- several threads ---------------------------------------------------- */
 
-/* Adds streams that nothing starts; each is released at once or by the next
+/* Adds streams that are never started; each is released at once or by the next
  * round, while other streams are added and cancelled. */
 static void *add_many(void *ctx)
 {

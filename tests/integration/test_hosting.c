@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways to host a runtime: embedded on a libuv loop, on a thread of its own,
- * or turned by the program when its descriptor is readable. test_posted_host.c
- * tests a runtime that is turned after a post, test_runtime.c what does not
- * depend on the way, test_closing.c how a runtime closes. */
+/* The ways to host a runtime: embedded on a libuv loop, on its own thread, or
+ * turned by the program when its descriptor is readable. test_posted_host.c
+ * tests a runtime that is turned after a post, test_runtime.c the part common
+ * to all ways, test_closing.c how a runtime closes. */
 #include <check.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -216,7 +216,7 @@ START_TEST(hundreds_of_runtimes_with_streams_leave_no_descriptor_behind)
 }
 END_TEST
 
-/* ---- on a thread of its own --------------------------------------------- */
+/* ---- on its own thread -------------------------------------------------- */
 
 static void join_in_callback(struct recording_consumer *o,
                              struct uva_batch *batch)

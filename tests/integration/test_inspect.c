@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inspectors: which events they get, in what order, and that they change
- * nothing. An inspector writes one word for each event: S, R5 for a request, B,
+/* Inspectors: their events, in what order, and that they do not change the
+ * stream. An inspector writes one word for each event: S, R5 for a request, B,
  * C for a cancel, E0 for the end. */
 #include <check.h>
 #include <errno.h>
@@ -16,9 +16,9 @@ struct inspector {
     char text[256];
     struct uva_stream *stream; /* the one expected in events; NULL: any */
     struct uva_stream
-        *cancels; /* is cancelled at the first batch; NULL: none */
+        *cancels; /* is cancelled at the first batch; may be NULL */
     pthread_t thread;
-    bool inside; /* a call of the test's is in progress */
+    bool inside; /* a call of the test is in progress */
     int freed;
 };
 

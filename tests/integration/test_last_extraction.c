@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What waits until the handlers of uva_stream_drive() have extracted the last
- * of their tasks, though the streams have ended: a close within its grace, a
- * drain within its deadline, a join, and on_extracted. What a close takes back
- * after that is reported. */
+/* The waits until the handlers of uva_stream_drive() have extracted the last of
+ * their tasks, though the streams have ended: a close within its grace, a drain
+ * within its deadline, a join, and on_extracted. Tasks that a close takes back
+ * after that are reported. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -94,14 +94,14 @@ static void tear_down(void)
     recording_handler_fini(&handler);
 }
 
-/* Does not wait: what is awaited may come from another thread. */
+/* Does not wait: the event may come from another thread. */
 static void turn(void)
 {
     (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
     (void)sched_yield();
 }
 
-/* For a runtime that closes, to which nothing can be posted. */
+/* For a runtime that closes, to which no call can be posted. */
 static void turns(void)
 {
     for (int i = 0; i < 5; i++)
@@ -119,7 +119,7 @@ static void drive(struct uva_stream *stream)
         error.message);
 }
 
-/* Drives the handler until the stream has ended, and all of its tasks are held.
+/* Drives the handler until the stream has ended, and all its tasks are held.
  * Without a cancel, the release of a lazy source's handler would wait for the
  * extractions. */
 static void drive_to_the_end(int how)
@@ -296,7 +296,7 @@ START_TEST(what_was_extracted_at_once_is_not_waited_for)
 }
 END_TEST
 
-/* ---- behind stages ------------------------------------------------------ */
+/* ---- after stages ------------------------------------------------------- */
 
 static int map_through(void *ctx, struct uva_batch *in,
                        struct ArrowDeviceArray *out, struct uva_error *error)

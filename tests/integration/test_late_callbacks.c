@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign producer calls its handler after it has released it: the calls are
- * survived, counted and reported, also once the stream is freed, and nothing
+ * survived, counted and reported, also once the stream is freed, and no object
  * that they carry is lost. */
 #include <check.h>
 #include <errno.h>
@@ -133,8 +133,8 @@ static void open_stream(const struct uva_runtime_options *options,
     uva_stream_release(stream);
 }
 
-/* Turns the loop until the stream is freed, and no thread of ours uses what was
- * its source. */
+/* Turns the loop until the stream is freed, and no thread of ours uses its
+ * former source. */
 static void turn_to_the_end(void)
 {
     const struct uva__rt *rt = uva__loop_rt(loop.runtime);
@@ -164,7 +164,7 @@ static struct uva_runtime_stats stats(void)
 
 /* ---- tests -------------------------------------------------------------- */
 
-/* Each callback once: (1) behind the checker. */
+/* Each callback once: (1) after the checker. */
 START_TEST(AH22_calls_on_a_freed_handler_are_survived_and_counted)
 {
     const struct uva_runtime_options options = {.check = _i == 0 ? -1 : 1,

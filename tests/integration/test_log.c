@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: what each level has, that lines and errors carry the name of their
- * stream, and the environment variable that turns the log on for a program that
- * has set none of its own. */
+/* The log: the lines of each level, that lines and errors carry the name of
+ * their stream, and the environment variable that turns the log on for a
+ * program without a log. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -532,7 +532,7 @@ END_TEST
 
 /* ---- the environment ---------------------------------------------------- */
 
-/* Logs a line of each kind, and returns what was written to standard error. */
+/* Logs a line of each kind, and returns the text on standard error. */
 static const char *logged(const char *level)
 {
     static char text[1024];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions with results that come later: in which order results are passed on,
- * how many are under way, and what becomes of them when one fails, or the
- * stream is stopped before they come. A result has ten times as many rows as
- * its batch. Each test runs ordered and unordered, if that makes a difference.
- */
+ * how many are under way, and their fate when one fails, or the stream is
+ * stopped before they come. A result has ten times as many rows as its batch.
+ * Each test runs ordered and unordered, if that makes a difference. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +18,7 @@
 
 enum { BOTH = 2, UNORDERED = 1, MANY = 200, THREADS = 4 }; /* the loop index */
 
-/* What the function does with a batch. */
+/* The function's treatment of a batch. */
 enum way {
     WAY_KEEP,   /* the test gives the result */
     WAY_INSIDE, /* gives it before it returns */
@@ -33,7 +32,7 @@ struct script {
     bool gives;      /* that batch gets a result nevertheless */
     bool gives_text; /* ... or an error */
     bool drops;      /* batches with an odd length get no result */
-    bool answers;    /* the cancel gives what is kept */
+    bool answers;    /* the cancel gives the kept batch */
 };
 
 /* A batch that was begun. */
@@ -54,7 +53,7 @@ static struct {
     int64_t most;  /* under way at once */
     int64_t given;
     atomic_long freed;
-    bool shut; /* threads end when nothing is left */
+    bool shut; /* threads end when the queue is empty */
     pthread_mutex_t lock;
     pthread_cond_t changed;
 } did = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -150,7 +149,7 @@ static void script_free(void *ctx)
 
 /* ---- threads that give -------------------------------------------------- */
 
-/* Waits for the next reply of the queue; -1: there will be none. */
+/* Waits for the next reply of the queue; -1: there will be no more. */
 static int64_t queue_take(void)
 {
     int64_t index = -1;
@@ -466,7 +465,7 @@ START_TEST(a_large_at_once_makes_the_default_window_larger)
 }
 END_TEST
 
-/* A consumer that takes nothing. Results have 10, 20, 30... bytes: behind the
+/* A consumer that takes no batch. Results have 10, 20, 30... bytes: after the
  * first one that has come, each is expected to be as large as the largest. */
 START_TEST(a_window_is_filled_by_bytes_too)
 {
@@ -576,8 +575,8 @@ END_TEST
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* The third of five; what is before it is waited for, but not what is behind
- * it. */
+/* The third of five; the results before it are waited for, but not the later
+ * ones. */
 START_TEST(an_error_takes_the_place_of_a_result)
 {
     static const int codes[] = {EDOM, -EDOM, 0};
@@ -639,7 +638,7 @@ START_TEST(of_two_errors_the_first_counts)
 }
 END_TEST
 
-/* Nothing else is begun, and the source is cancelled. */
+/* No other batch is begun, and the source is cancelled. */
 START_TEST(begin_may_fail)
 {
     static const int codes[] = {EDOM, -EDOM};
@@ -912,7 +911,7 @@ START_TEST(a_limit_behind_the_stage_cancels)
 }
 END_TEST
 
-/* The last reply frees what is left of the stream, on this thread. */
+/* The last reply frees the rest of the stream, on this thread. */
 START_TEST(results_may_come_after_the_runtime_has_closed)
 {
     start(_i, 5);
@@ -1017,7 +1016,7 @@ START_TEST(options_are_checked)
     refused(&bad, "reserved");
     refused(NULL, "begin");
     ck_assert_int_eq(atomic_load(&did.freed), 4); /* not of that one */
-    bad = (struct uva_async_map){0};              /* with nothing to free */
+    bad = (struct uva_async_map){0};              /* without free_ctx */
     refused(&bad, "begin");
     atomic_store(&did.freed, 1);
 }

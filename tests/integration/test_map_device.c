@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions that queue work on a device: their results come at once, with an
- * event, and what the work uses is kept until that is complete. The work of the
- * soft device runs when the test no longer holds it. */
+ * event, and the memory of the work is kept until that is complete. The work of
+ * the soft device runs when the test no longer holds it. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -17,10 +17,10 @@ enum { BATCHES = 12 };
 
 static struct fixture f;
 
-/* What the function does, and what it has seen. */
+/* The function's plan and record. */
 static struct {
     bool moves;           /* the result takes the input over */
-    long fails_at;        /* this call fails, from 1; 0: none */
+    long fails_at;        /* this call fails, from 1; 0: no failure */
     bool gives_nothing;   /* it succeeds without a result */
     bool held;            /* it waits for `open` */
     atomic_bool open;     /* the gate */
@@ -96,7 +96,7 @@ static void tear_down(void)
     ck_assert_int_eq(map.wrong, 0);
 }
 
-/* Opens a stream of `batches` batches of a device, with the function behind it.
+/* Opens a stream of `batches` batches of a device, with the function after it.
  * Their events are complete, and the work is held. */
 static void open_with(int batches, const struct uva_device_map *options)
 {
@@ -135,7 +135,7 @@ static void await_queries(long more)
 
 /* ---- results ------------------------------------------------------------ */
 
-/* The consumer has released all of them when the stream has ended. */
+/* The consumer has released every batch when the stream has ended. */
 START_TEST(results_come_at_once_and_what_the_work_uses_is_kept)
 {
     open_passing(BATCHES);
@@ -178,7 +178,7 @@ START_TEST(a_result_lasts_as_long_as_its_consumer_wants)
     fixture_completes(&f, 1);
     fixture_release(&f);
     ck_assert_int_eq(kept.device_type, ARROW_DEVICE_EXT_DEV);
-    ck_assert_int_eq(kept.device_id, -1); /* that of the input */
+    ck_assert_int_eq(kept.device_id, -1); /* as in the input */
     atomic_store(&f.device.held, false);
     await_live(1); /* the input is released */
     fixture_wait(&f, &kept, UVA_FOREVER);
@@ -236,7 +236,7 @@ static int queue_more(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-/* The result of the first one is what the second one reads. */
+/* The result of the first one is the input of the second one. */
 START_TEST(kernels_follow_each_other)
 {
     const struct uva_device_map first = map_options();
@@ -319,7 +319,7 @@ START_TEST(a_function_that_takes_its_time_holds_up_no_loop)
     ck_assert_int_eq(f.got.batches, 0);
     fixture_release(&f);
     atomic_store(&map.open, true);
-    await_live(2); /* those of the call */
+    await_live(2); /* the batches of the call */
     await_queries(3);
     ck_assert_int_eq(atomic_load(&f.fake.live), 2);
     atomic_store(&f.device.held, false);
@@ -490,7 +490,7 @@ static const struct uva_device_ops *any_ops(void)
     return &ops;
 }
 
-/* The event of another batch is pending, that of a third one complete. */
+/* The event of another batch is pending, the event of a third one complete. */
 START_TEST(a_batch_with_a_failed_event_is_not_worked_on)
 {
     open_table(any_ops(), 3);
@@ -533,7 +533,7 @@ START_TEST(options_that_make_no_sense_are_refused)
         options.reserved[3] = &f;
     ck_assert_int_eq(uva_stream_map_device(f.stream, _i == 3 ? NULL : &options),
                      EINVAL);
-    ck_assert_int_eq(map.freed, _i < 2); /* or nothing of it can be trusted */
+    ck_assert_int_eq(map.freed, _i < 2); /* or it cannot be trusted at all */
     ck_assert_int_eq(uva_stream_map_device(f.stream, NULL), EINVAL);
     ck_assert_int_eq(map.freed, _i < 2);
 }

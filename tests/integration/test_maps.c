@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chains of maps: what each map receives, in which order they run, and what
- * happens to the data when one of them fails. Each map appends its digit to the
- * length. */
+/* Chains of maps: the input of each map, in which order they run, and the fate
+ * of the data when one of them fails. Each map appends its digit to the length.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 
 enum { MAPS = 4, ARRAYS = 4 };
 
-/* What a map does with its batch. */
+/* The treatment of a batch by a map. */
 enum way { MAKE_ANEW, PASS_ON, SCRIBBLE, FAIL };
 
 struct digit {
-    int64_t value;  /* what it adds to the length */
+    int64_t value;  /* the number that it adds to the length */
     enum way way;   /* how it makes its batch */
     int64_t begins; /* the ordinal that it must see next */
 };
@@ -48,7 +48,7 @@ static void never_released(struct ArrowArray *array)
     abort();
 }
 
-/* Leaves invalid values behind, which must not be read. */
+/* Leaves invalid values, which must not be read. */
 static void scribble(struct uva_batch *in)
 {
     in->ordinal = -1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* merge and concat: the order of batches, fair turns, what becomes of the other
- * streams when one fails or is cancelled, how many run at once, and what may be
- * merged. A batch of stream i has from 10 * i to 10 * i + 9 rows. Streams that
- * end when the test wants it are those of pushers. */
+/* merge and concat: the order of batches, fair turns, the fate of the other
+ * streams when one fails or is cancelled, how many run at once, and which
+ * streams may be merged. A batch of stream i has from 10 * i to 10 * i + 9
+ * rows. Pushers feed the streams that end when the test wants it. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -446,7 +446,7 @@ START_TEST(device_data_is_passed_on_if_every_stream_is_ready)
 }
 END_TEST
 
-/* The first stream fails before its schema: that of another one is used. */
+/* The first stream fails before its schema: another one's is used. */
 START_TEST(a_stream_without_a_schema_is_a_failure_like_others)
 {
     options.keep_going = true;
@@ -830,7 +830,7 @@ START_TEST(concat_passes_a_large_demand_on_in_parts)
 END_TEST
 
 /* A window of one: no stream has more than one batch under way, and with one
- * stream alone nothing is moved that was not requested. */
+ * stream alone no batch is moved that was not requested. */
 START_TEST(merge_requests_no_more_than_its_window)
 {
     options.window.batches = 1;
@@ -877,7 +877,7 @@ START_TEST(a_window_is_filled_by_bytes_too)
 }
 END_TEST
 
-/* ---- what may be merged ------------------------------------------------- */
+/* ---- streams that may be merged ----------------------------------------- */
 
 static void refused(int code, const char *text)
 {

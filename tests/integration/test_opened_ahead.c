@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of which only some may be open at one time, where a stage opens one
- * before earlier ones have ended: what is needed first goes first, so that no
- * stream waits for one that waits for it. Batches of source 0 are "a" in the
- * transcript, those of source 1 "b"... */
+ * before earlier ones have ended: the source that is needed first goes first,
+ * so that no two streams wait for each other. Batches of source 0 are "a" in
+ * the transcript, of source 1 "b"... */
 #include <check.h>
 #include <errno.h>
 #include <stdio.h>
@@ -162,7 +162,7 @@ static struct uva_stream *again(void *ctx, const struct uva_outcome *failed,
     return fixture_hook(failing + 1);
 }
 
-/* The first source fails behind its first batch. */
+/* The first source fails after its first batch. */
 static struct uva_stream *retried(int first)
 {
     struct uva_stream *stream = source(first);
@@ -177,7 +177,7 @@ static struct uva_stream *retried(int first)
     return stream;
 }
 
-/* Its first stream is itself one that needs two sources. */
+/* Its first stream is itself a stream that needs two sources. */
 static struct uva_stream *nested(int first)
 {
     struct uva_stream *stream = merged(first), *other = source(first + 2);
@@ -199,7 +199,7 @@ static const struct {
 
 enum { INNER = sizeof(inner) / sizeof(inner[0]) };
 
-/* Gives the transcript behind which that of source `i` follows. */
+/* Gives the transcript after which source `i` follows. */
 static const char *with(const char *before, int i)
 {
     static char all[64];
@@ -362,7 +362,7 @@ static void start_ahead(int count)
     loop_settle(&f.loop);
 }
 
-/* Starts source `i` as a stream of its own, to stay in a call. */
+/* Starts source `i` as a separate stream, to stay in a call. */
 static void start_beside(int i)
 {
     sources[i].fake.gate_at = 0;
@@ -529,7 +529,7 @@ START_TEST(a_wait_ahead_ends_with_the_close)
 }
 END_TEST
 
-/* Another one that waits ahead keeps its place. */
+/* Another source that waits ahead keeps its place. */
 START_TEST(one_of_those_that_wait_ahead_can_be_cancelled)
 {
     struct uva_stream *others[2], *second;

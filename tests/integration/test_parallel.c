@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps and parallel extraction: order, bounds, failures, and what remains when
- * a stream is stopped half-way. */
+/* Maps and parallel extraction: order, bounds, failures, and the remaining
+ * batches when a stream is stopped half-way. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -29,7 +29,7 @@ static struct {
          .changed = PTHREAD_COND_INITIALIZER};
 
 /* The consumer, on the loop thread. */
-static int64_t pass_at; /* this batch releases the held one; negative: none */
+static int64_t pass_at; /* this batch releases the held one; negative: never */
 static int64_t stop_at; /* on_batch returns ECANCELED there; negative: never */
 
 static void map_enter(void)

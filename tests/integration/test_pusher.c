@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches pushed on the loop thread: every return code of a push, and what the
- * consumer receives. Ends are in test_pusher_ends.c, threads in
+/* Batches pushed on the loop thread: every return code of a push, and the
+ * batches of the consumer. Ends are in test_pusher_ends.c, threads in
  * test_pusher_threads.c, a fork in test_pusher_fork.c. */
 #include <check.h>
 #include <errno.h>
@@ -186,7 +186,7 @@ START_TEST(malformed_metadata_is_refused)
 }
 END_TEST
 
-/* ---- what a push refuses ------------------------------------------------ */
+/* ---- refused pushes ----------------------------------------------------- */
 
 START_TEST(there_is_no_push_before_the_schema)
 {

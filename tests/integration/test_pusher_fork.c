@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process that forks while it pushes: the child may not push, and the parent
- * goes on. What else a child may do is in test_fork.c. */
+ * goes on. Other acts of a child are in test_fork.c. */
 #include <check.h>
 #include <errno.h>
 

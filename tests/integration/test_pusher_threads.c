@@ -305,7 +305,7 @@ static void end_somehow(unsigned how, bool started)
         p.stream = NULL;
 }
 
-/* Runs one stream; the bits of `life` decide what happens in which order. */
+/* Runs one stream; the bits of `life` decide the events and their order. */
 static void live(unsigned life)
 {
     static const int64_t timeouts[] = {UVA_FOREVER, 60000};

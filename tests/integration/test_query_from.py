@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command `uvarrow query --from` on what Arrow C++ writes: streams and
+"""The command `uvarrow query --from` on the output of Arrow C++: streams and
 files, from a file and from standard input; and on texts that are not UTF-8,
 which SQLite keeps. UVA_TEST_TOOL is the path of the command, UVA_TEST_DRIVER
-that of the driver. PATIENCE only ends a test that hangs.
+the path of the driver. PATIENCE only ends a test that hangs.
 """
 import json
 import os
@@ -74,8 +74,8 @@ class From(unittest.TestCase):
             self.assertEqual(len(rest), 0 if quiet else 1)
 
     def test_batches_above_256_mib(self):
-        """Zeroes take hardly any room on a disk. What follows a stream is not
-        read, but it is part of the file."""
+        """Zeroes take hardly any room on a disk. Bytes after a stream are not
+        read, but they are part of the file."""
         size = 270 << 20
         column = pa.FixedSizeBinaryArray.from_buffers(
             pa.binary(1 << 20), size >> 20,
@@ -115,8 +115,8 @@ class From(unittest.TestCase):
 
 
 class NotUtf8(unittest.TestCase):
-    """As in Arrow, texts are not checked where they are read; what is no text
-    in JSON is replaced there."""
+    """As in Arrow, texts are not checked where they are read; bytes that are
+    no text in JSON are replaced there."""
 
     BYTES = (b"a\xffb", b"\xc3", b"\xed\xa0\x80\n", b"\"\xf4\x90\x80\x80,",
              b"\x80" * 100, "\u2603".encode())

@@ -3,9 +3,9 @@
 """Where `uvarrow query` writes: files that it replaces, files that it must not
 replace, and readers that stand still when a signal comes.
 
-UVA_TEST_TOOL is the path of the command, UVA_TEST_DRIVER that of the driver for
-SQLite. Nothing here waits for a time to pass; PATIENCE only ends a test that
-hangs.
+UVA_TEST_TOOL is the path of the command, UVA_TEST_DRIVER the path of the
+driver for SQLite. The tests do not wait for a time to pass; PATIENCE only ends
+a test that hangs.
 """
 import os
 import pty

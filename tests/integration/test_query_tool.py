@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `uvarrow query` on real SQLite files: its output and its end.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
-UVA_TEST_DRIVER that of the ADBC driver for SQLite, UVA_TEST_FLIGHTS that of
-flights.csv.zip, UVA_TEST_BUILD that of a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL the command,
+UVA_TEST_DRIVER the ADBC driver for SQLite, UVA_TEST_FLIGHTS flights.csv.zip,
+UVA_TEST_BUILD a folder for files.
 
-Nothing here waits for a time to pass: the tests follow what the command writes
-to its pipes. PATIENCE only ends a test that hangs.
+The tests do not wait for a time to pass: they follow the command's output in
+its pipes. PATIENCE only ends a test that hangs.
 """
 import fcntl
 import json
@@ -553,7 +553,7 @@ class WhatIsRefused(Query):
         self.assert_one_line(result, 2, "Nothing")
 
     def test_a_query_with_a_mistake(self):
-        """The driver adds the query, on a line of its own."""
+        """The driver adds the query, on a separate line."""
         self.assert_lines(2, self.run_query("SELEC 1"), 2,
                           "syntax error\nquery: SELEC 1\n")
         self.assert_lines(2, self.run_query("SELECT * FROM nowhere"), 2,

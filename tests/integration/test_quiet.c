@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The memory of a runtime, which its users count, and the callback that comes
- * when nothing of the host's is called any more. Everything is tried with each
- * way of hosting. test_closing.c tests the close itself. */
+ * when no function of the host is called any more. Everything is tried with
+ * each way of hosting. test_closing.c tests the close itself. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static struct {
     pthread_t main;
     long made;         /* streams */
     atomic_long lines; /* that were logged */
-    atomic_long calls; /* posted ones that were made */
+    atomic_long calls; /* posted calls that were made */
 } f;
 
 /* ---- the runtime -------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void ask(void)
 }
 
 /* Awaits the call; `blocks`: whether memory is still held then. A runtime with
- * a thread of its own is freed by the join, which may come later. */
+ * its own thread is freed by the join, which may come later. */
 static void ck_quiet(bool blocks)
 {
     await_count(&f.quiet, 1);
@@ -199,7 +199,7 @@ START_TEST(a_stream_that_is_held_is_waited_for)
 }
 END_TEST
 
-/* The close waits for the call for a second, and then leaves it behind. */
+/* The close waits for the call for a second, and then leaves it. */
 START_TEST(a_call_that_is_stuck_is_waited_for)
 {
     f.fake.gate_at = 1;
@@ -265,7 +265,7 @@ START_TEST(an_array_that_is_held_is_not_waited_for)
 END_TEST
 
 /* A handler may keep tasks for ever. Their slots last as long as they do, but
- * extracting them calls nothing of the host's any more. */
+ * extracting them calls no function of the host any more. */
 START_TEST(tasks_that_are_held_are_not_waited_for)
 {
     struct uva_task_source source = fake_source_tasks(&f.fake);
@@ -349,7 +349,7 @@ START_TEST(quiet_that_is_asked_for_late_comes_on_another_thread)
     ck_assert_int_eq(uva_runtime_on_quiet(f.rt, on_quiet, &f), EBUSY);
     uva_runtime_release(f.rt);
     while (faulty_allocator_live(&f.memory) != 0)
-        (void)sched_yield(); /* that thread has a hold of its own */
+        (void)sched_yield(); /* that thread has its own hold */
     ck_assert_int_eq(atomic_load(&f.quiet), 1);
 }
 END_TEST
@@ -411,7 +411,7 @@ static int child_main(void *ctx)
         uva_runtime_acquire(f.rt) != f.rt)
         return 1;
     uva_runtime_release(f.rt);
-    uva_runtime_release(f.rt); /* frees nothing that the parent uses */
+    uva_runtime_release(f.rt); /* frees no object that the parent uses */
     return uva_runtime_post(f.rt, not_called, NULL) != EPERM;
 }
 

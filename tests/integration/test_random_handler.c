@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A driven handler that calls from several threads at once, at random: they
  * request, extract and cancel, while the loop offers tasks and ends the stream.
- * Each task is extracted once, the handler is released once, and nothing is
+ * Each task is extracted once, the handler is released once, and no object is
  * left. The seeds are fixed; only the threads' speed differs. */
 #include <check.h>
 #include <errno.h>
@@ -196,7 +196,7 @@ START_TEST(threads_that_call_at_random_break_nothing)
         turn();
     for (int i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    while (peer.releases == 0) { /* now all of it, unless it was cancelled */
+    while (peer.releases == 0) { /* now completely, unless it was cancelled */
         request_or_cancel(false, 1);
         (void)extract_one();
         turn();

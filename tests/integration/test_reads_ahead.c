@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many batches each stage reads for the batches that are requested of it:
- * without a window of its own none ahead. The source is read on the loop
- * thread, so that the batches that it has given are counted without a race. */
+/* How many batches each stage reads for the requested batches: no more without
+ * its own window. The source is read on the loop thread, so that the batches
+ * that it has given are counted without a race. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -172,8 +172,9 @@ static void add_timeout(struct uva_stream *s)
     (void)uva_stream_timeout(s, &(struct uva_timeout){.first_ms = 600000});
 }
 
-/* What each stage reads for one, two and three batches. A batch that is limited
- * by bytes is passed on when the first rows have come that do not fit. */
+/* The batches that each stage reads for one, two and three batches. A batch
+ * that is limited by bytes is passed on when the first rows have come that do
+ * not fit. */
 static const struct {
     const char *name;
     void (*add)(struct uva_stream *s);

@@ -19,7 +19,7 @@ static struct {
     sem_t go;
     atomic_int calls;
     atomic_bool inside;  /* the device thread is in a call */
-    atomic_long touched; /* what the calls have done to the device stream */
+    atomic_long touched; /* the calls' use of the device stream */
 } driver;
 
 /* Holds the first call of the driver. */

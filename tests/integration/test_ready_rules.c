@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Further rules of waiting for events: which side waits, which events cannot be
- * waited for, what is delivered with a batch, how many events are waited for at
- * once, and how data is refused that the host cannot read. Two runtimes share
- * one device thread. */
+ * waited for, the metadata and ordinal of a batch, how many events are waited
+ * for at once, and how data is refused that the host cannot read. Two runtimes
+ * share one device thread. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,7 @@ START_TEST(what_makes_no_sense_is_refused)
 }
 END_TEST
 
-/* ---- what is delivered with a batch ------------------------------------- */
+/* ---- delivered with a batch --------------------------------------------- */
 
 START_TEST(metadata_and_ordinals_stay_with_their_batches)
 {
@@ -295,7 +295,7 @@ START_TEST(an_event_on_the_host_is_not_looked_at)
     fixture_completes(&f, 5);
     ck_assert_int_eq(f.device.queries, 0);
     if (_i == 0)
-        ck_assert_ptr_null(f.got.sync_event); /* nor is it passed on */
+        ck_assert_ptr_null(f.got.sync_event); /* it is not passed on */
 }
 END_TEST
 
@@ -383,7 +383,8 @@ START_TEST(a_burst_of_events_wakes_the_loop_a_few_times)
     uva_runtime_get_stats(f.loop.runtime, &before);
     for (int k = 1; k < MANY; k++)
         soft_event_end(&f.device, k, 0);
-    loop_settle(&f.loop); /* no event is complete, so none can be delivered */
+    loop_settle(&f.loop); /* no event is complete, so no batch can be
+                             delivered */
     ck_assert_int_eq(f.got.batches, 0);
     uva_runtime_get_stats(f.loop.runtime, &after);
     soft_event_end(&f.device, 0, 0);

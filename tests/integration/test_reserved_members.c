@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reserved members of what callbacks receive are zero: of the description
- * of a stream, of its batches (also inside maps, and those of a second map) and
- * of its outcome. Uses the public interface only. */
+/* The reserved members of the arguments of callbacks are zero: of the
+ * properties of a stream, of its batches (also inside maps, and of a second
+ * map) and of its outcome. Uses the public interface only. */
 #include <check.h>
 
 #include "support/check_suite.h"
@@ -44,7 +44,7 @@ static struct uva_stream *stream_make(void)
     return uva_stream_from_arrays(runtime, &schema, arrays, BATCHES);
 }
 
-/* ---- what callbacks receive --------------------------------------------- */
+/* ---- arguments of callbacks --------------------------------------------- */
 
 static void check_reserved(const int64_t *reserved, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Retries: which failures are tried again, behind how many batches, what the
- * streams of later attempts must be, and what ends a delay. Batches are known
- * by their lengths. The streams are those of pushers that have ended, unless a
+/* Retries: which failures are tried again, after how many batches, the
+ * requirements on streams of later attempts, and how a delay ends. Batches are
+ * known by their lengths. Pushers that have ended feed the streams, unless a
  * test keeps one open. */
 #include <check.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static char metadata[64];         /* sent with errors */
 static long freed;                /* calls of free_ctx */
 static long expected;             /* of these at the end */
 
-/* An attempt, and what `again` was called with before it. */
+/* An attempt, and the arguments of `again` before it. */
 static struct attempt {
     const char *lengths; /* of its batches, one digit each */
     int code;            /* how it ends; 0: well; -1: not at all */
@@ -168,7 +168,7 @@ static void called(int i, int code, int64_t passed, int64_t rows)
     ck_assert_int_eq(attempts[i].rows, rows);
 }
 
-/* ---- what is tried again ------------------------------------------------ */
+/* ---- failures that are tried again -------------------------------------- */
 
 START_TEST(a_stream_that_does_not_fail_is_passed_on)
 {
@@ -179,7 +179,7 @@ START_TEST(a_stream_that_does_not_fail_is_passed_on)
 }
 END_TEST
 
-/* Before the schema, and behind it. */
+/* Before and after the schema. */
 START_TEST(a_failure_before_the_first_batch_is_tried_again)
 {
     attempts[0] = (struct attempt){
@@ -295,7 +295,7 @@ START_TEST(the_maker_gives_up)
 }
 END_TEST
 
-/* ---- what the streams must be ------------------------------------------- */
+/* ---- requirements on the streams ---------------------------------------- */
 
 static struct recording_consumer other;
 
@@ -593,7 +593,7 @@ START_TEST(a_close_ends_a_delay)
 }
 END_TEST
 
-/* The close waits for the delay, behind which nothing is tried. */
+/* The close waits for the delay, after which there is no attempt. */
 START_TEST(a_close_has_nothing_tried_again)
 {
     options.delay_ms = options.delay_max_ms = 20;
@@ -643,7 +643,7 @@ START_TEST(batches_before_a_failure_are_passed_on_first)
 }
 END_TEST
 
-/* A reader that has no room accepts nothing, although it has requested more. */
+/* A reader without room accepts no batch, although it has requested more. */
 START_TEST(batches_that_are_kept_are_passed_on_before_another_attempt)
 {
     const struct uva_window window = {.bytes = 1};

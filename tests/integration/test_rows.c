@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages that choose rows: filter, limit_rows and rebatch. The values of joined
- * batches are compared with those of Arrow C++ in tests/interop. */
+ * batches are compared with Arrow C++ in tests/interop. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -178,9 +178,9 @@ static void add_split(struct uva_stream *stream)
     (void)uva_stream_rebatch(stream, &(struct uva_rebatch){.rows = 1});
 }
 
-/* Every allocation fails once. The array source makes none for a batch, so the
- * stages make the last ones; the last case needs more slots for tasks than are
- * allocated at once. */
+/* Every allocation fails once. The array source makes no struct for a batch, so
+ * the stages make the last ones; the last case needs more slots for tasks than
+ * are allocated at once. */
 START_TEST(a_stage_of_rows_takes_its_memory_from_the_runtime)
 {
     static void (*const adds[])(struct uva_stream *) = {add_filter, add_limit,
@@ -324,7 +324,7 @@ START_TEST(the_options_of_rebatch_are_checked)
 END_TEST
 
 /* Runs the stream of a fixture with another consumer, since its batches are not
- * those of the fake source any more. */
+ * the fake source's any more. */
 static void run_on(struct fixture *f)
 {
     consumer.transcribes = false;
@@ -350,7 +350,7 @@ START_TEST(a_row_larger_than_the_bytes_is_passed_on_alone)
 }
 END_TEST
 
-/* Three batches make one; the source fails behind the fifth. */
+/* Three batches make one; the source fails after the fifth. */
 START_TEST(rows_that_wait_are_released_by_a_failure)
 {
     struct fixture f;
@@ -385,7 +385,7 @@ static bool is_positive(void *ctx)
     return *(int64_t *)ctx > 0;
 }
 
-/* The source waits behind its third batch. Rows are not passed on before the
+/* The source waits after its third batch. Rows are not passed on before the
  * time is over, and not without a request. */
 START_TEST(rows_that_have_waited_are_passed_on)
 {
@@ -415,8 +415,9 @@ START_TEST(rows_that_have_waited_are_passed_on)
 }
 END_TEST
 
-/* Rows of two batches are joined. Those of the third have been kept for longer
- * than the limit when they are asked for, so they are passed on at once. */
+/* Rows of two batches are joined. The rows of the third have been kept for
+ * longer than the limit when they are asked for, so they are passed on at once.
+ */
 START_TEST(rows_that_have_waited_before_the_request_are_passed_on_at_once)
 {
     struct fixture f;
@@ -604,7 +605,7 @@ START_TEST(rows_that_wait_for_a_worker_need_no_timer)
 }
 END_TEST
 
-/* A slice needs nothing of the device; a joined batch does. */
+/* A slice does not use the device; a joined batch does. */
 START_TEST(data_of_a_device_is_split_and_not_joined)
 {
     struct ArrowDeviceArray arrays[2];
@@ -730,8 +731,8 @@ static void numbers_check(struct recording_consumer *o, struct uva_batch *batch)
     }
 }
 
-/* Whether what is joined has nulls or not, it is cut in the middle of batches,
- * and in the same places; bytes count the bitmap, too. */
+/* With and without nulls, a joined batch is cut in the middle of batches, and
+ * in the same places; bytes count the bitmap, too. */
 START_TEST(batches_with_and_without_nulls_are_joined)
 {
     static const struct uva_rebatch options[] = {

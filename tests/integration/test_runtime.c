@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a runtime offers in every way of hosting: calls posted to its loop, its
- * loop and its thread, a fair budget for each turn, and counts of its objects.
- */
+/* The services of a runtime in every way of hosting: calls posted to its loop,
+ * its loop and its thread, a fair budget for each turn, and counts of its
+ * objects. */
 #include <check.h>
 #include <pthread.h>
 #include <string.h>

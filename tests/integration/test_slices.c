@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices of one large batch count as what their rows take, wherever bytes are
- * limited: none of them has what lies in front of it. A row is a byte. */
+/* Slices of one large batch count with the size of their rows, wherever bytes
+ * are limited: not with the rows before them. A row is a byte. */
 #include <check.h>
 #include <errno.h>
 
@@ -48,7 +48,7 @@ static struct uva_stream *slices(void)
 
 /* ---- limits ------------------------------------------------------------- */
 
-/* What uva_stream_collect() has given. */
+/* The batches of uva_stream_collect(). */
 struct collected {
     size_t count;
     int64_t bytes;
@@ -115,8 +115,8 @@ START_TEST(no_batch_has_more_bytes_than_rebatch_was_told)
 }
 END_TEST
 
-/* All of them are one burst. With what lies in front of them the last ones
- * would have to wait for a minute. */
+/* Together they are one burst. With the rows before them the last ones would
+ * have to wait for a minute. */
 START_TEST(a_throttle_counts_the_rows_that_pass)
 {
     struct uva_stream *stream = slices();
@@ -197,8 +197,8 @@ static struct uva_runtime_stats stats_now(void)
     return stats;
 }
 
-/* A source of slices of one array, of which this library does not know that
- * they are that; behind FRONT rows that were passed on before. */
+/* A source of slices of one array, which this library does not know to be
+ * slices; after FRONT rows that were passed on before. */
 static int sliced;          /* slices that were given */
 static const char *unknown; /* their format in place of "c"; or NULL */
 

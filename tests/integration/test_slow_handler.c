@@ -94,14 +94,14 @@ static void drive(struct uva_stream *stream)
         (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
 }
 
-/* Lets the queue take what it has room for. */
+/* Lets the queue take as many as it has room for. */
 static void settle(void)
 {
     for (int i = 0; i < BATCHES; i++)
         loop_settle(&f.loop);
 }
 
-/* As drive(), and the end is queued behind the tasks. */
+/* As drive(), and the end is queued after the tasks. */
 static void drive_to_the_end(void)
 {
     f.fake.batches = FEW;
@@ -179,7 +179,7 @@ START_TEST(a_close_before_a_queued_end_is_no_complete_end)
 END_TEST
 
 /* The handler is in its first task, which the drop revokes, so that its
- * extraction fails; behind it the queue is full when the producer ends. */
+ * extraction fails; the queue is full when the producer ends. */
 START_TEST(AT08_no_task_comes_behind_one_that_a_drop_has_revoked)
 {
     drive(fixture_tasks(&f));
@@ -220,7 +220,7 @@ START_TEST(AP16_a_handler_that_has_cancelled_gets_only_its_release)
 }
 END_TEST
 
-/* The cancel of the owner ends the wait for the tasks behind the end, so the
+/* The cancel of the owner ends the wait for the tasks after the end, so the
  * producer does not report the failure. */
 START_TEST(AT08_a_failed_extraction_makes_an_error_of_a_queued_end)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of stages that fail, emit nothing, go on after a failure, or give a
- * batch of another schema; and windows that are smaller than a batch. Each test
- * runs for every stage with such a function. A batch has as many rows as bytes;
- * the lengths of those that are sent count from 1. */
+/* Functions of stages that fail, emit no batch, go on after a failure, or give
+ * a batch of another schema; and windows that are smaller than a batch. Each
+ * test runs for every stage with such a function. A batch has as many rows as
+ * bytes; the lengths of sent batches count from 1. */
 #include <check.h>
 #include <errno.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 
 enum { BATCHES = 5, MANY = 200 }; /* MANY: more than a window */
 
-/* What a function does with a batch, besides passing it on. */
+/* The function's treatment of a batch, besides passing it on. */
 enum deed {
     DEED_PASS,
     DEED_FAIL,    /* returns `code`, with a text */
     DEED_NOTHING, /* drops it */
-    DEED_FOREIGN  /* replaces it by one of another schema */
+    DEED_FOREIGN  /* replaces it by a batch of another schema */
 };
 
 static struct loop_fixture loop;
@@ -158,7 +158,7 @@ static void add_async(struct uva_stream *stream, bool unordered)
 
 static void (*const ADD[])(struct uva_stream *stream, bool variant) = {
     add_filter, add_transform, add_async, add_map};
-enum { DROPPING = 3, STAGES = 4, VARIANTS = 2 }; /* a map drops nothing */
+enum { DROPPING = 3, STAGES = 4, VARIANTS = 2 }; /* a map does not drop */
 
 static void set_up(void)
 {
@@ -238,7 +238,7 @@ START_TEST(every_code_is_a_failure)
 }
 END_TEST
 
-/* Each batch that is dropped has one more requested, also behind a window. */
+/* For each dropped batch one more is requested, also with a window. */
 START_TEST(a_function_may_drop_everything)
 {
     deed = DEED_NOTHING;
@@ -289,7 +289,7 @@ END_TEST
 
 /* ---- a transform that goes on ------------------------------------------- */
 
-/* Emits the batch, one of another schema, and more, whatever emit has
+/* Emits the batch, a batch of another schema, and more, whatever emit has
  * returned. */
 static void emit_too_much(uva_emit_fn *emit, void *emitter,
                           struct ArrowDeviceArray *first)
@@ -339,7 +339,7 @@ static int pass_on(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return emit(emitter, in);
 }
 
-/* Nothing behind the bad batch is delivered, and everything is released. */
+/* No batch after the bad one is delivered, and everything is released. */
 START_TEST(what_is_emitted_after_a_failure_is_released)
 {
     const bool at_the_end = _i / VARIANTS == 1;
@@ -365,7 +365,8 @@ END_TEST
 
 static const struct uva_window BYTE = {.bytes = 1};
 
-/* Above the stage; it measures what it emits, and runs one batch ahead. */
+/* Above the stage; it measures its emitted batches, and runs one batch ahead.
+ */
 static int count_made(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                       void *emitter, struct uva_error *error)
 {

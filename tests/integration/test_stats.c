@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statistics of streams: which stages there are, what each has counted, what it
- * waits for, and times where they are measured. Sources wait at gates, so
- * nothing here depends on how long anything takes. */
+/* Statistics of streams: which stages there are, their counts, their waits, and
+ * times where they are measured. Sources wait at gates, so the tests do not
+ * depend on how long a step takes. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -211,7 +211,7 @@ START_TEST(a_stream_that_has_ended_has_its_counts)
     add_transform(f.stream, _i == 0);
     fixture_start(&f);
     fixture_await_gate(&f);
-    loop_settle(&f.loop); /* what comes next has to wake it */
+    loop_settle(&f.loop); /* the next event has to wake it */
     fake_source_open_gate(&f.fake);
     ck_assert_int_eq(fixture_await(&f), 0);
     do { /* a worker counts a wake-up after it has made it */
@@ -269,7 +269,8 @@ static void add_maps(int (*batch)(void *ctx, struct uva_batch *in,
         0);
 }
 
-/* Where each of several maps stands: 's' for one that makes batches shorter. */
+/* Where each of several maps stands: 's' for a map that makes batches shorter.
+ */
 static const char *const shapes[] = {"---", "s--", "-s-", "--s", "s-s", "sss"};
 
 START_TEST(each_map_has_the_rows_that_it_has_made)
@@ -376,7 +377,7 @@ START_TEST(a_request_without_a_limit_is_the_largest_number)
 }
 END_TEST
 
-/* ---- what a stage waits for --------------------------------------------- */
+/* ---- the wait of a stage ------------------------------------------------ */
 
 START_TEST(inside_the_source_it_works_and_the_others_wait_for_it)
 {
@@ -514,7 +515,7 @@ START_TEST(without_its_share_it_waits_for_memory)
 }
 END_TEST
 
-/* ---- inside functions of the user's -------------------------------------- */
+/* ---- inside the user's functions ----------------------------------------- */
 
 static enum uva_waiting seen[3];
 

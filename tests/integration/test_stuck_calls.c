@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Foreign code that ignores a cancel: it must not stop other streams. Every
  * source, map and discard here waits for a gate that the test opens at its end,
- * and what the test waits for fails it after half a minute. */
+ * and each wait of the test fails after half a minute. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -426,8 +426,8 @@ START_TEST(beyond_stuck_threads_sources_wait_and_one_warning_is_logged)
 END_TEST
 
 /* One call is stuck on the only thread, which is written off for the next
- * stream, while the allocation number `k` fails. Returns whether none failed.
- */
+ * stream, while the allocation number `k` fails. Returns whether no check
+ * failed. */
 static bool write_off_without_memory(long k)
 {
     struct faulty_allocator memory;
@@ -988,7 +988,7 @@ END_TEST
 
 /* ---- threads ------------------------------------------------------------ */
 
-/* Returns when a job waits for a thread, and none is being started. */
+/* Returns when a job waits for a thread, and no thread is being started. */
 static void await_refusal(struct uva_workers *workers)
 {
     const struct uva__pool_class *blocking =

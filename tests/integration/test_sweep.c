@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every scenario again and again, with the first allocation failing, then the
- * second, and so on until none fails: each time an error is reported, nothing
- * is lost, and every block is freed. */
+ * second, and so on until no allocation fails: each time an error is reported,
+ * no batch is lost, and every block is freed. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -70,7 +70,7 @@ static int keep_all(void *ctx, const struct uva_batch *batch, bool *keep,
     return 0;
 }
 
-/* Fills a window of one, and is called again with nothing left. */
+/* Fills a window of one, and is called again with an empty batch. */
 static int emit_once(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                      void *emitter, struct uva_error *error)
 {
@@ -161,7 +161,7 @@ static void retry_stages(void)
     maps = 1;
 }
 
-/* None of the limits passes. */
+/* The limits do not pass. */
 static void time_stages(void)
 {
     const struct uva_timeout timeout = {.open_ms = 3600000,
@@ -178,7 +178,7 @@ static struct uva_stream *empty_stream(void)
     return fixture_arrays(&f, NULL, 0);
 }
 
-/* An empty stream before the batches, and one behind them. */
+/* An empty stream before the batches, and one after them. */
 static void merge_stages(void)
 {
     struct uva_stream *others[2] = {f.stream, empty_stream()};
@@ -199,7 +199,7 @@ static void concat_stages(void)
     maps = 1;
 }
 
-/* Of three branches, two are not wanted; the last one is added behind a limit.
+/* Of three branches, two are not wanted; the last one is added after a limit.
  */
 static void tee_stages(void)
 {
@@ -405,7 +405,7 @@ static void set_up(bool tasks)
 }
 
 /* A stream that is opened by a hook may fail before its source is opened. Then
- * nothing needs to be released, so the number of releases is not checked. */
+ * there may be no release, so the number of releases is not checked. */
 static void tear_down(void)
 {
     if (is_limited)

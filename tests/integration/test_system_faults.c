@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A system without descriptors, threads or memory, and one that interrupts
+/* A system without descriptors, threads or memory, and a system that interrupts
  * calls. The calls named below are wrapped at link time (CMakeLists.txt), and
- * one of them fails when a test requires it. Opening a runtime then fails with
- * the system's code and leaves nothing open; an interrupted call is repeated.
- */
+ * one fails when a test requires it. Opening a runtime then fails with the
+ * system's code and leaves no object open; an interrupted call is repeated. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <dirent.h>
@@ -53,7 +52,7 @@ static bool fails(const char *call)
     return true;
 }
 
-/* Returns what a failed system call returns. */
+/* Returns the result of a failed system call. */
 static int failing(int code)
 {
     errno = code;
@@ -298,7 +297,7 @@ END_TEST
 
 /* ---- running ------------------------------------------------------------ */
 
-/* No wake-up is lost by calls that are interrupted or return nothing. */
+/* No wake-up is lost by calls that are interrupted or return no event. */
 START_TEST(what_is_interrupted_goes_on)
 {
     static const char *const calls[] = {"read", "write", "poll", "poll in vain",
@@ -327,7 +326,7 @@ static void keep_record(void *ctx, const struct uva_log_record *record)
     (void)snprintf(logged, sizeof(logged), "%s", record->message);
 }
 
-/* Returns what a runtime logs that is opened on workers with these options, of
+/* Returns the log of a runtime that is opened on workers with these options, of
  * which `call` decides. */
 static const char *logged_for(const char *call,
                               const struct uva_workers_options *given)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking batches without a callback for each, and collecting all of them: what
- * waits, when the ready function is called, and how it ends. */
+/* Taking batches without a callback for each, and collecting a whole stream:
+ * the batches that wait, when the ready function is called, and how it ends. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -120,7 +120,7 @@ START_TEST(the_ready_function_is_called_once_after_each_eagain)
     start(NULL);
     loop_until(&f.loop, has_info, NULL);
     loop_settle(&f.loop);
-    ck_assert_int_eq(did.ready, 0); /* nothing was asked for */
+    ck_assert_int_eq(did.ready, 0); /* no batch was asked for */
     ck_assert_int_eq(uva_stream_take(f.stream, NULL, NULL), 0);
     ck_assert_ptr_nonnull(uva_stream_get_info(f.stream));
     while ((code = uva_stream_take(f.stream, &batch, NULL)) == 0)
@@ -132,7 +132,7 @@ START_TEST(the_ready_function_is_called_once_after_each_eagain)
 }
 END_TEST
 
-/* With the gate closed, nothing follows the third batch. */
+/* With the gate closed, no batch follows the third one. */
 START_TEST(eagain_means_that_the_function_will_be_called)
 {
     int seen = 0;
@@ -166,8 +166,8 @@ static void on_ready_take(void *ctx)
     (void)take_all(NULL);
 }
 
-/* It is called for the schema, then at the end of what came together or when
- * half a window waits, and for the end. */
+/* It is called for the schema, then after the batches that came together or
+ * when half a window waits, and for the end. */
 START_TEST(the_ready_function_finds_all_that_came_together)
 {
     static const struct uva_window windows[] = {{.batches = 0}, {.batches = 6}};

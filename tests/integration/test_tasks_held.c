@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The statistics tasks_held and tasks_revoked: what the handlers of
- * uva_stream_drive() have, at any time. Not what streams have read ahead, nor
- * what is being discarded. */
+/* The statistics tasks_held and tasks_revoked: the tasks of the handlers of
+ * uva_stream_drive(), at any time. Not the batches that streams have read ahead
+ * or that are being discarded. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ static int64_t revoked(void)
     return stats.tasks_revoked;
 }
 
-/* Does not wait: what is awaited may come from another thread. */
+/* Does not wait: the event may come from another thread. */
 static void turn(void)
 {
     (void)uv_run(&f.loop.uv, UV_RUN_NOWAIT);
@@ -217,7 +217,7 @@ START_TEST(a_close_tells_how_many_it_has_revoked)
 }
 END_TEST
 
-/* Consumers of ours have no handler of the user's. */
+/* Our own consumers have no user's handler. */
 START_TEST(tasks_of_our_own_consumers_are_not_counted)
 {
     f.stream = fixture_tasks(&f);
@@ -274,7 +274,7 @@ START_TEST(what_waits_for_a_slow_handler_is_not_counted)
 }
 END_TEST
 
-/* A drop takes back what the handler has, and what waits for it. */
+/* A drop takes back the handler's tasks, and the tasks that wait for it. */
 START_TEST(what_waits_for_a_slow_handler_is_not_revoked)
 {
     drive_on_worker();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tee: what each branch gets, what becomes of it when one is slow, is not
- * started, or ends, and what its batches hold in memory. A branch has a
- * consumer of its own; the source is that of a pusher where the test decides
- * when batches come. Each batch has a length of its own. */
+/* tee: the batches of each branch, its fate when it is slow, is not started, or
+ * ends, and the memory that its batches hold. A branch has its own consumer; a
+ * pusher is the source where the test decides when batches come. Each batch has
+ * its own length. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -150,7 +150,7 @@ static int64_t dropped(int i)
     return stages[count - 1].dropped;
 }
 
-/* ---- what each branch gets ---------------------------------------------- */
+/* ---- the batches of each branch ----------------------------------------- */
 
 START_TEST(every_branch_gets_all_batches)
 {
@@ -186,7 +186,7 @@ static int pass(void *ctx, struct uva_batch *in, struct ArrowDeviceArray *out,
     return 0;
 }
 
-/* A stage behind the first tee: the second one is a tee of its own. */
+/* A stage after the first tee: the second one is a separate tee. */
 START_TEST(stages_belong_to_one_branch)
 {
     const struct uva_map map = {.batch = pass, .on_loop = _i == 0};
@@ -383,7 +383,7 @@ START_TEST(ten_tees_move_what_is_requested)
     passed = 0;
     for (int i = 0; i < 10; i++) {
         others[i] = uva_stream_tee(streams[0], &options);
-        if (_i == 2) /* the next one is a tee of its own */
+        if (_i == 2) /* the next one is a separate tee */
             (void)uva_stream_limit(streams[0], 20);
     }
     for (int n = 1; n <= 3; n++) {
@@ -405,7 +405,7 @@ START_TEST(ten_tees_move_what_is_requested)
 }
 END_TEST
 
-/* The window is one of four batches; one more is with the consumer. */
+/* The window is of four batches; one more is with the consumer. */
 START_TEST(a_slow_branch_holds_up_the_others)
 {
     const int slow = _i;
@@ -1045,7 +1045,7 @@ START_TEST(batches_of_several_branches_count_once)
 END_TEST
 
 /* While the memory of the runtime is used up, a branch that drops does not hold
- * up one that waits. */
+ * up a waiting one. */
 START_TEST(a_full_budget_stops_no_branch)
 {
     struct fixture f;
@@ -1081,7 +1081,7 @@ START_TEST(a_full_budget_stops_no_branch)
 }
 END_TEST
 
-/* ---- what may be teed --------------------------------------------------- */
+/* ---- streams that may be teed ------------------------------------------- */
 
 static void refuses(struct uva_stream *stream, int code, const char *text)
 {

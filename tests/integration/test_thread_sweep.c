@@ -95,7 +95,7 @@ static struct uva_stream *plain(struct uva_runtime *runtime,
     return uva_stream_from_blocking_cpu(runtime, &source, &options);
 }
 
-/* A stream that is read through another one of the same runtime. */
+/* A stream that is read through another stream of the same runtime. */
 static struct uva_stream *nested(struct uva_runtime *runtime,
                                  struct fake_source *fake)
 {

@@ -130,7 +130,7 @@ static int map_to_nothing(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-/* What counts is the batch that the map gives, and not the one it gets. */
+/* The batch that the map gives counts, and not the one it gets. */
 START_TEST(batches_that_a_map_empties_count_as_batches_only)
 {
     struct fixture f;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits of time: which of them passes, what the stream was waiting for, which
- * time does not count, and that the source is interrupted. A limit that has to
- * pass is of 1 ms, and what is waited for comes only after that; one that must
- * not pass is of an hour. */
+/* Limits of time: which one passes, the cause of the wait, which time does not
+ * count, and that the source is interrupted. A limit that has to pass is of 1
+ * ms, and the awaited event comes only after that; a limit that must not pass
+ * is of an hour. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@ enum { AT_ONCE = 1, HOUR = 3600000 };
 static struct fixture f, other; /* `other`: on the runtime of `f` */
 static struct uva_pusher *pusher;
 static atomic_bool passed; /* lets functions of stages go on */
-static atomic_bool inside; /* one of them is running */
+static atomic_bool inside; /* a call is running */
 
 /* ---- the fixture -------------------------------------------------------- */
 
@@ -222,7 +222,7 @@ END_TEST
 
 /* ---- where the time of the first batch begins --------------------------- */
 
-/* With a limit of its own the wait for the schema does not count. */
+/* With its own limit the wait for the schema does not count. */
 START_TEST(a_late_schema_does_not_count_with_open_ms)
 {
     open_pushed(false, 0);
@@ -281,7 +281,7 @@ START_TEST(the_wait_for_the_schema_counts_for_the_first_batch)
 }
 END_TEST
 
-/* Nothing is requested behind the schema for longer than the limit. */
+/* There is no request after the schema for longer than the limit. */
 START_TEST(time_before_the_first_request_does_not_count)
 {
     struct recording_handler handler;
@@ -306,9 +306,9 @@ START_TEST(time_before_the_first_request_does_not_count)
 }
 END_TEST
 
-/* ---- what was waited for ------------------------------------------------ */
+/* ---- the cause of the wait ---------------------------------------------- */
 
-/* The consumer takes nothing, so that it is the one that is slow. */
+/* The consumer takes no batch, so that it is the slow one. */
 START_TEST(a_consumer_that_is_slow_is_named)
 {
     open_pushed(true, 2);
@@ -453,8 +453,8 @@ static bool limit_has_passed(void *ctx)
            (atomic_load(&inside) && !loop_has_timer(&f.loop));
 }
 
-/* The transform holds a batch, and the budget is for none. Returns whether the
- * limit passed only then. */
+/* The transform holds a batch, and the budget has room for no other. Returns
+ * whether the limit passed only then. */
 static bool fails_for_memory(int64_t limit_ms)
 {
     set_up();
@@ -558,7 +558,7 @@ END_TEST
 
 /* ---- the time of a source ----------------------------------------------- */
 
-/* It reads ahead, so nothing has to be requested. */
+/* It reads ahead, so no request is needed. */
 START_TEST(a_source_that_takes_long_is_interrupted)
 {
     fixture_open(&f, 5);
@@ -573,7 +573,7 @@ START_TEST(a_source_that_takes_long_is_interrupted)
 }
 END_TEST
 
-/* It reads no further while the consumer takes nothing. */
+/* It reads no further while the consumer takes no batch. */
 START_TEST(the_time_of_a_consumer_is_none_of_its_source)
 {
     fixture_open(&f, 5);
@@ -623,7 +623,7 @@ START_TEST(time_without_a_request_does_not_count)
 }
 END_TEST
 
-/* The reader of the stream takes nothing, so its window is full of bytes; that
+/* The reader of the stream takes no batch, so its window is full of bytes; that
  * it requested more does not count. */
 START_TEST(time_in_which_a_reader_has_no_room_does_not_count)
 {
@@ -657,7 +657,7 @@ START_TEST(a_wait_that_is_over_does_not_count)
 }
 END_TEST
 
-/* The timer fires while nothing is waited for. */
+/* The timer fires while there is no wait. */
 START_TEST(a_timer_that_fires_without_a_wait_is_not_started_again)
 {
     bool taken = false;

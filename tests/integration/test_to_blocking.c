@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread reads through uva_stream_to_blocking(), up to the end, an
+/* Reading by a thread through uva_stream_to_blocking(), up to the end, an
  * error, or a limit of the window. test_to_blocking_life.c tests how reading is
  * stopped, and how long each object lives. */
 #define _GNU_SOURCE
@@ -527,7 +527,7 @@ START_TEST(a_start_that_fails_gives_a_released_stream)
                      EINVAL);
     ck_assert_int_eq(uva_stream_to_blocking_cpu(b.stream, NULL, NULL, &error),
                      EINVAL);
-    blocking_start(&b, 2); /* none of these calls has started the stream */
+    blocking_start(&b, 2); /* these calls have not started the stream */
     ck_assert_int_eq(start(b.stream, NULL, &error), EBUSY);
     ck_assert_int_eq(blocking_read(&b.out, 0, 9, NULL), 5);
 }
@@ -612,7 +612,7 @@ START_TEST(an_error_comes_through_a_chain)
 }
 END_TEST
 
-/* The only worker waits for what a second worker must read. */
+/* The only worker waits for a batch that a second worker must read. */
 START_TEST(a_worker_that_waits_for_another_does_not_use_up_the_lane)
 {
     const struct uva_workers_options one = {.blocking_threads = 1};

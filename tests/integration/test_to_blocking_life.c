@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How reading through uva_stream_to_blocking() is stopped, where it is refused,
  * and that everything is released, whichever side releases first.
- * test_to_blocking.c tests what is read. */
+ * test_to_blocking.c tests the reading. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>

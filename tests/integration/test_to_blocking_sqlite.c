@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A month of flights, from the ADBC driver for SQLite through a stream to a
- * blocking stream, compared row by row with what Python's sqlite3 module reads.
- */
+ * blocking stream, compared row by row with the rows of Python's sqlite3
+ * module. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <semaphore.h>
@@ -22,7 +22,7 @@
 
 enum { ROWS = 27004, SKIP = 77 };
 
-/* ---- what Python reads -------------------------------------------------- */
+/* ---- Python's rows ------------------------------------------------------ */
 
 static void build_database(void)
 {
@@ -32,7 +32,8 @@ static void build_database(void)
                      0);
 }
 
-/* Opens the rows as lines: a bar behind each field, and nothing for NULL. */
+/* Opens the rows as lines: a bar after each field, and an empty field for NULL.
+ */
 static FILE *wanted_open(void)
 {
     FILE *wanted = popen(
@@ -46,7 +47,7 @@ static FILE *wanted_open(void)
     return wanted;
 }
 
-/* ---- what uvarrow reads ------------------------------------------------- */
+/* ---- uvarrow's rows ----------------------------------------------------- */
 
 static bool is_valid(const struct ArrowArray *column, int64_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Trace events: which ones a stream reports, in what order, with which batch,
+/* Trace events: which ones a stream reports, in which order, with which batch,
  * stage and stream; and that spans of one thread nest. */
 #include <check.h>
 #include <errno.h>
@@ -166,7 +166,7 @@ START_TEST(spans_of_a_batch_have_its_ordinal)
 }
 END_TEST
 
-static struct ArrowArray left; /* what a map has left to be released */
+static struct ArrowArray left; /* an array that a map has left to be released */
 static int64_t released_ns;    /* when it was */
 
 static void release_left(struct ArrowArray *array)
@@ -176,7 +176,7 @@ static void release_left(struct ArrowArray *array)
     released_ns = (int64_t)uv_hrtime();
 }
 
-/* Makes another batch, and leaves the one that it was given. */
+/* Makes another batch, and leaves its input. */
 static int map_leaves(void *ctx, struct uva_batch *in,
                       struct ArrowDeviceArray *out, struct uva_error *error)
 {
@@ -297,7 +297,7 @@ START_TEST(requests_a_resume_a_cancel_and_the_end_are_instants)
     f.stream = fixture_blocking(&f);
     fixture_start(&f);
     fixture_await_gate(&f);
-    loop_settle(&f.loop); /* what comes next has to wake it */
+    loop_settle(&f.loop); /* the next event has to wake it */
     fake_source_open_gate(&f.fake);
     while (atomic_load(&f.got.batches) < 2)
         loop_turn(&f.loop);

@@ -158,7 +158,7 @@ START_TEST(LC19_a_task_extracted_and_refused_is_freed_once)
     handler.task_code = ERANGE;
     handler.task_code_at = 2;
     expect(fixture_blocking(&f), "schema task task task release");
-    ck_assert_int_eq(handler.rows, 9); /* also those of the refused task */
+    ck_assert_int_eq(handler.rows, 9); /* also the rows of the refused task */
 }
 END_TEST
 
@@ -233,7 +233,7 @@ START_TEST(ER05_AT08_a_failed_extraction_is_told_twice)
 }
 END_TEST
 
-/* A worker delivered the tasks that were queued behind the failure. */
+/* A worker delivered the tasks that were queued after the failure. */
 START_TEST(AT08_no_queued_task_follows_a_failed_extraction)
 {
     set_up(_i, 10, 10, 0);

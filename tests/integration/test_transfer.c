@@ -194,8 +194,8 @@ START_TEST(no_more_than_the_window_is_under_way)
 }
 END_TEST
 
-/* Copies of slices have what lies in front of these, too: windows count that,
- * as each copy has it. */
+/* Copies of slices have the rows before these, too: windows count that, as each
+ * copy has them. */
 START_TEST(a_window_counts_what_copies_of_slices_take)
 {
     const struct uva_transfer options = {.device_type = ARROW_DEVICE_EXT_DEV,
@@ -253,12 +253,13 @@ START_TEST(what_a_copy_uses_stays_until_it_has_ended_whoever_has_gone)
 }
 END_TEST
 
-/* ---- memory of the caller's ---------------------------------------------- */
+/* ---- memory of the caller ------------------------------------------------ */
 
 /* An allocator over the memory of the soft device. */
 static struct own {
     atomic_int given, taken, freed; /* calls: alloc, free, free_ctx */
-    int fails_at;                   /* this alloc gives no memory; 0: none */
+    int fails_at;                   /* this alloc gives no memory; 0: no
+                                       failure */
     atomic_bool wrong;              /* an argument was wrong */
     size_t sizes[64];               /* of each alloc */
     void *memory[64];
@@ -430,7 +431,7 @@ START_TEST(an_allocator_that_makes_no_sense_is_refused_and_freed)
 }
 END_TEST
 
-/* ---- on a stream of the caller's ----------------------------------------- */
+/* ---- on the caller's stream ---------------------------------------------- */
 
 static struct {
     atomic_long used; /* the stream: counts its uses */

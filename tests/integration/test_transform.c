@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transforms: what the function receives, what it may return, and what becomes
- * of the batches when it fails, has enough, or is stopped. For a batch of L
- * rows the function emits L batches, of 10 * L + 0, 1, 2... rows. Each test
- * runs the function on the loop thread, and on a worker. */
+/* Transforms: the input of the function, its results, and the fate of the
+ * batches when it fails, has enough, or is stopped. For a batch of L rows the
+ * function emits L batches, of 10 * L + 0, 1, 2... rows. Each test runs the
+ * function on the loop thread, and on a worker. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 enum { PLACES = 2, ON_LOOP = 1 }; /* the loop index */
 
-/* What the function does, besides emitting. */
+/* The function's acts, besides emitting. */
 struct script {
     int64_t stop_at;   /* at this input, from 0, it returns `code`; negative */
     int code;          /* also of `finish`, if it has a tail */
@@ -175,7 +175,7 @@ static void failed_with(int code, const char *text, const char *transcript)
 
 static const int LENGTHS[] = {3, 0, 2, 1, -1};
 
-/* ---- what it emits ------------------------------------------------------ */
+/* ---- emitted batches ---------------------------------------------------- */
 
 START_TEST(batches_are_emitted_in_order)
 {
@@ -264,8 +264,8 @@ static struct uva_stage_stats stats_of(const struct uva_stream *stream)
 }
 
 /* Of batches of 30 bytes, which are known beforehand, no more come than fit
- * into 100 bytes, with the one that the worker holds. One comes that is larger
- * than the window. */
+ * into 100 bytes, with the batch that the worker holds. One comes that is
+ * larger than the window. */
 START_TEST(inputs_that_wait_fill_a_window_by_their_bytes)
 {
     static const int lengths[][9] = {{30, 30, 30, 30, 30, 30, 30, 30, -1},
@@ -291,7 +291,7 @@ START_TEST(inputs_that_wait_fill_a_window_by_their_bytes)
 }
 END_TEST
 
-/* ---- what it must not do ------------------------------------------------ */
+/* ---- forbidden acts ----------------------------------------------------- */
 
 START_TEST(an_emit_into_a_full_window_is_an_error)
 {
@@ -319,7 +319,7 @@ START_TEST(a_batch_that_does_not_fit_is_an_error)
 }
 END_TEST
 
-/* The function ignores what emit returns: still the batch is lost. */
+/* The function ignores the result of emit: still the batch is lost. */
 START_TEST(a_batch_that_is_lost_is_an_error)
 {
     script.empty = true;
@@ -464,8 +464,8 @@ END_TEST
 
 /* ---- errors of the source ----------------------------------------------- */
 
-/* The fifth batch is lost: its extraction fails, or the source does. What was
- * emitted before it is delivered, and finish is not called. */
+/* The fifth batch is lost: its extraction fails, or the source does. Batches
+ * emitted before it are delivered, and finish is not called. */
 START_TEST(errors_of_the_source_follow_what_was_emitted)
 {
     atomic_long passed = 0;
@@ -534,7 +534,7 @@ static void on_first(void *ctx, struct uva_batch *batch,
     *(bool *)ctx = true;
 }
 
-/* Of what the function has emitted, one batch is wanted. */
+/* Of the emitted batches, one is wanted. */
 START_TEST(results_that_are_not_wanted_are_released)
 {
     static const int nine[] = {9, -1};
@@ -578,7 +578,7 @@ START_TEST(options_are_checked)
     refused(&bad, "reserved");
     refused(NULL, "batch");
     ck_assert_int_eq(atomic_load(&did.freed), 2); /* not of the third */
-    bad = (struct uva_transform){0};              /* with nothing to free */
+    bad = (struct uva_transform){0};              /* without free_ctx */
     refused(&bad, "batch");
     atomic_store(&did.freed, 1);
 }

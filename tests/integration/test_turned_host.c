@@ -161,8 +161,8 @@ START_TEST(a_timer_started_between_turns_makes_the_descriptor_readable)
 }
 END_TEST
 
-/* The loop's time is that of the last turn, unless it is updated: a timer
- * started long after that would fire too soon. */
+/* The loop's time is from the last turn, unless it is updated: a timer started
+ * long after that would fire too soon. */
 START_TEST(the_loop_between_turns_knows_the_time)
 {
     uv_loop_t *loop = uva_runtime_loop(h.rt);
@@ -296,7 +296,7 @@ static struct uva_stream *stream_of(int count)
     return uva_stream_from_arrays(h.rt, &schema, arrays, (size_t)count);
 }
 
-/* Takes what waits, and counts the calls meanwhile. */
+/* Takes the waiting batches, and counts the calls meanwhile. */
 static int take_what_waits(struct uva_stream *stream, int *taken)
 {
     const int before = atomic_load(&written);
@@ -491,7 +491,7 @@ START_TEST(after_a_cancel_nothing_comes_without_a_turn)
 END_TEST
 
 /* Sometimes the worker is ahead, and sometimes the host: no wake-up may get
- * lost. With a window of one batch nothing is read ahead, and with a limit of
+ * lost. With a window of one batch there is no read-ahead, and with a limit of
  * three batches a source may be refused one. */
 START_TEST(a_host_that_only_waits_for_the_descriptor_takes_all)
 {

@@ -13,8 +13,8 @@
 
 static struct fixture f, more[3];
 static struct uva_turns *turns;
-static const char *about, *why; /* what the hook gives */
-static char seen[200];          /* key of what the consumer got */
+static const char *about, *why; /* the hook's texts */
+static char seen[200];          /* key in the consumer's metadata */
 static bool stuck;              /* a cancel does not end a call */
 
 static void set_up(void)
@@ -198,7 +198,7 @@ START_TEST(a_stream_ends_before_a_late_free_ctx_and_its_turn_after_it)
 }
 END_TEST
 
-/* ---- what is needed ------------------------------------------------------ */
+/* ---- needed sources ------------------------------------------------------ */
 
 static long needs[3]; /* of `more`, as long as it was not opened */
 
@@ -236,7 +236,7 @@ START_TEST(a_source_is_told_that_it_is_needed)
 END_TEST
 
 /* Starts a source with another one opened ahead, and awaits that the first
- * stays in a call. Values are those of no single source. */
+ * stays in a call. Values belong to no single source. */
 static void start_ahead(int32_t count)
 {
     struct uva_stream *later;

@@ -124,8 +124,8 @@ static void waits(int i)
     ck_assert_int_eq(atomic_load(&sources[i].fake.opened), 0);
 }
 
-/* Starts source `first` with source `second` opened ahead. Values are those of
- * no single source. */
+/* Starts source `first` with source `second` opened ahead. Values belong to no
+ * single source. */
 static void start_ahead(int first, int second)
 {
     struct uva_stream *later;
@@ -150,7 +150,7 @@ START_TEST(all_inside_have_one_turn_together)
     complete(0);
     complete(1);
     waits(4);
-    start_open(2); /* before what waits outside */
+    start_open(2); /* before sources that wait outside */
     waits(4);
     release_inner();
     waits(4);
@@ -258,7 +258,7 @@ END_TEST
 
 /* ---- the end of a wait --------------------------------------------------- */
 
-/* What is left inside goes on to wait. */
+/* The rest inside goes on to wait. */
 START_TEST(nothing_waits_outside_when_nothing_waits_inside)
 {
     open_turns(1, 1);
@@ -310,7 +310,7 @@ START_TEST(the_time_of_those_inside_counts)
     }
     start(5);
     complete(4);
-    complete(5); /* nothing holds the turn */
+    complete(5); /* no query holds the turn */
 }
 END_TEST
 
@@ -460,7 +460,7 @@ START_TEST(one_that_has_ended_needs_nothing)
 }
 END_TEST
 
-/* ---- what is invalid ----------------------------------------------------- */
+/* ---- invalid arguments --------------------------------------------------- */
 
 START_TEST(what_is_invalid_is_refused)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which stream a worker serves next: one that a consumer waits for goes before
- * read-ahead, and read-ahead still has its turns. There is one worker of each
- * lane; the calls of sources that read ahead wait at a gate, so that the order
- * is known. */
+/* Which stream a worker serves next: a stream that a consumer waits for goes
+ * before read-ahead, and read-ahead still has its turns. There is one worker of
+ * each lane; the calls of sources that read ahead wait at a gate, so that the
+ * order is known. */
 #define _GNU_SOURCE
 #include <check.h>
 #include <errno.h>
@@ -40,8 +40,8 @@ static sem_t gate;       /* one post lets one call go on */
 static sem_t entered;    /* posted by a call that waits there */
 static atomic_bool over; /* no call waits any more */
 static pthread_mutex_t order_lock = PTHREAD_MUTEX_INITIALIZER;
-static char order[256]; /* what was called: "Ao" open, "A4" get_next, "Am" the
-                           map, "Ax" release */
+static char order[256]; /* the calls: "Ao" open, "A4" get_next, "Am" the map,
+                           "Ax" release */
 
 static void order_note(const struct reader *reader, char what)
 {
@@ -164,8 +164,8 @@ static int reader_map(void *ctx, struct uva_batch *in,
     return 0;
 }
 
-/* Makes the next stream. Of one that reads ahead, only the first calls do not
- * wait, and the consumer takes nothing so far. */
+/* Makes the next stream. Of a stream that reads ahead, only the first calls do
+ * not wait, and the consumer takes no batch so far. */
 static struct reader *reader_make(char name, bool reads_ahead)
 {
     const struct uva_window window = {.batches = WINDOW};
@@ -226,7 +226,7 @@ static bool two_were_taken(void *ctx)
 }
 
 /* Sources A, B... read ahead: each consumer has a batch that it does not take
- * and more behind that. A's call waits at the gate, the other jobs in the lane.
+ * and more after that. A's call waits at the gate, the other jobs in the lane.
  */
 static void read_ahead(int n)
 {
@@ -346,7 +346,7 @@ START_TEST(a_cancelled_source_is_closed_before_read_ahead)
     uva_stream_cancel(readers[2].stream, 0, NULL);
     loop_turns();
     gate_pass();
-    /* by a thread of its own, or by the worker before it went to the gate */
+    /* by a separate thread, or by the worker before it went to the gate */
     loop_until(&loop, is_released, &readers[2]);
 }
 END_TEST

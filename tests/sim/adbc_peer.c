@@ -27,7 +27,7 @@ enum { POOLS = 4, QUERIES = 64, RIVALS = 8, OPEN = -1, NOWHERE = -2 };
 enum { CONNECTIONS = 3, PROBE_BATCHES = 4 };
 
 #define READS                                                                  \
-    "select " /* how the text of a query that leaves nothing begins            \
+    "select " /* how the text of a query that leaves no state begins           \
                */
 
 #define AN_HOUR_NS (UINT64_C(3600) * 1000000000)
@@ -46,7 +46,7 @@ struct pool {
     bool sticks;                 /* connections wait until unblocked */
     bool is_late;                /* it is released after its runtime's close */
     bool waits;                  /* for a connection, for milliseconds */
-    bool keeps;                  /* what queries leave in their sessions */
+    bool keeps;                  /* queries leave state in their sessions */
     bool hurries;                /* a slow connect may take too long */
     struct fake_server server;
     int drivers, databases, connections;     /* live */
@@ -110,7 +110,7 @@ void adbc_begin(void)
 
 /* ---- rules -------------------------------------------------------------- */
 
-/* Begins a call of the driver on what has the count `inside`. */
+/* Begins a driver call on the object with the count `inside`. */
 static void call_begin(const char *what, int *inside)
 {
     expectation_note("driver: %s", what);
@@ -302,7 +302,7 @@ static void connection_use(struct connection *c)
         sim_fail("a connection is used with a query on it");
 }
 
-/* One that only reads leaves nothing. */
+/* A query that only reads leaves no state. */
 static void query_begin(struct connection *c, const char *text)
 {
     const size_t reads = sizeof(READS) - 1;
@@ -372,7 +372,7 @@ static AdbcStatusCode connection_init(struct AdbcConnection *connection,
     return connection_leave(c, refused ? fault(error) : ADBC_STATUS_OK, error);
 }
 
-/* A version, for which the server is asked; what it is does not matter. */
+/* A version, for which the server is asked; its value does not matter. */
 static AdbcStatusCode connection_info(struct AdbcConnection *connection,
                                       const uint32_t *codes, size_t count,
                                       struct ArrowArrayStream *out,
@@ -653,7 +653,7 @@ int uva__adbc_driver_load(const char *driver, const char *entrypoint,
 
 /* ---- queries ------------------------------------------------------------ */
 
-/* What the pool may do to any query. */
+/* The ways in which the pool may end any query. */
 static void query_excuse(const struct pool *pool,
                          struct expectation *expectation)
 {
@@ -834,7 +834,7 @@ static struct pool *pool_find(const struct uva_runtime *runtime)
 }
 
 /* Gives the pool of a runtime, which is made with rivals at first; NULL if that
- * failed. In a loop that ends by itself nothing may keep a query waiting. */
+ * failed. In a loop that ends by itself no wait may keep a query waiting. */
 static struct pool *pool_get(struct uva_runtime *runtime,
                              struct expectation *expectation)
 {
@@ -1032,9 +1032,9 @@ static int pool_probe(const struct pool *pool, int count)
     return failures;
 }
 
-/* The database is well, and nothing else uses the pool: each of its places can
- * be used. A connection that has died fails one query more where the driver
- * cannot be asked for that. */
+/* The database is well, and there is no other user of the pool: each of its
+ * places can be used. A connection that has died fails one query more where the
+ * driver cannot be asked for that. */
 static void pool_prove(struct pool *pool)
 {
     const int count = hosts_limit_sources(pool->runtime) ? 1 : (int)pool->most;
@@ -1088,8 +1088,8 @@ static bool pool_is_provable(const struct pool *pool, int stuck_threads)
            pool_stuck(pool, false) == 0;
 }
 
-/* What is left of chains that were given up, such as branches, ends first.
- * Calls that are stuck for good have been replaced, or they return now. */
+/* The remains of chains that were given up, such as branches, end first. Calls
+ * that are stuck for good have been replaced, or they return now. */
 static void pools_prove(int stuck_threads)
 {
     if (peers_are_alone() || adbc.pools_used == 0 || peers_chance(1, 2))

@@ -10,7 +10,7 @@
 /* Starts a new schedule; all blocks of the one before are gone. */
 void arena_begin(void);
 
-/* Makes the library's allocation number `n`, from 1, fail; 0: none. */
+/* Makes the library's allocation number `n`, from 1, fail; 0: no failure. */
 void arena_fail_at(int64_t n);
 
 /* Return whether an allocation is set to fail, whether it was requested, and
@@ -36,8 +36,8 @@ void *sim_calloc(size_t count, size_t size);
 void *sim_aligned_alloc(size_t align, size_t size);
 void sim_free(void *block);
 
-/* Ends the schedule as failed unless every block was freed and none was written
- * to afterwards. */
+/* Ends the schedule as failed unless every block was freed and not written to
+ * afterwards. */
 void arena_check(void);
 
 #endif

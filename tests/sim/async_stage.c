@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stage with results that are given inside begin, by one of a few fibers in
- * any order, or by the cancel. What is given after the end of the stream, or of
- * its runtime, must be released, and free_ctx must follow the last one. */
+ * any order, or by the cancel. A result given after the end of the stream, or
+ * of its runtime, must be released, and free_ctx must follow the last one. */
 #include "sim/async_stage.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 
 /* A batch that was begun. */
 struct answer {
-    struct answer *next; /* owns: the one that was begun before it */
+    struct answer *next; /* owns: the batch begun before it */
     uva_reply *reply;
     struct ArrowDeviceArray batch; /* owns */
     bool fails;
 };
 
 struct answers {
-    struct answer *queue; /* owns: those that no fiber has taken */
+    struct answer *queue; /* owns: batches that no fiber has taken */
     int64_t bad;          /* the batch that fails; or -1 */
     int32_t at_once;
     int32_t under_way; /* begun and not given */
@@ -38,8 +38,8 @@ static void answers_free(struct answers *answers)
 
 /* ---- giving ------------------------------------------------------------- */
 
-/* Takes one that no fiber has taken: that of `reply`, or any; NULL if there is
- * none. */
+/* Takes a batch that no fiber has taken: the one of `reply`, or any; NULL if
+ * there is none. */
 static struct answer *answer_take(struct answers *answers,
                                   const uva_reply *reply)
 {
@@ -96,7 +96,7 @@ static void answerer(void *arg)
     answers_free(answers);
 }
 
-/* ---- what the library calls --------------------------------------------- */
+/* ---- the library's calls ------------------------------------------------ */
 
 static int stage_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A consumer that requests one batch at a time, from the previous callback or
- * from a fiber of its own, and sometimes once more after the end. */
+ * from its own fiber, and sometimes once more after the end. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -15,7 +15,7 @@
 struct awaiting_peer {
     struct uva_stream *stream; /* holds a reference */
     struct expectation *expectation;
-    bool by_fiber;      /* requests from a fiber of its own */
+    bool by_fiber;      /* requests from its own fiber */
     bool waiting;       /* a request is outstanding */
     bool ended;         /* an outcome was received */
     int requests_after; /* requests to make after the end */

@@ -102,7 +102,7 @@ struct batch_block {
     char text[]; /* of all rows */
 };
 
-/* Some batches have short texts, or none, and some have long ones. */
+/* Some batches have short texts, or no text, and some have long ones. */
 static int64_t text_size(int64_t ordinal, int row)
 {
     return ordinal % 3 == 0 ? row : (ordinal * 37 + row * 11) % LONGEST;
@@ -195,7 +195,7 @@ void batches_device_batch(int64_t ordinal, int64_t hops,
 }
 
 /* Finds the batch by its column, because its private_data may be replaced by
- * now, and its structs be those of a shared array. */
+ * now, and its structs may belong to a shared array. */
 static struct batch_block *batches_of(const struct ArrowArray *batch)
 {
     const uintptr_t values = (uintptr_t)batch->children[0]->buffers[1];
@@ -221,7 +221,7 @@ void *batches_event(const struct ArrowArray *batch)
     return batches_of(batch)->event;
 }
 
-/* Ends the schedule unless the texts are those of the ordinal. */
+/* Ends the schedule unless the texts fit the ordinal. */
 static void text_check(const struct ArrowArray *column, int64_t ordinal)
 {
     const int32_t *narrow = column->buffers[1];

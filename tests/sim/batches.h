@@ -15,8 +15,8 @@ enum { BATCHES_ROWS = 3 };
 /* Begins a schedule, in which texts are `large`: with offsets of 64 bits. */
 void batches_begin(bool large);
 
-/* Gives the schema of all batches: a column of numbers, and one of texts, so
- * that batches differ in size. */
+/* Gives the schema of all batches: a column of numbers, and a column of texts,
+ * so that batches differ in size. */
 void batches_schema(struct ArrowSchema *out);
 
 /* Gives batch number `ordinal`, as after `hops` maps. */
@@ -25,14 +25,14 @@ void batches_device_batch(int64_t ordinal, int64_t hops,
                           struct ArrowDeviceArray *out);
 
 /* Puts a new batch on the simulated device, with an event, which `let_go`
- * releases together with the batch; NULL: nothing to release. */
+ * releases together with the batch; may be NULL. */
 void batches_keep(struct ArrowDeviceArray *batch, void *event,
                   void (*release_event)(void *event));
 
 /* Returns that event; not for copies. */
 void *batches_event(const struct ArrowArray *batch);
 
-/* Read a batch. One that is not a batch of ours ends the schedule. */
+/* Read a batch. Any other batch ends the schedule. */
 int64_t batches_ordinal(const struct ArrowArray *batch);
 int64_t batches_hops(const struct ArrowArray *batch);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A blocking source: fast, slow, stuck until it is interrupted or for good,
  * failing at some batch with or without a text. It checks that one fiber at a
- * time calls it, and that it is neither released nor freed while an interrupt
- * runs. */
+ * time calls it, and that it is not released or freed while an interrupt runs.
+ */
 #include <errno.h>
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ struct blocking_peer {
     struct expectation *expectation;
     ArrowDeviceType device_type;
     int64_t next;     /* next batch to give */
-    int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: none */
+    int64_t stuck_at; /* batch it gets stuck at; -1: open; INT64_MAX: never */
     bool deaf;        /* interrupts have no effect */
     bool mute;        /* get_last_error gives NULL */
     bool on_loop;     /* never waits */
@@ -26,18 +26,18 @@ struct blocking_peer {
     int interrupting; /* calls of interrupt in flight */
     bool released;    /* the stream was released */
     bool is_open;     /* the stream was opened */
-    bool has_turns;   /* is one of `shared.users` */
-    bool in_session;  /* is one of `shared.inside` */
+    bool has_turns;   /* counts in `shared.users` */
+    bool in_session;  /* counts in `shared.inside` */
     bool was_called;  /* by the worker, or by the loop */
 };
 
-/* Turns that sources of one runtime share, as those of a pool of connections
- * do. */
+/* Turns that sources of one runtime share, as in a pool of connections. */
 static struct {
     struct uva_runtime *runtime; /* borrows */
-    struct uva_turns *turns;     /* owns; NULL: there are none now */
+    struct uva_turns *turns;     /* owns; NULL: there are no turns now */
     int users;                   /* sources that were not freed */
-    struct uva_turns *session;   /* owns: within these; NULL: there are none */
+    struct uva_turns *session;   /* owns: within these; NULL: there are no
+                                    turns */
     int inside;                  /* sources that have those */
 } shared;
 
@@ -378,7 +378,7 @@ struct uva_stream *blocking_peer_stream(struct uva_runtime *runtime,
     peer_get_stuck(peer);
     if (peers_chance(2, 3))
         options.interrupt = peer_interrupt;
-    /* by what was drawn: other schedules stay as they were */
+    /* by the drawn values: other schedules stay as they were */
     if ((options.window.batches + expectation->total) % 4 == 1)
         options.turns = turns_get(runtime, peer);
     expectation_note(

@@ -2,7 +2,7 @@
 /* A consumer with three callbacks: takes batches or leaves them, pauses and is
  * resumed elsewhere, refuses a batch, stops early, cancels or drops the stream
  * inside a callback. It checks that all callbacks run on the loop, one at a
- * time, none inside a call of its own and none after the end. */
+ * time, never inside its own call or after the end. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -17,8 +17,8 @@ struct callback_peer {
     struct uva_stream *stream; /* holds a reference; NULL once released */
     struct expectation *expectation;
     int64_t stop_at;     /* the batch at which it stops */
-    int stop;            /* what on_batch returns there; 0: nothing special */
-    bool cancels, drops; /* what it does there instead */
+    int stop;            /* the result of on_batch there; 0: as usual */
+    bool cancels, drops; /* its act there instead */
     bool pauses;         /* pauses now and then */
     bool stubborn;       /* must be resumed after a pause */
     int loop;            /* the fiber of the first callback, or -1 */
@@ -72,7 +72,7 @@ static bool peer_is_pressed(void *arg)
     return ((const struct callback_peer *)arg)->done || peers_are_unblocked();
 }
 
-/* Runs on a fiber of its own. */
+/* Runs on its own fiber. */
 static void peer_resume(void *arg)
 {
     struct callback_peer *peer = arg;

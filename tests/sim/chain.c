@@ -389,7 +389,7 @@ static void branch_on_done(void *ctx, const struct uva_outcome *outcome)
     arena_free(ctx);
 }
 
-/* Runs on a fiber of its own. */
+/* Runs on its own fiber. */
 static void branch_leave(void *ctx)
 {
     struct branch *branch = ctx;
@@ -415,9 +415,9 @@ static void branch_consume(void *ctx)
     uva_stream_release(stream);
 }
 
-/* A loop that its runtime has to itself ends when it has nothing left to do,
- * and the start of a stream by another thread does not prevent that. So there
- * a branch starts while the chain is built. */
+/* A loop that its runtime has to itself ends when it has no work left, and the
+ * start of a stream by another thread does not prevent that. So there a branch
+ * starts while the chain is built. */
 static void branch_consume_soon(struct branch *branch)
 {
     if (peers_are_alone())
@@ -480,7 +480,7 @@ static void add_own_stage(struct uva_runtime *runtime,
         add_inspector(stream, expectation);
         break;
     case 7:
-        /* only data of the CPU is joined; each row is a task of its own */
+        /* only data of the CPU is joined; each row is a separate task */
         if (!expectation->on_device && expectation->total <= 8)
             add_split_and_join(stream, expectation);
         break;
@@ -647,7 +647,7 @@ static void link_interrupt(void *ctx)
 }
 
 /* Gives a turn for one source where the runtime limits its own: a source that
- * reads from another stream must not wait behind it. */
+ * reads from another stream must not wait for it. */
 static struct uva_turns *link_turns(struct uva_runtime *runtime)
 {
     struct uva_turns *turns = NULL;
@@ -785,8 +785,8 @@ static int chain_length(void)
     return peers_chance(1, 2) ? 1 : 1 + (int)sim_choose(CHAIN_STREAMS);
 }
 
-/* A link that is cancelled may never start its stream, nor those behind which
- * that stands. A branch of a tee in it would then hold up the other one, and a
+/* A link that is cancelled may never start its stream, and the streams before
+ * that one. A branch of a tee in it would then hold up the other one, and a
  * place of its runtime's, until it is released, which the link does. */
 static void chain_forget_last(struct chain *chain)
 {

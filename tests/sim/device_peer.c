@@ -46,11 +46,12 @@ struct device_event {
     enum fate fate;
     int state;                    /* -1: pending */
     uint64_t due_ns;              /* not complete before this time */
-    struct device_stream *stream; /* of which it is work; NULL: of none */
-    struct uva_device_copy copy;  /* to run on completion; size 0: none */
+    struct device_stream *stream; /* of which it is work; or NULL */
+    struct uva_device_copy copy;  /* to run on completion; size 0: no copy */
     device_call_fn *call;         /* to be called then; or NULL */
     void *call_arg;
-    bool waits;                 /* its failure is that of the work behind it */
+    bool waits;                 /* its failure is also the failure of later
+                                   work */
     struct device_event *after; /* holds: event before it; or NULL */
     struct device_event *read;  /* holds: event of the array read; or NULL */
     struct armed *armed;        /* owns */
@@ -70,7 +71,7 @@ struct loaded {
 
 static struct {
     ArrowDeviceType type;
-    bool is_vendors; /* `ops` has what the library's own table can do */
+    bool is_vendors; /* `ops` has the features of the library's own table */
     struct uva_device_ops ops;
     struct device_event *first;      /* wait for a driver, the oldest first */
     int drivers;                     /* driver fibers */
@@ -136,7 +137,7 @@ static void table_draw_own(struct uva_device_ops *ops)
     ops->event_free = table_event_free;
 }
 
-/* What tables of vendors can do: see UVA__GPU_OPS. */
+/* The features of vendor tables: see UVA__GPU_OPS. */
 static void table_draw_vendor(struct uva_device_ops *ops)
 {
     const bool pinned = gpu_type_is_pinned();
@@ -254,7 +255,8 @@ bool device_is_stuck(void)
 
 /* ---- events ------------------------------------------------------------- */
 
-/* Finds an event by what an array has. A vendor's is in a place of its own. */
+/* Finds an event by the value that an array has. A vendor's is in a separate
+ * place. */
 static struct device_event *event_at(const void *sync_event)
 {
     return sync_event != NULL ? *(struct device_event *const *)sync_event
@@ -500,8 +502,8 @@ static int event_outcome(const struct device_event *event)
                : 0;
 }
 
-/* The work of a stream is done. What a wait found is found by the work behind
- * it, up to an event or a call. */
+/* The work of a stream is done. Work after a wait finds the same as the wait,
+ * up to an event or a call. */
 static void stream_go_on(struct device_stream *stream,
                          const struct device_event *event)
 {
@@ -930,7 +932,7 @@ void device_stream_record(struct device_stream *stream,
     stream->read = NULL;
 }
 
-/* What comes behind it may read the array of the event. */
+/* Later work may read the array of the event. */
 void device_stream_wait(struct device_stream *stream,
                         struct device_event *event)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A simulated device of type EXT_DEV, or one of a vendor: the driver's
- * functions are in gpu_peer.c. Its events complete in any order, when
- * one of its drivers picks them; they fail, get stuck until the peers are
- * unblocked, report late or report a wrong success. It polls or calls back, and
- * copies, as the schedule draws it. It checks the library strictly: events are
- * queried only while their array lives, and by the device thread alone unless
- * they are fast; nothing is called after `unload`; each armed watch is settled
- * once. */
+/* A simulated device of type EXT_DEV, or a vendor's: the driver's functions are
+ * in gpu_peer.c. Its events complete in any order, when a driver fiber picks
+ * them; they fail, get stuck until the peers are unblocked, report late or
+ * report a wrong success. It polls or calls back, and copies, as the schedule
+ * draws it. It checks the library strictly: events are queried only while their
+ * array lives, and by the device thread alone unless they are fast; no function
+ * is called after `unload`; each armed watch is settled once. */
 #ifndef SIM_DEVICE_PEER_H
 #define SIM_DEVICE_PEER_H
 
@@ -73,7 +72,7 @@ struct device_stream {
     bool busy;     /* a driver does its work */
     bool gone;     /* it is destroyed; freed when no work is left */
     int left;      /* work that is not done */
-    int code;      /* what a wait in it has found */
+    int code;      /* the code that a wait in it has found */
     struct device_event
         *read; /* borrows: the event of the array that is read; or NULL */
 };
@@ -104,8 +103,8 @@ struct device_event *device_event_blank(void);
 int device_event_query(struct device_event *event);
 void device_event_destroy(struct device_event *event);
 
-/* Makes the late callbacks. Everything in the library has ended, except what
- * waits for the device. */
+/* Makes the late callbacks. The library has ended, except for waits for the
+ * device. */
 void device_end(void);
 
 /* Ends the schedule as failed if any work is left. */

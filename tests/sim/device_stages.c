@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* While a chain is built, its scenario records where its batches are and what
- * was done about their events; later, how they must arrive. */
+/* While a chain is built, its scenario records where its batches are and how
+ * their events were treated; later, how they must arrive. */
 #include "sim/device_stages.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ void device_recorded_batch(struct uva_runtime *runtime,
 
 /* ---- stages ------------------------------------------------------------- */
 
-/* Returns whether a timeout may expire although nothing is wrong. */
+/* Returns whether a timeout may expire without a fault. */
 static bool time_may_pass(int64_t timeout_ms)
 {
     return timeout_ms < 1000 || peers_are_slow() || fake_uv_ticks() ||

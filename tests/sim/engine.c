@@ -199,7 +199,7 @@ static void engine_note_next(int fiber)
 }
 
 /* No fiber can run: moves the clock to when the first one can. Returns false if
- * none ever can. */
+ * no actor ever can. */
 static bool engine_pass_time(void)
 {
     uint64_t first = UINT64_MAX;
@@ -232,7 +232,7 @@ static void engine_name_waiters(void)
 
 /* ---- states ------------------------------------------------------------- */
 
-/* Hashes what determines the fiber's next steps: what it waits for and, where
+/* Hashes the facts that determine the fiber's next steps: its wait and, where
  * it can be read, its stack; otherwise all values returned to it, from which
  * its state follows. */
 static uint64_t fiber_state(const struct fiber *fiber)
@@ -775,9 +775,9 @@ uint64_t sim_and(void *word, size_t size, uint64_t bits)
     return before;
 }
 
-/* A compare-and-swap that fails is a load, and may read an old value. Of the
- * newest value it is the first choice; an old one with which it would not fail
- * is none. */
+/* A compare-and-swap that fails is a load, and may read an old value. The
+ * newest value is its first choice; an old value with which it would not fail
+ * is not a choice. */
 static bool weak_cas(void *word, size_t size, uint64_t *expected,
                      uint64_t value)
 {

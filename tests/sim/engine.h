@@ -38,8 +38,8 @@ struct sim_plan {
      * 0: at every point. */
     int preemptions;
 
-    /* SIM_EXHAUSTIVE: all memory that the fibers share. What follows a state
-     * seen before is not explored again. NULL: every schedule runs to its end.
+    /* SIM_EXHAUSTIVE: all memory that the fibers share. Steps after a state
+     * seen before are not explored again. NULL: every schedule runs to its end.
      */
     const void *memory;
     size_t memory_size;
@@ -78,16 +78,16 @@ void sim_print_trail(FILE *file);
 int sim_spawn(const char *name, void (*body)(void *arg), void *arg);
 int sim_self(void); /* -1 outside of a run */
 
-/* Whether a fiber has returned: then the caller sees what that one did. */
+/* Whether a fiber has returned: then the caller sees its effects. */
 bool sim_is_over(int fiber);
 
-/* Let other fibers run. sim_breathe() does nothing if SIM_EXHAUSTIVE: it is for
- * places where other fibers only matter if the code lacks a lock. */
+/* Let other fibers run. sim_breathe() has no effect if SIM_EXHAUSTIVE: it is
+ * for places where other fibers only matter if the code lacks a lock. */
 void sim_point(void);
 void sim_breathe(void);
 
 /* Waits until `is_ready(arg)`, which must have no side effect. In weak memory
- * the newest values end the wait; what the fiber then reads may be older, if it
+ * the newest values end the wait; the fiber may then read older values, if they
  * would end the wait, too. */
 void sim_wait(bool (*is_ready)(void *arg), void *arg);
 
@@ -135,13 +135,13 @@ bool sim_cas(void *word, size_t size, uint64_t *expected, uint64_t value);
 void sim_flush(void);
 
 /* The caller has taken the lock in that word, or is about to drop it: it sees
- * what earlier holders did. */
+ * the effects of earlier holders. */
 void sim_lock_taken(const void *lock);
 void sim_lock_dropped(const void *lock);
 
 /* An access of plain memory that one fiber at a time may access. In weak memory
  * the schedule fails unless each earlier access happens before this one: that
- * is a data race. Elsewhere it does nothing. */
+ * is a data race. Elsewhere it has no effect. */
 void sim_plain(const void *cell);
 
 /* Defects of an atomic or lock, to test that they are found. The last two
@@ -149,12 +149,12 @@ void sim_plain(const void *cell);
 enum sim_defect {
     SIM_SOUND,
     SIM_SPLIT,      /* a read-modify-write is not atomic */
-    SIM_PEEK,       /* an exchange or or that changes nothing is only a load */
-    SIM_UNACQUIRED, /* nothing that reads it acquires */
-    SIM_UNRELEASED  /* nothing that writes it releases */
+    SIM_PEEK,       /* an exchange or or without a change is only a load */
+    SIM_UNACQUIRED, /* no reader acquires */
+    SIM_UNRELEASED  /* no writer releases */
 };
 
-/* Gives an atomic a defect from now on; one at a time; none for NULL. */
+/* Gives an atomic a defect from now on; one at a time; NULL: no defect. */
 void sim_spoil(const void *word, enum sim_defect defect);
 
 #endif

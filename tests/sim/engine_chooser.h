@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the choices: at random, by random priorities, by given bytes, or all of
- * them in turn.
+/* Makes the choices: at random, by random priorities, by given bytes, or each
+ * in turn.
  *
  * An actor that may run next is a number: 2 f for the fiber f, 2 f + 1 for its
  * store buffer. */
@@ -33,7 +33,7 @@ bool sim_chooser_is_new(void);
 bool sim_chooser_was_here(uint64_t state);
 
 /* SIM_EXHAUSTIVE: moves on to the next schedule, if there is one; or to the
- * first one of a new search. */
+ * first schedule of a new search. */
 bool sim_chooser_next(void);
 void sim_chooser_restart(void);
 

@@ -16,7 +16,7 @@ void *sim_locals_new(void);
 size_t sim_locals_size(void);
 void sim_locals_reset(void *locals);
 
-/* Saves the current values in `save` and loads those of `load`. */
+/* Saves the current values in `save` and loads the values in `load`. */
 void sim_locals_swap(void *save, const void *load);
 
 #endif

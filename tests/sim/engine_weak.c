@@ -23,7 +23,7 @@ struct view {
 
 struct value {
     uint64_t value;
-    struct view view; /* what a fiber that acquires it will have seen */
+    struct view view; /* the view of a fiber that acquires it */
 };
 
 struct word {
@@ -104,7 +104,7 @@ static void word_forget(struct word *word, uint64_t value)
     word_value(word, word->newest)->value = value;
 }
 
-/* Returns the index of what is at the address. */
+/* Returns the index of the word at the address. */
 static int word_index(const void *address)
 {
     struct word *word;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory as C11 has it, and not only as x86 does: each atomic keeps its last
  * values, and each fiber has a view: how old a value of each atomic it may
- * still read. A value carries the view of the fiber that released it; one that
- * acquires the value joins that view to its own.
+ * still read. A value carries the view of the fiber that released it; a fiber
+ * that acquires the value joins that view to its own.
  *
  * So a read may give any value that is not older than the last one that the
- * fiber has seen of this atomic, or than those that came to it with what it
+ * fiber has seen of this atomic, or than the values in the views that it has
  * acquired. This is RC11 (Lahav et al., "Repairing sequential consistency in
  * C/C++11") without fences, which the library does not use, and without loads
  * that read a store of the future. A store always makes the newest value: two
@@ -30,8 +30,8 @@ enum {
 /* Forgets everything. */
 void sim_weak_begin(void);
 
-/* A fiber begins with the view of the one that makes it (-1: with none); one
- * that waits for its end has its view then. */
+/* A fiber begins with the view of its maker (-1: with no view); a fiber that
+ * waits for its end has its view then. */
 void sim_weak_spawn(int fiber, int by);
 void sim_weak_end(int fiber);
 void sim_weak_join(int fiber, int ended);
@@ -40,12 +40,13 @@ void sim_weak_join(int fiber, int ended);
  * is the newest. */
 uint64_t sim_weak_choices(int fiber, const void *word, size_t size);
 
-/* Reads the value of that age, which is one of those. */
+/* Reads the value of that age, which is allowed. */
 uint64_t sim_weak_read(int fiber, const void *word, size_t size, uint64_t age,
                        bool acquire);
 
 /* Makes a newest value. An update is the second half of a read-modify-write
- * that has read the newest one: what that carries, the new one carries too. */
+ * that has read the newest one: the new value carries the view of that one,
+ * too. */
 void sim_weak_store(int fiber, void *word, size_t size, uint64_t value,
                     bool release);
 void sim_weak_update(int fiber, void *word, size_t size, uint64_t value,

@@ -9,8 +9,8 @@
 #include "uvarrow/runtime.h"
 
 /* Starts a new schedule. `refuses`: it refuses some jobs, which the library
- * then runs on a thread of its own; without a thread, or memory for one, they
- * may wait for ever. */
+ * then runs on a separate thread; without a thread, or memory for one, they may
+ * wait for ever. */
 void executor_begin(bool refuses);
 
 /* Returns the executor; its fibers stay until the end. */

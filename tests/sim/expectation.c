@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks what must hold in every schedule: no batch twice, none out of order,
- * none lost from a stream that reports completion, no end without a reason. */
+/* Checks the invariants of every schedule: no batch twice, out of order, or
+ * lost from a stream that reports completion, no end without a reason. */
 #include "sim/expectation.h"
 
 #include <errno.h>

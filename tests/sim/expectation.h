@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a simulated chain of streams does: how many batches it has, what may go
- * wrong in it, and whether its last consumer received what it should. Also the
- * transcript of a schedule that is replayed. */
+/* The plan of a simulated chain of streams: how many batches it has, which
+ * faults it may have, and whether its last consumer received the right batches.
+ * Also the transcript of a schedule that is replayed. */
 #ifndef SIM_EXPECTATION_H
 #define SIM_EXPECTATION_H
 
@@ -45,7 +45,7 @@ struct expectation {
     bool unordered;   /* a stage delivers batches in any order */
     bool partial;     /* the end may come before all batches are seen */
     bool stalls;      /* it may wait until the peers are unblocked */
-    bool joined;      /* batches are made of several: none has an event */
+    bool joined;      /* batches are made of several: without events */
     bool teed;        /* a stream that was built so far has a tee */
     bool delays;      /* a stage waits for the clock */
     int64_t rate;     /* the most batches a second; 0: no limit */
@@ -92,7 +92,7 @@ void expectation_end(struct expectation *expectation, enum uva_end end,
                      int code);
 
 /* The last of the batches that were held across a complete end has arrived:
- * none may lack. */
+ * every batch must have come. */
 void expectation_end_held(struct expectation *expectation);
 
 /* The chain did not start. */

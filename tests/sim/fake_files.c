@@ -52,7 +52,7 @@ static int file_new(enum file_kind kind)
     return FIRST + files_used++;
 }
 
-/* Returns NULL if it is not one of ours. */
+/* Returns NULL if it is not ours. */
 static struct fake_file *file_find(int fd)
 {
     return fd >= FIRST && fd < FIRST + files_used ? &files[fd - FIRST] : NULL;

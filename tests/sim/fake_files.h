@@ -15,7 +15,7 @@ void fake_files_begin(void);
 void fake_files_check(void);
 
 /* Makes a poll set: readable while `is_ready(ctx)`, which becomes true by
- * itself at `due_ns(ctx)`. Neither may have a side effect. */
+ * itself at `due_ns(ctx)`. They must not have side effects. */
 int fake_files_new_set(bool (*is_ready)(void *ctx),
                        uint64_t (*due_ns)(void *ctx), void *ctx);
 void fake_files_close(int fd);

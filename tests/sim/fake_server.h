@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server behind a pool's driver: well, or in trouble for a while. It dies,
- * and all sessions with it, and is started again; or it answers nothing, as one
- * behind a network that swallows all, and goes on later. */
+/* The server of a pool's driver: well, or in trouble for a while. It dies, and
+ * all sessions with it, and is started again; or it does not answer, as in a
+ * network that swallows all data, and goes on later. */
 #ifndef SIM_FAKE_SERVER_H
 #define SIM_FAKE_SERVER_H
 
@@ -13,7 +13,7 @@ struct fake_server {
     bool has_trouble; /* has, had or will have it */
     bool is_down;     /* connections are refused */
     bool hangs;       /* no call returns */
-    int *fibers;      /* borrows: counts those that make its trouble */
+    int *fibers;      /* borrows: counts the fibers that make its trouble */
 };
 
 /* Starts a server. `fibers` counts while it is, or will be, in trouble. */

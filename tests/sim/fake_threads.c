@@ -20,7 +20,7 @@ enum { THREADS = 512 };
 
 static struct {
     bool created[THREADS];  /* fibers that are threads */
-    bool unjoined[THREADS]; /* threads neither joined nor detached */
+    bool unjoined[THREADS]; /* threads that are not joined or detached */
     int64_t made, fail_at;
     int64_t rung; /* broadcasts of all conditions */
 } threads;

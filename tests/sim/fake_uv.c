@@ -3,8 +3,7 @@
  * libuv's order within a loop iteration, that before 1.45 or that since then,
  * on the engine's clock. Sleeping means that the fiber that runs the loop
  * waits. Misuse of a handle ends the schedule: closing it twice, starting it
- * after its close, using it on another fiber, or leaving it behind in its loop.
- */
+ * after its close, using it on another fiber, or leaving it in its loop. */
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -29,15 +28,14 @@ struct fake_loop {
 };
 
 static uint64_t clock_ns, clock_tick_ns;
-static bool timers_last; /* timers run behind the handles that close */
+static bool timers_last; /* timers run after the handles that close */
 
 /* Mutexes that fibers hold. */
 enum { FIBERS = 512 };
 static int mutexes_held[FIBERS];
 
-/* How far the fine clock may be ahead of the engine's. A thread that always has
- * something to do would else keep those that wait for a time waiting for ever.
- */
+/* How far the fine clock may be ahead of the engine's. A busy thread would else
+ * keep threads that wait for a time waiting for ever. */
 static const uint64_t AHEAD_NS = 1000000000;
 
 void fake_uv_begin(uint64_t tick_ns)
@@ -58,7 +56,7 @@ bool fake_uv_moves_time(void)
     return fake_uv_ticks() && clock_ns > AHEAD_NS;
 }
 
-/* Never behind the engine's clock, but possibly ahead of it. */
+/* Never later than the engine's clock, but possibly ahead of it. */
 uint64_t fake_uv_hrtime(void)
 {
     if (clock_ns < sim_now_ns())
@@ -214,7 +212,7 @@ void uv_close(uv_handle_t *handle, uv_close_cb done)
 
 int uv_poll_init(uv_loop_t *loop, uv_poll_t *poll, int fd)
 {
-    (void)fake_files_is_readable(fd); /* fails if it is not one of ours */
+    (void)fake_files_is_readable(fd); /* fails if it is not ours */
     poll->io_watcher.fd = fd;
     return handle_init(loop, (uv_handle_t *)poll, UV_POLL);
 }
@@ -303,7 +301,7 @@ int uv_check_stop(uv_check_t *check)
 
 /* In the memory of a mutex. */
 struct fake_mutex {
-    int fiber; /* that holds it, plus one; 0: none */
+    int fiber; /* that holds it, plus one; 0: free */
 };
 
 /* In the memory of a condition. */
@@ -311,7 +309,7 @@ struct fake_cond {
     uint64_t rung; /* broadcasts */
 };
 
-/* What a fiber waits for. */
+/* The wait of a fiber. */
 struct fake_wait {
     const struct fake_cond *cond;
     uint64_t seen; /* broadcasts before the wait */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the fake libuv has beyond libuv: a clock that can be made to advance. */
+/* The functions of the fake libuv beyond libuv: a clock that can be made to
+ * advance. */
 #ifndef SIM_FAKE_UV_H
 #define SIM_FAKE_UV_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* There is one device, number 0. The program has made its primary context.
- * What a driver of real hardware does beside this, in any order, is done by the
+ * The other acts of a driver of real hardware, in any order, are left to the
  * fibers of device_peer.c. */
 #include "sim/gpu_peer.h"
 
@@ -21,7 +21,7 @@ enum { FIBERS = 1024 };
 
 enum memory_kind { MEMORY_DEVICE = 0x51, MEMORY_PINNED };
 
-/* Memory of the driver, behind its kind. */
+/* Memory of the driver, after its kind. */
 struct memory {
     enum memory_kind kind;
     _Alignas(64) char bytes[];
@@ -140,7 +140,7 @@ static int event_record(uva__gpu_event event, uva__gpu_stream stream)
     return 0;
 }
 
-/* A failure has any code that is not one of those with a meaning. */
+/* A failure has any code without a meaning. */
 static int event_query(uva__gpu_event event)
 {
     int state;

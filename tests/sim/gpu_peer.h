@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver libraries of CUDA and HIP for the simulated device: the library's
  * own tables for these vendors (device/gpu.c) find these functions in place of
- * a shared library. Streams and events are those of device_peer.h. The
- * functions check that a context is current where one is needed, that none is
- * called inside a callback, that memory is freed as it was allocated, and that
- * all is given back. */
+ * a shared library. Streams and events are in device_peer.h. The functions
+ * check that a context is current where it is needed, that they are not called
+ * inside a callback, that memory is freed as it was allocated, and that
+ * everything is given back. */
 #ifndef SIM_GPU_PEER_H
 #define SIM_GPU_PEER_H
 
@@ -15,13 +15,13 @@
 /* Starts a new schedule. */
 void gpu_begin(void);
 
-/* Draws the vendor, and what its driver can do. Returns the type of the
+/* Draws the vendor, and the features of its driver. Returns the type of the
  * batches: memory of the device, managed, or pinned. If the device is `faulty`,
  * all its callbacks have a status: a function without one is never called
- * behind a failure, and what waits for it is lost by design. */
+ * after a failure, and its waiter is lost by design. */
 ArrowDeviceType gpu_draw(bool faulty);
 
-/* What was drawn: whether the host reads the batches where they are, and
+/* The drawn features: whether the host reads the batches where they are, and
  * whether the driver calls back. */
 bool gpu_type_is_pinned(void);
 bool gpu_calls_back(void);

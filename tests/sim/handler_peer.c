@@ -2,8 +2,8 @@
 /* A foreign handler: requests one or many tasks, in callbacks and elsewhere;
  * extracts there, later or on other fibers; discards, refuses, cancels. It
  * checks its producer strictly: callbacks in the permitted order, one at a
- * time, none inside a call of its own, no more tasks than requested. Tasks that
- * it holds across the end, of any kind, are lost only to a close that may. */
+ * time, never inside its own call, no more tasks than requested. Tasks that it
+ * holds across the end, of any kind, are lost only to a close that may. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,7 +41,7 @@ struct handler_peer {
     int extracting;    /* extractions in progress */
     bool complete;     /* on_done has reported that */
     bool emptied;      /* on_extracted has come */
-    bool whole;        /* and reported that nothing was lost */
+    bool whole;        /* and reported that no batch was lost */
     struct ArrowAsyncTask held[HELD];
     int held_from, held_to;    /* a ring */
     struct uva_stream *stream; /* a reference, until on_done or the drop */
@@ -94,7 +94,7 @@ static int peer_leave(struct handler_peer *peer, int code)
     return code;
 }
 
-/* ---- what it calls ------------------------------------------------------ */
+/* ---- its calls ---------------------------------------------------------- */
 
 static void peer_request(struct handler_peer *peer)
 {
@@ -213,14 +213,14 @@ static void extractor(void *arg)
     peer_drop(peer);
 }
 
-/* ---- what is called ----------------------------------------------------- */
+/* ---- its callbacks ------------------------------------------------------ */
 
 static bool peer_is_calm(void *arg)
 {
     return ((const struct handler_peer *)arg)->calls == 0;
 }
 
-/* Calls of its own must be over when a terminal callback returns (TH-10). */
+/* Its calls must be over when a terminal callback returns (TH-10). */
 static void peer_closed(struct handler_peer *peer)
 {
     peer->over = true;

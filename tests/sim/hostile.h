@@ -16,7 +16,7 @@ void hostile_handlers_begin(void);
 void hostile_producers_conclude(void);
 void hostile_handlers_conclude(void);
 
-/* Draws one of the mutants of a kind. */
+/* Draws a mutant of a kind. */
 const struct reference_mutant *
 hostile_draw(const struct reference_mutant *(*all)(int *count));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference consumer at a driven stream, in most cases as a mutant that
- * breaks one clause. The protocol checker stands in between until all is over
- * (`keep`), so that it receives calls that come too late, and knows what is
- * never given back. */
+ * breaks one clause. The protocol checker stands in between until the end
+ * (`keep`), so that it receives late calls, and knows which objects are never
+ * given back. */
 #include <stdint.h>
 #include <string.h>
 

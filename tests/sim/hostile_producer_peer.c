@@ -24,7 +24,7 @@ static struct hostile_peer {
     struct ArrowAsyncDeviceStreamHandler *checked; /* NULL: not made so far */
     bool started;                                  /* it has a handler */
     bool freed;                                    /* free_ctx was called */
-    bool left; /* its fiber has ended, or there is none */
+    bool left; /* its fiber has ended, or was never made */
     bool over; /* the fiber must end */
 } hostiles[HOSTILES];
 static int hostiles_used;

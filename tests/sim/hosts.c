@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host of an embedded runtime keeps its loop alive by a handle of its own
- * until the runtime is closed. The host of a runtime without a thread watches
- * its descriptor, or waits for the post hook. */
+/* The host of an embedded runtime keeps its loop alive by its own handle until
+ * the runtime is closed. The host of a runtime without a thread watches its
+ * descriptor, or waits for the post hook. */
 #include "sim/hosts.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ static struct host {
     int fd;                      /* an eventfd */
     bool opened; /* opening has finished, perhaps with an error */
     void (*begin)(struct uva_runtime *runtime); /* if alone: runs first */
-    int fiber;         /* fiber that runs the loop; -1: none of ours */
+    int fiber;         /* fiber that runs the loop; -1: not ours */
     bool may_close;    /* if alone: everything else is over */
     bool posted;       /* a turn was requested */
     bool closing;      /* a close was requested */
@@ -233,7 +233,7 @@ static void host_draw(struct host *host, struct uva_workers *workers)
         host->options.memory_bytes = 1 + (int64_t)sim_choose(3000);
     if (peers_chance(1, 2))
         host->options.log = monitor_log();
-    /* by what was drawn: other schedules stay as they were */
+    /* by the drawn values: other schedules stay as they were */
     if (are_varied && host->options.turn_batches > 2)
         host->options.sources_open = host->options.turn_batches - 2;
     if (are_varied && peers_chance(1, 8))

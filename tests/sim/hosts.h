@@ -48,7 +48,7 @@ void hosts_drain(struct uva_runtime *runtime, int64_t deadline_ms);
  * made it. */
 void hosts_check(void);
 
-/* Closes all of them without grace, while nothing else runs. */
+/* Closes all runtimes without grace, while no other fiber runs. */
 void hosts_force_close(void);
 
 /* Returns whether the caller is the loop of a runtime that is not closing. */
@@ -57,8 +57,8 @@ bool hosts_on_loop(void);
 /* Returns how many are closed. */
 int hosts_closed(void);
 
-/* Closes those that are still open, and waits until all are closed. `patient`:
- * perhaps only after their streams have ended. */
+/* Closes the open ones, and waits until all are closed. `patient`: perhaps only
+ * after their streams have ended. */
 void hosts_end(bool patient);
 
 #endif

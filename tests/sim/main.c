@@ -110,7 +110,8 @@ static void crash_print(const char *text)
     }
 }
 
-/* Prints the seed: a wild pointer or a failed assertion leaves nothing else. */
+/* Prints the seed: a wild pointer or a failed assertion leaves no other trace.
+ */
 static void crashed(int number)
 {
     char line[96];
@@ -124,7 +125,7 @@ static void crashed(int number)
     _exit(1);
 }
 
-/* Uses a stack of its own, because a fiber's stack may be the cause. */
+/* Uses a separate stack, because a fiber's stack may be the cause. */
 static void crashes_watch(void)
 {
     static char stack[64 * 1024];

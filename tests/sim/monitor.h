@@ -20,7 +20,7 @@ struct uva_log monitor_log(void);
 void monitor_excuse(enum uva_party party);
 
 /* Sometimes puts a check in front of `handler`; otherwise returns it. Takes it.
- * `excused`: the party with tolerated deviations; 0: none. */
+ * `excused`: the party with tolerated deviations; 0: no party. */
 struct ArrowAsyncDeviceStreamHandler *
 monitor_handler(struct ArrowAsyncDeviceStreamHandler *handler,
                 enum uva_party excused);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What peers have in common. */
+/* The common part of the peers. */
 #include "sim/peers.h"
 
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign asynchronous producer: makes its callbacks inside start or on a
- * fiber of its own, serves requests, and ends in one of the ways found in
- * practice. Its start or a request may get stuck until it is interrupted. Some
- * of its behaviour is only tolerated: it reports a cancel as an error, ends
- * without a final callback, has tasks that become invalid with its release, or
- * makes callbacks after that. It checks its consumer strictly: no request below
- * 1, no call after the end, each task extracted once and in time. */
+/* A foreign asynchronous producer: makes its callbacks inside start or on its
+ * own fiber, serves requests, and ends in one of the ways found in practice.
+ * Its start or a request may get stuck until it is interrupted. Some of its
+ * behaviour is only tolerated: it reports a cancel as an error, ends without a
+ * final callback, has tasks that become invalid with its release, or makes
+ * callbacks after that. It checks its consumer strictly: no request below 1, no
+ * call after the end, each task extracted once and in time. */
 #include <errno.h>
 #include <stdint.h>
 
@@ -36,7 +36,7 @@ struct producer_peer {
     enum stuck stuck;            /* the first such call is */
     bool interrupted;            /* it is stuck no more */
     int interrupting;            /* calls of interrupt in progress */
-    bool inside_start; /* makes callbacks there, not on a fiber of its own */
+    bool inside_start; /* makes callbacks there, not on its own fiber */
     int64_t bad;       /* this extraction fails; or -1 */
     int64_t next;      /* next batch to offer */
     int64_t credit;    /* requests not used up */

@@ -31,7 +31,7 @@ static void peer_free(struct pusher_peer *peer)
         arena_free(peer);
 }
 
-/* ---- what the library calls --------------------------------------------- */
+/* ---- the library's calls ------------------------------------------------ */
 
 static void on_writable(void *ctx, struct uva_pusher *pusher)
 {
@@ -91,7 +91,7 @@ static int64_t peer_limit(void)
     return kind == 0 ? 0 : kind == 1 ? UVA_FOREVER : 1 + (int64_t)sim_choose(9);
 }
 
-/* Pushes until the batch is accepted, or the stream takes none any more. */
+/* Pushes until the batch is accepted, or the stream takes no more. */
 static int peer_push(struct pusher_peer *peer, struct ArrowDeviceArray *batch)
 {
     struct refusal refusal = {.peer = peer};

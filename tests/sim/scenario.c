@@ -46,7 +46,7 @@ static struct scenario {
     bool closes;       /* runtimes are closed early */
     bool drains;       /* runtimes are drained */
     bool devices;      /* there is a device */
-    int squatters;     /* sources that fill the blocking lane; 0: none */
+    int squatters;     /* sources that fill the blocking lane; 0: no sources */
     int stuck_threads; /* that may be written off; 0: as many as there are */
     bool built;        /* if alone: the chains are built */
     int meddlers;      /* fibers that interfere */
@@ -281,8 +281,8 @@ static void outsiders_spawn(void)
         }
 }
 
-/* Reads the statistics of a chain, whatever happens to it meanwhile. What is
- * counted never gets less. */
+/* Reads the statistics of a chain, whatever happens to it meanwhile. Counters
+ * never decrease. */
 static void looker(void *arg)
 {
     struct chain *chain = arg;
@@ -484,7 +484,7 @@ static bool hosts_end_in_time(void)
 }
 
 /* A close that waits for streams to end also waits for stuck ones, and for
- * those that lack a thread; this unblocks them. */
+ * streams that lack a thread; this unblocks them. */
 static void unblocker(void *arg)
 {
     (void)arg;

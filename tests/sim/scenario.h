@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One schedule of the whole product: draws runtimes, chains of streams, peers
- * and faults from the seed, runs them to their end, and checks that nothing is
- * left. */
+ * and faults from the seed, runs them to their end, and checks that no object
+ * is left. */
 #ifndef SIM_SCENARIO_H
 #define SIM_SCENARIO_H
 

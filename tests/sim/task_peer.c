@@ -20,7 +20,7 @@ struct task_peer {
     bool interrupted;
     int inside;       /* calls of schema and next in flight */
     int interrupting; /* calls of interrupt in flight */
-    int64_t items;    /* items neither extracted nor freed */
+    int64_t items;    /* items not extracted or freed */
 };
 
 struct item {

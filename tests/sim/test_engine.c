@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests the engine with programs that have known bugs: it finds those, and none
- * where there is none. */
+/* Tests the engine with programs that have known bugs: it finds these, and no
+ * bug in the others. */
 #define _POSIX_C_SOURCE 200809L
 #include "sim/engine.h"
 
@@ -122,7 +122,7 @@ END_TEST
 
 /* ---- credit in two atomics ---------------------------------------------- */
 
-/* A loop gives credit to a worker, which ends when none is left. */
+/* A loop gives credit to a worker, which ends when its credit is used up. */
 static struct {
     struct uva__atomic64 credit, running, job;
     uint64_t pulled;
@@ -215,7 +215,7 @@ START_TEST(credit_lost_between_two_words_is_found_by_both_kinds_of_chance)
 }
 END_TEST
 
-/* ---- what a seed decides ------------------------------------------------ */
+/* ---- the choices of a seed ---------------------------------------------- */
 
 START_TEST(the_same_seed_gives_the_same_schedule)
 {

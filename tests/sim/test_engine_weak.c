@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests the engine's weak memory with the programs by which C11's memory is
  * usually described (litmus tests): which odd outcomes they have, and that the
- * rest of them have none. */
+ * rest has no odd outcome. */
 #include <check.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static struct {
     struct uva__atomic64 x, y;
     struct uva__lock lock;
     uint64_t cell;             /* plain memory */
-    uint64_t results[RESULTS]; /* what the fibers read */
+    uint64_t results[RESULTS]; /* the values that the fibers read */
 } world;
 
 static void (*const *bodies)(void *arg); /* borrows: of this program */
@@ -246,8 +246,8 @@ static void flag_publish(void *arg)
     world.results[0] = 1 + uva__atomic64_exchange(&world.y, 1);
 }
 
-/* Stores a flag that it then exchanges: what the other fiber's exchange carried
- * is lost between the two. */
+/* Stores a flag that it then exchanges: the view that the other fiber's
+ * exchange carried is lost between the two. */
 static void flag_clear_by_a_store(void *arg)
 {
     (void)arg;

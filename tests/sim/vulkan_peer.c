@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each program has a device id of its own. Its events are set by a fiber, in
- * order, but for those that stay pending until the handles are detached. */
+/* Each program has its own device id. Its events are set by a fiber, in order,
+ * except for events that stay pending until the handles are detached. */
 #include "sim/vulkan_peer.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ static struct program {
     struct event events[EVENTS];
     int64_t device_id;
     int inside;   /* calls of its functions in progress */
-    int caller;   /* the fiber inside uva_array_wait(); -1: none */
+    int caller;   /* the fiber inside uva_array_wait(); -1: no fiber */
     int waits;    /* not completed */
     bool leaving; /* detach was called */
     bool left;    /* detach has returned */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program with a Vulkan device: it attaches the device's handles to a
  * runtime, has arrays waited for, and detaches the handles at any moment. The
- * functions of the device are simulated: they check that none is called, and no
- * call goes on, once the handles are detached, and that an event is queried
- * only while its array lives. */
+ * functions of the device are simulated: they check that no function is called,
+ * and no call goes on, once the handles are detached, and that an event is
+ * queried only while its array lives. */
 #ifndef SIM_VULKAN_PEER_H
 #define SIM_VULKAN_PEER_H
 

@@ -22,7 +22,7 @@ bool uva__futex_wait_ns(struct uva__futex *futex, uint32_t seen,
     const struct uva__futex **here;
     bool in_time = true;
 
-    if (sim_self() < 0) /* a handler of the exit, behind a run that failed */
+    if (sim_self() < 0) /* a handler of the exit, after a run that failed */
         return false;
     here = &asleep[sim_self()];
     if (uva__futex_now(futex) != seen)

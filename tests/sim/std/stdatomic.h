@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces <stdatomic.h> when libraries beside the runtime are compiled for the
- * simulation: what they use of it, as points of the schedule (sim/engine.h).
- * All accesses are sequentially consistent. */
+ * simulation: the operations that they use, as points of the schedule
+ * (sim/engine.h). All accesses are sequentially consistent. */
 #ifndef SIM_STD_STDATOMIC_H
 #define SIM_STD_STDATOMIC_H
 
