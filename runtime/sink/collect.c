@@ -11,7 +11,6 @@
 
 #include "arrow/layout.h"
 #include "base/memory.h"
-#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -149,15 +148,13 @@ static void collect_on_wakeup(struct uva_stream *stream)
 
 static void collect_free(struct uva_stream *stream)
 {
-    struct collect *c = collect_at(stream);
-
-    arrays_free(c);
-    uva__consumer_fini(&c->consumer);
-    uva__memory_free(&stream->rt->allocator, c, sizeof(*c));
+    arrays_free(collect_at(stream));
+    uva__consumer_free(stream);
 }
 
 static const struct uva__consumer_ops collect_ops = {
     .sink = {.name = "collect",
+             .size = sizeof(struct collect),
              .begin = uva__consumer_begin,
              .on_wakeup = collect_on_wakeup,
              .free = collect_free},
@@ -169,27 +166,20 @@ static const struct uva__consumer_ops collect_ops = {
 int uva_stream_collect(struct uva_stream *stream, int64_t max_bytes,
                        uva_collected_fn *fn, void *ctx, struct uva_error *error)
 {
-    struct collect *c;
     int code = uva__stream_may_start(stream, error);
+    struct collect *c;
 
-    if (code != 0)
-        return code;
-    if (fn == NULL || max_bytes < 0)
-        return uva_error_set(error, EINVAL,
+    if (code == 0 && (fn == NULL || max_bytes < 0))
+        code = uva_error_set(error, EINVAL,
                              "collect: fn is mandatory, and max_bytes must not "
                              "be negative");
-    code = uva__auto_stages_add(stream, NULL, error);
+    if (code == 0)
+        code = uva__consumer_make(stream, &collect_ops, NULL, error);
     if (code != 0)
         return code;
-    c = uva__memory_new(&stream->rt->allocator, sizeof(*c));
-    if (c == NULL)
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__consumer_init(&c->consumer, &collect_ops, stream);
+    c = collect_at(stream);
     c->fn = fn;
     c->ctx = ctx;
     c->max_bytes = max_bytes;
-    code = uva__stream_start(stream, &c->consumer.sink, error);
-    if (code != 0)
-        uva__memory_free(&stream->rt->allocator, c, sizeof(*c));
-    return code;
+    return uva__stream_start(stream, error);
 }

@@ -20,10 +20,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arrow/device_traits.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
+#include "uvarrow/stages.h"
 
 static struct uva__consumer *
 consumer_of(struct ArrowAsyncDeviceStreamHandler *handler)
@@ -235,21 +237,64 @@ void uva__consumer_begin(struct uva_stream *stream)
         c->ops->hooks.take != NULL ? &c->ops->hooks : &hooks, c);
 }
 
-void uva__consumer_init(struct uva__consumer *c,
-                        const struct uva__consumer_ops *ops,
-                        struct uva_stream *stream)
+/* Data in pinned and managed memory can be read once its event is complete. The
+ * wait does not mean that the program accepts data that the host cannot read.
+ */
+static void consumer_add_ready(struct uva_stream *stream,
+                               const struct uva_window *window)
 {
-    c->sink.ops = &ops->sink;
+    const ArrowDeviceType type = stream->tail->abi.device_type;
+    const struct uva_ready ready = {.window = *window};
+
+    if (stream->device_data || !uva__device_is_readable(type) ||
+        !uva__device_has_events(type))
+        return;
+    (void)uva_stream_ready(stream, &ready);
+    stream->device_data = false;
+}
+
+/* Expensive extraction does not run on the loop thread. The parallel stage has
+ * one worker, so that a map's ctx needs no lock unless the program requests
+ * more workers. A failure is kept by the stream. */
+static void consumer_add_stages(struct uva_stream *stream,
+                                const struct uva_window *window)
+{
+    const struct uva_window none = {0};
+    const struct uva_window *given = window != NULL ? window : &none;
+    const struct uva_parallel one = {.workers = 1, .window = *given};
+
+    consumer_add_ready(stream, given);
+    if (uva__stream_building(stream) == 0 && stream->tail->expensive)
+        (void)uva_stream_parallel(stream, &one);
+}
+
+int uva__consumer_make(struct uva_stream *stream,
+                       const struct uva__consumer_ops *ops,
+                       const struct uva_window *window, struct uva_error *error)
+{
+    int code = uva__stream_may_start(stream, error);
+    struct uva__consumer *c;
+
+    if (code != 0)
+        return code;
+    consumer_add_stages(stream, window);
+    code = uva__stream_make_sink(stream, &ops->sink, error);
+    if (code != 0)
+        return code;
+    c = consumer_at(stream);
     c->ops = ops;
     c->stream = stream;
     c->handler.on_schema = consumer_on_schema;
     c->handler.on_next_task = consumer_on_task;
     c->handler.on_error = consumer_on_error;
     c->handler.release = consumer_on_release;
+    return 0;
 }
 
-void uva__consumer_fini(struct uva__consumer *c)
+void uva__consumer_free(struct uva_stream *stream)
 {
+    struct uva__consumer *c = consumer_at(stream);
+
     uva_array_release(&c->batch.data);
     uva__share_close(&c->share);
     uva__failure_fini(&c->failure, allocator_of(c));

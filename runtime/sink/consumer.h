@@ -12,9 +12,9 @@
 
 struct uva__consumer;
 
-/* What the user of a consumer does. All are called on the loop thread. */
+/* A kind of consumer: a static table. All functions run on the loop thread. */
 struct uva__consumer_ops {
-    struct uva__sink_ops sink; /* begin: uva__consumer_begin */
+    struct uva__sink_ops sink; /* first; begin: uva__consumer_begin */
     /* the schema is in stream->loop.info. 0; ECANCELED: cancelled; another
      * code: rejected. */
     int (*schema)(struct uva__consumer *consumer);
@@ -53,13 +53,16 @@ uva__consumer_point(const struct uva__consumer *consumer)
     return &consumer->stream->label->consumer;
 }
 
-/* Sets up the handler and the common part. */
-void uva__consumer_init(struct uva__consumer *consumer,
-                        const struct uva__consumer_ops *ops,
-                        struct uva_stream *stream);
+/* Makes the consumer of `stream`, after stages that it may need, as it extracts
+ * on the loop thread. These get `window` (NULL: the default one). As
+ * uva__stream_make_sink(). Thread: builder. */
+UVA_MUST_CHECK int uva__consumer_make(struct uva_stream *stream,
+                                      const struct uva__consumer_ops *ops,
+                                      const struct uva_window *window,
+                                      struct uva_error *error);
 
-/* Frees what it owns, but for its own memory. Thread: any. */
-void uva__consumer_fini(struct uva__consumer *consumer);
+/* Frees what the common part owns; for uva__sink_ops.free. Thread: any. */
+void uva__consumer_free(struct uva_stream *stream);
 
 /* Attaches the handler; for uva__sink_ops.begin. Thread: loop. */
 void uva__consumer_begin(struct uva_stream *stream);

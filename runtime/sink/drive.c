@@ -241,17 +241,19 @@ static void drive_on_wakeup(struct uva_stream *stream)
 
 static void drive_free(struct uva_stream *stream)
 {
-    const struct uva_allocator *allocator = &stream->rt->allocator;
     struct drive *d = drive_at(stream);
 
+    if (d->driven.handler != NULL)
+        uva__driven_handlers_remove(stream->rt, &d->driven);
     uva__handler_proxy_free(d->proxy);
-    uva__producer_release(d->producer);
-    uva__metadata_fini(&d->metadata, allocator, NULL);
-    uva__memory_free(allocator, d, sizeof(*d));
+    if (d->producer != NULL)
+        uva__producer_release(d->producer);
+    uva__metadata_fini(&d->metadata, &stream->rt->allocator, NULL);
 }
 
 static const struct uva__sink_ops drive_ops = {
     .name = "drive",
+    .size = sizeof(struct drive),
     .begin = drive_begin,
     .on_wakeup = drive_on_wakeup,
     .free = drive_free,
@@ -277,12 +279,6 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
     return uva__structs_check_handler(handler, error);
 }
 
-static void drive_discard(struct drive *d)
-{
-    uva__handler_proxy_free(d->proxy);
-    uva__memory_free(&d->stream->rt->allocator, d, sizeof(*d));
-}
-
 /* Gives the producer the metadata of the options, in place of what an earlier
  * attempt may have left. */
 static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
@@ -293,20 +289,16 @@ static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
     return uva__metadata_copy(allocator, metadata, &tail->loop->metadata);
 }
 
-/* Makes the sink. 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN. */
-static int drive_new(struct uva_stream *stream,
-                     struct ArrowAsyncDeviceStreamHandler *handler,
-                     const struct uva_drive *options, struct drive **out)
+/* 0; ENOMEM; EAGAIN without a thread; ESHUTDOWN; EBUSY if a stream drives the
+ * handler already. */
+static int drive_init(struct drive *d, struct uva_stream *stream,
+                      struct ArrowAsyncDeviceStreamHandler *handler,
+                      const struct uva_drive *options)
 {
-    struct drive *d;
     int code = uva__driven_handlers_ensure(stream->rt);
 
     if (code != 0)
         return code;
-    d = uva__memory_new(&stream->rt->allocator, sizeof(*d));
-    if (d == NULL)
-        return ENOMEM;
-    d->sink.ops = &drive_ops;
     d->stream = stream;
     d->driven.handler = handler;
     d->close_timer.fire = drive_expire;
@@ -316,38 +308,30 @@ static int drive_new(struct uva_stream *stream,
         code = uva__handler_proxy_new(stream, &d->driven, &d->proxy);
     if (code == 0)
         code = drive_set_metadata(stream->tail, d->options.metadata);
-    if (code != 0) {
-        drive_discard(d);
-        return code;
-    }
-    *out = d;
-    return 0;
+    if (code == 0 && !uva__driven_handlers_add(stream->rt, &d->driven))
+        code = EBUSY;
+    return code;
 }
 
 int uva_stream_drive(struct uva_stream *stream,
                      struct ArrowAsyncDeviceStreamHandler *handler,
                      const struct uva_drive *options, struct uva_error *error)
 {
-    struct drive *d;
     int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
         code = drive_check(handler, options, error);
+    if (code == 0)
+        code = uva__stream_make_sink(stream, &drive_ops, error);
     if (code != 0)
         return code;
-    code = drive_new(stream, handler, options, &d);
-    if (code != 0)
-        return uva_error_set(error, code, "drive: %s", strerror(code));
-    if (!uva__driven_handlers_add(stream->rt, &d->driven)) {
-        drive_discard(d);
-        return uva_error_set(error, EBUSY,
-                             "the handler belongs to a stream that has not "
-                             "released it");
-    }
-    code = uva__stream_start(stream, &d->sink, error);
-    if (code != 0) {
-        uva__driven_handlers_remove(stream->rt, &d->driven);
-        drive_discard(d);
-    }
-    return code;
+    code = drive_init(drive_at(stream), stream, handler, options);
+    if (code == 0)
+        return uva__stream_start(stream, error);
+    uva__stream_discard_sink(stream);
+    return code == EBUSY
+               ? uva_error_set(error, code,
+                               "the handler belongs to a stream that has not "
+                               "released it")
+               : uva_error_set(error, code, "drive: %s", strerror(code));
 }

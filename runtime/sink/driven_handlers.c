@@ -57,9 +57,10 @@ void uva__driven_handlers_remove(struct uva__rt *rt,
     struct uva__driven_handler **at = bucket_of(table, driven->handler);
 
     uva__lock_take(&table->lock);
-    while (*at != driven)
+    while (*at != NULL && *at != driven)
         at = &(*at)->next;
-    *at = driven->next;
+    if (*at != NULL)
+        *at = driven->next;
     uva__lock_drop(&table->lock);
 }
 

@@ -23,7 +23,7 @@ UVA_MUST_CHECK bool
 uva__driven_handlers_add(struct uva__rt *rt,
                          struct uva__driven_handler *driven);
 
-/* Removes what was added. Thread: any. */
+/* Removes `driven`, if it is among them. Thread: any. */
 void uva__driven_handlers_remove(struct uva__rt *rt,
                                  struct uva__driven_handler *driven);
 

@@ -15,7 +15,6 @@
 #include "arrow/metadata.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -26,10 +25,6 @@ struct for_each {
     bool paused;                   /* on_batch returned EAGAIN */
     struct uva__metadata metadata; /* owns: of the batch that is given again */
 };
-
-_Static_assert(sizeof(struct for_each) <= UVA__STREAM_SINK_ROOM &&
-                   _Alignof(struct for_each) <= _Alignof(struct uva_stream),
-               "it lies behind its stream");
 
 static struct for_each *for_each_of(struct uva__consumer *consumer)
 {
@@ -232,14 +227,13 @@ static void for_each_done(struct uva__consumer *consumer,
 
 static void for_each_free(struct uva_stream *stream)
 {
-    struct for_each *f = for_each_at(stream);
-
-    metadata_drop(f);
-    uva__consumer_fini(&f->consumer);
+    metadata_drop(for_each_at(stream));
+    uva__consumer_free(stream);
 }
 
 static const struct uva__consumer_ops for_each_ops = {
     .sink = {.name = "for_each",
+             .size = sizeof(struct for_each),
              .begin = uva__consumer_begin,
              .on_wakeup = for_each_on_wakeup,
              .free = for_each_free},
@@ -266,17 +260,14 @@ int uva_stream_for_each(struct uva_stream *stream,
                         const struct uva_consumer *consumer,
                         struct uva_error *error)
 {
-    struct for_each *f;
     int code = uva__stream_may_start(stream, error);
 
     if (code == 0)
         code = consumer_check(consumer, error);
     if (code == 0)
-        code = uva__auto_stages_add(stream, NULL, error);
+        code = uva__consumer_make(stream, &for_each_ops, NULL, error);
     if (code != 0)
         return code;
-    f = uva__stream_sink_room(stream, sizeof(*f));
-    uva__consumer_init(&f->consumer, &for_each_ops, stream);
-    f->user = *consumer;
-    return uva__stream_start(stream, &f->consumer.sink, error);
+    for_each_at(stream)->user = *consumer;
+    return uva__stream_start(stream, error);
 }

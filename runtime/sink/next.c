@@ -12,8 +12,6 @@
  *              cancelled. */
 #include <errno.h>
 
-#include "base/memory.h"
-#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "uvarrow/arrow.h"
 
@@ -31,10 +29,6 @@ struct next {
                                       requested */
     bool requested;                /* the batch of the call was requested */
 };
-
-_Static_assert(sizeof(struct next) <= UVA__STREAM_SINK_ROOM &&
-                   _Alignof(struct next) <= _Alignof(struct uva_stream),
-               "it lies behind its stream");
 
 static struct next *next_of(struct uva__consumer *consumer)
 {
@@ -134,18 +128,12 @@ static void next_on_wakeup(struct uva_stream *stream)
         next_request(n);
 }
 
-static void next_free(struct uva_stream *stream)
-{
-    struct next *n = next_at(stream);
-
-    uva__consumer_fini(&n->consumer);
-}
-
 static const struct uva__consumer_ops next_ops = {
     .sink = {.name = "next",
+             .size = sizeof(struct next),
              .begin = uva__consumer_begin,
              .on_wakeup = next_on_wakeup,
-             .free = next_free,
+             .free = uva__consumer_free,
              .cancel_without_holder = true},
     .schema = next_schema,
     .batch = next_batch,
@@ -157,19 +145,16 @@ static const struct uva__consumer_ops next_ops = {
 static int next_start(struct uva_stream *stream, uva_next_fn *fn, void *ctx,
                       struct uva_error *error)
 {
+    int code = uva__consumer_make(stream, &next_ops, NULL, error);
     struct next *n;
-    int code = uva__stream_may_start(stream, error);
 
-    if (code == 0)
-        code = uva__auto_stages_add(stream, NULL, error);
     if (code != 0)
         return code;
-    n = uva__stream_sink_room(stream, sizeof(*n));
-    uva__consumer_init(&n->consumer, &next_ops, stream);
+    n = next_at(stream);
     n->fn = fn;
     n->ctx = ctx;
     uva__atomic64_store(&n->call, CALL_WAITING);
-    return uva__stream_start(stream, &n->consumer.sink, error);
+    return uva__stream_start(stream, error);
 }
 
 /* Every call but the first keeps the runtime open, as the stream may be over.

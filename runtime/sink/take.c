@@ -17,7 +17,6 @@
 #include "arrow/fixed_width.h"
 #include "arrow/layout.h"
 #include "base/memory.h"
-#include "sink/auto_stages.h"
 #include "sink/consumer.h"
 #include "stream/intake.h"
 #include "stream/slots.h"
@@ -278,12 +277,12 @@ static void take_free(struct uva_stream *stream)
     for (link = t->waiting.head; link != NULL; link = link->next)
         slot_clear(t, uva__container_of(link, struct uva__task, link));
     uva__slots_return_tasks(stream->rt, &t->waiting);
-    uva__consumer_fini(&t->consumer);
-    uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
+    uva__consumer_free(stream);
 }
 
 static const struct uva__consumer_ops take_ops = {
     .sink = {.name = "take",
+             .size = sizeof(struct take),
              .begin = uva__consumer_begin,
              .on_wakeup = take_on_wakeup,
              .free = take_free,
@@ -312,21 +311,15 @@ int uva_stream_start_take(struct uva_stream *stream,
         return uva_error_set(error, EINVAL,
                              "start_take: no negative window, whose reserved "
                              "members must be NULL");
-    code = uva__auto_stages_add(stream, &complete, error);
+    code = uva__consumer_make(stream, &take_ops, &complete, error);
     if (code != 0)
         return code;
-    t = uva__memory_new(&stream->rt->allocator, sizeof(*t));
-    if (t == NULL)
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    uva__consumer_init(&t->consumer, &take_ops, stream);
+    t = take_at(stream);
     uva__intake_init(&t->intake, &complete);
     t->mapped = stream->tail->maps != NULL;
     t->fn = fn;
     t->ctx = ctx;
-    code = uva__stream_start(stream, &t->consumer.sink, error);
-    if (code != 0)
-        uva__memory_free(&stream->rt->allocator, t, sizeof(*t));
-    return code;
+    return uva__stream_start(stream, error);
 }
 
 /* Gives the outcome, if nothing comes before it; otherwise notes that the

@@ -616,45 +616,34 @@ const char *uva__task_ring_text(const struct uva__task_ring *r)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void task_ring_free(struct uva__task_ring *r,
-                           const struct uva_allocator *allocator)
+static void task_ring_free(struct uva_stream *stream)
 {
+    const struct uva_allocator *allocator = &stream->rt->allocator;
+    struct uva__task_ring *r = task_ring_of(stream);
+
     uva__share_close(&r->loop.share);
     uva__failure_fini(&r->failure, allocator);
     uva__failure_fini(&r->reader.named, allocator);
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));
-    uva__memory_free(allocator, r, sizeof(*r));
-}
-
-static void task_ring_free_sink(struct uva_stream *stream)
-{
-    task_ring_free(task_ring_of(stream), &stream->rt->allocator);
 }
 
 static const struct uva__sink_ops task_ring_ops = {
     .name = "to_blocking",
+    .size = sizeof(struct uva__task_ring),
+    .shared = true,
     .begin = task_ring_begin,
     .on_wakeup = task_ring_on_wakeup,
-    .free = task_ring_free_sink,
+    .free = task_ring_free,
 };
 
-static struct uva__task_ring *task_ring_new(struct uva_stream *stream,
-                                            const struct uva_window *window)
+/* False without memory. */
+static bool task_ring_init(struct uva__task_ring *r, struct uva_stream *stream,
+                           const struct uva_window *window)
 {
-    const struct uva_allocator *allocator = &stream->rt->allocator;
     const uint64_t size = uva__window_ring(window->batches);
-    struct uva__task_ring *r =
-        uva__memory_new_aligned(allocator, sizeof(*r), 64);
 
-    if (r == NULL)
-        return NULL;
-    r->ring = uva__memory_new(allocator, size * sizeof(*r->ring));
-    if (r->ring == NULL) {
-        uva__memory_free(allocator, r, sizeof(*r));
-        return NULL;
-    }
+    r->ring = uva__memory_new(&stream->rt->allocator, size * sizeof(*r->ring));
     r->ring_mask = size - 1;
-    r->sink.ops = &task_ring_ops;
     r->handler.on_schema = task_ring_on_schema;
     r->handler.on_next_task = task_ring_on_task;
     r->handler.on_error = task_ring_on_error;
@@ -664,7 +653,7 @@ static struct uva__task_ring *task_ring_new(struct uva_stream *stream,
     r->reader.requested = (uint64_t)window->batches;
     r->reader.refill_at = (uint64_t)(window->batches - window->refill);
     r->device_type = stream->tail->abi.device_type;
-    return r;
+    return r->ring != NULL;
 }
 
 int uva__task_ring_start(struct uva_stream *stream,
@@ -673,7 +662,6 @@ int uva__task_ring_start(struct uva_stream *stream,
 {
     const struct uva_window none = {0};
     struct uva_window whole;
-    struct uva__task_ring *r;
     int code = uva__stream_may_start(stream, error);
 
     if (code != 0)
@@ -683,18 +671,18 @@ int uva__task_ring_start(struct uva_stream *stream,
                              "uva_window: its members must not be negative, "
                              "batches at most 1048576, and the reserved "
                              "ones NULL");
-    r = task_ring_new(stream, &whole);
-    if (r == NULL)
-        return uva_error_set(error, ENOMEM, "no memory to start the stream");
-    (void)uva_stream_acquire(stream); /* the reader's reference */
-    code = uva__stream_start(stream, &r->sink, error);
-    if (code != 0) {
-        task_ring_free(r, &stream->rt->allocator);
-        uva_stream_release(stream);
+    code = uva__stream_make_sink(stream, &task_ring_ops, error);
+    if (code != 0)
         return code;
+    *out = task_ring_of(stream);
+    if (!task_ring_init(*out, stream, &whole)) {
+        uva__stream_discard_sink(stream);
+        return uva_error_set(error, ENOMEM, "no memory to start the stream");
     }
-    *out = r;
-    return 0;
+    code = uva__stream_start(stream, error);
+    if (code == 0)
+        (void)uva_stream_acquire(stream); /* the reader's reference */
+    return code;
 }
 
 void uva__task_ring_release(struct uva__task_ring *r)

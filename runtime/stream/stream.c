@@ -33,6 +33,8 @@ static struct uva_stream *stream_static(const struct uva_stream *stream)
     return (struct uva_stream *)stream;
 }
 
+enum { SINK_ALIGNMENT = 64 }; /* a line of the cache */
+
 /* ---- life --------------------------------------------------------------- */
 
 bool uva__stream_watch_end(struct uva_stream *s, struct uva__end_watch *watch)
@@ -79,8 +81,7 @@ static void stream_free(struct uva__wakeup *wakeup)
     stream_notify_end(s);
     if (s->tail != NULL) /* it has never begun */
         uva__producer_release(s->tail);
-    if (s->sink != NULL)
-        s->sink->ops->free(s);
+    uva__stream_discard_sink(s);
     uva_schema_release(&s->loop.schema);
     uva__metadata_fini(&s->loop.metadata, allocator, NULL);
     uva__failure_fini(&s->sticky, allocator);
@@ -97,10 +98,41 @@ static void stream_free(struct uva__wakeup *wakeup)
 _Static_assert(_Alignof(struct uva_stream) <= _Alignof(struct uva__label),
                "it lies behind its label");
 
-void *uva__stream_sink_room(struct uva_stream *s, size_t size)
+/* The sink lies behind its stream, if it has room there. */
+static bool sink_lies_behind(const struct uva__sink_ops *ops)
 {
-    assert(size <= UVA__STREAM_SINK_ROOM && s->label != NULL);
-    return memset(s + 1, 0, size);
+    return ops->size <= UVA__STREAM_SINK_ROOM && !ops->shared;
+}
+
+int uva__stream_make_sink(struct uva_stream *s, const struct uva__sink_ops *ops,
+                          struct uva_error *error)
+{
+    const int code = uva__stream_may_start(s, error);
+
+    if (code != 0)
+        return code;
+    s->sink = sink_lies_behind(ops)
+                  ? memset(s + 1, 0, ops->size)
+                  : uva__memory_new_aligned(&s->rt->allocator, ops->size,
+                                            SINK_ALIGNMENT);
+    if (s->sink == NULL)
+        return uva_error_set(error, ENOMEM, "no memory to start the stream");
+    s->sink->ops = ops;
+    return 0;
+}
+
+void uva__stream_discard_sink(struct uva_stream *s)
+{
+    struct uva__sink *sink = s->sink;
+    const struct uva__sink_ops *ops;
+
+    if (sink == NULL)
+        return;
+    ops = sink->ops;
+    ops->free(s);
+    s->sink = NULL;
+    if (!sink_lies_behind(ops))
+        uva__memory_free(&s->rt->allocator, sink, ops->size);
 }
 
 static bool stream_on_wakeup(struct uva__wakeup *wakeup);
@@ -314,22 +346,27 @@ int uva__stream_may_start(const struct uva_stream *s, struct uva_error *error)
     return code;
 }
 
-int uva__stream_start(struct uva_stream *s, struct uva__sink *sink,
-                      struct uva_error *error)
+static int stream_enter(struct uva_stream *s, struct uva_error *error)
 {
-    int code = uva__stream_may_start(s, error);
+    const int code = uva__stream_may_start(s, error);
 
-    if (code != 0)
+    if (code != 0 || uva__rt_stream_begin(s->rt))
         return code;
-    if (!uva__rt_stream_begin(s->rt)) {
-        (void)uva_error_set(error, ESHUTDOWN,
-                            uva__rt_is_closing(s->rt)
-                                ? "the runtime is closing"
-                                : "the runtime is draining");
-        uva__stream_name_error(s, error);
-        return ESHUTDOWN;
+    (void)uva_error_set(error, ESHUTDOWN,
+                        uva__rt_is_closing(s->rt) ? "the runtime is closing"
+                                                  : "the runtime is draining");
+    uva__stream_name_error(s, error);
+    return ESHUTDOWN;
+}
+
+int uva__stream_start(struct uva_stream *s, struct uva_error *error)
+{
+    const int code = stream_enter(s, error);
+
+    if (code != 0) {
+        uva__stream_discard_sink(s);
+        return code;
     }
-    s->sink = sink;
     uva__wakeup_acquire(&s->wakeup); /* the stream's own */
     uva__wakeup_acquire(&s->wakeup); /* this call's: a stream that has started
                                         may end, and its holders release it */

@@ -15,14 +15,18 @@ struct uva__sink {
     const struct uva__sink_ops *ops; /* static */
 };
 
+/* A kind of sink: a static table. */
 struct uva__sink_ops {
     const char *name; /* "for_each"... */
+    size_t size; /* of its object, which begins with the sink; 0: it is a part
+                    of another object */
+    bool shared; /* two threads use it: it gets cache lines of its own */
     /* Attaches its handler to stream->tail; on the loop. */
     void (*begin)(struct uva_stream *stream);
     /* Handles what threads have posted: a cancel, a resume, a drop, a request
      * for a batch; on the loop, also after the end. */
     void (*on_wakeup)(struct uva_stream *stream);
-    /* Frees it, with the stream; any thread. */
+    /* Frees what it owns, but for its memory; any thread. */
     void (*free)(struct uva_stream *stream);
     bool cancel_without_holder; /* the release of its last holder cancels it */
 };
@@ -41,7 +45,7 @@ enum uva__cancel_latch {
     UVA__CANCEL_LATCH_SET
 };
 
-/* Bytes behind a stream: for its for_each or next. */
+/* Bytes behind a stream: for its sink, if that is small. */
 enum { UVA__STREAM_SINK_ROOM = 432 };
 
 /* Notes the end of a stream. Part of its owner's object. */
@@ -76,7 +80,7 @@ struct uva_stream {
     int32_t priority;           /* of its jobs; builder */
     bool device_data; /* batches may be ones the host cannot read; builder */
     struct uva__producer *tail; /* owns until begun; until released */
-    struct uva__sink *sink;     /* owns, once started */
+    struct uva__sink *sink;     /* owns, once made */
 
     struct {                            /* the loop thread's alone */
         struct uva__open_object object; /* linked while open */
@@ -130,19 +134,24 @@ int uva__stream_wrap(struct uva_stream *stream,
                                                  const void *options),
                      const void *options);
 
-/* Gives cleared memory for the sink of a stream that may start: it lies behind
- * the stream, and is freed with it. Thread: builder. */
-void *uva__stream_sink_room(struct uva_stream *stream, size_t size);
-
 /* Whether the stream can be started now: 0; otherwise the code, with `error`.
  * Thread: builder. */
 UVA_MUST_CHECK int uva__stream_may_start(const struct uva_stream *stream,
                                          struct uva_error *error);
 
-/* Starts the stream with `sink`, which it takes on success. 0; EBUSY,
+/* Makes the sink of a stream that may start, in cleared memory.
+ * uva__stream_start() follows, or uva__stream_discard_sink(). 0; ENOMEM, or
+ * what uva__stream_may_start() returns. Thread: builder. */
+UVA_MUST_CHECK int uva__stream_make_sink(struct uva_stream *stream,
+                                         const struct uva__sink_ops *ops,
+                                         struct uva_error *error);
+
+/* Frees the sink of a stream that does not run. Thread: any. */
+void uva__stream_discard_sink(struct uva_stream *stream);
+
+/* Starts the stream with its sink, which it discards on failure. 0; EBUSY,
  * ESHUTDOWN, or what uva__stream_may_start() returns. Thread: builder. */
 UVA_MUST_CHECK int uva__stream_start(struct uva_stream *stream,
-                                     struct uva__sink *sink,
                                      struct uva_error *error);
 
 /* Keeps the facts known before the first batch: moves `schema` in, copies the

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/explore.h"
 #include "uvarrow/arrow.h"
 
@@ -142,11 +143,26 @@ int uva__stream_may_start(const struct uva_stream *stream,
     return 0;
 }
 
-int uva__stream_start(struct uva_stream *stream, struct uva__sink *sink,
-                      struct uva_error *error)
+int uva__stream_make_sink(struct uva_stream *stream,
+                          const struct uva__sink_ops *ops,
+                          struct uva_error *error)
 {
     (void)error;
-    stream->sink = sink;
+    stream->sink =
+        uva__memory_new_aligned(&stream->rt->allocator, ops->size, 64);
+    stream->sink->ops = ops;
+    return 0;
+}
+
+void uva__stream_discard_sink(struct uva_stream *stream)
+{
+    (void)stream;
+}
+
+int uva__stream_start(struct uva_stream *stream, struct uva_error *error)
+{
+    (void)stream;
+    (void)error;
     return 0;
 }
 
