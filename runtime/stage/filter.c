@@ -6,59 +6,41 @@
 #include "stage/transform.h"
 #include "stream/stream_impl.h"
 
-struct filter {
-    struct uva_filter options; /* owns its ctx */
-    struct uva__rt *rt;        /* counts */
-};
-
+/* The state is the options. */
 static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {
-    struct filter *filter = ctx;
+    const struct uva_filter *filter = ctx;
     bool keep = false;
-    int code = filter->options.keep(filter->options.ctx, in, &keep, error);
+    int code = filter->keep(filter->ctx, in, &keep, error);
 
     (void)emit;
     if (code != 0)
         return uva__transform_fail(emitter, code);
     if (keep)
         code = uva__transform_pass(emitter, in);
-    return code == EAGAIN ? 0 : code; /* nothing is left to emit */
+    return code == EAGAIN ? 0 : code; /* the batch is done */
 }
 
 static void filter_free(void *ctx)
 {
-    struct filter *filter = ctx;
-    struct uva__rt *rt = filter->rt;
+    const struct uva_filter *filter = ctx;
 
-    if (filter->options.free_ctx != NULL)
-        filter->options.free_ctx(filter->options.ctx);
-    uva__memory_free(&rt->allocator, filter, sizeof(*filter));
-    uva__rt_release(rt);
+    if (filter->free_ctx != NULL)
+        filter->free_ctx(filter->ctx);
 }
 
-static int filter_add(struct uva_stream *stream,
-                      const struct uva_filter *options)
+static int filter_add(struct uva_stream *stream, struct uva_filter filter)
 {
-    static const struct uva__transform_kind kind = {.name = "filter",
-                                                    .follows = true};
-    struct filter *filter =
-        uva__memory_new(&stream->rt->allocator, sizeof(*filter));
+    static const struct uva__transform_kind kind = {
+        .name = "filter", .follows = true, .state_size = sizeof(filter)};
 
-    if (filter == NULL) {
-        if (options->free_ctx != NULL)
-            options->free_ctx(options->ctx);
-        return uva__stream_fail(stream, ENOMEM, "no memory for a filter");
-    }
-    filter->options = *options;
-    filter->rt = uva__rt_acquire(stream->rt);
-    return uva__transform_add(
-        stream, &kind,
-        &(struct uva_transform){.batch = filter_batch,
-                                .free_ctx = filter_free,
-                                .ctx = filter,
-                                .on_loop = options->on_loop,
-                                .window = options->window});
+    return uva__transform_add(stream, &kind,
+                              &(struct uva_transform){.batch = filter_batch,
+                                                      .free_ctx = filter_free,
+                                                      .ctx = &filter,
+                                                      .on_loop = filter.on_loop,
+                                                      .window = filter.window});
 }
 
 int uva_stream_filter(struct uva_stream *stream,
@@ -76,7 +58,7 @@ int uva_stream_filter(struct uva_stream *stream,
         code =
             uva__stream_fail(stream, EINVAL, "uva_filter: keep is mandatory");
     if (code == 0)
-        return filter_add(stream, options);
+        return filter_add(stream, *options);
     if (options != NULL && options->free_ctx != NULL)
         options->free_ctx(options->ctx);
     return code;

@@ -10,8 +10,8 @@
 #include "uvarrow/arrow.h"
 
 struct limit_rows {
-    struct uva__rt *rt; /* counts */
-    int64_t left;       /* rows that may still pass */
+    const struct uva_allocator *allocator; /* borrows: the stage's */
+    int64_t left;                          /* rows that may still pass */
 };
 
 /* Emits the first rows of a batch, as many as are left. */
@@ -19,7 +19,7 @@ static int limit_rows_cut(struct limit_rows *limit, struct uva_batch *in,
                           uva_emit_fn *emit, void *emitter)
 {
     struct ArrowDeviceArray part;
-    int code = uva__slice_array(&limit->rt->allocator, in->schema, &in->data, 0,
+    int code = uva__slice_array(limit->allocator, in->schema, &in->data, 0,
                                 limit->left, &part);
 
     if (code != 0)
@@ -49,21 +49,13 @@ static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     return limit->left == 0 ? ENOENT : 0;
 }
 
-static void limit_rows_free(void *ctx)
-{
-    struct limit_rows *limit = ctx;
-    struct uva__rt *rt = limit->rt;
-
-    uva__memory_free(&rt->allocator, limit, sizeof(*limit));
-    uva__rt_release(rt);
-}
-
 int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
 {
-    static const struct uva__transform_kind kind = {.name = "limit_rows",
-                                                    .follows = true};
+    static const struct uva__transform_kind kind = {
+        .name = "limit_rows",
+        .follows = true,
+        .state_size = sizeof(struct limit_rows)};
     int code = uva__stream_building(stream);
-    struct limit_rows *limit;
 
     if (code != 0)
         return code;
@@ -73,16 +65,10 @@ int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
                                 (long long)rows);
     if (rows == 0)
         return uva_stream_limit(stream, 0);
-    limit = uva__memory_new(&stream->rt->allocator, sizeof(*limit));
-    if (limit == NULL)
-        return uva__stream_fail(stream, ENOMEM,
-                                "no memory for a limit of rows");
-    limit->rt = uva__rt_acquire(stream->rt);
-    limit->left = rows;
     return uva__transform_add(
         stream, &kind,
-        &(struct uva_transform){.batch = limit_rows_batch,
-                                .free_ctx = limit_rows_free,
-                                .ctx = limit,
-                                .on_loop = true});
+        &(struct uva_transform){
+            .batch = limit_rows_batch,
+            .ctx = &(struct limit_rows){&stream->rt->allocator, rows},
+            .on_loop = true});
 }

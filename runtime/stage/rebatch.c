@@ -34,7 +34,7 @@ struct piece {
 };
 
 struct rebatch {
-    struct uva__rt *rt; /* counts */
+    const struct uva_allocator *allocator; /* borrows: the stage's */
     int64_t rows_max, bytes_max;
     bool timed;                       /* it matters how long rows are kept */
     struct uva__concat *concat;       /* owns; NULL before the first batch */
@@ -78,14 +78,14 @@ static int64_t smaller_of(int64_t a, int64_t b)
 static struct piece *piece_new(struct rebatch *r, const char *metadata)
 {
     struct uva__link *spare = uva__list_pop(&r->spare);
-    struct piece *piece =
-        spare != NULL ? piece_of(spare)
-                      : uva__memory_new(&r->rt->allocator, piece_size(r));
+    struct piece *piece = spare != NULL
+                              ? piece_of(spare)
+                              : uva__memory_new(r->allocator, piece_size(r));
 
-    if (piece == NULL || uva__metadata_copy(&r->rt->allocator, metadata,
-                                            &piece->metadata) != ENOMEM)
+    if (piece == NULL ||
+        uva__metadata_copy(r->allocator, metadata, &piece->metadata) != ENOMEM)
         return piece;
-    uva__memory_free(&r->rt->allocator, piece, piece_size(r));
+    uva__memory_free(r->allocator, piece, piece_size(r));
     return NULL;
 }
 
@@ -96,7 +96,7 @@ static void piece_put(struct rebatch *r, struct piece *piece)
     if (uva_array_is_live(&piece->array))
         uva_array_release(&piece->array);
     if (piece->metadata.block != NULL)
-        uva__metadata_fini(&piece->metadata, &r->rt->allocator, NULL);
+        uva__metadata_fini(&piece->metadata, r->allocator, NULL);
     r->others -= !piece->noted;
     uva__list_push_front(&r->spare, &piece->part.link);
 }
@@ -320,7 +320,7 @@ static int rebatch_cut(struct rebatch *r, int64_t count,
         return rebatch_join(r, count, out, error);
     if (count < first->array.array.length ||
         (r->rows_max > 0 && count > r->rows_max))
-        return uva__slice_array(&r->rt->allocator, r->schema, &first->array,
+        return uva__slice_array(r->allocator, r->schema, &first->array,
                                 first->part.from, count, out);
     uva_array_move(&first->array, out);
     return 0;
@@ -420,7 +420,7 @@ static int rebatch_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 
     r->schema = in->schema;
     if (r->concat == NULL)
-        code = uva__concat_new(&r->rt->allocator, in->schema, &r->concat);
+        code = uva__concat_new(r->allocator, in->schema, &r->concat);
     if (code == 0 && uva_array_is_live(&in->data))
         code = rebatch_keep(r, in);
     if (code != 0 || rebatch_waits(r))
@@ -439,16 +439,13 @@ static int rebatch_finish(void *ctx, uva_emit_fn *emit, void *emitter,
 static void rebatch_free(void *ctx)
 {
     struct rebatch *r = ctx;
-    struct uva__rt *rt = r->rt;
     struct uva__link *link;
 
     while ((link = uva__list_pop(&r->pieces)) != NULL)
         piece_put(r, piece_of(link));
     while ((link = uva__list_pop(&r->spare)) != NULL)
-        uva__memory_free(&rt->allocator, piece_of(link), piece_size(r));
+        uva__memory_free(r->allocator, piece_of(link), piece_size(r));
     uva__concat_free(r->concat);
-    uva__memory_free(&rt->allocator, r, sizeof(*r));
-    uva__rt_release(rt);
 }
 
 static int rebatch_check(struct uva_stream *stream,
@@ -479,21 +476,19 @@ static int rebatch_check(struct uva_stream *stream,
 int uva_stream_rebatch(struct uva_stream *stream,
                        const struct uva_rebatch *options)
 {
-    struct rebatch *r;
+    struct rebatch r;
     int code = rebatch_check(stream, options);
 
     if (code != 0)
         return code;
-    r = uva__memory_new(&stream->rt->allocator, sizeof(*r));
-    if (r == NULL)
-        return uva__stream_fail(stream, ENOMEM, "no memory for rebatch");
-    r->rt = uva__rt_acquire(stream->rt);
-    r->rows_max = options->rows;
-    r->bytes_max = options->bytes;
-    r->timed = options->wait_ms > 0;
+    r = (struct rebatch){.allocator = &stream->rt->allocator,
+                         .rows_max = options->rows,
+                         .bytes_max = options->bytes,
+                         .timed = options->wait_ms > 0};
     return uva__transform_add(
         stream,
         &(struct uva__transform_kind){.name = "rebatch",
+                                      .state_size = sizeof(r),
                                       .follows = true,
                                       .wait_ms = options->wait_ms,
                                       .flush = rebatch_finish,
@@ -502,6 +497,6 @@ int uva_stream_rebatch(struct uva_stream *stream,
         &(struct uva_transform){.batch = rebatch_batch,
                                 .finish = rebatch_finish,
                                 .free_ctx = rebatch_free,
-                                .ctx = r,
+                                .ctx = &r,
                                 .window = options->window});
 }

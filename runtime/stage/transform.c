@@ -34,6 +34,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "arrow/share.h"
 #include "arrow/slice.h"
@@ -81,7 +82,6 @@ struct progress {
 
 struct transform {
     struct uva__stage stage;      /* first */
-    struct uva__stage_ops ops;    /* of this stage, with its name */
     struct uva_transform options; /* owns its ctx */
     struct uva__output output;    /* the schemas */
     struct uva__transform_kind kind;
@@ -106,9 +106,7 @@ struct transform {
         struct uva__intake in;
         struct uva__timer timer;     /* for rows that are kept */
         struct uva__share_kept kept; /* of the result that goes first */
-        int64_t slices;              /* of that one to be passed on; 0: whole */
-        int64_t from;                /* its first row that was not passed on */
-        struct uva__share_room room; /* for these slices */
+        struct uva__share_room room; /* for slices of that one */
     } loop;
 
     struct uva__lock lock;
@@ -124,14 +122,9 @@ struct transform {
     } locked;
 };
 
-static struct transform *transform_of(struct uva__stage *stage)
-{
-    return uva__container_of(stage, struct transform, stage);
-}
-
 static struct transform *transform_at(struct uva__source *source)
 {
-    return transform_of(uva__stage_of(source));
+    return uva__container_of(source, struct transform, stage.source);
 }
 
 static const struct uva_allocator *allocator_of(const struct transform *t)
@@ -221,7 +214,7 @@ static void result_announce(struct transform *t, int64_t ordinal,
         uva__meter_wake(source->meter, &t->stage.wakeup);
 }
 
-/* In how many batches a result is passed on. */
+/* In how many batches these rows of a result are passed on. */
 static int64_t result_slices(const struct transform *t, int64_t rows)
 {
     const int64_t most = t->kind.slice_rows;
@@ -265,11 +258,11 @@ static int result_check(struct transform *t, const struct uva_batch *out,
     if (t->run.full)
         return uva_error_set(&t->run.error, EPROTO,
                              "%s: emit returned EAGAIN, and was called again",
-                             t->ops.source.name);
+                             t->stage.source.name);
     if (!uva_array_is_live(&out->data))
         return uva_error_set(&t->run.error, EPROTO, "%s: no array was emitted",
-                             t->ops.source.name);
-    return uva__output_measure(&t->output, t->ops.source.name, &out->data,
+                             t->stage.source.name);
+    return uva__output_measure(&t->output, t->stage.source.name, &out->data,
                                bytes, &t->run.error);
 }
 
@@ -430,7 +423,7 @@ static int run_call_function(struct transform *t, enum step step)
 /* Calls one of the functions, and gives the code for what it has returned. */
 static int run_call(struct transform *t, enum step step)
 {
-    const char *name = t->ops.source.name;
+    const char *name = t->stage.source.name;
     uint64_t since_ns;
     int code;
 
@@ -530,7 +523,7 @@ static struct uva__task *input_new(struct transform *t,
 static void transform_task(struct uva__stage *stage,
                            struct ArrowAsyncTask *task, const char *metadata)
 {
-    struct transform *t = transform_of(stage);
+    struct transform *t = transform_at(&stage->source);
     struct uva__task *slot = NULL;
 
     uva__intake_come(&t->loop.in);
@@ -741,58 +734,43 @@ static void transform_pull(struct uva__source *source, int64_t demand)
         uva__stage_quit(&t->stage);
 }
 
-/* Gives the next slice of the first result, in a slot of its own; it is not the
- * last one. It counts its part of the size, as all share the data. NULL without
- * memory. */
-static struct uva__task *result_slice(struct transform *t,
-                                      struct uva__task *first)
+/* Gives the next of `slices` slices of the first result, in a slot of its own,
+ * and leaves the other rows in the result. A slice counts its part of the size,
+ * as all share the data. NULL without memory. */
+static struct uva__task *result_cut(struct transform *t,
+                                    struct uva__task *first, int64_t slices)
 {
     struct uva__task *slot = uva__slots_take_task(t->stage.source.rt);
-    const struct uva_allocator *allocator = allocator_of(t);
+    struct ArrowArray *array = &first->array.array;
+    const struct ArrowSchema *schema = &t->output.schema;
     const int64_t rows = t->kind.slice_rows;
 
     if (slot == NULL)
         return NULL;
-    if (uva__task_take_metadata(slot, allocator, first->info.metadata.block) !=
-            0 ||
-        uva__share_more(allocator, &t->loop.room, &first->array,
-                        t->loop.slices - 1, &slot->array) != 0) {
-        uva__task_clear(slot, allocator);
+    if (uva__task_take_metadata(slot, allocator_of(t),
+                                first->info.metadata.block) != 0 ||
+        uva__share_more(allocator_of(t), &t->loop.room, &first->array,
+                        slices - 1, &slot->array) != 0) {
+        uva__task_clear(slot, allocator_of(t));
         uva__slots_reuse_task(t->stage.source.rt, slot);
         return NULL;
     }
-    uva__slice_reduce(&t->output.schema, &slot->array.array, t->loop.from,
-                      rows);
+    uva__slice_reduce(schema, &slot->array.array, 0, rows);
+    uva__slice_reduce(schema, array, rows, array->length - rows);
     slot->info.ordinal = first->info.ordinal++;
-    slot->info.bytes = first->info.bytes / t->loop.slices;
+    slot->info.bytes = first->info.bytes / slices;
     first->info.bytes -= slot->info.bytes;
-    t->loop.from += rows;
-    t->loop.slices--;
     return slot;
-}
-
-/* Makes the first result its last slice. */
-static void result_reduce(struct transform *t, struct uva__task *first)
-{
-    struct ArrowArray *array = &first->array.array;
-
-    if (t->loop.from > 0)
-        uva__slice_reduce(&t->output.schema, array, t->loop.from,
-                          array->length - t->loop.from);
-    t->loop.from = t->loop.slices = 0;
 }
 
 static struct uva__task *transform_take(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
     struct uva__task *first = result_first(t), *task = first;
+    const int64_t slices = result_slices(t, first->array.array.length);
 
-    if (t->loop.slices == 0)
-        t->loop.slices = result_slices(t, first->array.array.length);
-    if (t->loop.slices > 1)
-        task = result_slice(t, first);
-    else
-        result_reduce(t, first);
+    if (slices > 1)
+        task = result_cut(t, first, slices);
     if (task == NULL)
         return NULL;
     transform_lock(t);
@@ -866,7 +844,7 @@ static bool transform_on_wakeup(struct uva__wakeup *wakeup)
 static void transform_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
 {
-    struct transform *t = transform_of(stage);
+    struct transform *t = transform_at(&stage->source);
 
     assert(t->run.input == NULL);
     uva__slots_return_tasks(t->stage.source.rt, &t->run.slots);
@@ -874,14 +852,15 @@ static void transform_free(struct uva__stage *stage,
         t->options.free_ctx(t->options.ctx);
     uva__failure_fini(&t->locked.failure, allocator);
     uva__output_fini(&t->output);
-    uva__memory_free(allocator, t, sizeof(*t));
+    uva__memory_free(allocator, t, sizeof(*t) + t->kind.state_size);
 }
 
 static const struct uva__wakeup_ops transform_wakeup_ops = {transform_on_wakeup,
                                                             uva__stage_free};
 
 static const struct uva__stage_ops transform_ops = {
-    .source = {.sized = true,
+    .source = {.name = "transform",
+               .sized = true,
                .start = uva__stage_start,
                .pull = transform_pull,
                .take = transform_take,
@@ -905,41 +884,39 @@ static struct uva__source *transform_make(struct uva__producer *above,
                                           const void *given)
 {
     const struct setup *setup = given;
-    struct transform *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
+    const size_t state_size = setup->kind->state_size;
+    struct transform *t =
+        uva__memory_new(&above->rt->allocator, sizeof(*t) + state_size);
 
     if (t == NULL)
         return NULL;
     t->options = *setup->options;
     t->kind = *setup->kind;
+    if (state_size > 0)
+        t->options.ctx = memcpy(t + 1, setup->options->ctx, state_size);
+    *setup->taken = true;
     uva__intake_init(&t->loop.in, &setup->window);
-    t->ops = transform_ops;
-    t->ops.source.name = t->kind.name;
     t->sizes_hold = above->source->sized && !above->lazy;
     t->loop.timer.fire = transform_expire;
     t->job.run = transform_job;
-    *setup->taken = true;
-    uva__stage_init(&t->stage, &t->ops, &transform_wakeup_ops, above);
+    uva__stage_init(&t->stage, &transform_ops, &transform_wakeup_ops, above);
+    t->stage.source.name = t->kind.name;
     return &t->stage.source;
 }
 
-static int transform_check(struct uva_stream *stream,
-                           const struct uva__transform_kind *kind,
-                           const struct uva_transform *options,
-                           struct uva_window *window)
+static int transform_complete(struct uva_stream *stream, struct setup *setup)
 {
-    int code;
+    const struct uva_window *given = &setup->options->window;
+    const int code = setup->kind->follows
+                         ? uva__window_follow(given, &setup->window)
+                         : uva__window_complete(given, &setup->window);
 
-    if (options == NULL || options->batch == NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_transform: batch is mandatory");
-    code = kind->follows ? uva__window_follow(&options->window, window)
-                         : uva__window_complete(&options->window, window);
     return code == 0
                ? 0
                : uva__stream_fail(stream, code,
                                   "uva_%s: no negative window, whose reserved "
                                   "members must be NULL",
-                                  kind->name);
+                                  setup->kind->name);
 }
 
 /* Has workers extract, or run the function. */
@@ -963,14 +940,14 @@ int uva__transform_add(struct uva_stream *stream,
 {
     bool taken = false;
     struct setup setup = {.kind = kind, .options = options, .taken = &taken};
-    int code = transform_check(stream, kind, options, &setup.window);
+    int code = transform_complete(stream, &setup);
 
     assert(kind->flush == NULL || !options->on_loop);
     if (code == 0)
         code = transform_add_workers(stream, &setup);
     if (code == 0)
         code = uva__stream_wrap(stream, transform_make, &setup);
-    if (!taken && options != NULL && options->free_ctx != NULL)
+    if (!taken && options->free_ctx != NULL)
         options->free_ctx(options->ctx);
     return code;
 }
@@ -987,6 +964,9 @@ int uva_stream_transform(struct uva_stream *stream,
                                             "uva_transform: reserved members "
                                             "must be NULL; clear the struct "
                                             "before filling it in");
+    if (code == 0 && (options == NULL || options->batch == NULL))
+        code = uva__stream_fail(stream, EINVAL,
+                                "uva_transform: batch is mandatory");
     if (code == 0)
         return uva__transform_add(stream, &kind, options);
     if (options != NULL && options->free_ctx != NULL)
