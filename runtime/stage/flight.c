@@ -106,7 +106,8 @@ struct uva__flight_batch *uva__flight_admit(struct uva__flight *f,
         return batch;
     }
     f->loop.lost = true;
-    uva__failure_set(&f->stage.failure, allocator_of(f), ENOMEM, NULL, NULL);
+    uva__failure_set(&f->stage.inlet.failure, allocator_of(f), ENOMEM, NULL,
+                     NULL);
     uva__task_drop(task);
     return NULL;
 }
@@ -234,15 +235,12 @@ static void flight_conclude(struct uva__flight *f,
     if (source->failure.code != 0 || source->ended)
         return;
     if (failed != NULL && f->ops->extracts)
-        uva__stage_fail_extraction(&f->stage, failed->failure.code);
+        uva__inlet_fail_extraction(&f->stage.inlet, failed->failure.code,
+                                   source);
     else if (failed != NULL)
         uva__failure_move(&failed->failure, &source->failure, allocator_of(f));
-    else if (f->loop.in.held != source->ready)
-        return;
-    else if (f->stage.failure.code != 0)
-        uva__failure_move(&f->stage.failure, &source->failure, allocator_of(f));
-    else
-        source->ended = f->stage.ended;
+    else if (f->loop.in.held == source->ready)
+        uva__inlet_conclude(&f->stage.inlet, source);
 }
 
 uint64_t uva__flight_advance(struct uva__flight *f)
@@ -261,7 +259,7 @@ void uva__flight_request(struct uva__flight *f, int64_t demand)
     const int64_t n = uva__intake_request(&f->loop.in, demand, f->first);
 
     if (n > 0)
-        uva__stage_request(&f->stage, n);
+        uva__inlet_request(&f->stage.inlet, n);
 }
 
 struct uva__task *uva__flight_take(struct uva__source *source)

@@ -221,11 +221,11 @@ static void map_async_pull(struct uva__source *source, int64_t demand)
 
     if (!uva__output_prepare(&m->output, source, m->options.schema,
                              m->options.ctx) &&
-        flight->stage.failure.code == 0)
+        flight->stage.inlet.failure.code == 0)
         return;
     (void)uva__flight_advance(flight);
     if (flight->loop.failed)
-        uva__stage_quit(&flight->stage);
+        uva__inlet_quit(&flight->stage.inlet);
     else
         uva__flight_request(flight, demand);
 }

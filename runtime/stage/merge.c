@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_merge() and uva_stream_concat(): a source with a handler for each
- * of several producers. The stream that the stage is added to is input 0.
+/* uva_stream_merge() and uva_stream_concat(): a source with an inlet for each
+ * of several streams. The stream that the stage is added to is input 0.
  *
  * Happy path:  inputs are opened, as many at once as may run -> the first
  * schema is passed on -> (request to an input, its task, which is extracted and
  * queued at the input -> an input's turn: the producer below takes its oldest
- * batch)* -> each input's producer releases its handler, and another input is
- * opened -> the last one is over: the end. Inputs that hold batches wait for
- * their turn in a queue, and so do those that want to request more: a batch
- * costs as much whether there are two inputs or a thousand. concat opens inputs
- * ahead, but requests only of one at a time, and needs that one alone.
+ * batch)* -> each inlet is released, and another input is opened -> the last
+ * one is over: the end. Inputs that hold batches wait for their turn in a
+ * queue, and so do inputs that want to request more: a batch costs as much
+ * whether there are two inputs or a thousand. concat opens inputs ahead, but
+ * requests only of one at a time, and needs that one alone.
  *
  * What can fail: an input: the failure follows the batches that are queued, and
  *              the other inputs are cancelled; or, with keep_going, it follows
@@ -17,8 +17,7 @@
  * fails.
  *
  * On cancel:   passed to all inputs at once; queued batches are released. A
- *              cancel of an input's own stream aborts its producer, so that the
- *              input fails. */
+ *              cancel of an input's own stream is a failure of that input. */
 #include <assert.h>
 #include <errno.h>
 
@@ -27,7 +26,7 @@
 #include "base/memory.h"
 #include "base/unreachable.h"
 #include "stage/parallel.h"
-#include "stream/handler_base.h"
+#include "stream/inlet.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -40,13 +39,9 @@ enum { SHARE_MAX = 8, SHARE_MAX_BYTES = 32 };
 struct merge;
 
 struct input {
-    struct uva__sink sink; /* first: of `stream`, once opened */
-    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
+    struct uva__inlet inlet;        /* first */
     struct merge *merge;            /* borrows; counted while it runs */
-    struct uva_stream *stream;      /* a user reference, until it is over; NULL:
-                                       that of the stage itself */
     const struct uva__label *label; /* borrows: the merge's stream counts it */
-    struct uva__producer *above;    /* owns until opened; then until released */
     struct uva__share share;        /* of the tasks, in the input's account */
     struct uva__list tasks;         /* filled in, for the producer below; in
                                        order */
@@ -58,17 +53,12 @@ struct input {
     int64_t requested;     /* batches requested that have not come */
     bool known;            /* its schema has come, and fits */
     bool wants;            /* there is room to request more */
-    bool ended;            /* its producer has reported the end */
-    bool quit;             /* it was cancelled by the stage */
-    bool over;             /* nothing more comes of it */
-    bool stop_waits; /* the stage's stop waits until the handler is released */
-    struct uva__failure failure; /* its error; code 0: none */
+    bool over;             /* no more batches come of it */
 };
 
 struct merge {
     struct uva__source source;   /* first */
-    struct uva__atomic64 refs;   /* of the source, of inputs that run, and of
-                                    streams that have a sink here */
+    struct uva__atomic64 refs;   /* of the source, and of inputs that run */
     struct uva_window window;    /* with its defaults filled in */
     bool ordered;                /* one input after the other: concat */
     bool keep_going;             /* a failure waits for the other inputs */
@@ -94,9 +84,9 @@ static struct merge *merge_at(struct uva__source *source)
     return uva__container_of(source, struct merge, source);
 }
 
-static struct input *input_at(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct input *input_at(struct uva__inlet *inlet)
 {
-    return uva__container_of(handler, struct input, handler);
+    return uva__container_of(inlet, struct input, inlet);
 }
 
 static const struct uva_allocator *allocator_of(const struct merge *m)
@@ -121,7 +111,7 @@ static int64_t input_room(const struct input *input, int64_t demand)
     const int64_t used = input->held + input->requested;
     int64_t room;
 
-    if (!input->known || input->ended || input->over || input->quit ||
+    if (!input->known || input->inlet.state != UVA__INLET_RUNNING ||
         input->bytes >= m->window.bytes)
         return 0;
     if (!uva__share_is_free(&input->share))
@@ -213,7 +203,7 @@ static void merge_release(struct merge *m)
     uva__rt_acquire(rt);
     for (size_t i = 0; i < m->count; i++) {
         uva__share_close(&m->inputs[i].share);
-        uva__failure_fini(&m->inputs[i].failure, &rt->allocator);
+        uva__inlet_fini(&m->inputs[i].inlet);
     }
     uva__failure_fini(&m->failure, &rt->allocator);
     uva_schema_release(&m->schema);
@@ -222,39 +212,20 @@ static void merge_release(struct merge *m)
     uva__rt_release(rt);
 }
 
-/* Nothing more comes of the input: gives its stream the result. */
 static void input_over(struct input *input)
 {
     struct merge *m = input->merge;
-    struct uva_stream *stream = input->stream;
-    int code = input->failure.code;
 
-    input->above = NULL;
-    input->stream = NULL;
     input->over = true;
     m->over++;
-    if (code == 0 && !input->ended)
-        code = ECANCELED; /* because of another input, or from below */
-    if (stream != NULL) {
-        uva__stream_settle(stream, code, uva__failure_error(&input->failure));
-        uva_stream_release(stream);
-    }
     if (!m->ordered && m->failure.code == 0)
-        uva__failure_move(&input->failure, &m->failure, allocator_of(m));
-}
-
-static void input_quit(struct input *input)
-{
-    if (input->over)
-        return;
-    input->quit = true;
-    uva__producer_quit(input->above, input->handler.producer);
+        uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
 }
 
 /* Gives up an input that was not opened. */
 static void input_skip(struct input *input)
 {
-    uva__producer_release(input->above);
+    uva__inlet_close(&input->inlet);
     input_over(input);
 }
 
@@ -265,18 +236,12 @@ static void inputs_quit(struct merge *m)
         return;
     m->quit = true;
     for (size_t i = 0; i < m->opened; i++)
-        input_quit(&m->inputs[i]);
+        uva__inlet_quit(&m->inputs[i].inlet);
     while (m->opened < m->count)
         input_skip(&m->inputs[m->opened++]);
 }
 
 /* ---- calls from the producers above ------------------------------------- */
-
-static void merge_wake(struct merge *m)
-{
-    if (!m->source.stopped)
-        uva__producer_wake_once(m->source.producer);
-}
 
 /* The first schema is passed on, and kept to compare others with. */
 static int merge_take_schema(struct merge *m, struct ArrowSchema *schema,
@@ -286,14 +251,11 @@ static int merge_take_schema(struct merge *m, struct ArrowSchema *schema,
 
     if (code != 0)
         return code;
-    if (uva__metadata_copy(allocator_of(m), above->additional_metadata,
-                           &m->source.metadata) == ENOMEM) {
+    if (uva__source_take_schema(&m->source, above, schema) != 0) {
         uva_schema_release(&m->schema);
         return ENOMEM;
     }
-    uva_schema_move(schema, &m->source.schema);
-    m->type = m->source.device_type = above->device_type;
-    m->source.schema_known = true;
+    m->type = m->source.device_type;
     return 0;
 }
 
@@ -302,7 +264,7 @@ static int input_compare(const struct input *input,
                          struct uva_error *error)
 {
     const struct merge *m = input->merge;
-    const ArrowDeviceType type = input->handler.producer->device_type;
+    const ArrowDeviceType type = input->inlet.handler.producer->device_type;
     struct uva_error detail = {0};
 
     if (type != m->type)
@@ -317,36 +279,26 @@ static int input_compare(const struct input *input,
                          detail.message);
 }
 
-static int input_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                           struct ArrowSchema *schema)
+static int input_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
+                        struct uva_error *error)
 {
-    struct input *input = input_at(handler);
+    struct input *input = input_at(inlet);
     struct merge *m = input->merge;
-    struct uva_error error = {0};
-    int code;
+    const int code =
+        m->source.schema_known
+            ? input_compare(input, schema, error)
+            : merge_take_schema(m, schema, inlet->handler.producer);
 
-    assert(!input->quit); /* or its producer was aborted */
-    code = m->source.schema_known
-               ? input_compare(input, schema, &error)
-               : merge_take_schema(m, schema, handler->producer);
-    uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
-    if (code != 0) {
-        uva__failure_set(&input->failure, allocator_of(m), code, &error, NULL);
-        return code;
-    }
-    input->known = true;
+    input->known = code == 0;
     input_note_room(input);
-    merge_wake(m);
-    return 0;
+    return code;
 }
 
 /* There is no memory for the batch: it is lost, and so is its input. */
 static void input_lose(struct input *input, struct ArrowAsyncTask *task)
 {
     uva__task_drop(task);
-    uva__failure_set(&input->failure, allocator_of(input->merge), ENOMEM, NULL,
-                     NULL);
-    input_quit(input);
+    uva__inlet_lose(&input->inlet);
 }
 
 /* The batch goes into a task of the producer below at once. */
@@ -373,88 +325,35 @@ static void input_take_task(struct input *input, struct ArrowAsyncTask *task,
         uva__producer_drop_task(m->source.producer, out);
 }
 
-static int input_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                         struct ArrowAsyncTask *task, const char *metadata)
+static void input_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
+                       const char *metadata)
 {
-    struct input *input = input_at(handler);
+    struct input *input = input_at(inlet);
 
-    assert(!input->quit);
-    if (task == NULL) {
-        input->ended = true;
-        return 0;
-    }
     input->requested--;
     input_take_task(input, task, metadata);
-    merge_wake(input->merge);
-    return 0;
 }
 
-static void input_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                           int code, const char *message, const char *metadata)
+static void input_news(struct uva__inlet *inlet)
 {
-    struct input *input = input_at(handler);
+    const struct uva__source *source = &input_at(inlet)->merge->source;
 
-    uva__handler_base_keep_error(&input->failure, input->above, code, message,
-                                 metadata);
+    if (!source->stopped)
+        uva__producer_wake_once(source->producer);
 }
 
-/* Producers of ours report an end or an error before they release a handler,
- * unless it has cancelled, or has refused the schema. */
-static void input_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+static void input_released(struct uva__inlet *inlet)
 {
-    struct input *input = input_at(handler);
-    struct merge *m = input->merge;
+    struct input *input = input_at(inlet);
 
-    assert(input->ended || input->quit || input->failure.code != 0);
-    uva__handler_base_mark_released(handler);
     input_over(input);
-    merge_wake(m);
-    if (input->stop_waits)
-        uva__producer_end_stop(m->source.producer);
-    merge_release(m);
+    merge_release(input->merge);
 }
 
-/* ---- the stream of an input --------------------------------------------- */
-
-/* Its own cancel is a failure of the input. */
-static void input_on_wakeup(struct uva_stream *stream)
-{
-    struct input *input = uva__container_of(stream->sink, struct input, sink);
-    const struct uva__failure *why = uva__stream_cancelled(stream);
-    struct uva__failure copy = {0};
-
-    if (why == NULL || input->over || input->quit)
-        return;
-    uva__failure_set(&copy, &stream->rt->allocator, why->code,
-                     uva__failure_error(why), NULL);
-    uva__producer_abort(input->above, &copy);
-}
-
-static void input_free(struct uva_stream *stream)
-{
-    merge_release(uva__container_of(stream->sink, struct input, sink)->merge);
-}
-
-/* It is never begun as a sink: the merge opens its inputs. */
-static const struct uva__sink_ops input_sink_ops = {
-    .name = "merge",
-    .on_wakeup = input_on_wakeup,
-    .free = input_free,
-};
+static const struct uva__inlet_ops inlet_ops = {input_schema, input_task,
+                                                input_news, input_released};
 
 /* ---- opening inputs ----------------------------------------------------- */
-
-/* Returns whether the stream of an input was cancelled before it was opened. */
-static bool input_is_cancelled(struct input *input)
-{
-    const struct uva__failure *why =
-        input->stream != NULL ? uva__stream_cancelled(input->stream) : NULL;
-
-    if (why != NULL)
-        uva__failure_set(&input->failure, allocator_of(input->merge), why->code,
-                         uva__failure_error(why), NULL);
-    return why != NULL;
-}
 
 /* Whether the input may have to give batches before others can. */
 static bool input_is_needed(const struct input *input)
@@ -468,17 +367,13 @@ static void input_open(struct input *input)
 {
     struct merge *m = input->merge;
 
-    if (input_is_cancelled(input)) {
+    if (uva__inlet_is_cancelled(&input->inlet)) {
         input_skip(input);
         return;
     }
-    if (input->stream != NULL) {
-        uva__atomic64_add(&m->refs, 1); /* of the stream's sink */
-        uva__stream_attach(input->stream, &input->sink);
-    }
-    uva__atomic64_add(&m->refs, 1); /* of the handler */
-    uva__producer_begin_above(input->above, &input->handler, m->source.producer,
-                              !input_is_needed(input));
+    uva__atomic64_add(&m->refs, 1); /* of the inlet */
+    uva__inlet_begin(&input->inlet, m->source.producer,
+                     !input_is_needed(input));
 }
 
 /* concat opens inputs ahead only once the schema is known, which is therefore
@@ -500,19 +395,13 @@ static void merge_start(struct uva__source *source)
     (void)source; /* pull opens the inputs */
 }
 
-static void input_need(const struct input *input)
-{
-    if (!input->over)
-        uva__producer_need(input->above);
-}
-
 static void merge_need(struct uva__source *source)
 {
     const struct merge *m = merge_at(source);
 
     for (size_t i = 0; i < m->opened; i++)
         if (input_is_needed(&m->inputs[i]))
-            input_need(&m->inputs[i]);
+            uva__inlet_need(&m->inputs[i].inlet);
 }
 
 /* concat: goes on to the next input once all of one was passed on. A failure
@@ -525,12 +414,12 @@ static void merge_advance(struct merge *m)
         input = &m->inputs[m->current];
         if (!input->over)
             return;
-        uva__failure_move(&input->failure, &m->failure, allocator_of(m));
+        uva__failure_move(&input->inlet.failure, &m->failure, allocator_of(m));
         if (m->failure.code != 0 || input->held > 0)
             return;
         m->current++;
         if (m->current < m->opened && !m->source.producer->loop->ahead)
-            input_need(&m->inputs[m->current]);
+            uva__inlet_need(&m->inputs[m->current].inlet);
     }
 }
 
@@ -551,12 +440,10 @@ static void merge_conclude(struct merge *m)
 
 static void input_request(struct input *input, int64_t n)
 {
-    struct ArrowAsyncProducer *producer = input->handler.producer;
-
     if (n == 0)
         return;
     input->requested += n;
-    producer->request(producer, n);
+    uva__inlet_request(&input->inlet, n);
 }
 
 /* Requests of the inputs that have room. Without demand below, a window of one
@@ -615,17 +502,7 @@ static const struct uva__source *merge_above(const struct uva__source *source)
 
     while (i < m->opened && m->inputs[i].over)
         i++;
-    return i < m->opened ? m->inputs[i].above->source : NULL;
-}
-
-/* The stop waits for inputs that use a device stream of the consumer's. */
-static void input_await(struct input *input)
-{
-    struct merge *m = input->merge;
-
-    input->stop_waits =
-        !input->over && uva__source_uses_stream(input->above->source);
-    m->source.stopping += input->stop_waits;
+    return i < m->opened ? uva__inlet_source(&m->inputs[i].inlet) : NULL;
 }
 
 static void merge_stop(struct uva__source *source)
@@ -636,7 +513,7 @@ static void merge_stop(struct uva__source *source)
 
     inputs_quit(m);
     for (size_t i = 0; i < m->count; i++)
-        input_await(&m->inputs[i]);
+        uva__inlet_await(&m->inputs[i].inlet, source);
     while ((task = turn_pop(m, &from)) != NULL)
         uva__producer_drop_task(source->producer, task);
 }
@@ -678,14 +555,9 @@ struct setup {
 static void input_init(struct input *input, struct merge *m,
                        struct uva__producer *above, struct uva_stream *stream)
 {
-    input->sink.ops = &input_sink_ops;
-    input->handler.on_schema = input_on_schema;
-    input->handler.on_next_task = input_on_task;
-    input->handler.on_error = input_on_error;
-    input->handler.release = input_on_release;
+    uva__inlet_init(&input->inlet, &inlet_ops, above);
+    input->inlet.stream = stream;
     input->merge = m;
-    input->above = above;
-    input->stream = stream;
     uva__share_join(&input->share, &above->source->share);
     input->label = above->source->label;
     m->source.sized =
@@ -717,10 +589,8 @@ static struct uva__source *merge_make(struct uva__producer *above,
     m->source.device_type = above->abi.device_type;
     m->source.sized = true; /* unless one of its inputs is not */
     input_init(&m->inputs[0], m, above, NULL);
-    for (size_t i = 0; i < setup->count; i++) {
+    for (size_t i = 0; i < setup->count; i++)
         input_init(&m->inputs[i + 1], m, others[i]->tail, others[i]);
-        others[i]->tail = NULL;
-    }
     *setup->taken = true;
     return &m->source;
 }

@@ -249,8 +249,8 @@ void uva__ordered_waits_task(struct uva__stage *stage,
     ordered_waits_account(w);
     if (wait == NULL) {
         w->loop.lost = true;
-        uva__failure_set(&stage->failure, &stage->source.rt->allocator, ENOMEM,
-                         NULL, NULL);
+        uva__failure_set(&stage->inlet.failure, &stage->source.rt->allocator,
+                         ENOMEM, NULL, NULL);
         uva__task_drop(task);
         return;
     }
@@ -330,13 +330,11 @@ static void ordered_waits_conclude(struct uva__ordered_waits *w, bool failed)
         uva__failure_move(&w->loop.fault, &source->failure,
                           &source->rt->allocator);
     else if (failed)
-        uva__stage_fail_extraction(
-            stage, wait_at(w, ordered_waits_head(w))->batch.code);
-    else if (stage->failure.code != 0 && used == source->ready)
-        uva__failure_move(&stage->failure, &source->failure,
-                          &source->rt->allocator);
-    else
-        source->ended = stage->ended && used == source->ready;
+        uva__inlet_fail_extraction(
+            &stage->inlet, wait_at(w, ordered_waits_head(w))->batch.code,
+            source);
+    else if (used == source->ready)
+        uva__inlet_conclude(&stage->inlet, source);
 }
 
 static int64_t larger_of(int64_t a, int64_t b)
@@ -386,7 +384,7 @@ static void ordered_waits_request(struct uva__ordered_waits *w, int64_t demand)
     if (room == 0)
         return;
     w->loop.requested += room;
-    uva__stage_request(&w->stage, room);
+    uva__inlet_request(&w->stage.inlet, room);
 }
 
 static bool ordered_waits_prepare(struct uva__ordered_waits *w)
@@ -424,7 +422,7 @@ void uva__ordered_waits_pull(struct uva__source *source, int64_t demand)
     struct uva__ordered_waits *w = ordered_waits_at(source);
 
     if (!source->schema_known) {
-        if (w->stage.failure.code != 0)
+        if (w->stage.inlet.failure.code != 0)
             ordered_waits_conclude(w, false);
         return;
     }

@@ -68,7 +68,7 @@ static void parallel_pull(struct uva__source *source, int64_t demand)
     struct uva__flight *flight = &p->flight;
     uint64_t granted;
 
-    if (!source->schema_known && flight->stage.failure.code == 0)
+    if (!source->schema_known && flight->stage.inlet.failure.code == 0)
         return;
     p->pool.priority = source->producer->priority;
     if (p->pool.extractors == NULL && source->schema_known &&

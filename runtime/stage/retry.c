@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_retry(): a stage that replaces the producer above it by that of
- * another stream, after it has failed.
+/* uva_stream_retry(): a stage of which the inlet is opened again, with another
+ * stream, after it has failed.
  *
  * Happy path:  task -> extracted, and kept in a slot -> taken, and counted as
- *              passed on -> the producer above fails, and releases the handler
- *              -> the batches that are kept are taken -> a delay -> the user's
- *              function gives another stream -> its producer drives the handler
- *              -> the end.
+ *              passed on -> the inlet fails, and is released -> the batches
+ *              that are kept are taken -> a delay -> the user's function gives
+ *              another stream -> the inlet begins again -> the end.
  *
  * What can fail: the last attempt, or one that is not tried again: its failure
  *              is that of the stream. A stream that cannot go on for the one
@@ -33,12 +32,7 @@ enum { TIMES = 3, DELAY_MS = 100, DELAY_MAX_MS = 10000 };
 struct retry {
     struct uva__stage stage;  /* first */
     struct uva_retry options; /* owns its ctx; with its defaults filled in */
-    struct ArrowAsyncDeviceStreamHandler base; /* that of `stage` */
-    struct uva__sink sink; /* of the streams of all attempts */
-    struct uva_stream
-        *stream;      /* a user reference to that of this attempt, until
-                         it has released the handler; NULL: the first */
-    bool device_data; /* the first one waits for events of devices */
+    bool device_data;         /* the first stream waits for events of devices */
     struct ArrowSchema schema; /* owns: the one passed on, to compare with */
     struct uva__kept kept;     /* batches */
     int64_t ordinal;           /* of the next batch */
@@ -62,11 +56,6 @@ static struct retry *retry_at(struct uva__source *source)
     return retry_of(uva__stage_of(source));
 }
 
-static struct retry *retry_behind(struct ArrowAsyncDeviceStreamHandler *handler)
-{
-    return uva__container_of(handler, struct retry, stage.handler);
-}
-
 static const struct uva_allocator *allocator_of(const struct retry *r)
 {
     return &r->stage.source.rt->allocator;
@@ -88,17 +77,14 @@ static int retry_take_schema(struct retry *r, struct ArrowSchema *schema)
 
     uva_schema_release(&r->schema);
     code = uva__structs_copy_schema(allocator_of(r), schema, &r->schema);
-    if (code == 0)
-        return r->base.on_schema(&r->stage.handler, schema);
-    uva__failure_set(&r->stage.failure, allocator_of(r), code, NULL, NULL);
-    return code;
+    return code == 0 ? uva__stage_pass_schema(&r->stage, schema) : code;
 }
 
 static int retry_compare(const struct retry *r,
                          const struct ArrowSchema *schema,
                          struct uva_error *error)
 {
-    const ArrowDeviceType type = r->stage.handler.producer->device_type;
+    const ArrowDeviceType type = r->stage.inlet.handler.producer->device_type;
     const ArrowDeviceType first = r->stage.source.device_type;
     struct uva_error detail = {0};
 
@@ -115,23 +101,17 @@ static int retry_compare(const struct retry *r,
                          (int)r->attempt, detail.message);
 }
 
-static int retry_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                           struct ArrowSchema *schema)
+static int retry_schema(struct uva__stage *stage, struct ArrowSchema *schema,
+                        struct uva_error *error)
 {
-    struct retry *r = retry_behind(handler);
-    struct uva_error error = {0};
-    int code = r->attempt > 0 ? retry_compare(r, schema, &error) : 0;
+    struct retry *r = retry_of(stage);
+    int code = r->attempt > 0 ? retry_compare(r, schema, error) : 0;
 
-    if (code != 0) {
+    if (code != 0)
         r->final = true;
-        uva__failure_set(&r->stage.failure, allocator_of(r), code, &error,
-                         NULL);
-    } else if (!r->stage.source.schema_known) {
+    else if (!stage->source.schema_known)
         code = retry_take_schema(r, schema);
-    }
-    uva_schema_release(schema); /* if it was not moved. Clauses: AH-06. */
     r->known = code == 0;
-    retry_wake(r);
     return code;
 }
 
@@ -141,66 +121,13 @@ static void retry_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 {
     struct retry *r = retry_of(stage);
 
-    assert(!stage->quit);
     r->requested--;
-    if (!uva__stage_keep(stage, &r->kept, task, metadata)) {
-        uva__failure_set(&stage->failure, allocator_of(r), ENOMEM, NULL, NULL);
-        uva__stage_quit(stage);
-    }
+    if (!uva__stage_keep(stage, &r->kept, task, metadata))
+        uva__inlet_lose(&stage->inlet);
     stage->source.ready = r->kept.count;
 }
 
-/* Gives the stream of the attempt its result. */
-static void attempt_over(struct retry *r)
-{
-    struct uva_stream *stream = r->stream;
-    int code = r->stage.failure.code;
-
-    r->stream = NULL;
-    if (stream == NULL)
-        return;
-    if (code == 0 && !r->stage.ended)
-        code = ECANCELED; /* from below */
-    uva__stream_settle(stream, code, uva__failure_error(&r->stage.failure));
-    uva_stream_release(stream);
-}
-
-static void retry_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
-{
-    struct retry *r = retry_behind(handler);
-
-    attempt_over(r);
-    r->base.release(handler); /* which wakes the producer below */
-}
-
-/* ---- the stream of an attempt ------------------------------------------- */
-
-/* Its own cancel is a failure of the attempt. */
-static void attempt_on_wakeup(struct uva_stream *stream)
-{
-    struct retry *r = uva__container_of(stream->sink, struct retry, sink);
-    const struct uva__failure *why = uva__stream_cancelled(stream);
-    struct uva__failure copy = {0};
-
-    if (why == NULL || stream != r->stream)
-        return;
-    uva__failure_set(&copy, allocator_of(r), why->code, uva__failure_error(why),
-                     NULL);
-    uva__producer_abort(r->stage.above, &copy);
-}
-
-static void attempt_free(struct uva_stream *stream)
-{
-    uva__stage_release(
-        &uva__container_of(stream->sink, struct retry, sink)->stage);
-}
-
-/* It is never begun as a sink: the stage opens it. */
-static const struct uva__sink_ops attempt_sink_ops = {
-    .name = "retry",
-    .on_wakeup = attempt_on_wakeup,
-    .free = attempt_free,
-};
+/* ---- another attempt ---------------------------------------------------- */
 
 /* Whether the stream can go on for the one that has failed. */
 static int attempt_check(const struct retry *r, struct uva_stream *stream,
@@ -222,22 +149,13 @@ static int attempt_check(const struct retry *r, struct uva_stream *stream,
                          fault);
 }
 
-/* Marks the stream as given, and has its producer go on. */
 static void attempt_open(struct retry *r, struct uva_stream *stream)
 {
-    struct uva__producer *above = stream->tail;
-
     uva__atomic64_exchange(&stream->state, UVA__STREAM_GIVEN);
-    stream->tail = NULL;
-    uva__stage_acquire(&r->stage); /* of the stream's sink */
-    uva__stream_attach(stream, &r->sink);
-    r->stream = stream;
     r->known = false;
     r->requested = 0;
-    r->stage.handler = r->base;
-    r->stage.handler.on_schema = retry_on_schema;
-    r->stage.handler.release = retry_on_release;
-    uva__stage_restart(&r->stage, above);
+    uva__inlet_reopen(&r->stage.inlet, stream);
+    uva__stage_start(&r->stage.source);
 }
 
 /* Why the stream cannot be opened, which is a failure of the attempt: it could
@@ -258,7 +176,7 @@ static int attempt_status(struct uva_stream *stream, struct uva_error *error)
 /* Takes the reference on `stream`. */
 static void attempt_begin(struct retry *r, struct uva_stream *stream)
 {
-    struct uva__failure *failure = &r->stage.failure;
+    struct uva__failure *failure = &r->stage.inlet.failure;
     struct uva_error error = {0};
     int code = 0;
 
@@ -317,8 +235,8 @@ static void delay_over(struct uva__timer *timer)
         return;
     }
     r->attempt += r->attempt < INT32_MAX;
-    failed.metadata = uva__failure_metadata(&r->stage.failure);
-    (void)uva__failure_get(&r->stage.failure, &failed.error);
+    failed.metadata = uva__failure_metadata(&r->stage.inlet.failure);
+    (void)uva__failure_get(&r->stage.inlet.failure, &failed.error);
     stream = r->options.again(r->options.ctx, &failed, r->attempt, r->passed,
                               r->rows);
     r->final = stream == NULL;
@@ -358,13 +276,13 @@ static bool retry_may_go_on(const struct retry *r)
 /* A failure counts when the batches before it were passed on. */
 static void retry_conclude(struct retry *r)
 {
-    struct uva__stage *stage = &r->stage;
-    struct uva__source *source = &stage->source;
+    const struct uva__inlet *inlet = &r->stage.inlet;
 
-    source->ended = stage->ended;
-    if (stage->failure.code == 0 || source->ready > 0)
+    if (inlet->failure.code == 0 || r->stage.source.ready > 0) {
+        r->stage.source.ended = inlet->state == UVA__INLET_ENDED;
         return;
-    assert(stage->released); /* with the error, or before the next task */
+    }
+    assert(inlet->above == NULL); /* with the error, or before the next task */
     if (r->waits && !r->final)
         return;
     if (!r->waits && retry_may_go_on(r)) {
@@ -372,7 +290,7 @@ static void retry_conclude(struct retry *r)
         return;
     }
     delay_end(r);
-    uva__failure_move(&stage->failure, &source->failure, allocator_of(r));
+    uva__inlet_conclude(&r->stage.inlet, &r->stage.source);
 }
 
 static void retry_pull(struct uva__source *source, int64_t demand)
@@ -387,7 +305,7 @@ static void retry_pull(struct uva__source *source, int64_t demand)
     if (!r->known || n <= 0)
         return;
     r->requested += n;
-    uva__stage_request(&r->stage, n);
+    uva__inlet_request(&r->stage.inlet, n);
 }
 
 static struct uva__task *retry_take(struct uva__source *source)
@@ -419,7 +337,7 @@ static void retry_free(struct uva__stage *stage,
 {
     struct retry *r = retry_of(stage);
 
-    assert(r->stream == NULL && !r->waits);
+    assert(!r->waits);
     if (r->options.free_ctx != NULL)
         r->options.free_ctx(r->options.ctx);
     uva_schema_release(&r->schema);
@@ -437,6 +355,7 @@ static const struct uva__stage_ops retry_ops = {
                .leave = uva__stage_leave,
                .need = uva__stage_need,
                .above = uva__stage_above},
+    .schema = retry_schema,
     .task = retry_task,
     .free = retry_free,
 };
@@ -464,15 +383,11 @@ static struct uva__source *retry_make(struct uva__producer *above,
     if (r->options.delay_ms == 0)
         r->options.delay_ms = DELAY_MS;
     r->device_data = setup->device_data;
-    r->sink.ops = &attempt_sink_ops;
     r->timer.fire = delay_over;
     r->object.abort = delay_abort;
     r->object.drain = delay_give_up;
     *setup->taken = true;
     uva__stage_init(&r->stage, &retry_ops, &retry_wakeup_ops, above);
-    r->base = r->stage.handler;
-    r->stage.handler.on_schema = retry_on_schema;
-    r->stage.handler.release = retry_on_release;
     return &r->stage.source;
 }
 

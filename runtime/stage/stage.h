@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The common part of every stage: a handler for the producer above it, and a
+/* The common part of every stage: an inlet for the producer above it, and a
  * source for the producer below. It relays schema, metadata, end, error and
  * cancel; each stage decides what happens to tasks in between. Everything here
  * runs on the loop thread, unless its comment states otherwise. */
 #ifndef UVA_STAGE_STAGE_H
 #define UVA_STAGE_STAGE_H
 
-#include "stream/producer.h"
+#include "stream/inlet.h"
 
 struct uva__stage;
 
-/* What a stage does. */
+/* What a stage does. A static table. */
 struct uva__stage_ops {
     struct uva__source_ops source; /* pull and take are the stage's own; start,
                                       stop and leave may be those below */
+    /* as in struct uva__inlet_ops; NULL: the schema is passed on */
+    int (*schema)(struct uva__stage *stage, struct ArrowSchema *schema,
+                  struct uva_error *error);
     /* takes a task from above, in order */
     void (*task)(struct uva__stage *stage, struct ArrowAsyncTask *task,
                  const char *metadata);
@@ -23,19 +26,12 @@ struct uva__stage_ops {
 };
 
 struct uva__stage {
-    struct uva__source source;                    /* first */
-    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
-    const struct uva__stage_ops *ops;             /* static */
-    struct uva__producer *above; /* owns until started; then until released */
-    struct uva__wakeup wakeup;   /* posted by the stage; counted by the source,
-                                    the handler, workers and posts */
-    ArrowDeviceType output_type; /* of its batches; 0: unchanged */
-    bool started;                /* the producer above drives the handler */
-    bool ended;                  /* the producer above has reported its end */
-    bool released;               /* it has released the handler */
-    bool quit;                   /* it was cancelled */
-    bool stop_waits; /* the stop waits until it has released the handler */
-    struct uva__failure failure; /* its error; code 0: none */
+    struct uva__source source; /* first */
+    struct uva__inlet inlet;   /* its failure follows the batches at hand */
+    const struct uva__stage_ops *ops; /* static */
+    struct uva__wakeup wakeup;        /* posted by the stage; counted by the
+                                         source, the inlet, workers and posts */
+    ArrowDeviceType output_type;      /* of its batches; 0: unchanged */
 };
 
 /* Initialises the common part in cleared memory; takes `above`. The source
@@ -54,8 +50,8 @@ struct uva__stage *uva__stage_of(struct uva__source *source);
 void uva__stage_acquire(struct uva__stage *stage);
 void uva__stage_release(struct uva__stage *stage);
 
-/* For uva__source_ops: has the producer above drive the handler; cancels that
- * producer; releases the source's reference. */
+/* For uva__source_ops: begins the inlet; stops it; releases the reference of
+ * the source. */
 void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
@@ -64,25 +60,13 @@ void uva__stage_leave(struct uva__source *source);
 void uva__stage_need(struct uva__source *source);
 
 /* For uva__source_ops: gives the source of the producer above, until that has
- * released the handler. */
+ * released the inlet. */
 const struct uva__source *uva__stage_above(const struct uva__source *source);
 
-/* Cancels the producer above, unless that has released the handler; once. */
-void uva__stage_quit(struct uva__stage *stage);
-
-/* An extraction has failed with `code`: once the reason is known, it becomes
- * the failure of the stage's source. That is the error of the producer above,
- * or the code alone if there is none, or if that error only states that the
- * producer released the handler without an end: then the extraction had failed
- * before. Clauses: ER-12, ER-13. */
-void uva__stage_fail_extraction(struct uva__stage *stage, int code);
-
-/* Requests `n` more batches of the producer above, unless it has ended. */
-void uva__stage_request(struct uva__stage *stage, int64_t n);
-
-/* Has another producer (takes it) drive the handler, in which the functions are
- * filled in, after one that has failed and released it. */
-void uva__stage_restart(struct uva__stage *stage, struct uva__producer *above);
+/* Passes the schema of the inlet on; for uva__stage_ops.schema.
+ * 0 or ENOMEM. */
+int uva__stage_pass_schema(struct uva__stage *stage,
+                           struct ArrowSchema *schema);
 
 /* Batches that a stage has extracted, in slots of the producer below. */
 struct uva__kept {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uva_stream_tee(): one handler for the producer above, and a source, a branch,
- * for each of several streams. The stream that the stage is added to is branch
- * 0; a tee that is added right behind another one becomes a branch of that, so
- * that a batch is queued, and counted, once for all of them.
+/* uva_stream_tee(): an inlet with several sources, the branches, one for each
+ * stream. The stream that the stage is added to is branch 0; a tee that is
+ * added right after another one becomes a branch of that, so that a batch is
+ * queued, and counted, once for all of them.
  *
- * Happy path:  the first branch starts, and with it the producer above ->
- *              (request to that, its task, which is extracted and shared -> a
+ * Happy path:  the first branch starts, and with it the inlet -> (request to
+ *              the producer above, its task, which is extracted and shared -> a
  *              part is queued at each branch -> the producer below takes it)*
- *              -> the end is noted, and passed on by each branch.
+ *              -> the end, which each branch passes on.
  *
- * What can fail: the producer above: each branch passes the failure on, behind
+ * What can fail: the producer above: each branch passes the failure on, after
  *              its queued batches. A branch that is too slow, or that gets no
  *              memory for its part: it alone.
  *
@@ -27,7 +27,7 @@
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
-#include "stream/handler_base.h"
+#include "stream/inlet.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -73,13 +73,12 @@ struct branch {
 };
 
 struct tee {
-    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer above */
+    struct uva__inlet inlet;       /* first */
     struct uva__wakeup wakeup;     /* posted by a branch that leaves unstarted;
-                                      counted by branches, the handler, posts */
+                                      counted by branches, the inlet, posts */
     struct uva__rt *rt;            /* counts */
-    struct uva__producer *above;   /* owns until started; then until released */
     struct uva__share share;       /* of the batches that branches hold */
-    struct uva__detach_hook close; /* registered while the handler is in use */
+    struct uva__detach_hook close; /* registered while the inlet is in use */
     struct uva__lock lock;         /* guards these until `started` */
     struct branch *branches;       /* owns: in order */
     size_t count;                  /* of branches */
@@ -95,13 +94,7 @@ struct tee {
     struct ArrowSchema schema;   /* owns */
     struct uva__metadata about;  /* owns: metadata of the producer above */
     ArrowDeviceType device_type; /* known with the schema */
-    bool ended;                  /* the producer above has reported its end */
-    bool released;               /* it has released the handler */
-    bool quit;                   /* it was cancelled */
     bool closing;                /* the close of the runtime waits for it */
-    struct branch *stop_waits;   /* the branch of which the stop waits until the
-                                    handler is released; or NULL */
-    struct uva__failure failure; /* its error; code 0: none */
 };
 
 static struct branch *branch_at(struct uva__source *source)
@@ -109,9 +102,9 @@ static struct branch *branch_at(struct uva__source *source)
     return uva__container_of(source, struct branch, source);
 }
 
-static struct tee *tee_at(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct tee *tee_at(struct uva__inlet *inlet)
 {
-    return uva__container_of(handler, struct tee, handler);
+    return uva__container_of(inlet, struct tee, inlet);
 }
 
 static const struct uva_allocator *allocator_of(const struct tee *t)
@@ -235,15 +228,6 @@ static void tee_account(struct tee *t)
 
 /* ---- branches ----------------------------------------------------------- */
 
-static void tee_quit(struct tee *t)
-{
-    if (t->released)
-        return;
-    assert(!t->quit); /* or the producer above has released the handler */
-    t->quit = true;
-    uva__producer_quit(t->above, t->handler.producer);
-}
-
 /* The branch takes no more batches. */
 static void branch_close(struct branch *b)
 {
@@ -251,7 +235,7 @@ static void branch_close(struct branch *b)
         return;
     b->closed = true;
     if (--b->tee->open == 0)
-        tee_quit(b->tee);
+        uva__inlet_quit(&b->tee->inlet);
 }
 
 /* The failure follows the batches that are queued. */
@@ -322,7 +306,7 @@ static void tee_request(struct tee *t)
     int64_t wanted = 0, most = INT64_MAX, room;
     const struct branch *b;
 
-    if (!t->known || t->ended || t->released)
+    if (!t->known || t->inlet.state != UVA__INLET_RUNNING)
         return;
     for (b = t->branches; b != NULL; b = b->next) {
         if (b->closed)
@@ -337,7 +321,7 @@ static void tee_request(struct tee *t)
     if (wanted <= 0)
         return;
     t->requested += wanted;
-    t->handler.producer->request(t->handler.producer, wanted);
+    uva__inlet_request(&t->inlet, wanted);
 }
 
 /* Closes a branch, and drops what it holds. */
@@ -363,32 +347,19 @@ static void tee_end_unstarted(struct tee *t, bool all)
 
 /* ---- calls from the producer above -------------------------------------- */
 
-static void tee_wake(struct tee *t)
+static int tee_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
+                      struct uva_error *error)
 {
-    struct branch *b;
+    const struct ArrowAsyncProducer *above = inlet->handler.producer;
+    struct tee *t = tee_at(inlet);
 
-    for (b = t->branches; b != NULL; b = b->next)
-        if (b->started && !b->source.stopped)
-            uva__producer_wake_once(b->source.producer);
-}
-
-static int tee_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                         struct ArrowSchema *schema)
-{
-    struct tee *t = tee_at(handler);
-    const struct ArrowAsyncProducer *above = handler->producer;
-
-    assert(!t->quit); /* or the producer was aborted */
+    (void)error;
     if (uva__metadata_copy(allocator_of(t), above->additional_metadata,
-                           &t->about) == ENOMEM) {
-        uva_schema_release(schema); /* Clauses: AH-06. */
-        uva__failure_set(&t->failure, allocator_of(t), ENOMEM, NULL, NULL);
+                           &t->about) == ENOMEM)
         return ENOMEM;
-    }
     uva_schema_move(schema, &t->schema);
     t->device_type = above->device_type;
     t->known = true;
-    tee_wake(t);
     return 0;
 }
 
@@ -441,18 +412,20 @@ static void tee_share(struct tee *t, struct record *record,
     t->bytes += info->bytes;
 }
 
-static void tee_take_task(struct tee *t, struct ArrowAsyncTask *task,
-                          const char *metadata)
+static void tee_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
+                     const char *metadata)
 {
+    struct tee *t = tee_at(inlet);
     const struct uva__batch_info info = {.ordinal = uva__task_ordinal(task),
                                          .bytes = uva__task_bytes(task)};
     struct record *record = record_get(t);
     struct ArrowDeviceArray array;
 
+    t->requested--;
+    assert(t->requested >= 0);
     if (record == NULL) {
         uva__task_drop(task);
-        uva__failure_set(&t->failure, allocator_of(t), ENOMEM, NULL, NULL);
-        tee_quit(t);
+        uva__inlet_lose(inlet);
         return;
     }
     if (info.bytes > t->largest || t->largest == INT64_MAX)
@@ -464,50 +437,26 @@ static void tee_take_task(struct tee *t, struct ArrowAsyncTask *task,
     tee_account(t);
 }
 
-static int tee_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                       struct ArrowAsyncTask *task, const char *metadata)
+static void tee_news(struct uva__inlet *inlet)
 {
-    struct tee *t = tee_at(handler);
+    struct branch *b;
 
-    assert(!t->quit);
-    if (task == NULL) {
-        t->ended = true;
-    } else {
-        t->requested--;
-        assert(t->requested >= 0);
-        tee_take_task(t, task, metadata);
-    }
-    tee_wake(t);
-    return 0;
+    for (b = tee_at(inlet)->branches; b != NULL; b = b->next)
+        if (b->started && !b->source.stopped)
+            uva__producer_wake_once(b->source.producer);
 }
 
-static void tee_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                         int code, const char *message, const char *metadata)
+static void tee_released(struct uva__inlet *inlet)
 {
-    struct tee *t = tee_at(handler);
+    struct tee *t = tee_at(inlet);
 
-    uva__handler_base_keep_error(&t->failure, t->above, code, message,
-                                 metadata);
-    tee_wake(t);
-}
-
-/* Producers of ours report an end or an error before they release a handler,
- * unless it has cancelled, or has refused the schema. */
-static void tee_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
-{
-    struct tee *t = tee_at(handler);
-
-    assert(t->ended || t->quit || t->failure.code != 0);
-    uva__handler_base_mark_released(handler);
-    t->above = NULL;
-    t->released = true;
     uva__rt_remove_detach_hook(t->rt, &t->close);
     t->rt->loop.draining -= t->closing;
-    tee_wake(t);
-    if (t->stop_waits != NULL)
-        uva__producer_end_stop(t->stop_waits->source.producer);
     uva__wakeup_release(&t->wakeup);
 }
+
+static const struct uva__inlet_ops inlet_ops = {tee_schema, tee_task, tee_news,
+                                                tee_released};
 
 /* ---- as sources --------------------------------------------------------- */
 
@@ -532,18 +481,15 @@ static void tee_start(struct tee *t, const struct uva__producer *below)
     t->close.close = tee_close;
     t->close.run = tee_close;
     uva__rt_add_detach_hook(t->rt, &t->close);
-    uva__wakeup_acquire(&t->wakeup); /* the handler's */
-    uva__producer_begin_above(t->above, &t->handler, below, false);
+    uva__wakeup_acquire(&t->wakeup); /* the inlet's */
+    uva__inlet_begin(&t->inlet, below, false);
     tee_end_unstarted(t, false);
 }
 
 /* The producer above is needed if one branch is. */
 static void branch_need(struct uva__source *source)
 {
-    const struct tee *t = branch_at(source)->tee;
-
-    if (t->above != NULL)
-        uva__producer_need(t->above);
+    uva__inlet_need(&branch_at(source)->tee->inlet);
 }
 
 static void branch_start(struct uva__source *source)
@@ -581,17 +527,17 @@ static void branch_conclude(struct branch *b)
 {
     struct uva__source *source = &b->source;
     struct tee *t = b->tee;
+    const struct uva__failure *why = &t->inlet.failure;
 
     if (source->failure.code != 0 || source->ended)
         return;
     if (b->failure.code != 0)
         uva__failure_move(&b->failure, &source->failure, allocator_of(t));
-    else if (t->failure.code != 0)
-        uva__failure_set(&source->failure, allocator_of(t), t->failure.code,
-                         uva__failure_error(&t->failure),
-                         uva__failure_metadata(&t->failure));
+    else if (why->code != 0)
+        uva__failure_set(&source->failure, allocator_of(t), why->code,
+                         uva__failure_error(why), uva__failure_metadata(why));
     else
-        source->ended = t->ended;
+        source->ended = t->inlet.state == UVA__INLET_ENDED;
 }
 
 static void branch_pull(struct uva__source *source, int64_t demand)
@@ -632,11 +578,8 @@ static void branch_stop(struct uva__source *source)
 
     source->ready = 0;
     branch_end(b);
-    if (t->quit && !t->released && t->stop_waits == NULL &&
-        uva__source_uses_stream(t->above->source)) {
-        t->stop_waits = b;
-        source->stopping++;
-    }
+    if (t->inlet.state == UVA__INLET_QUIT)
+        uva__inlet_await(&t->inlet, source);
     tee_account(b->tee);
     tee_request(b->tee);
 }
@@ -662,9 +605,8 @@ static void branch_leave(struct uva__source *source)
 
 static const struct uva__source *branch_above(const struct uva__source *source)
 {
-    const struct tee *t = uva__container_of(source, struct branch, source)->tee;
-
-    return t->released ? NULL : t->above->source;
+    return uva__inlet_source(
+        &uva__container_of(source, struct branch, source)->tee->inlet);
 }
 
 static const struct uva__source_ops branch_ops = {
@@ -704,8 +646,7 @@ static void tee_free(struct uva__wakeup *wakeup)
     struct uva__link *link;
     struct branch *b;
 
-    if (!t->started)
-        uva__producer_release(t->above);
+    uva__inlet_close(&t->inlet);
     while ((b = t->branches) != NULL) {
         t->branches = b->next;
         branch_free(b, &rt->allocator);
@@ -714,7 +655,7 @@ static void tee_free(struct uva__wakeup *wakeup)
         uva__memory_free(&rt->allocator,
                          uva__container_of(link, struct record, link),
                          record_size(t));
-    uva__failure_fini(&t->failure, &rt->allocator);
+    uva__inlet_fini(&t->inlet);
     uva__metadata_fini(&t->about, &rt->allocator, NULL);
     uva_schema_release(&t->schema);
     uva__share_close(&t->share);
@@ -784,12 +725,8 @@ static struct uva__source *tee_make(struct uva__producer *above,
             branch_free(b, allocator);
         return NULL;
     }
-    t->handler.on_schema = tee_on_schema;
-    t->handler.on_next_task = tee_on_task;
-    t->handler.on_error = tee_on_error;
-    t->handler.release = tee_on_release;
+    uva__inlet_init(&t->inlet, &inlet_ops, above);
     t->rt = uva__rt_acquire(above->rt);
-    t->above = above;
     t->largest = INT64_MAX;
     uva__share_join(&t->share, &above->source->share);
     b->source.label = uva__label_acquire(above->source->label);

@@ -57,11 +57,6 @@ static struct throttle *throttle_at(struct uva__source *source)
     return throttle_of(uva__stage_of(source));
 }
 
-static const struct uva_allocator *allocator_of(const struct throttle *t)
-{
-    return &t->stage.source.rt->allocator;
-}
-
 /* ---- rates -------------------------------------------------------------- */
 
 /* How long `amount` takes at that rate, rounded up. */
@@ -127,11 +122,9 @@ static void throttle_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
     struct uva__task *batch;
 
     t->requested--;
-    assert(t->requested >= 0 && !stage->quit);
-    if (!uva__stage_keep(stage, &one, task, metadata)) {
-        uva__failure_set(&stage->failure, allocator_of(t), ENOMEM, NULL, NULL);
-        uva__stage_quit(stage);
-    }
+    assert(t->requested >= 0);
+    if (!uva__stage_keep(stage, &one, task, metadata))
+        uva__inlet_lose(&stage->inlet);
     batch = uva__kept_pop(&one);
     if (batch == NULL)
         return;
@@ -188,15 +181,8 @@ static void throttle_expire(struct uva__timer *timer)
 /* The end, or a failure, follows the batches that wait. */
 static void throttle_conclude(struct throttle *t)
 {
-    struct uva__stage *stage = &t->stage;
-    struct uva__source *source = &stage->source;
-
-    if (t->waiting.count > 0 || source->failure.code != 0)
-        return;
-    if (stage->failure.code != 0)
-        uva__failure_move(&stage->failure, &source->failure, allocator_of(t));
-    else
-        source->ended = stage->ended;
+    if (t->waiting.count == 0)
+        uva__inlet_conclude(&t->stage.inlet, &t->stage.source);
 }
 
 /* Requests no more than one burst, of what is requested. */
@@ -214,7 +200,7 @@ static void throttle_request(struct throttle *t, int64_t demand)
     if (n <= 0)
         return;
     t->requested += n;
-    uva__stage_request(&t->stage, n);
+    uva__inlet_request(&t->stage.inlet, n);
 }
 
 static void throttle_pull(struct uva__source *source, int64_t demand)

@@ -527,10 +527,11 @@ static void transform_task(struct uva__stage *stage,
     struct uva__task *slot = NULL;
 
     uva__intake_come(&t->loop.in);
-    if (stage->failure.code == 0)
+    if (stage->inlet.failure.code == 0)
         slot = input_new(t, task, metadata);
     if (slot == NULL) {
-        uva__failure_set(&stage->failure, allocator_of(t), ENOMEM, NULL, NULL);
+        uva__failure_set(&stage->inlet.failure, allocator_of(t), ENOMEM, NULL,
+                         NULL);
         uva__task_drop(task);
         return;
     }
@@ -565,7 +566,8 @@ static struct progress transform_advance(struct transform *t)
     bool due;
 
     transform_lock(t);
-    t->locked.input_ended = t->stage.ended && t->stage.failure.code == 0;
+    t->locked.input_ended = t->stage.inlet.state == UVA__INLET_ENDED &&
+                            t->stage.inlet.failure.code == 0;
     due = t->locked.now.phase == IDLE && step_peek_locked(t) != STEP_NOTHING;
     if (due)
         t->locked.now.phase = RUNNING;
@@ -594,11 +596,10 @@ static void transform_conclude(struct transform *t, const struct progress *now)
     if (source->failure.code != 0 || source->ended)
         return;
     if (now->phase != OVER) {
-        if (stage->failure.code != 0 && now->used == 0)
-            uva__failure_move(&stage->failure, &source->failure,
-                              allocator_of(t));
+        if (stage->inlet.failure.code != 0 && now->used == 0)
+            uva__inlet_conclude(&stage->inlet, source);
     } else if (now->extraction != 0) {
-        uva__stage_fail_extraction(stage, now->extraction);
+        uva__inlet_fail_extraction(&stage->inlet, now->extraction, source);
     } else if (t->locked.failure.code != 0) {
         uva__failure_move(&t->locked.failure, &source->failure,
                           allocator_of(t));
@@ -661,7 +662,7 @@ static void transform_request(struct transform *t, int64_t demand,
     if (n == 0)
         return;
     in->requested += n;
-    uva__stage_request(&t->stage, n);
+    uva__inlet_request(&t->stage.inlet, n);
 }
 
 static void transform_expire(struct uva__timer *timer)
@@ -722,7 +723,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
 
     if (!uva__output_prepare(&t->output, source, t->options.schema,
                              t->options.ctx) &&
-        t->stage.failure.code == 0)
+        t->stage.inlet.failure.code == 0)
         return;
     now = transform_advance(t);
     transform_account(t, &now);
@@ -731,7 +732,7 @@ static void transform_pull(struct uva__source *source, int64_t demand)
     if (now.phase != OVER)
         transform_request(t, demand, &now);
     else if (now.extraction == 0) /* or it has the reason still to report */
-        uva__stage_quit(&t->stage);
+        uva__inlet_quit(&t->stage.inlet);
 }
 
 /* Gives the next of `slices` slices of the first result, in a slot of its own,

@@ -3,6 +3,9 @@
  * of them uses and waits for. */
 #include "stream/source.h"
 
+#include <errno.h>
+
+#include "arrow/metadata.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
@@ -16,6 +19,19 @@ void uva__source_init(struct uva__source *source,
         .rt = uva__rt_acquire(rt),
         .device_type = ARROW_DEVICE_CPU,
     };
+}
+
+int uva__source_take_schema(struct uva__source *source,
+                            const struct ArrowAsyncProducer *from,
+                            struct ArrowSchema *schema)
+{
+    if (uva__metadata_copy(&source->rt->allocator, from->additional_metadata,
+                           &source->metadata) == ENOMEM)
+        return ENOMEM;
+    uva_schema_move(schema, &source->schema);
+    source->device_type = from->device_type;
+    source->schema_known = true;
+    return 0;
 }
 
 void uva__source_fini(struct uva__source *source)

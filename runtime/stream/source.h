@@ -86,6 +86,14 @@ struct uva__source {
 void uva__source_init(struct uva__source *source,
                       const struct uva__source_ops *ops, struct uva__rt *rt);
 
+/* Keeps the facts known before the first batch: moves `schema` in, copies the
+ * metadata of the producer that it comes from. 0; ENOMEM, and nothing was
+ * taken. Thread: loop. */
+UVA_MUST_CHECK int
+uva__source_take_schema(struct uva__source *source,
+                        const struct ArrowAsyncProducer *from,
+                        struct ArrowSchema *schema);
+
 /* States what the source holds, for the budget of the runtime and the
  * statistics. Thread: loop. */
 static inline void uva__source_hold(struct uva__source *source, int64_t batches,

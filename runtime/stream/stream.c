@@ -394,11 +394,27 @@ static void stream_begin(struct uva_stream *s)
     s->sink->ops->begin(s);
 }
 
+/* The cancel of a stream that was given away fails whatever draws on it. */
+static void stream_cancel_given(struct uva_stream *s)
+{
+    const struct uva__failure *why = uva__stream_cancelled(s);
+    struct uva__failure copy = {0};
+
+    if (!s->loop.begun || s->tail == NULL || why == NULL)
+        return;
+    uva__failure_set(&copy, &s->rt->allocator, why->code,
+                     uva__failure_error(why), NULL);
+    uva__producer_abort(s->tail, &copy);
+}
+
 static bool stream_on_wakeup(struct uva__wakeup *wakeup)
 {
     struct uva_stream *s = uva__container_of(wakeup, struct uva_stream, wakeup);
+    const uint64_t state = uva__atomic64_load(&s->state);
 
-    if (!s->loop.begun && uva__atomic64_load(&s->state) != UVA__STREAM_STARTED)
+    if (state == UVA__STREAM_GIVEN)
+        stream_cancel_given(s);
+    if (state == UVA__STREAM_GIVEN || state == UVA__STREAM_BUILDING)
         return false;
     if (!s->loop.begun)
         stream_begin(s);
@@ -406,10 +422,9 @@ static bool stream_on_wakeup(struct uva__wakeup *wakeup)
     return false;
 }
 
-void uva__stream_attach(struct uva_stream *s, struct uva__sink *sink)
+void uva__stream_open_given(struct uva_stream *s)
 {
     assert(uva__atomic64_load(&s->state) == UVA__STREAM_GIVEN);
-    s->sink = sink;
     s->loop.begun = true;
 }
 

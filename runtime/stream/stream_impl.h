@@ -18,9 +18,8 @@ struct uva__sink {
 /* A kind of sink: a static table. */
 struct uva__sink_ops {
     const char *name; /* "for_each"... */
-    size_t size; /* of its object, which begins with the sink; 0: it is a part
-                    of another object */
-    bool shared; /* two threads use it: it gets cache lines of its own */
+    size_t size;      /* of its object, which begins with the sink */
+    bool shared;      /* two threads use it: it gets cache lines of its own */
     /* Attaches its handler to stream->tail; on the loop. */
     void (*begin)(struct uva_stream *stream);
     /* Handles what threads have posted: a cancel, a resume, a drop, a request
@@ -33,7 +32,7 @@ struct uva__sink_ops {
 
 enum uva__stream_state {
     UVA__STREAM_BUILDING, /* stages may be added */
-    UVA__STREAM_GIVEN,    /* it is an input of another stream's stage */
+    UVA__STREAM_GIVEN,    /* an inlet of another stream draws on it */
     UVA__STREAM_STARTED,  /* runs; counts itself */
     UVA__STREAM_DONE      /* the outcome was reported */
 };
@@ -79,7 +78,8 @@ struct uva_stream {
     struct uva__label *label;   /* counts: the name; NULL: it has failed */
     int32_t priority;           /* of its jobs; builder */
     bool device_data; /* batches may be ones the host cannot read; builder */
-    struct uva__producer *tail; /* owns until begun; until released */
+    struct uva__producer *tail; /* owns until begun, or given to an inlet; until
+                                   released */
     struct uva__sink *sink;     /* owns, once made */
 
     struct {                            /* the loop thread's alone */
@@ -161,9 +161,9 @@ uva__stream_take_schema(struct uva_stream *stream,
                         const struct ArrowAsyncProducer *from,
                         struct ArrowSchema *schema);
 
-/* Makes `sink` the sink of a stream that is GIVEN, which from then on handles
- * its wake-ups; frees it with the stream. Thread: loop. */
-void uva__stream_attach(struct uva_stream *stream, struct uva__sink *sink);
+/* A stream that is GIVEN runs from now on: until the inlet clears its `tail`, a
+ * cancel aborts that. Thread: loop. */
+void uva__stream_open_given(struct uva_stream *stream);
 
 /* Keeps the result of a stream, for uva_stream_status(); once. `code` and
  * `error` as for uva__stream_done(). Thread: any. */

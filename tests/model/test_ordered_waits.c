@@ -112,9 +112,9 @@ struct uva__stage *uva__stage_of(struct uva__source *source)
     return uva__container_of(source, struct uva__stage, source);
 }
 
-void uva__stage_request(struct uva__stage *stage, int64_t n)
+static void above_request(struct ArrowAsyncProducer *producer, int64_t n)
 {
-    (void)stage;
+    (void)producer;
     world.requested += (uint64_t)n;
 }
 
@@ -123,11 +123,18 @@ void uva__stage_stop(struct uva__source *source)
     source->stopped = true;
 }
 
-void uva__stage_fail_extraction(struct uva__stage *stage, int code)
+void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
+                                struct uva__source *source)
 {
-    (void)stage;
+    (void)inlet;
     (void)code;
+    (void)source;
     sim_fail("an extraction failed");
+}
+
+void uva__inlet_conclude(struct uva__inlet *inlet, struct uva__source *source)
+{
+    source->ended = inlet->state == UVA__INLET_ENDED;
 }
 
 bool uva__rt_job_begin(struct uva__rt *rt)
@@ -476,7 +483,8 @@ static bool loop_feed(void)
 
         uva__ordered_waits_task(&world.waits.stage, &task, NULL);
     }
-    world.waits.stage.ended = world.begun == BATCHES;
+    world.waits.stage.inlet.state =
+        world.begun == BATCHES ? UVA__INLET_ENDED : UVA__INLET_RUNNING;
     return world.begun > before;
 }
 
@@ -557,6 +565,9 @@ static void prepare(void)
     stage->source.producer = &world.producer;
     stage->source.schema_known = true;
     world.above.source = &world.above_source;
+    world.above.abi.request = above_request;
+    stage->inlet.state = UVA__INLET_RUNNING;
+    stage->inlet.handler.producer = &world.above.abi;
     world.waits.window = (struct uva_window){
         .batches = BATCHES, .refill = BATCHES - 1, .bytes = 1 << 20};
     world.waits.timeout_ms = kind == LIMITS;
