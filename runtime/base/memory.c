@@ -33,11 +33,6 @@ int uva__memory_adopt(const struct uva_allocator *given,
     return 0;
 }
 
-bool uva__memory_is_library(const struct uva_allocator *allocator)
-{
-    return allocator->dealloc == memory_dealloc;
-}
-
 void *uva__memory_new(const struct uva_allocator *allocator, size_t size)
 {
     return uva__memory_new_aligned(allocator, size, _Alignof(max_align_t));

@@ -13,9 +13,6 @@
 UVA_MUST_CHECK int uva__memory_adopt(const struct uva_allocator *given,
                                      struct uva_allocator *out);
 
-/* Whether it is the C library. Thread: any. */
-bool uva__memory_is_library(const struct uva_allocator *allocator);
-
 /* Returns `size` cleared bytes, aligned for any plain type; NULL without
  * memory. Thread: any. */
 void *uva__memory_new(const struct uva_allocator *allocator, size_t size);

@@ -37,7 +37,6 @@ enum uva__rt_data_kind {
     UVA__RT_DATA_DISCARDS, /* the discard queue: stream/discard_queue.c */
     UVA__RT_DATA_DRIVEN,   /* handlers in use: sink/driven_handlers.c */
     UVA__RT_DATA_SLOTS,    /* tasks and producers: stream/slots.c */
-    UVA__RT_DATA_SPARES, /* memory of streams that are gone: stream/spares.c */
     UVA__RT_DATA_KINDS
 };
 

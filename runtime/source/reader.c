@@ -22,7 +22,6 @@
 #include "base/memory.h"
 #include "source/reader_worker.h"
 #include "stream/slots.h"
-#include "stream/spares.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -446,7 +445,7 @@ static struct uva__reader *reader_alloc(struct uva__rt *rt,
     const uint64_t slots = uva__window_ring(window->batches);
     const size_t size = first + slots * sizeof(struct uva__task *);
     struct uva__reader *r =
-        uva__spares_take(rt, UVA__SPARE_READER, size, first);
+        uva__memory_new_partly(&rt->allocator, size, first);
 
     if (r == NULL)
         return NULL;
@@ -497,7 +496,7 @@ int uva__reader_new(struct uva__reader **out, const struct uva__reader_ops *ops,
         return ENOMEM;
     code = reader_limit(r, rt, on_loop, turns);
     if (code != 0) {
-        uva__spares_put(rt, UVA__SPARE_READER, r, r->size);
+        uva__memory_free(&rt->allocator, r, r->size);
         return code;
     }
     reader_init(r, ops, rt, on_loop, can_interrupt);

@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "stream/slots.h"
-#include "stream/spares.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -77,7 +76,7 @@ void uva__reader_free(struct uva__wakeup *wakeup)
     uva__source_fini(&r->source);
     if (ops->free != NULL)
         ops->free(r);
-    uva__spares_put(rt, UVA__SPARE_READER, r, r->size);
+    uva__memory_free(allocator, r, r->size);
     uva__rt_release(rt);
 }
 

@@ -7,14 +7,13 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "stream/spares.h"
 
 struct uva__label *uva__label_new(struct uva__rt *rt, size_t cleared,
                                   size_t more)
 {
     const size_t first = sizeof(struct uva__label) + cleared;
     struct uva__label *label =
-        uva__spares_take(rt, UVA__SPARE_LABEL, first + more, first);
+        uva__memory_new_partly(&rt->allocator, first + more, first);
 
     if (label == NULL)
         return NULL;
@@ -71,7 +70,7 @@ static void label_free(struct uva__label *label)
         next = uva__atomic_ptr_load(&meter->next);
         meter_free(label, meter);
     }
-    uva__spares_put(rt, UVA__SPARE_LABEL, label, label->size);
+    uva__memory_free(&rt->allocator, label, label->size);
     uva__rt_unhold(rt);
 }
 
