@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Fails when a function is too long or too complex, a line too wide, or a file
-does not state what it is for. Usage: check_budgets.py [ROOT]
+does not state its purpose. Usage: check_budgets.py [ROOT]
 
 Functions: at most 60 lines and, where lizard is installed, a cyclomatic
 complexity of at most 15. Lines: 80 columns. A file has no limit, because a file
 is an object; its first line is the SPDX mark, and a comment after it states
-what the file is for. Public headers: the comment of every function names its
-thread.
+its purpose. Public headers: the comment of every function names its thread.
 """
 import os
 import re

@@ -3,10 +3,10 @@
 table (runtime/protocol/clauses.h) and the mutants of the reference peers. Prints
 the clauses without a mutant, and why. Usage: check_clauses.py [ROOT]
 
-Fails when a clause has neither a mutant nor a reason in the catalogue, or both;
-when a mutant's clause is in no table, or binds the other side; when the two
-tables differ in the side that is bound or in the severity of a breach; when a
-reason "reported as" names an id without a mutant.
+Fails when a clause lacks both a mutant and a reason in the catalogue, or has
+both; when a mutant's clause is in no table, or binds the other side; when the
+two tables differ in the side that is bound or in the severity of a breach;
+when a reason "reported as" names an id without a mutant.
 """
 import glob
 import os

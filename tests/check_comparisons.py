@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails if a file compares something with itself, so that the comparison can
-show nothing: ck_assert_int_eq(a, a), strcmp(a, a), a == a; or expects of an
-outcome what the outcome states: ck_ended(end, got->outcome.code, text).
-Usage: check_comparisons.py [ROOT | --self-test]
+"""Fails if a file compares something with itself, so that the comparison
+cannot fail: ck_assert_int_eq(a, a), strcmp(a, a), a == a; or expects the
+outcome's own values of it: ck_ended(end, got->outcome.code, text). Usage:
+check_comparisons.py [ROOT | --self-test]
 
 A comparison of a call with itself counts, too: a test that shows that two calls
 give equal results assigns these first. Two arguments that are equal
@@ -56,7 +56,7 @@ def stripped(text):
 
 
 def comparisons(text):
-    """Yields (line, what) of each comparison of something with itself."""
+    """Yields (line, text) of each comparison of something with itself."""
     text = stripped(text)
     for found in CALLS.finditer(text):
         parts = arguments(text, found.end())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Fails when a compiler warns in a user's C++ of what stands in the public
-headers: when they are included, and when a struct of options is initialised by
-one member. Usage: check_cpp.py ROOT
+"""Fails when a compiler warns in a user's C++ of the public headers: when they
+are included, and when a struct of options is initialised by one member. Usage:
+check_cpp.py ROOT
 
 tests/abi/run compiles each header for C alone, and by itself; check_docs.py the
 C++ of the documents.

@@ -25,7 +25,7 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 C = ("-std=gnu11",)
 COMPILERS = {False: ("cc",), True: ("g++", "clang++")}
 CPP = ("-x", "c++", "-std=gnu++20", "-Wpedantic", "-Wno-unknown-warning-option",
-       "-Wno-subobject-linkage") # the file is not the one that #line names
+       "-Wno-subobject-linkage") # the file is not the one of #line
 FLAGS = ("-fsyntax-only", "-Wall", "-Wextra", "-Werror",
          "-Wno-unused", "-Wno-unused-parameter", "-Wno-uninitialized")
 BEGIN = """#include <errno.h>
@@ -74,7 +74,7 @@ def program(path, line, given, text):
     """The block as something a compiler takes"""
     if re.search(r"^\{$", text, re.M):
         return f'{BEGIN}{given}\n#line {line} "{path}"\n{text}'
-    # a stream that the block makes hides the one that is given
+    # a stream that the block makes hides the given one
     text = re.sub(r"^struct uva_stream \*s = ", "s = ", text, flags=re.M)
     return f"{BEGIN}{given}\n" + BODY.format(line=line, path=path, text=text)
 

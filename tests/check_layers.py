@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Fails when a file includes what its layer may not see, or when .c files call
-each other in a circle, or when one but those of the platform asks which system
-it is compiled for. Usage: check_layers.py [ROOT | --self-test]
+"""Fails when a file includes a header that its layer may not see, or when .c
+files call each other in a circle, or when a file other than the platform's
+asks which system it is compiled for.
+Usage: check_layers.py [ROOT | --self-test]
 
-MAY lists a folder (or one file) and what its files may include. The rule of the
-longest matching path applies. Names in <> are system headers: those of ISO C
-are free everywhere, those of POSIX and Linux in the folders of SYSTEM.
+MAY lists a folder (or one file) and the headers that its files may include.
+The rule of the longest matching path applies. Names in <> are system headers:
+ISO C's are free everywhere, POSIX's and Linux's in the folders of SYSTEM.
 
 A .c file below CODE calls another one if it calls a function that is defined
 there and is not static: directly, or through a macro or a static inline
@@ -326,7 +327,7 @@ def faults_of_calls(sources, known):
             yield f"no such circle any more, delete its row: {', '.join(row)}"
 
 
-# ---- all of it --------------------------------------------------------------
+# ---- all checks -------------------------------------------------------------
 
 def faults(root, known=KNOWN_CIRCLES):
     edges, sources = {}, []
@@ -361,8 +362,8 @@ def main(root):
 
 # In this order: two files that call each other; a circle of three
 # files, of which one calls through an inline function and one through a macro;
-# calls that are none, because they stand in a comment, a string, or mean a
-# static function; then a file that may ask for the system, and one that may not.
+# apparent calls, which stand in a comment, a string, or mean a static
+# function; then a file that may ask for the system, and a file that may not.
 FIXTURE = {
     "runtime/x/a.c": "int uva__a(int x,\n           int y)\n{\n"
                         "    return uva__b(x + y);\n}\n",

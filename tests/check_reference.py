@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails when the comment of a public function lacks a mandatory part: what it
-does, what it returns, the ownership of the Arrow structs passed to it, the
-threads that may call it (`Thread:`), and on its last line the clauses it relies
-on (`Clauses: AP-08, AP-09.`). Usage: check_reference.py [ROOT]
+"""Fails when the comment of a public function lacks a mandatory part: its
+effect, its result, the ownership of the Arrow structs passed to it, the
+threads that may call it (`Thread:`), and on its last line the clauses it
+relies on (`Clauses: AP-08, AP-09.`). Usage: check_reference.py [ROOT]
 
 A clause id anywhere else in a comment fails, too, and so does a header that
 docs/reference.md does not list, or lists although it does not exist. docs/reference runs this

@@ -32,7 +32,7 @@ def commands(root, build):
 
 
 def complaint(command, folder):
-    """The errors of the compiler; empty if there are none."""
+    """The errors of the compiler; empty if it compiles."""
     output = command.index("-o")
     words = [word for word in command[:output] + command[output + 2:]
              if not word.startswith("-std=")]

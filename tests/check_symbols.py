@@ -2,7 +2,7 @@
 """Fails when a shared library exports a name that the public headers do not
 declare or the committed list of its symbols does not have; when it lacks a name
 of the list; when the headers declare a name that no list has; when its SONAME
-is not that of the version; or when it needs a library beyond libuv and the C
+does not fit the version; or when it needs a library beyond libuv and the C
 library (AB-18). Fails too when the static library beside it defines a global
 name that does not begin with uva_, which might belong to another library.
 Usage: check_symbols.py INCLUDE LIBRARY LIST [--no-libuv] [--write]
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 MAY_NEED = r"lib(uv|c|pthread|dl|rt|m)\.so|ld-linux|lib(a|t|ub|l)san\.so|libgcc_s"
-# What libraries beside the runtime may need more.
+# Further needs of libraries beside the runtime.
 MAY_NEED_BESIDE = {"libuvarrow-io": r"lib(uvarrow|lz4|zstd)\.so",
                    "libuvarrow-adbc": r"libuvarrow\.so"}
 

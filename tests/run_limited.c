@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs one test with a limit and leaves no process of it behind:
+/* Runs one test with a limit and leaves none of its processes:
  *
  *     uva_run_limited [--clock] SECONDS COMMAND [ARGUMENT...]
  *
- * The limit is CPU time, of the command and of all that it has started, so that
- * a test which passes on an idle machine passes on a slow or busy one. A
- * command that hangs uses none: it is ended once it has used less than one part
- * in IDLE of the last STUCK_S seconds (or SECONDS, if these are fewer), and
- * after CLOCK times SECONDS at the latest. While this process does not run, as
- * when the machine sleeps, no time passes.
+ * The limit is CPU time, of the command and of its descendants, so that a test
+ * which passes on an idle machine passes on a slow or busy one. A command that
+ * hangs uses no time: it is ended once it has used less than one part in IDLE
+ * of the last STUCK_S seconds (or SECONDS, if these are fewer), and after CLOCK
+ * times SECONDS at the latest. While this process does not run, as when the
+ * machine sleeps, no time passes.
  *
  * Then SIGABRT goes to the processes that wait for no other one, so that Check
  * names the case, Python's faulthandler the line and a script the step that
@@ -44,7 +44,7 @@ enum { STUCK_S = 60, IDLE = 200, CLOCK = 10 };
 struct process {
     pid_t pid, parent;
     bool has_ended; /* its parent has not waited for it */
-    bool waits;     /* for children of its own, maybe */
+    bool waits;     /* for its own children, maybe */
     double cpu_s;   /* of itself, and of children that it has waited for */
 };
 
@@ -54,12 +54,12 @@ struct processes {
     size_t count, ours;
 };
 
-/* What the command may use; 0: no such limit. */
+/* The limit of the command; 0: no such limit. */
 struct limit {
     double cpu_s, clock_s, stuck_s;
 };
 
-/* What it has used. */
+/* The time it has used. */
 struct used {
     double cpu_s, clock_s;
     double cpu_read_s;              /* as it was read last */
@@ -213,7 +213,8 @@ static double now_s(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Waits for a signal of the set, for one sample at most; 0: none has come. */
+/* Waits for a signal of the set, for one sample at most; 0: no signal has come.
+ */
 static int signal_next(const sigset_t *set)
 {
     const struct timespec most = {.tv_nsec = (long)(1e9 * SAMPLE_S)};
@@ -222,7 +223,7 @@ static int signal_next(const sigset_t *set)
     return signal < 0 ? 0 : signal;
 }
 
-/* Reaps what has ended. Returns whether the command has. */
+/* Reaps ended processes. Returns whether the command has. */
 static bool reap(pid_t command, int *status)
 {
     bool ended = false;
@@ -276,7 +277,7 @@ static void start(char **command, const sigset_t *mask)
     _exit(CANNOT_RUN);
 }
 
-/* Aborts the processes that hang, and waits for those that report it. */
+/* Aborts the processes that hang, and waits for the ones that report it. */
 static void abort_what_hangs(pid_t command, const sigset_t *set, double grace_s,
                              int *status)
 {
@@ -287,8 +288,9 @@ static void abort_what_hangs(pid_t command, const sigset_t *set, double grace_s,
     (void)wait_for(command, set, &grace, &used, status);
 }
 
-/* When a child dies, its children become those of this process, so that killing
- * and reaping children until there are none reaches every descendant. */
+/* When a child dies, its children become children of this process, so that
+ * killing and reaping children until there are none reaches every descendant.
+ */
 static void kill_descendants(pid_t command)
 {
     int killed = 0;

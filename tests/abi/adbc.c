@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our structs of ADBC beside the real adbc.h: before it, behind it, alone.
+/* Our structs of ADBC beside the real adbc.h: before it, after it, alone.
  * -DREAL_FIRST, -DREAL_LAST. The run compares their text with the real one. */
 #ifdef REAL_FIRST
 #include <arrow-adbc/adbc.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks what our headers make of a struct ArrowAsyncProducer that another
- * header has defined before: of the released one and of the printed one
- * (AB-09, G-03). Compiled, not run, by tests/abi/run, with the other header in
- * front, and with UVA_ABI_EXPECT 0 or 1: whether that has the printed one. */
+/* Checks our headers with a struct ArrowAsyncProducer that another header has
+ * defined before: the released one and the printed one (AB-09, G-03). Compiled,
+ * not run, by tests/abi/run, with the other header in front, and with
+ * UVA_ABI_EXPECT 0 or 1: whether that has the printed one. */
 #include "uvarrow/uvarrow.h"
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the structs and constants of DLPack (AB-03). Compiled, not run, by
- * tests/abi/run, with our copy and with that in the pyarrow wheel, in front of
- * ours or alone. */
+ * tests/abi/run, with our copy and with the copy in the pyarrow wheel, in front
+ * of ours or alone. */
 #include "uvarrow/dlpack_abi.h"
 
 #include <stddef.h>

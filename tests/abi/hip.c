@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks our declarations of HIP's binary interface against hip_runtime_api.h,
  * as cuda.c does for CUDA. */
-#define __HIP_PLATFORM_AMD__ /* the only one with a library of its own */
+#define __HIP_PLATFORM_AMD__ /* the only one with a separate library */
 #include <hip/hip_runtime_api.h>
 
 #define UVA_GPU_TYPES

@@ -21,7 +21,7 @@ HOLDS(offsetof(struct printed_producer, private_data) == 40);
 
 /* The printed object has its release where the released one has
  * additional_metadata, and its additional_metadata where that one has
- * private_data, which belongs to the producer. Its private_data is behind the
+ * private_data, which belongs to the producer. Its private_data follows the
  * released object. */
 HOLDS(offsetof(struct printed_producer, release) ==
       offsetof(struct ArrowAsyncProducer, additional_metadata));

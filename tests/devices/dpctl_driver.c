@@ -157,8 +157,8 @@ static bool queue_make(void)
     return dpctl.queue != NULL && dpctl.context != NULL;
 }
 
-/* Makes an out-of-order queue, so that events of one test do not wait for those
- * of another. */
+/* Makes an out-of-order queue, so that events of different tests do not wait
+ * for each other. */
 static bool native_make(void)
 {
     const cl_queue_properties properties[] = {

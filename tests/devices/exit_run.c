@@ -20,7 +20,7 @@
 
 enum { BATCHES = 16, SOME = 4 };
 
-/* What is open. */
+/* The open objects. */
 static struct {
     const char *way;
     ArrowDeviceType device_type;
@@ -80,8 +80,8 @@ static void driver_open(void)
     }
 }
 
-/* Checks that the library has given back all that it had of the driver, so that
- * its threads have nothing more to do there. */
+/* Checks that the library has given back everything it had of the driver, so
+ * that its threads have no more work there. */
 static void must_be_left(void)
 {
     static const int whats[] = {FAKE_EVENTS, FAKE_STREAMS, FAKE_BLOCKS};
@@ -206,7 +206,7 @@ static void close_late(void)
     (void)uva_runtime_join(p.rt);
 }
 
-/* Has an array released behind work that never ends. */
+/* Has an array released after work that never ends. */
 static void release_pending(void)
 {
     struct ArrowDeviceArray array;

@@ -12,11 +12,11 @@
  * | shared | main() returns after uva_workers_free() |
  * | other | as closed, but another thread calls exit() |
  * | held | as closed, with an array on the device that was not released |
- * | pending | as closed, with an array to be released behind work that hangs |
+ * | pending | as closed, with an array to be released after work that hangs |
  * | joined | main() returns after uva_runtime_join() |
  * | busy | a consumer calls exit() in the middle of a stream |
  * | open | main() returns, and the runtime is open |
- * | late | an exit handler closes the runtime, after those of the driver |
+ * | late | an exit handler closes the runtime, after the driver's |
  *
  * With MODULE the program is opened, run, and closed as a plug-in is. */
 #include <dlfcn.h>

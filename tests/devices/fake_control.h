@@ -14,8 +14,8 @@ enum fake_what {
     FAKE_CALLS,       /* calls of threads that are not excused */
     FAKE_CALLBACKS,   /* callbacks made */
     FAKE_ARMED,       /* callbacks queued and not made */
-    FAKE_QUEUED,      /* operations that streams have not run, also those that
-                         were destroyed */
+    FAKE_QUEUED,      /* operations that streams have not run, destroyed streams
+                         included */
     FAKE_PEER_COPIES, /* copies queued from a device to another one */
     FAKE_HELD,        /* calls that fakegpu_hold() makes wait now */
     FAKE_DRAINING,    /* threads that wait for a stream */
@@ -39,9 +39,9 @@ enum fake_refuse {
 
 struct fake_control {
     long (*fakegpu_count)(int what);
-    /* Calls of this thread are neither counted nor do they fail. */
+    /* Calls of this thread are not counted, and do not fail. */
     void (*fakegpu_excuse)(int on);
-    /* Makes the `n`-th counted call from now on fail; 0: none. */
+    /* Makes the `n`-th counted call from now on fail; 0: no failure. */
     void (*fakegpu_fail)(long n, int code);
     /* Makes all work fail with that code from now on; 0: ends that. */
     void (*fakegpu_poison)(int code);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs with kernels need besides: three of them, which are known by
- * their names. `spin` takes its first argument as nanoseconds that it
- * runs, and then stores its third one in the word to which the second one
- * points, if any. `boom` fails the device. `square` is that of
- * examples/cuda_kernel.c: it takes the squares of int64 from its first argument
- * and stores them in the second one; the third one is their number. */
+/* Further needs of programs with kernels: three kernels, which are known by
+ * their names. `spin` takes its first argument as nanoseconds that it runs, and
+ * then stores its third one in the word to which the second one points, if any.
+ * `boom` fails the device. `square` is the kernel of examples/cuda_kernel.c: it
+ * takes the squares of int64 from its first argument and stores them in the
+ * second one; the third one is their number. */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *              runs them in order -> a stream that was destroyed drains, and
  *              its thread frees it.
  *
- * What can fail: a poisoned device: nothing is copied, waits return, events
+ * Failures: a poisoned device: no copy is made, waits return, events
  *              never complete, callbacks get the code, host functions are not
  *              called. */
 #define _GNU_SOURCE
@@ -72,7 +72,8 @@ struct of_thread {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static _Thread_local struct of_thread *of_thread; /* of this thread */
-static struct of_thread *of_threads[THREADS]; /* of all, so that none is lost */
+static struct of_thread *of_threads[THREADS]; /* of all, so that no thread is
+                                                 lost */
 static unsigned n_of_threads;
 static void *uncalled[UNCALLED]; /* user data of calls that are never made */
 static unsigned n_uncalled;
@@ -92,7 +93,7 @@ void fake_drain(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Nothing more runs, as that takes the lock; only after fake_exit(). */
+/* No more work runs, as that takes the lock; only after fake_exit(). */
 void fake_stop(void)
 {
     pthread_mutex_lock(&lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A double of what the CUDA driver and HIP have in common: streams with a
- * thread each, events with the rules of record and wait, sticky failures, and
- * device memory that faults when the host touches it. It follows the vendors'
+/* A double of the common part of the CUDA driver and HIP: streams with a thread
+ * each, events with the rules of record and wait, sticky failures, and device
+ * memory that faults when the host touches it. It follows the vendors'
  * documents, and is strict where they leave a case open. fake_cuda.c and
  * fake_hip.c add the vendors' names; tests control it by fake_control.h. */
 #ifndef UVA_TESTS_FAKE_GPU_H
@@ -36,9 +36,9 @@ enum {
  */
 enum { FAKE_DEVICES = 2, FAKE_HOST_FUNCTIONS = 32, FAKE_QUEUE = 1024 };
 
-/* What a driver may do as well, by its documents, or by those of another
- * implementation. UVA_FAKE_MODE in the environment has the words, such as
- * "pageable,destroys". */
+/* Further lawful ways of a driver, by its documents, or by the documents of
+ * another implementation. UVA_FAKE_MODE in the environment has the words, such
+ * as "pageable,destroys". */
 enum fake_mode {
     FAKE_PAGEABLE = 1, /* "pageable": a copy from or to memory that is not
                           pinned waits for the stream */
@@ -66,12 +66,12 @@ void fake_unlock(const int *locked);
 /* Whether the handle 1 is the legacy default stream, as NULL is. */
 extern const bool fake_has_legacy_handle;
 
-/* What a call requires or does. */
+/* The requirements and effects of a call. */
 enum {
     FAKE_INSIDE = 1, /* needs a current context */
     FAKE_UNSAFE = 2, /* may invalidate a capture on another thread */
     FAKE_REPORTS = 4 /* its failure means that all work has failed */
-    /* and those of enum fake_refuse */
+    /* and the bits of enum fake_refuse */
 };
 
 struct fake_context {
@@ -97,7 +97,7 @@ int fake_begin(unsigned needs);
 /* Initialises the driver; returns FAKE_NO_DEVICE if it has no device. */
 int fake_init(void);
 
-/* Contexts: those of devices, and the current one of this thread. */
+/* Contexts: the devices', and the current one of this thread. */
 struct fake_context *fake_primary(int device);
 struct fake_context *fake_current(void);
 void fake_current_set(struct fake_context *context);
@@ -141,8 +141,8 @@ int fake_peers(int *direct, int device, int peer);
 /* A copy between devices. */
 int fake_stream_peer(void *stream, void *target, const void *source,
                      size_t size);
-/* Memory that may be used behind this in the order of the stream, and is freed
- * when the stream gets there. */
+/* Memory that may be used later in the order of the stream, and is freed when
+ * the stream gets there. */
 int fake_stream_alloc(void *stream, void **out, size_t size);
 int fake_stream_free(void *stream, void *memory);
 int fake_stream_context(void *stream, void **out);
@@ -158,8 +158,8 @@ int fake_memory_drop(void *memory);
 void *fake_memory_bytes(const void *address);
 /* Note that a stream has come to the allocation of memory. */
 void fake_memory_order(void *memory, bool usable);
-/* Returns whether streams may use the address: what was allocated in the order
- * of a stream, only when that has come to it. */
+/* Returns whether streams may use the address: memory allocated in the order of
+ * a stream, only when that has come to it. */
 bool fake_memory_is_usable(const void *address);
 /* Returns whether the address is in memory that was allocated here. */
 bool fake_memory_is_known(const void *address);
@@ -170,14 +170,14 @@ int fake_sticky(void);
 /* Makes all work fail from now on; the caller wakes the threads that wait. */
 void fake_fail(int code);
 
-/* The process exits: no call may follow, and nothing that is queued runs. */
+/* The process exits: no call may follow, and queued work does not run. */
 void fake_exit(void);
 void fake_stop(void);
 
 /* Wakes all waiting threads. */
 void fake_wake(void);
 
-/* Waits until nothing is queued. */
+/* Waits until no work is queued. */
 void fake_drain(void);
 
 /* Waits while the test holds calls of this kind (enum fake_hold). */

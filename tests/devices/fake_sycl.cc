@@ -2,8 +2,7 @@
 /* A double of libsycl: the SYCL classes that uvarrow uses, under their own
  * names and with members of their own types, so that a C++ compiler gives them
  * the mangled names by which they are looked up. As in Intel's libsycl, the
- * status of a failed event is that of a complete one, and a wait for it throws.
- */
+ * status of a failed event reads as complete, and a wait for it throws. */
 #include <atomic>
 #include <condition_variable>
 #include <memory>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test can configure in the double of libsycl: how its events fail. */
+/* The settings of the double of libsycl for a test: how its events fail. */
 #ifndef UVA_DEVICES_FAKE_SYCL_H
 #define UVA_DEVICES_FAKE_SYCL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenCL with calls that fail when the test requires it. Most calls have no
- * effect then, but those that free do so anyway. With UVA_FAKE_OLD it is a
+ * effect then, but calls that free do so anyway. With UVA_FAKE_OLD it is a
  * version without shared virtual memory. Only its path distinguishes it from
  * the library that it forwards to. */
 #include "devices/faulty_opencl.h"
@@ -194,7 +194,7 @@ static int32_t faulty_begin(void)
 /* ---- events ------------------------------------------------------------- */
 
 /* Waits for an event before a call reports that it cannot be queried, because
- * the library then releases what its command uses. */
+ * the library then releases the objects that its command uses. */
 static void event_finish(void *event)
 {
     uint32_t type = COMMAND_USER;

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 
 struct faulty_opencl {
-    /* Makes the `n`-th call from now on fail; 0: none. */
+    /* Makes the `n`-th call from now on fail; 0: no failure. */
     void (*faultycl_fail)(long n, int code);
-    /* Returns the calls left until one fails; 0: none will; negative: one has
+    /* Returns the calls left until one fails; 0: no failure; negative: one has
      * failed. */
     long (*faultycl_left)(void);
     /* Calls `fn`, once, after the next copy is queued. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The other thread waits for a stream behind a gate, which the test opens once
- * it has done all else: what is held up until then never ends. */
+/* The other thread waits for a stream behind a gate, which the test opens as
+ * its last step: a call that is held up until then never ends. */
 #include "devices/gpu_beside.h"
 
 #include <errno.h>
@@ -124,8 +124,8 @@ START_TEST(a_call_that_waits_holds_up_no_other_thread)
 }
 END_TEST
 
-/* None of these calls enters the driver on the loop's thread, nor do the turns
- * of the loop, so that they return even if a driver is locked. */
+/* These calls do not enter the driver on the loop's thread, and the turns of
+ * the loop do not, so that they return even if a driver is locked. */
 START_TEST(the_loop_goes_on_while_the_driver_is_locked)
 {
     struct uva_stream *ready, *copied;

@@ -58,7 +58,7 @@ START_TEST(batches_come_when_their_events_are_complete)
 }
 END_TEST
 
-/* By the documents of CUDA, and by newer ones of HIP. */
+/* By the documents of CUDA, and by newer documents of HIP. */
 START_TEST(an_event_that_was_never_recorded_is_complete)
 {
     const bool pending = vendor_driver_is("unrecorded");
@@ -74,9 +74,9 @@ START_TEST(an_event_that_was_never_recorded_is_complete)
 }
 END_TEST
 
-/* Waits until the library waits for the event as for one that lasts. A real
- * driver does not report that, so the time limit of one array's wait measures
- * the time. */
+/* Waits until the library waits for the event as for a long one. A real driver
+ * does not report that, so the time limit of one array's wait measures the
+ * time. */
 static void event_lasts(int k)
 {
     if (gpu->calls_back && control->fakegpu_count != NULL) {
@@ -140,7 +140,7 @@ START_TEST(many_events_may_be_outstanding)
 END_TEST
 
 /* The remaining events are polled. The second wait for the last event gives the
- * library time to try all of them; the double counts calls that a driver would
+ * library time to try every event; the double counts calls that a driver would
  * not take. */
 START_TEST(callbacks_are_as_few_as_drivers_take)
 {
@@ -169,9 +169,9 @@ START_TEST(callbacks_are_as_few_as_drivers_take)
 }
 END_TEST
 
-/* A callback is queued for one event, so there is a stream for that of another
- * one. The context is entered twice for it: to make a stream more, and to queue
- * the callback. */
+/* A callback is queued for one event, so there is a stream for another one's.
+ * The context is entered twice for it: to make a stream more, and to queue the
+ * callback. */
 START_TEST(an_event_whose_callback_cannot_be_queued_is_polled)
 {
     const int calls = _i == 0 ? FAKE_REFUSE_ENTER : FAKE_REFUSE_WAIT;
@@ -386,7 +386,7 @@ static void commands_end(void)
     gpu_fixture_commands_end(&s, 5);
 }
 
-/* The device thread has default streams of its own. */
+/* The device thread has its own default streams. */
 START_TEST(an_array_is_released_behind_the_work_of_a_default_stream)
 {
     void *const mine = default_streams[_i];
@@ -490,13 +490,13 @@ START_TEST(batches_go_to_the_device_and_come_back)
 }
 END_TEST
 
-/* An allocator of the program's: it needs its device to be current. */
+/* A program's allocator: it needs its device to be current. */
 static struct {
     atomic_int given, taken, freed;
     atomic_bool wrong;
     void *stream; /* of the first call */
     int64_t device_id;
-    bool plain; /* the memory is the host's: no call of the driver's */
+    bool plain; /* the memory is the host's: no driver call */
 } own;
 
 static void *own_alloc(void *ctx, ArrowDeviceType device_type,
@@ -559,8 +559,8 @@ START_TEST(memory_may_be_that_of_the_programs_own_allocator)
 }
 END_TEST
 
-/* Both copies are behind what the program has queued on its stream. The legacy
- * default stream has a handle of its own, as NULL means none. */
+/* Both copies follow the work that the program has queued on its stream. The
+ * legacy default stream has its own handle, as NULL means no stream. */
 START_TEST(copies_may_be_queued_on_a_stream_of_the_programs)
 {
     void *streams[2];
@@ -913,7 +913,8 @@ START_TEST(a_large_buffer_goes_in_pieces)
 {
     int64_t *values = large_values();
 
-    if (control->fakegpu_count != NULL) /* none is made: this would not end */
+    if (control->fakegpu_count != NULL) /* no event is made: this would not
+                                           end */
         control->fakegpu_hold(FAKE_HOLD_UPLOAD);
     (void)large_copies(values, 0);
     ck_assert_int_eq(s.batches, 1);
@@ -1463,7 +1464,7 @@ static void add_faults(Suite *suite)
 }
 
 /* Cases that may get stuck on a driver which behaves unlike its documents. Each
- * is a test of its own there, with a time limit: see CMakeLists.txt. */
+ * is a separate test there, with a time limit: see CMakeLists.txt. */
 static void add_risky(Suite *suite)
 {
     TCase *many = suite_case(suite, "many", NULL, tear_down);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What must hold for both CUDA and HIP, with a real driver or a fake one. */
+/* The cases common to CUDA and HIP, with a real driver or a fake one. */
 #ifndef UVA_TESTS_GPU_CASES_H
 #define UVA_TESTS_GPU_CASES_H
 
@@ -7,7 +7,7 @@
 
 #include "devices/vendor_driver.h"
 
-/* Adds the cases. Those that need a fake driver are added only with one. */
+/* Adds the cases. Cases that need a fake driver are added only with one. */
 void gpu_cases_add(Suite *suite, const struct vendor_driver *driver,
                    const struct fake_control *control);
 

@@ -144,7 +144,7 @@ START_TEST(a_device_that_fails_is_told_with_its_code)
 END_TEST
 
 /* Waits until the device thread has run the commands sent so far, which it does
- * in order: the release of an array behind a stream is the last one. */
+ * in order: the release of an array after a stream is the last one. */
 static void device_thread_await(struct gated *g)
 {
     const long before = atomic_load(&g->f.f.fake.live);

@@ -8,7 +8,7 @@
 
 #include "devices/vendor_driver.h"
 
-/* Adds the cases. Those that need a fake driver are added only with one. */
+/* Adds the cases. Cases that need a fake driver are added only with one. */
 void gpu_faults_add(Suite *suite, const struct vendor_driver *driver,
                     const struct fake_control *control);
 

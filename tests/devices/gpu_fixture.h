@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime, some streams of a GPU with a gate each, and batches that carry
- * events recorded behind the gates. */
+ * events recorded after the gates. */
 #ifndef UVA_TESTS_GPU_FIXTURE_H
 #define UVA_TESTS_GPU_FIXTURE_H
 
@@ -37,16 +37,16 @@ struct gpu_fixture {
 void gpu_fixture_open(struct gpu_fixture *s, const struct vendor_driver *gpu,
                       const struct fake_control *control, int64_t batches);
 
-/* Waits for what a fake device has to do behind the end of a runtime, within
- * the time limit of the program: the device thread may end after it, and a
- * stream that was destroyed still runs what was queued. */
+/* Waits for the work of a fake device after the end of a runtime, within the
+ * time limit of the program: the device thread may end after it, and a stream
+ * that was destroyed still runs its queued work. */
 void gpu_fixture_await_end(const struct fake_control *control);
 
 /* Opens the gates and closes the loop. Checks that everything was released,
  * also on a fake device. Without effect where the fixture is not open. */
 void gpu_fixture_close(struct gpu_fixture *s);
 
-/* Batch k carries an event behind gate k % GPU_STREAMS, which opens for it at
+/* Batch k carries an event after gate k % GPU_STREAMS, which opens for it at
  * the value k / GPU_STREAMS + 1; or, if that takes too many operations, all
  * gates open at the value 1. */
 void gpu_fixture_arrays(struct gpu_fixture *s, int count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The work is a gate on the stream of the map, behind the gates of the batches'
+/* The work is a gate on the stream of the map, after the gates of the batches'
  * own events. */
 #include "devices/gpu_kernels.h"
 
@@ -11,7 +11,7 @@
 #include "support/check_suite.h"
 #include "support/loop_fixture.h"
 
-/* WORK: the stream of the map. EVENT: what the function records. */
+/* WORK: the stream of the map. EVENT: the event that the function records. */
 enum { BATCHES = 12, WORK = GPU_STREAMS - 1, EVENT = BATCHES };
 
 static const struct vendor_driver *gpu;
@@ -92,7 +92,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* Starts a stream of the first `count` arrays, with the function behind it. */
+/* Starts a stream of the first `count` arrays, with the function after it. */
 static struct uva_stream *work_start(int count, void *device_stream,
                                      enum uva_wait wait)
 {
@@ -138,15 +138,15 @@ static void commands_end(void)
     gpu_fixture_commands_end(&s, BATCHES);
 }
 
-/* Opens the gates of the batches, but not that of the work. The batches are on
- * the streams before that of the map. */
+/* Opens the gates of the batches, but not the gate of the work. The batches are
+ * on the streams before the map's. */
 static void inputs_pass(void)
 {
     for (int i = 0; i < WORK; i++)
         atomic_store(&s.words[i], GPU_BATCHES);
 }
 
-/* Makes batches on the streams before that of the map. */
+/* Makes batches on the streams before the map's. */
 static void inputs_make(int count)
 {
     for (int k = 0; k < count; k++) {
@@ -190,7 +190,7 @@ START_TEST(a_kernel_keeps_what_it_uses_while_it_runs)
 }
 END_TEST
 
-/* The gates of the inputs open first, or that of the work. */
+/* The gates of the inputs open first, or the gate of the work. */
 START_TEST(a_result_is_complete_behind_its_input_and_its_kernel)
 {
     struct uva_stream *stream;
@@ -359,8 +359,8 @@ START_TEST(a_device_that_has_failed_runs_no_kernel)
 }
 END_TEST
 
-/* The kernel fails the device: the wait behind it ends, and so does that of
- * what it uses. */
+/* The kernel fails the device: the wait after it ends, and so does the wait for
+ * its memory. */
 START_TEST(a_kernel_that_fails_lets_go_of_what_it_used)
 {
     struct uva_stream *stream;

@@ -17,7 +17,7 @@ struct opencl_device {
 bool opencl_device_find(cl_device_id *out);
 
 /* Returns whether a case can run that needs shared virtual memory, if `svm`: a
- * platform may have none. */
+ * platform may lack it. */
 bool opencl_device_may(bool svm);
 
 void opencl_device_open(struct opencl_device *device);
@@ -27,7 +27,7 @@ void opencl_device_close(struct opencl_device *device);
 cl_event opencl_device_gate(struct opencl_device *device);
 
 /* Returns the name of the call that reports a command after a failed one,
- * because on some platforms the command's status is that of a complete one. */
+ * because on some platforms the command's status reads as complete. */
 const char *opencl_device_reporter(struct opencl_device *device);
 
 #endif

@@ -20,8 +20,8 @@ struct sycl_driver {
     void (*event_free)(void *event);
     /* Makes work that is queued from now on wait for the event. */
     void (*queue_block)(void *event);
-    /* Completes what the tested code has in flight. Returns how many events
-     * exist other than those of event_new(); negative: unknown. */
+    /* Completes the work that the tested code has in flight. Returns how many
+     * events exist apart from event_new()'s; negative: unknown. */
     int (*events_live)(void);
 };
 
@@ -29,7 +29,7 @@ struct sycl_driver {
 #define FAKE_SYCL_DRIVER "fake_sycl_driver"
 
 /* Opens a real libsycl: dpctl's C interface and an OpenCL device. Returns false
- * if there is none. */
+ * without one. */
 bool dpctl_driver_open(struct sycl_driver *out);
 
 #ifdef __cplusplus

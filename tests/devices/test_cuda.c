@@ -312,7 +312,7 @@ START_TEST(a_context_of_the_programs_own_records_but_copies_nothing)
 }
 END_TEST
 
-/* The primary context has default streams, too, on which nothing is queued. */
+/* The primary context has default streams, too, on which no work is queued. */
 START_TEST(a_default_stream_is_that_of_the_current_context)
 {
     void *const handle = default_streams[_i];
@@ -340,7 +340,7 @@ START_TEST(a_default_stream_is_that_of_the_current_context)
 }
 END_TEST
 
-/* The device thread would use that of the primary context. */
+/* The device thread would use the primary context's. */
 START_TEST(a_default_stream_of_another_context_cannot_be_made_to_wait)
 {
     const struct uva_ready options = {.wait = UVA_WAIT_STREAM};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* oneAPI with functions missing, and every exception that a libsycl may throw,
- * with doubles of it. Each case runs in a process of its own, because libraries
+ * with doubles of it. Each case runs in a separate process, because libraries
  * stay loaded. */
 #include <check.h>
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ static struct {
 
 /* ---- the fixture -------------------------------------------------------- */
 
-/* Loads the double as a program would load its own libsycl; NULL: none. */
+/* Loads the double as a program would load its own libsycl; may be NULL. */
 static void load(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

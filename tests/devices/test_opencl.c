@@ -54,7 +54,7 @@ static void tear_down(void)
     opencl_device_close(&cl.device);
 }
 
-/* Batch k carries a user event, or a marker behind one. */
+/* Batch k carries a user event, or a marker after one. */
 static void make_arrays(int count, bool markers)
 {
     cl_int code;
@@ -67,7 +67,7 @@ static void make_arrays(int count, bool markers)
         else
             code = clRetainEvent(cl.events[k] = cl.gates[k]);
         ck_assert_int_eq(code, CL_SUCCESS);
-        /* rusticl takes what is flushed at once for one command */
+        /* rusticl takes commands flushed together for one command */
         ck_assert_int_eq(clFlush(cl.device.queue), CL_SUCCESS);
         fake_source_batch(&f.fake, k, &cl.arrays[k]);
         cl.arrays[k].device_type = ARROW_DEVICE_OPENCL;

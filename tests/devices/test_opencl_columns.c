@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of many types in buffers of a real OpenCL device, one of them filled
- * by a kernel, must be equal after a transfer to the host. Also tests what
- * cannot be copied. Skipped without a platform. */
+ * by a kernel, must be equal after a transfer to the host. Also tests columns
+ * that cannot be copied. Skipped without a platform. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -54,7 +54,7 @@ static void slot_fill(struct columns *c, struct ArrowArray *array, int index,
 #define FILL(c, array, index, data)                                            \
     slot_fill(c, array, index, data, sizeof(data))
 
-/* A kernel computes the values; `values` is what they must be. */
+/* A kernel computes the values, which must be `values`. */
 static void column_numbers(struct columns *c, struct ArrowArray *out,
                            const int64_t *values)
 {
@@ -472,7 +472,7 @@ START_TEST(a_context_may_have_several_devices)
 }
 END_TEST
 
-/* Drivers release what a command has used some time after its end. */
+/* Drivers release the objects of a command some time after its end. */
 static void context_await_last(cl_context context)
 {
     cl_uint count = 0;
@@ -589,8 +589,8 @@ static void device_thread_await(void)
 }
 
 /* The event has failed when the copy is queued, or fails afterwards. PoCL never
- * completes a command that follows a failed event, and it has a race of its own
- * if an event fails while the command is queued. */
+ * completes a command that follows a failed event, and it has a race if an
+ * event fails while the command is queued. */
 START_TEST(a_failed_kernel_fails_the_copy_behind_it)
 {
     cl_event gate;

@@ -59,7 +59,7 @@ static cl_mem memory_new(struct opencl_fixture *s, const void *data,
     return memory;
 }
 
-/* Two buffers: two copies, one behind the other. */
+/* Two buffers: two copies, one after the other. */
 static void opencl_fixture_move(struct opencl_fixture *s,
                                 struct ArrowDeviceArray *array)
 {
@@ -281,7 +281,7 @@ static void copier_event_free(void *state, void *event)
     pthread_mutex_unlock(&copier_lock);
 }
 
-/* PoCL uses the events behind a failed one while it notifies them, even if they
+/* PoCL uses the events after a failed one while it notifies them, even if they
  * are released meanwhile. */
 static void gate_fail(struct opencl_fixture *s)
 {

@@ -67,7 +67,7 @@ static void tear_down(void)
     }
 }
 
-/* Each device has a context of its own. */
+/* Each device has its own context. */
 static void attach(bool queue, bool svm)
 {
     struct uva_error error;
@@ -132,8 +132,8 @@ static int ready(const struct uva_ready *options)
 
 /* ---- each call in turn -------------------------------------------------- */
 
-/* Checks the error after a call has failed: its code must be that of the call,
- * or ENOMEM. */
+/* Checks the error after a call has failed: its code must be the call's, or
+ * ENOMEM. */
 static void expect_failure(const struct uva_error *error, int wanted)
 {
     ck_assert_msg(error->code == 0 || error->code == wanted ||

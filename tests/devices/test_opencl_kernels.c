@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that a map queues on a queue of a real OpenCL device, which waits for an
- * event of the test's. faulty_opencl.c stands between us and this machine's
+ * event of the test. faulty_opencl.c stands between us and this machine's
  * platform, so that each call may fail. Skipped without a platform. */
 #include <check.h>
 #include <errno.h>
@@ -101,7 +101,7 @@ static void await_live(long n)
 }
 
 /* Waits until the device thread has run the commands sent so far: the release
- * of an array behind an empty queue is the last one. */
+ * of an array after an empty queue is the last one. */
 static void commands_end(void)
 {
     const long before = atomic_load(&f.fake.live);
@@ -181,7 +181,7 @@ END_TEST
 
 /* ---- failures ----------------------------------------------------------- */
 
-/* PoCL would never complete what is queued behind it. */
+/* PoCL would never complete work that is queued after it. */
 START_TEST(a_batch_that_has_failed_is_not_worked_on)
 {
     set_up();

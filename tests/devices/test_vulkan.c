@@ -215,7 +215,7 @@ static void commands_fill(VkCommandBuffer commands, VkEvent gate,
     ck_assert_int_eq(vkEndCommandBuffer(commands), 0);
 }
 
-/* A fill that the device has been given, behind a gate. */
+/* A fill that the device has been given, after a gate. */
 struct filling {
     struct filled filled;
     VkCommandPool pool;

@@ -29,7 +29,8 @@ struct vendor_driver {
     bool (*open)(void *library); /* false: no device */
     void (*enter)(void);         /* makes the first device current */
     void (*leave)(void);
-    /* Makes the second device ready, or releases it; false: there is none. */
+    /* Makes the second device ready, or releases it; false: there is no second
+     * one. */
     bool (*second)(bool on);
     /* Work queued after this waits until *word >= value. */
     void (*stream_gate)(void *stream, _Atomic uint32_t *word, uint32_t value);
@@ -67,8 +68,8 @@ extern struct uva__gpu_calls vendor_calls; /* found by vendor_driver.open */
 
 void vendor_must(int code);
 
-/* Gives a stream as every driver knows it: older ones of HIP have no handle 1
- * for the legacy default stream. The functions below do so by themselves. */
+/* Gives a stream as every driver knows it: older versions of HIP have no handle
+ * 1 for the legacy default stream. The functions below do so by themselves. */
 void *vendor_stream_known(void *stream);
 void *vendor_stream_new(void);
 void vendor_stream_free(void *stream);

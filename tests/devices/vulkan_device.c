@@ -33,7 +33,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL door_find(VkDevice device,
 /* ---- the driver --------------------------------------------------------- */
 
 /* Keeps lavapipe in memory when the loader unloads it with the last instance:
- * otherwise LeakSanitizer finds what the driver keeps for each thread. */
+ * otherwise LeakSanitizer finds the driver's memory for each thread. */
 static void driver_keep_loaded(void)
 {
     void *driver = dlopen("libvulkan_lvp.so", RTLD_NOW | RTLD_NODELETE);

@@ -16,13 +16,13 @@ struct vulkan_door {
     atomic_long calls;
     atomic_bool banned; /* the library must not call any more */
     atomic_bool misused;
-    atomic_int fault; /* a VkResult to return instead; 0: none */
+    atomic_int fault; /* a VkResult to return instead; 0: no fault */
     bool absent;      /* the device lacks the function */
 };
 
 extern struct vulkan_door door;
 
-/* Gives the first driver's device; VK_NULL_HANDLE: there is none. */
+/* Gives the first driver's device; VK_NULL_HANDLE: there is no device. */
 VkInstance vulkan_instance_make(VkPhysicalDevice *physical);
 
 /* Makes a device with one queue, and resets the wrapper. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tries what docs/python.md states of each framework: whether an answer takes
-the memoryviews of `uvarrow.ipc()`, or bytes alone. Usage: streams.py PAGE.
-Needs the package uvarrow and the frameworks of tests/frameworks/requirements.txt.
+"""Tries the statements of docs/python.md on each framework: whether an answer
+takes the memoryviews of `uvarrow.ipc()`, or bytes alone. Usage: streams.py
+PAGE. Needs the package uvarrow and the frameworks of
+tests/frameworks/requirements.txt.
 """
 import asyncio
 import re

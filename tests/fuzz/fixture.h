@@ -28,11 +28,10 @@ void fixture_play(void (*scenario)(struct fuzz_input in), struct fuzz_input in);
 void fixture_open(struct fixture *fixture);
 
 /* Callbacks of the script's host. fixture_settle() lets others run until
- * nothing happens by itself; fixture_pause() may return earlier.
- * fixture_enter() makes a thread that calls the peer wait while the peer runs
- * on another thread. If the wait could deadlock, it returns false, and the
- * caller must do nothing but return. fixture_wait() surrounds calls that may
- * wait for such callers. */
+ * all of them wait; fixture_pause() may return earlier. fixture_enter() makes a
+ * thread that calls the peer wait while the peer runs on another thread. If the
+ * wait could deadlock, it returns false, and the caller must only return.
+ * fixture_wait() surrounds calls that may wait for such callers. */
 void fixture_settle(void *fixture);
 void fixture_pause(void *fixture);
 bool fixture_enter(void *fixture);
@@ -40,14 +39,14 @@ void fixture_leave(void *fixture);
 void fixture_wait(void *fixture, bool begins);
 
 /* Call it first in every callback of the library: makes all earlier stores
- * visible together with those of the callback, and lets others run before. */
+ * visible together with the callback's, and lets others run before. */
 void fixture_see(void);
 
 /* Calls `fn` on the loop thread, perhaps later, while the peer is not running;
  * or not at all. */
 void fixture_post(struct fixture *fixture, void (*fn)(void *ctx), void *ctx);
 
-/* Makes the `n`-th allocation from now on fail; 0: none. */
+/* Makes the `n`-th allocation from now on fail; 0: no failure. */
 void fixture_fail(struct fixture *fixture, int n);
 
 /* Begins to close the runtime, without grace. */

@@ -23,7 +23,7 @@ static struct faulty_allocator pump_memory; /* memory of the runtime */
 static bool pump_gone;                      /* the runtime is gone */
 
 static atomic_bool pump_idle;  /* the caller waits for extra threads */
-static atomic_bool pump_taken; /* one of them is running */
+static atomic_bool pump_taken; /* a pump is running */
 static atomic_int pump_waits;  /* calls that may wait for other threads */
 static _Thread_local int extra_depth; /* calls entered and not left */
 

@@ -18,8 +18,8 @@
 #include "sim/monitor.h"
 #include "sim/peers.h"
 
-/* Shorter than any timer, except those that mean `at once`; and long enough for
- * a close. */
+/* Shorter than any timer, except the timers that mean `at once`; and long
+ * enough for a close. */
 #define A_WHILE_NS UINT64_C(500000)
 #define A_CLOSE_NS UINT64_C(3000000000)
 
@@ -107,7 +107,7 @@ static bool never(void *arg)
     return false;
 }
 
-/* Lets hardly any time pass, and none while any fiber can run. */
+/* Lets hardly any time pass, and no time while any fiber can run. */
 void fixture_settle(void *ctx)
 {
     struct fixture *fixture = ctx;

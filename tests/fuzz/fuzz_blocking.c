@@ -5,10 +5,10 @@
  * and changes its device. Its owner cancels, drops, closes and runs out of
  * memory as the bytes decide.
  *
- * Input: how the stream is made, what the owner does, and then a step for each
- * call of the peer. What is delivered must be sound, in order, and reported
- * once; whatever the peer gave must be released once; and no call comes after
- * the end, after an error, or beside another one. */
+ * Input: how the stream is made, the acts of the owner, and then a step for
+ * each call of the peer. Delivered batches must be sound, in order, and
+ * reported once; whatever the peer gave must be released once; and no call
+ * comes after the end, after an error, or beside another one. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 
 enum { OWNER_STEPS = 6, ROWS = 2 };
 
-/* What get_next does. */
+/* The acts of get_next. */
 enum step {
     STEP_SOUND = 7, /* up to here */
     STEP_END,
@@ -33,8 +33,8 @@ enum step {
     STEP_RELEASED,      /* the column is released */
     STEP_NO_BUFFERS,    /* there is no vector of buffers */
     STEP_OTHER_COLUMNS, /* one column too many is announced */
-    /* arrays that are passed on, as what they claim cannot be checked: */
-    STEP_HUGE,         /* the length is that of nothing */
+    /* arrays that are passed on, as their claims cannot be checked: */
+    STEP_HUGE,         /* the length fits no array */
     STEP_OTHER_DEVICE, /* it is on another device */
     STEPS
 };
@@ -63,7 +63,7 @@ static struct scenario {
     struct uva_outcome outcome;
 } s;
 
-/* ---- what the peer gives ------------------------------------------------ */
+/* ---- the peer's objects ------------------------------------------------- */
 
 struct block {
     struct ArrowSchema column;

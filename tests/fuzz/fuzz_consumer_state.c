@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The consumer's state machine: callbacks of a hostile producer in any order,
  * nested and overlapping, and a program that follows the verdicts. Separate
- * counts are compared with the state; at the end nothing may be left. */
+ * counts are compared with the state; at the end no object may be left. */
 #include <errno.h>
 #include <string.h>
 
 #include "fuzz/fuzz_input.h"
 #include "protocol/consumer_state.h"
 
-/* Counts of what arrived and what became of it. */
+/* Counts of the tasks that arrived and of their fate. */
 struct books {
     int64_t offered;   /* tasks with a function, and without */
     int64_t taken;     /* tasks taken */
@@ -24,9 +24,9 @@ struct books {
     int code;                   /* its code, as last seen */
 };
 
-/* ---- what must hold ----------------------------------------------------- */
+/* ---- invariants --------------------------------------------------------- */
 
-/* Compares what was taken and handed on with the state's own counts. */
+/* Compares the tasks taken and handed on with the state's own counts. */
 static void check_sums(const struct uva__consumer_state *s,
                        const struct books *b)
 {
@@ -214,8 +214,8 @@ static void meddle(struct uva__consumer_state *s, struct books *b,
 
 /* ---- one input ---------------------------------------------------------- */
 
-/* The producer releases, the program hands on what it holds: then all must be
- * over. */
+/* The producer releases, the program hands on its tasks: then all must be over.
+ */
 static void finish(struct uva__consumer_state *s, struct books *b)
 {
     const struct uva__consumer_call release = {.event = UVA__EVENT_RELEASE};

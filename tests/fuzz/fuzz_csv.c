@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How CSV quotes: columns of any texts, written in any style, and read again by
- * a simple reader of RFC 4180. What it reads must be what was written: each
+ * a simple reader of RFC 4180. The reader must get the written values: each
  * text byte by byte, and nulls apart from empty texts and from texts that are
  * spelled as a null.
  *
@@ -36,7 +36,7 @@ static struct {
     int64_t far_ends[COLUMNS][ROWS + 1];
     char data[COLUMNS][ROWS * MOST];
     bool is_large[COLUMNS];
-    /* what was written, and where the reader is */
+    /* the written text, and where the reader is */
     char text[ROOM];
     size_t size, at;
 } csv;
@@ -90,7 +90,7 @@ static char delimiter(void)
     return csv.options.csv.delimiter == '\0' ? ',' : csv.options.csv.delimiter;
 }
 
-/* What io.h states of a style. */
+/* The statements of io.h on a style. */
 static bool style_is_valid(void)
 {
     const char d = delimiter();

@@ -4,9 +4,9 @@
  * and the limits of the suite for implementations are numbers or refused. Also
  * the file that a variable leads to: a manifest of any bytes.
  *
- * Input: which variables there are, and what they hold; the name of a driver;
- * and the rest is the manifest. No trace is written, as its path leads nowhere,
- * and no name of a driver or library has a slash. */
+ * Input: which variables there are, and their values; the name of a driver; and
+ * the rest is the manifest. No trace is written, as its path leads nowhere, and
+ * no name of a driver or library has a slash. */
 #define _GNU_SOURCE
 #include <ctype.h>
 #include <errno.h>
@@ -32,8 +32,7 @@ static const char *const values[] = {"",      "1",    "0", "debug",
 
 enum { NAMES = sizeof(names) / sizeof(*names) };
 
-/* The libraries of devices: none of a vendor is opened, as each variable is
- * set. */
+/* The libraries of devices: no vendor's is opened, as each variable is set. */
 static const char *const libraries[] = {"UVA_CUDA_LIBRARY", "UVA_HIP_LIBRARY",
                                         "UVA_OPENCL_LIBRARY",
                                         "UVA_ONEAPI_LIBRARY"};
@@ -42,7 +41,7 @@ static const ArrowDeviceType types[] = {
     ARROW_DEVICE_OPENCL, ARROW_DEVICE_ONEAPI,    ARROW_DEVICE_VULKAN};
 static const char *const files[] = {"no-such-library", "libc.so.6", "."};
 
-/* What the suite reads as numbers. */
+/* The variables that the suite reads as numbers. */
 static const char *const limits[] = {"UVA_TCK_WAIT_MS", "UVA_TCK_QUIET_MS"};
 static const char *const numbers[] = {
     "1",  "600000", "600001", "0",  "-1", "99999999999999999999",
@@ -83,7 +82,7 @@ static void variable_set(const char *name, struct fuzz_input *in)
 
 /* ---- devices ------------------------------------------------------------ */
 
-/* An empty variable is as none, so that none is empty. */
+/* An empty variable is as an unset one, so that no variable is empty. */
 static void library_set(const char *name, struct fuzz_input *in)
 {
     const int kind = fuzz_byte(in);
@@ -110,7 +109,7 @@ static void device_play(struct uva_runtime *runtime, int type)
 
 /* ---- the suite ---------------------------------------------------------- */
 
-/* Whether it is what strtol() reads to the end, and within the limits. */
+/* Whether strtol() reads it to the end, and within the limits. */
 static bool is_number(const char *text)
 {
     int64_t number = 0;
@@ -128,7 +127,7 @@ static bool is_number(const char *text)
     return number >= 1 && number <= TCK_MOST;
 }
 
-/* The negative number of jobs is refused if nothing is before. */
+/* The negative number of jobs is refused if no fault comes before. */
 static void suite_play(struct fuzz_input *in)
 {
     const struct uva_tck options = {.file = "/dev/null", .jobs = -1};
@@ -160,8 +159,8 @@ static void log_nowhere(void *ctx, const struct uva_log_record *record)
     (void)ctx;
 }
 
-/* Without a log of its own the environment names one, which is standard error:
- * then there is no trace that could not be written. */
+/* Without a log, the environment names one, which is standard error: then there
+ * is no trace that could not be written. */
 static void runtime_play(bool logs, int type)
 {
     const struct uva_runtime_options options = {

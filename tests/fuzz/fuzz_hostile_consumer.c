@@ -171,7 +171,7 @@ static void scenario_start(struct scenario *s, struct fuzz_input *in)
     scenario_settle(s);
 }
 
-/* Checks that the outcome fits what was done. */
+/* Checks that the outcome fits the calls. */
 static void check_outcome(const struct scenario *s)
 {
     const struct script_handler *peer = &s->peer;
@@ -187,7 +187,7 @@ static void check_outcome(const struct scenario *s)
         FUZZ_RULE(peer->cancelled || s->stopped);
 }
 
-/* Extracts what the handler holds, now or once the runtime is gone. */
+/* Extracts the handler's tasks, now or once the runtime is gone. */
 static void scenario_finish(struct scenario *s, bool late)
 {
     if (!late)

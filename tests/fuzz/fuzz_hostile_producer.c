@@ -51,7 +51,7 @@ static int scenario_on_batch(void *ctx, struct uva_batch *batch)
     FUZZ_RULE(array->release != NULL && array->length == 2);
     FUZZ_RULE(batch->ordinal == s->batches);
     first = ((const int64_t *)array->children[0]->buffers[1])[0];
-    FUZZ_RULE(first > s->last); /* in order, none twice */
+    FUZZ_RULE(first > s->last); /* in order, not twice */
     if (s->moves)
         uva_array_release(&batch->data);
     s->verdict = 0;
@@ -156,7 +156,7 @@ static void scenario_start(struct scenario *s)
     fixture_settle(&s->fixture);
 }
 
-/* Checks that the outcome fits what was done. */
+/* Checks that the outcome fits the calls. */
 static void check_outcome(const struct scenario *s)
 {
     const struct script_producer *peer = &s->peer;

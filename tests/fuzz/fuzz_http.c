@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of HTTP of any bytes, at the parser of `uvarrow serve`. What is
- * accepted keeps to the limits, and is the same however the bytes are cut into
+/* Requests of HTTP of any bytes, at the parser of `uvarrow serve`. An accepted
+ * request keeps to the limits, and is the same however the bytes are cut into
  * pieces: a proxy may cut them in another way. Targets are decoded, and bodies
  * are read as parameters of a query.
  *
- * Input: how strict the limits are, and how the bytes are cut; the rest is what
- * a connection receives. */
+ * Input: how strict the limits are, and how the bytes are cut; the rest is the
+ * input of a connection. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,14 +15,14 @@
 #include "url.h"
 #include "uvarrow/arrow_abi.h"
 
-/* What one connection made of its bytes. */
+/* The reading of one connection. */
 struct reading {
     struct uva__bytes text; /* of the requests that were complete */
     int complete;           /* number of these */
     bool failed;            /* the last one was refused */
 };
 
-/* ---- what is accepted --------------------------------------------------- */
+/* ---- accepted requests -------------------------------------------------- */
 
 static void add(struct reading *reading, const char *bytes, size_t size)
 {

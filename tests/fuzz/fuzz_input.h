@@ -56,7 +56,7 @@ static inline int fuzz_below(struct fuzz_input *in, int n)
     return fuzz_byte(in) % n;
 }
 
-/* Returns a byte for a word: neither its end nor a path. */
+/* Returns a byte for a word: not its end, not a path. */
 static inline char fuzz_letter(struct fuzz_input *in)
 {
     const char byte = (char)fuzz_byte(in);

@@ -5,8 +5,8 @@
  * to a stream that the encoder made of a type: where, how wide, and the new
  * value. Whatever is decoded is read to its last byte by a simple reader that
  * knows the buffers of each type, and is sized and joined by the library.
- * Blocks are exactly as large as what was read, so the sanitizer notices any
- * byte more. */
+ * Blocks are exactly as large as the part that was read, so the sanitizer
+ * notices any byte more. */
 #include <errno.h>
 #include <string.h>
 #include <uv.h>
@@ -21,7 +21,7 @@
 
 enum { LIMIT = 1 << 18, TEMPLATES = EVERY_TYPES * 6, MOST = 1 << 16 };
 
-/* Summed up of all that is read, so that no read is left out. */
+/* A sum over every read, so that no read is left out. */
 static volatile uint64_t fuzz_sum;
 
 /* ---- the simple reader -------------------------------------------------- */
@@ -203,7 +203,7 @@ static void check_buffers(const struct ArrowSchema *schema,
     }
 }
 
-/* Reads all of an array. */
+/* Reads a whole array. */
 static void check_array(const struct ArrowSchema *schema,
                         const struct ArrowArray *array)
 {

@@ -2,11 +2,11 @@
 /* Schemas and arrays of any shape: measured, copied and shared.
  *
  * The bytes build a tree of schema and array together. Most of it is
- * consistent, but any field of any node may be wrong. Only what a foreign party
- * must not get wrong is kept: pointers are NULL or valid (a vector has at least
- * its stated length, unless that length exceeds what any code would follow;
- * offsets exist for all stated items). Every struct, vector, text and buffer is
- * a block of its own, so that a read beyond one is found. */
+ * consistent, but any field of any node may be wrong. Only the parts that a
+ * foreign party must not get wrong are kept: pointers are NULL or valid (a
+ * vector has at least its stated length, unless that length exceeds the limits
+ * of all code; offsets exist for all stated items). Every struct, vector, text
+ * and buffer is a separate block, so that a read beyond one is found. */
 #include <errno.h>
 #include <string.h>
 
@@ -117,9 +117,9 @@ static bool grove_points(const struct tree_builder *g, int depth)
            (above != NULL && strcmp(above, "+r") == 0);
 }
 
-/* Returns how many bytes of `buffers[i]` may be read: none of most buffers, all
- * of offsets and view lengths, and of each that `points`. -1: more than fits
- * here, although not more than is possible. */
+/* Returns how many bytes of `buffers[i]` may be read: 0 of most buffers, the
+ * whole of offsets and view lengths, and of each that `points`. -1: more than
+ * fits here, although not more than is possible. */
 static int64_t grove_readable(const struct uva__layout *layout,
                               const struct ArrowArray *array, int64_t i,
                               bool points)
@@ -275,7 +275,7 @@ static void grove_plant(struct tree_builder *g, struct ArrowSchema *schema,
     grove_dictionary(g, schema, array, depth);
 }
 
-/* ---- what is checked ---------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------- */
 
 static int64_t plain_number(const void *buffer, int32_t width, int64_t i)
 {

@@ -5,7 +5,7 @@
  * A block does not state its size, so the decoder may be led anywhere below its
  * limit. The bytes are therefore followed by others that end it wherever it
  * reads (-1), up to the limit, and then by a page without access. A block that
- * is complete by itself is read a second time with nothing after it. */
+ * is complete by itself is read a second time without bytes after it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static struct plain plain_read(const uint8_t *block)
     return plain;
 }
 
-/* ---- what is checked ---------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------- */
 
 static void check_size(const char *block, const struct plain *plain)
 {
@@ -141,7 +141,7 @@ static void check_get(const char *block, const struct uva_pair *pairs,
     free(key);
 }
 
-/* For a block that is complete by itself: nothing after it may be read, a copy
+/* For a block that is complete by itself: no byte after it may be read, a copy
  * must be equal, and writing its pairs again must give the same block. */
 static void check_whole(const char *block, size_t size)
 {

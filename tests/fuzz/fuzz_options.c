@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines of any words. What is accepted keeps the promises of options.h;
- * what is refused has a code and a text; and all memory comes back.
+/* Command lines of any words. Accepted options keep the promises of options.h;
+ * refused ones have a code and a text; and all memory comes back.
  *
  * Input: which options the sub-command has, then words. Most of them begin with
- * the name of an option. No word has a slash, so that no file is read but those
- * of the current folder. */
+ * the name of an option. No word has a slash, so that only files of the current
+ * folder are read. */
 #include "options.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static char *word_read(struct fuzz_input *in)
     return fuzz_word(text, size);
 }
 
-/* ---- what is checked ---------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------- */
 
 static void check_settings(const struct uva__options *options)
 {
@@ -124,7 +124,7 @@ static void check_accepted(const struct uva__options *options)
               (!options->sync_only && !options->async_only));
 }
 
-/* Nothing waits at standard input for a query. */
+/* Standard input is empty for a query. */
 static void input_close(void)
 {
     static bool closed;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The producer's state machine: facts in any order, with moves carried out by a
- * caller that keeps the rules, compared with counts of what the handler
- * received. */
+ * caller that keeps the rules, compared with counts of the handler's calls. */
 #include <errno.h>
 
 #include "fuzz/fuzz_input.h"
 #include "protocol/producer_state.h"
 
-/* What the handler received, and what was done to the stream. */
+/* The handler's calls, and the stream's. */
 struct seen {
     int64_t open;     /* requested and not offered; unbounded stays so */
     int64_t given;    /* batches that became ready */
@@ -22,7 +21,7 @@ struct seen {
     bool refused;     /* a callback returned an error */
 };
 
-/* ---- what must hold ----------------------------------------------------- */
+/* ---- invariants --------------------------------------------------------- */
 
 static void check_task(const struct uva__producer_state *s,
                        const struct seen *seen)
@@ -47,7 +46,7 @@ static void check_release(const struct uva__producer_state *s,
     FUZZ_RULE(closed || s->drain_ended || s->unsettled == 0);
 }
 
-/* Checks that `move` may follow what the handler received. */
+/* Checks that `move` may follow the handler's calls so far. */
 static void check_move(const struct uva__producer_state *s,
                        const struct seen *seen, enum uva__producer_move move)
 {

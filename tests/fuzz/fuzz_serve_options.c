@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Command lines of `uvarrow serve` of any words. What is accepted keeps the
- * promises of settings.h and access.h; what is refused has a code and a text;
- * and all memory comes back.
+/* Command lines of `uvarrow serve` of any words. Accepted options keep the
+ * promises of settings.h and access.h; refused ones have a code and a text; and
+ * all memory comes back.
  *
  * Input: words. Most of them begin with the name of an option. No word has a
- * slash, so that no file is read but those of the current folder. */
+ * slash, so that only files of the current folder are read. */
 #include <errno.h>
 #include <string.h>
 
@@ -101,7 +101,7 @@ static char *word_read(struct fuzz_input *in)
     return fuzz_word(text, size);
 }
 
-/* ---- what is checked ---------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------- */
 
 static void check_limits(const struct uva__limits *limits)
 {

@@ -70,5 +70,5 @@ int main(int argc, char **argv)
         (void)closedir(folder);
     }
     (void)fprintf(stderr, "replay: %d files\n", replay_files);
-    return replay_files == 0; /* an empty corpus proves nothing */
+    return replay_files == 0; /* an empty corpus proves no rule */
 }

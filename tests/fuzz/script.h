@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hostile peers that do what bytes decide: a producer that calls a handler of
- * ours, and a handler that a producer of ours calls. Each byte is one call, in
- * any order, with any argument, also inside calls made to the peer.
+/* Hostile peers whose acts are decided by bytes: a producer that calls our
+ * handler, and a handler that our producer calls. Each byte is one call, in any
+ * order, with any argument, also inside calls made to the peer.
  *
  * They start no threads, never block and read no clock: to let other threads
  * run, they call the host. So any loop can drive them, a simulated one, too.
  * They obey only those rules that cannot be enforced: no calls through dangling
  * pointers, and no concurrent calls.
  *
- * They count what happens; check the counts once the peer is finished. */
+ * They count their calls; check the counts once the peer is finished. */
 #ifndef UVA_FUZZ_SCRIPT_H
 #define UVA_FUZZ_SCRIPT_H
 
@@ -22,7 +22,7 @@
 struct script_host {
     /* lets other threads run for a while */
     void (*pause)(void *ctx);
-    /* makes the owner of the stream do something; `way` chooses what */
+    /* makes the owner of the stream act; `way` chooses how */
     void (*meddle)(void *ctx, int way);
     /* a call to the peer has begun, on any thread: returns once the peer may
      * run; false: it must return at once and make no calls */
@@ -40,7 +40,7 @@ struct script_producer {
     struct script_host host;
     struct fake_source data; /* its schema and batches */
 
-    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows; NULL: none */
+    struct ArrowAsyncDeviceStreamHandler *handler; /* borrows; may be NULL */
     struct ArrowAsyncDeviceStreamHandler copy; /* copy of the handler (AH-24) */
     void (*release)(struct ArrowAsyncDeviceStreamHandler *); /* its own */
     struct ArrowAsyncProducer *object; /* owns; NULL once it is invalid */
@@ -57,7 +57,7 @@ struct script_producer {
     bool complete;            /* it has ended the stream with NULL */
     atomic_bool ended;        /* it has called NULL, on_error or release */
     atomic_bool released;     /* it has called release */
-    bool gone;                /* ... and none of our frames is on a stack */
+    bool gone;                /* ... and no frame of ours is on a stack */
     bool tasks_outlive;       /* tasks may be extracted after that, and before
                                  free_ctx: it may release on a loop thread */
     bool freed;               /* free_ctx was called */
@@ -72,21 +72,21 @@ struct script_producer {
     int start_code;     /* return code of start */
 };
 
-/* Prepares a producer that does what `in` decides. */
+/* Prepares a producer whose acts are in `in`. */
 void script_producer_init(struct script_producer *p, struct fuzz_input in,
                           const struct script_host *host);
 
 /* Returns it as a source; its ctx is counted. */
 struct uva_async_source script_producer_source(struct script_producer *p);
 
-/* Makes the step that the next bytes choose. Returns false if there are none,
- * or if the peer must not do anything any more. */
+/* Makes the step that the next bytes choose. Returns false if there are no
+ * steps, or if the peer must not act any more. */
 bool script_producer_step(struct script_producer *p);
 
 /* Releases the handler, unless it has done so. */
 void script_producer_finish(struct script_producer *p);
 
-/* Checks that everything it gave was released, and frees what is left. */
+/* Checks that every object it gave was released, and frees the rest. */
 void script_producer_fini(struct script_producer *p);
 
 /* ---- the handler -------------------------------------------------------- */
@@ -123,12 +123,12 @@ struct script_handler {
     bool plays;        /* the current callback may make calls itself */
 };
 
-/* Prepares a handler that does what `in` decides. */
+/* Prepares a handler whose acts are in `in`. */
 void script_handler_init(struct script_handler *h, struct fuzz_input in,
                          const struct script_host *host);
 
 /* Makes the step that the next bytes choose, outside of callbacks. Returns
- * false if there are none. */
+ * false if there are no steps. */
 bool script_handler_step(struct script_handler *h);
 
 /* Extracts the tasks that it holds (AT-02). */
@@ -137,7 +137,7 @@ void script_handler_finish(struct script_handler *h);
 /* Forgets the tasks that it holds: they were revoked (G-16). */
 void script_handler_forget(struct script_handler *h);
 
-/* Checks how it was called, and frees what is left. `accepted`: its release was
+/* Checks how it was called, and frees the rest. `accepted`: its release was
  * promised. */
 void script_handler_fini(struct script_handler *h, bool accepted);
 

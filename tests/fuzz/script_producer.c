@@ -19,7 +19,7 @@ struct script_item {
 enum script_kind {
     SCRIPT_SOUND,        /* gives a batch */
     SCRIPT_FAILING,      /* returns an error, and leaves garbage in `out` */
-    SCRIPT_EMPTY,        /* returns 0 and gives nothing */
+    SCRIPT_EMPTY,        /* returns 0 without a result */
     SCRIPT_CROOKED,      /* gives an array that does not fit the schema */
     SCRIPT_OTHER_DEVICE, /* gives an array on another device */
     SCRIPT_KINDS
@@ -249,7 +249,8 @@ static int extract_made(struct script_producer *p,
     return 0;
 }
 
-/* What this thread offers, as long as the handler's callback runs; or NULL. */
+/* The object that this thread offers, as long as the handler's callback runs;
+ * or NULL. */
 static _Thread_local const struct script_item *offered;
 
 /* A task that is offered after the release, or after free_ctx, is the handler's

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Asks each driver for its version and the names of its devices, by few
- * functions that all versions have. The declarations are those of the vendors'
- * headers, which are not needed. */
+ * functions that all versions have. The declarations are taken from the
+ * vendors' headers, which are not needed. */
 #include "gpu/facts.h"
 
 #include <dlfcn.h>
@@ -86,7 +86,7 @@ static void cuda_print(void)
         cuda_device(library, device);
 }
 
-/* NVIDIA's kernel module, which has a version of its own. */
+/* NVIDIA's kernel module, which has its own version. */
 static void nvidia_kernel_print(void)
 {
     FILE *file = fopen("/proc/driver/nvidia/version", "r");
@@ -180,7 +180,7 @@ static void opencl_print(void)
 
 enum { VK_CPU = 4, VK_MOST = 8 };
 
-/* What vkGetPhysicalDeviceProperties() writes; the rest is not looked at. */
+/* The output of vkGetPhysicalDeviceProperties(); the rest is not looked at. */
 struct vulkan_properties {
     uint32_t api, driver, vendor, device, type;
     char name[256];

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a GPU bundle on a machine that has a driver and nothing else, and writes
- * a report:
+/* Runs a GPU bundle on a machine that has only a driver, and writes a report:
  *
  *     run [1|2] [--out FOLDER] [--seconds N]
  *
- * It runs what the file `plan` beside it lists for that part, or for both, one
- * program after the other. Each has a time limit, and each part ends within
- * eight minutes (N: 450 seconds), as what its time does not suffice for is left
- * out. The report and what each program printed are written to FOLDER, the
- * working folder unless it is named. The exit code is 1 if a program has
- * failed, or if no test has passed, and 2 if nothing could be run.
+ * It runs the programs that the file `plan` beside it lists for that part, or
+ * for both, one after the other. Each has a time limit, and each part ends
+ * within eight minutes (N: 450 seconds): programs for which the time does not
+ * suffice are left out. The report and the output of each program are written
+ * to FOLDER, the working folder unless it is named. The exit code is 1 if a
+ * program has failed, or if no test has passed, and 2 if no program could be
+ * run.
  *
- * Programs are started by uva_run_limited, which kills what they leave behind.
- * A program that hangs in the driver may not die even so; it is then left. */
+ * Programs are started by uva_run_limited, which kills their remaining
+ * processes. A program that hangs in the driver may not die even so; it is then
+ * left. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@
 
 enum { PART_SECONDS = 450, GRACE_SECONDS = 10, SKIPPED = 77, TIMED_OUT = 124 };
 
-/* What the command line asks for, and where things are. */
+/* The wishes of the command line, and the places of files. */
 struct wishes {
     const char *out;   /* folder of the report */
     char bundle[3000]; /* folder of this program */
@@ -50,7 +51,7 @@ static double now(void)
 
 /* ---- in the child -------------------------------------------------------- */
 
-/* Replaces this process by the program, behind its time limit. */
+/* Replaces this process by the program, with its time limit. */
 static void program_exec(const struct wishes *wishes,
                          const struct program *program, double limit_s)
 {
@@ -75,7 +76,7 @@ static void program_exec(const struct wishes *wishes,
 
 /* ---- one program --------------------------------------------------------- */
 
-/* Opens a new file for what the program prints; -1: it cannot. */
+/* Opens a new file for the program's output; -1: it cannot. */
 static int log_open(const struct wishes *wishes, const struct program *program)
 {
     char path[4096], name[256];
@@ -90,7 +91,7 @@ static int log_open(const struct wishes *wishes, const struct program *program)
     return open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
-/* Returns what is in the file, ended by a line feed; NULL: no memory. The
+/* Returns the content of the file, ended by a line feed; NULL: no memory. The
  * caller owns it. */
 static char *log_text(int log)
 {
@@ -148,8 +149,7 @@ static bool program_wait(pid_t pid, double seconds, int *status)
     return true;
 }
 
-/* A suite of Check that lacks the case on this driver has passed nothing.
- */
+/* A suite of Check that lacks the case on this driver has passed no test. */
 static enum outcome outcome_of(int code, const char *output)
 {
     switch (code) {
@@ -196,7 +196,7 @@ static void program_run(const struct wishes *wishes,
     (void)close(log);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all programs ------------------------------------------------------- */
 
 /* Returns false if the report cannot be written. */
 static bool part_run(const struct wishes *wishes, struct report *report,

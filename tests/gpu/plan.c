@@ -28,7 +28,7 @@ static char *file_text(const char *path)
     return text;
 }
 
-/* Cuts the fields of a line into those before "--" and those behind it. */
+/* Cuts the fields of a line into the ones before and the ones after "--". */
 static void fields_split(struct program *program, char *fields)
 {
     char **out = program->environment;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a GPU bundle runs: the file `plan` beside the program `run`. A line is a
- * program, with tabs between the fields:
+/* The programs of a GPU bundle: the file `plan` beside the program `run`. A
+ * line is a program, with tabs between the fields:
  *
  *     PART KIND LIMIT NAME [VARIABLE=VALUE ...] -- PROGRAM [ARGUMENT ...]
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the report as JSON, for scripts/gpu_report, and as text. What programs
- * print is copied with its last lines; bytes outside of ASCII become "?". */
+/* Writes the report as JSON, for scripts/gpu_report, and as text. The output of
+ * programs is copied with its last lines; bytes outside of ASCII become "?". */
 #define _GNU_SOURCE
 #include "gpu/report.h"
 
@@ -47,7 +47,7 @@ static bool has_test(const struct report *report)
     return false;
 }
 
-/* Information may be missing: what it takes is not on each machine. */
+/* Information may be missing: not each machine has its sources. */
 static bool program_has_failed(const struct program *program,
                                const struct result *result)
 {
@@ -81,7 +81,7 @@ static const char *tail(const char *text, int lines)
     return from;
 }
 
-/* Returns the next line, cut off at its end; NULL: there is none. */
+/* Returns the next line, cut off at its end; NULL: there is no more. */
 static char *line_next(char **rest)
 {
     char *line = strsep(rest, "\n");
@@ -143,7 +143,7 @@ static void json_tables(FILE *out, const struct report *report,
         copy = rest = strdup(output);
         while (rest != NULL && (line = line_next(&rest)) != NULL) {
             if (strchr(line, '\t') == NULL)
-                continue; /* what it prints beside its figures */
+                continue; /* other output than its figures */
             (void)fputs(comma, out);
             json_fields(out, line);
             comma = ",\n  ";

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A GPU bundle runs in a root that has glibc, the doubles, an empty /tmp and
-nothing else, and what happened there is in its reports, in its exit code, and in
-the documents that scripts/gpu_report writes. The bundle is made of what is
-built, with few of its programs.
+"""A GPU bundle runs in a root that has only glibc, the doubles and an empty
+/tmp, and the outcome is in its reports, in its exit code, and in the documents
+that scripts/gpu_report writes. The bundle is made of the present build, with
+few of its programs.
 
 Where no root can be changed, the bundle runs in the root that is here.
 UVA_TEST_BUILD in the environment is the folder of the build.
@@ -32,7 +32,7 @@ def can_unshare():
 
 
 def entering(root):
-    """The command in front of one that runs in `root`; None: there is none."""
+    """The command in front of a program that runs in `root`, or None."""
     if os.geteuid() == 0:
         return ["chroot", root]
     if shutil.which("unshare") and can_unshare():
@@ -83,7 +83,7 @@ class Bundle(unittest.TestCase):
 
     @classmethod
     def run_bundle(cls, *arguments, plan=None, with_devices=True):
-        """Returns what was printed, and the exit code."""
+        """Returns the output, and the exit code."""
         with open(os.path.join(cls.made, "plan"), "w",
                   encoding="utf-8") as file:
             file.write(plan or cls.plan)
@@ -133,7 +133,7 @@ class Bundle(unittest.TestCase):
         devices = next(program for program in report["programs"]
                        if program["name"] == "devices")
         self.assertRegex(devices["output"], r"CUDA +yes")
-        if self.enter: # information that is not there fails nothing
+        if self.enter: # missing information fails no test
             self.assertEqual(results["measure"], "failed")
         with open(os.path.join(self.root, "out", "report.txt"),
                   encoding="utf-8") as text:
@@ -222,7 +222,8 @@ class Bundle(unittest.TestCase):
     # ---- the documents ------------------------------------------------------
 
     def documents(self, *reports):
-        """What gpu_report makes of reports: both pages, and its exit code"""
+        """The output of gpu_report for reports: both pages, and its exit
+        code"""
         folder = tempfile.mkdtemp(dir=self.temporary.name)
         paths = []
         for number, report in enumerate(reports):
@@ -241,7 +242,7 @@ class Bundle(unittest.TestCase):
         return (*texts, done)
 
     def real(self):
-        """A report of a device that is none of the doubles"""
+        """A report of a device that is no double"""
         report = copy.deepcopy(self.whole_report)
         report["facts"] = [["cuda", "version", "13.0"],
                            ["cuda", "device", "Tester 9000"],

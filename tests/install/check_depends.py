@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Fails when files that are installed for building programs name something of a
-Debian package on which libuvarrow-dev does not depend: what headers include,
-what .pc files require and link, and what the targets of CMake link.
-Usage: check_depends.py PREFIX DEPENDS
+"""Fails when files that are installed for building programs name a file of a
+Debian package on which libuvarrow-dev does not depend: in includes of headers,
+in requirements and libraries of .pc files, and in the targets of CMake. Usage:
+check_depends.py PREFIX DEPENDS
 
 PREFIX: where the files lie. DEPENDS: the package's field of that name. Owners
 are looked up on this machine, with dpkg.
@@ -62,7 +62,7 @@ def library(name):
 
 
 def required(prefix):
-    """What .pc files require and link, but of each other"""
+    """The requirements and libraries of .pc files, except for each other"""
     for path in found(prefix, "*.pc"):
         name, text = os.path.basename(path), read(path)
         for words in re.findall(r"^Requires.*?: *(.*)", text, re.M):
@@ -75,7 +75,8 @@ def required(prefix):
 
 
 def linked(prefix):
-    """What the files of CMake find: pkg-config, and by it modules"""
+    """The packages that the files of CMake find: pkg-config, and by it
+    modules"""
     for path in found(prefix, "uvarrow-*.cmake"):
         name, text = os.path.basename(path), read(path)
         if "find_dependency(PkgConfig)" in text:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queries for tests/support/flight_server.py, which plays a plan by its name.
- * The driver is written in Go, and its streams are those of arrow-go. */
+ * The driver is written in Go, and its streams come from arrow-go. */
 #include <inttypes.h>
 #include <stdio.h>
 

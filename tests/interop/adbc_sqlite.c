@@ -5,7 +5,7 @@
 
 #include "interop/adbc_subject.h"
 
-/* Counts from 0; row `fails_at` (negative: none) overflows. */
+/* Counts from 0; row `fails_at` (negative: no row) overflows. */
 static void count(char *text, size_t size, int64_t rows, int64_t fails_at)
 {
     (void)snprintf(text, size,

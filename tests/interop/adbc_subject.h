@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a driver of ADBC needs to be a subject: its options, and a query for a
+/* The needs of a driver of ADBC as a subject: its options, and a query for a
  * plan of the test suite. Each driver has a file, adbc_NAME.c. */
 #ifndef INTEROP_ADBC_SUBJECT_H
 #define INTEROP_ADBC_SUBJECT_H
@@ -14,8 +14,8 @@ struct adbc_peer {
     /* Writes a query for a plan. Returns 0, or UVA_SUBJECT_CANNOT. NULL: plans
      * are queries of `count`. */
     int (*write)(char *text, size_t size, int32_t plan, int64_t batches);
-    /* Writes a query that counts `rows` from 0. Row `fails_at` (negative: none)
-     * fails. */
+    /* Writes a query that counts `rows` from 0. Row `fails_at` (negative: no
+     * row) fails. */
     void (*count)(char *text, size_t size, int64_t rows, int64_t fails_at);
 };
 

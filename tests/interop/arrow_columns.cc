@@ -265,7 +265,7 @@ ArrayPtr cut(const ArrayPtr &array)
     return array->length() > ROWS ? array->Slice(13, ROWS) : array;
 }
 
-/* `inner` has GROWN rows, and so has most of what is returned. */
+/* `inner` has GROWN rows, and so have most of the results. */
 ArrayVector nests_of(const ArrayPtr &inner)
 {
     using namespace arrow;
@@ -347,7 +347,7 @@ Batch batch_of(const ArrayVector &columns)
 }
 
 /* Returns the columns of `batch` with nulls only; without columns that contain
- * runs, because Arrow makes invalid ones of those. */
+ * runs, because Arrow makes invalid nulls of them. */
 Batch nulls_like(const Batch &batch, int64_t rows)
 {
     ArrayVector columns;

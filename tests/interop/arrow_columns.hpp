@@ -60,7 +60,8 @@ Batches no_columns();
 /* Checks that everything sent has arrived, and is equal. */
 void check_equal(const Batches &sent, const Batches &got);
 
-/* Checks that what has arrived is equal to the beginning of what was sent. */
+/* Checks that the batches that have arrived are equal to the beginning of the
+ * sent ones. */
 void check_begins(const Batches &sent, const Batches &got);
 
 } // namespace interop

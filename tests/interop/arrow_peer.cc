@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sources own what they send, through free_ctx. A reader without a loop runs on
- * a thread of its own, which wakes the loop when it is done. */
+/* Sources own the batches that they send, through free_ctx. A reader without a
+ * loop runs on a separate thread, which wakes the loop when it is done. */
 #include "arrow_peer.hpp"
 
 #include <arrow/c/bridge.h>
@@ -125,7 +125,7 @@ namespace
 
 /* Stands between Arrow's producer and a handler. Arrow frees its producer
  * before it reports the end (LC-13, in test_arrow_deviations.cc), when a
- * request may be in flight. So nothing is passed on any more once Arrow gets
+ * request may be in flight. So no batch is passed on any more once Arrow gets
  * the end. */
 class ProducerGuard
 {
@@ -155,7 +155,8 @@ class ProducerGuard
     Handler shown_ = {on_schema, on_next_task, on_error,
                       release,   nullptr,      this};
     ArrowAsyncProducer *source_ = nullptr; /* Arrow's producer */
-    ArrowAsyncProducer producer_{};        /* the one that the handler gets */
+    ArrowAsyncProducer producer_{};        /* the object that the handler
+                                              gets */
     std::mutex lock_; /* guards the rest, which `left_` is about */
     std::condition_variable left_;
     int inside_ = 0;
@@ -368,14 +369,14 @@ uva_stream *stream_from(World &world, From from, const Feed &feed)
 namespace
 {
 
-/* One run: what it reads, how far, and the result. */
+/* One run: its input, how far it reads, and the result. */
 struct Run {
     World &world;
     uva_stream *stream; /* holds a reference, until dropped */
     Plan plan;
     Delivery to{};
     std::atomic<bool> reached = false; /* a thread has read up to `plan.at` */
-    std::atomic<bool> over = false;    /* nothing more will be read */
+    std::atomic<bool> over = false;    /* no more reads will follow */
 
     bool is_there() const
     {

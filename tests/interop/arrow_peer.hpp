@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrow C++ in front of a stream and behind it: every way from its batches into
- * a stream, and every way from a stream into its batches. */
+/* Arrow C++ before and after a stream: every way from its batches into a
+ * stream, and every way from a stream into its batches. */
 #ifndef INTEROP_ARROW_PEER_HPP
 #define INTEROP_ARROW_PEER_HPP
 
@@ -18,7 +18,7 @@ namespace interop
 
 /* ---- the loop ----------------------------------------------------------- */
 
-/* A loop with a runtime. A handle of its own keeps the loop alive, because a
+/* A loop with a runtime. A separate handle keeps the loop alive, because a
  * stream does not once it only waits for extraction by Arrow's threads. */
 struct World {
     uv_loop_t loop;
@@ -66,7 +66,7 @@ enum class From {
 using Tap = std::function<ArrowAsyncDeviceStreamHandler *(
     ArrowAsyncDeviceStreamHandler *)>;
 
-/* What is sent: these batches, and then the error, if it is one. */
+/* The input: these batches, and then the error, if it is one. */
 struct Feed {
     Batches batches;
     arrow::Status end{};
@@ -97,7 +97,7 @@ enum class To {
     END
 };
 
-/* What happens to the stream once `at` batches were read. */
+/* The stop of the stream once `at` batches were read. */
 enum class Stop {
     NEVER,
     CANCEL, /* uva_stream_cancel(), with ENOSPC and "seen enough" */
@@ -113,7 +113,8 @@ struct Plan {
     Tap tap{};          /* DRIVE..: between uvarrow and Arrow; or empty */
 };
 
-/* What arrived, and how it ended, as reported by Arrow and by uvarrow. */
+/* The batches that arrived, and how the stream ended, as reported by Arrow and
+ * by uvarrow. */
 struct Delivery {
     std::shared_ptr<arrow::Schema> schema;
     Batches batches;
@@ -130,7 +131,7 @@ std::shared_ptr<arrow::RecordBatchReader> reader_on(uva_stream *stream);
 
 /* ---- the program -------------------------------------------------------- */
 
-/* Makes test cases, each of which must leave nothing in Arrow's memory. */
+/* Makes test cases, each of which must leave no object in Arrow's memory. */
 TCase *new_case(Suite *suite, const char *name);
 
 /* Runs it; returns the exit code of main(). */

@@ -60,8 +60,8 @@ std::shared_ptr<arrow::Array> column(int64_t k)
                               }));
 }
 
-/* Makes batch k. One that cannot be exported has more columns than its schema;
- * Arrow notices that when the task is extracted. */
+/* Makes batch k. A batch that cannot be exported has more columns than its
+ * schema; Arrow notices that when the task is extracted. */
 Batch batch(int64_t k, bool can_be_exported)
 {
     auto n = column(k);
@@ -96,7 +96,7 @@ struct Source {
 
 /* ---- producer ----------------------------------------------------------- */
 
-/* Arrow can neither send metadata other than the schema's own, nor notify its
+/* Arrow cannot send metadata other than the schema's own, and cannot notify its
  * source of a cancel, so a cancel cannot fail. */
 bool producer_can(int32_t plan)
 {
@@ -145,8 +145,8 @@ int32_t uva_subject_produce(int32_t plan, int64_t batches, int64_t at,
     return 0;
 }
 
-/* The structs that Arrow exports use its default memory pool, and nothing else
- * here does: they are counted as one. */
+/* Only the structs that Arrow exports use its default memory pool here: they
+ * are counted as one. */
 int64_t uva_subject_count(int32_t what)
 {
     if (what == UVA_SUBJECT_MADE)
@@ -168,7 +168,7 @@ constexpr uint64_t queue_size = 0;
 constexpr uint64_t queue_size = 5;
 #endif
 
-/* Removes an int32 from the front of `from`; returns -1 if there is none. */
+/* Removes an int32 from the front of `from`; returns -1 if it is too short. */
 int32_t take_size(std::string_view &from)
 {
     int32_t size;
@@ -212,7 +212,7 @@ std::string_view find_tag(std::string_view metadata)
 using Outcome = struct uva_subject_outcome;
 
 /* One consumer: Arrow's handler, read by a thread. Lives as long as the
- * process. Extracts on threads of its own, so that one that hangs does not stop
+ * process. Extracts on separate threads, so that one that hangs does not stop
  * the rest. */
 struct Reader {
     std::shared_ptr<arrow::internal::ThreadPool> threads =

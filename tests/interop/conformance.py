@@ -10,14 +10,14 @@ TOOL is the command uvarrow, RESULTS the folder with the JUnit files of the
 tests tck/, ARROW.so the subjects of Arrow C++; FILE.so@ROLE:CLAUSE is one for a
 clause only. Those are run here, N times (2; with --check: 1), because results
 vary; memory they free is overwritten, so that its use shows. With --check
-nothing is written: the rows and the column of uvarrow must be as in the file
-(unless RESULTS is "-"), and so must the verdicts of all that was run.
+no file is written: the rows and the column of uvarrow must be as in the file
+(unless RESULTS is "-"), and so must the verdicts of this run.
 
 FILE.so is the subject of the peer NAME of stream_peers.py. The blocking streams
 of these peers have a column each in a table of their own. Where the peer is
 missing, FILE is "-"; a check then ends with 77. --go names the subject that was
-made of arrow_go/, which has a table that is not checked. Without ARROW.so nothing
-but these tables is written, and without --go that of arrow-go stays.
+made of arrow_go/, which has a table that is not checked. Without ARROW.so only
+these tables are written, and without --go the table of arrow-go stays.
 
 Arrow's verdicts may depend on thread timing. A verdict that varied between the
 runs may vary again. A clause that differs from the file is run again, alone and
@@ -47,7 +47,7 @@ LINES = 16  # lines of a transcript
 SKIP = 77   # the exit status of a test that was not played
 AGAIN = 6   # how often a clause that differs from the report is run again
 WAIT = "UVA_TCK_WAIT_MS"
-LONG = 5000  # what is waited at least when a clause is run again, alone
+LONG = 5000  # the least wait when a clause is run again, alone
 
 GROUPS = {
     "AB": "Layout and ABI", "DA": "Device arrays", "EV": "Events",
@@ -155,7 +155,7 @@ def die(text):
     sys.exit(f"conformance.py: {text}")
 
 
-# ---- what is tested ---------------------------------------------------------
+# ---- cases ------------------------------------------------------------------
 
 class Case:
     """One case of the suite, with its results in all runs."""
@@ -332,14 +332,15 @@ def name_of(subject):
 
 
 def of_subjects(tool, subjects, runs, clause=None, more=None):
-    """Returns all cases, after all runs of all subjects; or those of a clause."""
+    """Returns all cases, after all runs of all subjects; or the cases of a
+    clause."""
     cases = listed(tool)
     for subject in subjects:
         name = name_of(subject)
         for _ in range(runs):
             for found in run(tool, subject, clause, more):
                 note(find(cases, found), name, found)
-        for case in cases.values():  # what was seen in some runs only
+        for case in cases.values():  # seen in some runs only
             if name in case.subjects:
                 missing = runs - case.of.count(name)
                 case.of += [name] * missing
@@ -456,7 +457,7 @@ def wrapped(names):
 
 
 def transcripts(title, cases):
-    """Writes a section about what does not hold, with one transcript for each
+    """Writes a section about broken clauses, with one transcript for each
     case."""
     bad = [case for case in cases.values() if case.complaints]
     if not bad:
@@ -492,7 +493,7 @@ def go_version():
 
 
 def reason(message, lines):
-    """Returns a complaint, with what Go printed when it crashed."""
+    """Returns a complaint, with Go's output when it crashed."""
     panics = [re.sub(r"^\W*", "", line) for line in lines
               if re.search(r"\b(panic|fatal error): |\[signal ", line)]
     return ": ".join([message, *panics[:1]])
@@ -504,7 +505,7 @@ def go_cases(args):
 
 
 def go_rows(cases):
-    """Yields (clause, rule, cell, what was seen) for each clause of a case."""
+    """Yields (clause, rule, cell, observation) for each clause of a case."""
     of_rule = rules()
     order = list(GROUPS)
     clauses = {case.clause for case in cases.values()
@@ -618,7 +619,7 @@ def stream_report(columns):
 
 
 def more_tables(args):
-    """Yields the tables that stand behind that of uvarrow and Arrow C++."""
+    """Yields the tables that follow the table of uvarrow and Arrow C++."""
     yield from go_report(args) if args.go else [section(GO)]
     if args.stream:
         yield from stream_report(columns_of(args))
@@ -659,7 +660,7 @@ def stands():
 
 
 def agree(there, now):
-    """Returns whether a cell of the report and one of today agree."""
+    """Returns whether a cell of the report and a cell of today agree."""
     chance = ", not in every run"
     plain = now.replace(chance, "")
     if there.replace(chance, "") == plain:
@@ -727,7 +728,7 @@ def stream_differing(column, there):
 
 def stream_agrees(column):
     """Reports each cell of a peer that is not as in the report, and plays its
-    clause again. Returns whether all of them are then."""
+    clause again. Returns whether all agree then."""
     there = stream_table().get(column.title)
     if there is None:
         print(f"{column.title} is not in the report")

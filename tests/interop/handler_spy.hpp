@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stands between a producer and a handler, passes every call on, and records
- * what each of them does: for deviations that leave no trace if they are
- * survived. */
+ * each of them: for deviations that leave no trace if they are survived. */
 #ifndef INTEROP_HANDLER_SPY_HPP
 #define INTEROP_HANDLER_SPY_HPP
 

@@ -134,7 +134,7 @@ def join(messages):
 
 def widths(kind):
     """How each buffer of a type is turned, as they follow each other: the
-    sizes of its numbers, none for bytes, VIEW for views."""
+    sizes of its numbers, 0 for bytes, VIEW for views."""
     types = pa.types
     if isinstance(kind, pa.ExtensionType):
         return widths(kind.storage_type)
@@ -290,7 +290,7 @@ def turn(schema, data, codec=None):
 
 
 def as_java(data):
-    """Compressed bodies with a size of 0 where nothing is."""
+    """Compressed bodies with a size of 0 where they are empty."""
     out = []
     for message in split(data):
         if message.kind != SCHEMA and message.root.find(3):
@@ -353,7 +353,7 @@ def check(module, seed, done):
         done["read"] += 1
 
 
-# ---- what is refused ----------------------------------------------------
+# ---- refused files ------------------------------------------------------
 
 
 def refused(module, data, text, ways=(False, True)):
@@ -369,7 +369,7 @@ def refused(module, data, text, ways=(False, True)):
 
 def with_nulls(data, bits):
     """The last batch with nulls in its only column, a union of V4 or run ends,
-    and a bitmap; None: without one."""
+    and a bitmap or None."""
     *messages, batch = split(data)
     nodes, _ = batch.batch().vector(1)
     struct.pack_into("<q", batch.head, nodes + 8, 1)
@@ -417,7 +417,7 @@ def dictionary_twice():
 
 
 def check_dictionaries(module):
-    """A file has each dictionary once, and deltas behind it."""
+    """A file has each dictionary once, and deltas after it."""
     refused(module, dictionary_twice(), "dictionary 0 comes twice")
     batches = [pa.record_batch([pa.DictionaryArray.from_arrays(
         pa.array([len(texts) - 1], "i1"), pa.array(texts))], names=["c"])
@@ -432,7 +432,7 @@ def check_dictionaries(module):
 
 
 def check_versions(module):
-    """What V6 changes is not known."""
+    """The changes of V6 are not known."""
     schema, batches = Tables(2).table()
     data = write(schema, batches, FILE)
     refused(module, with_footer(data, 5), "version 6", ways=[False])

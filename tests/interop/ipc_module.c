@@ -17,7 +17,7 @@ int text_encode(struct ArrowArrayStream *in, int format,
 int ipc_decode(int fd, int need_end_mark, struct ArrowArrayStream *out,
                char *text, int room);
 
-/* Writes all of a part, and releases it. */
+/* Writes a whole part, and releases it. */
 static int ipc_write(struct uva_encoder_part *part, int fd)
 {
     int64_t bytes = 0;

@@ -5,9 +5,9 @@
 
 The encoder writes them as a stream and as a file, plain and compressed. Arrow
 C++ reads both, checks each batch in full, and has the rows that must be in it;
-so does the decoder, which also reads what Arrow C++ writes of them;
-nanoarrow reads the streams of the types that it knows, if it is installed. A
-failure prints the seed of its table.
+so does the decoder, which also reads them as Arrow C++ writes them; nanoarrow
+reads the streams of its types, if it is installed. A failure prints the seed
+of its table.
 """
 
 import contextlib
@@ -181,8 +181,8 @@ def read_by_nano(data):
 
 
 def compare_nano(schema, batches, data):
-    """Whether nanoarrow reads the rows. It may fail only with what it cannot
-    read from Arrow C++ either."""
+    """Whether nanoarrow reads the rows. It may fail only with files that it
+    cannot read from Arrow C++ either."""
     rows = pa.Table.from_batches(batches, schema).to_pylist()
     try:
         read = read_by_nano(data)
@@ -228,7 +228,7 @@ def check(module, seed, done):
 
 
 def check_theirs(module, seed, done):
-    """What Arrow C++ writes is read by the decoder."""
+    """The decoder reads the output of Arrow C++."""
     tables = Tables(seed)
     schema, batches = tables.table()
     for form in STREAM, FILE:
@@ -248,7 +248,7 @@ def check_theirs(module, seed, done):
 
 
 def check_cut(module):
-    """Every cut of a stream is reported, that of its marker only if it is
+    """Every cut of a stream is reported, a cut of its marker only if it is
     needed."""
     schema, batches = Tables(7).table()
     data = by_arrow(schema, batches)

@@ -22,7 +22,7 @@ int32_t uva_subject_version(void)
 
 /* ---- nanoarrow ---------------------------------------------------------- */
 
-/* What nanoarrow's headers declare; its wheel has no headers. */
+/* The declarations of nanoarrow's headers; its wheel has no headers. */
 struct ArrowDevice;
 struct ArrowError {
     char message[1024];
@@ -45,8 +45,8 @@ static int (*open_device)(struct ArrowDeviceArrayStream *out,
                           struct ArrowDevice *device);
 static struct ArrowDevice *(*cpu_device)(void);
 
-/* Finds a function in an extension module of the wheel, a file that is named as
- * that of _device is; NULL without it. */
+/* Finds a function in an extension module of the wheel, a file that is named
+ * like _device's; NULL without it. */
 static void *find(const char *module, const char *name)
 {
     const char *suffix = strstr(UVA_TEST_DRIVER, "/_device.");
@@ -61,7 +61,7 @@ static void *find(const char *module, const char *name)
     return library != NULL ? dlsym(library, name) : NULL;
 }
 
-/* The modules need Python's library, but nothing of Python runs. */
+/* The modules need Python's library, but no Python code runs. */
 static bool load(void)
 {
     if (dlopen(UVA_TEST_LIBPYTHON, RTLD_LAZY | RTLD_GLOBAL) == NULL)
@@ -202,7 +202,7 @@ static bool can(int32_t plan)
     return plan == UVA_SUBJECT_WHOLE;
 }
 
-/* Replaces `rows` by a stream over all of its arrays. */
+/* Replaces `rows` by a stream over its arrays. */
 static int keep_arrays(struct ArrowArrayStream *rows, int64_t batches)
 {
     struct ArrowArrayStream arrays;

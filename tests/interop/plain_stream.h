@@ -7,8 +7,8 @@
 
 #include "uvarrow/tck.h"
 
-/* A plain stream, with what has to end after it. Lives as long as its process.
- */
+/* A plain stream, with the objects that have to end after it. Lives as long as
+ * its process. */
 struct plain_stream {
     struct ArrowArrayStream rows; /* owns */
     void (*free_ctx)(void *ctx);  /* called after the release; may be NULL */

@@ -159,7 +159,7 @@ class Tables:
             fields=fields, mask=pa.array(mask, pa.bool_()))
 
     def offsets(self, mask, first):
-        """Offsets of lists; None marks one that is null."""
+        """Offsets of lists; None marks a null."""
         ends = [first]
         for _ in mask:
             ends.append(ends[-1] + self.some(4))

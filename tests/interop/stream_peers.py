@@ -21,7 +21,7 @@ STARTING = 600  # seconds that a server has to start
 
 
 class Absent(Exception):
-    """What a peer needs is not on this machine"""
+    """The needs of a peer are not on this machine"""
 
 
 # ---- servers ----------------------------------------------------------------
@@ -79,7 +79,7 @@ class Peer:
 
     @contextlib.contextmanager
     def environment(self):
-        """Gives what the subject needs in its environment."""
+        """Gives the subject's environment."""
         if self.server is None:
             yield {}
             return

@@ -40,7 +40,7 @@ struct Probe {
     std::string transcript;
     std::string text; /* text of the error */
     int code = 0;
-    int extracted = -1; /* what the last extraction returned */
+    int extracted = -1; /* result of the last extraction */
     int dirty = 0;
     int tasks = 0;
     const void *producer = nullptr; /* as seen in the first callback */

@@ -41,8 +41,8 @@ bool is_driven(To to)
 
 /* ---- from Arrow --------------------------------------------------------- */
 
-/* A kind of error, and what is left of it: Arrow's asynchronous exporter turns
- * all into EINVAL, its readers know a few codes and add the name. */
+/* A kind of error, and its remains: Arrow's asynchronous exporter turns all
+ * into EINVAL, its readers know a few codes and add the name. */
 struct Kind {
     arrow::Status status;
     int code;
@@ -290,8 +290,8 @@ START_TEST(metadata_of_a_batch_comes_with_it)
 }
 END_TEST
 
-/* Arrow reads the block as a C string: everything after the first NUL is lost
- * (Q-11), and nothing else. */
+/* Arrow reads the block as a C string: only the text after the first NUL is
+ * lost (Q-11). */
 START_TEST(metadata_of_an_error_is_cut_by_Arrow)
 {
     const std::string block = block_of("line", "17");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams between Arrow and Arrow are stopped before each of their batches, by
  * every party that can: the batches until then are right, both sides end, and
- * nothing is left. */
+ * no object is left. */
 #include <arrow/c/bridge.h>
 
 #include <cerrno>
@@ -34,9 +34,8 @@ bool is_driven(To to)
     return to == To::DRIVE || to == To::DRIVE_ON_WORKER;
 }
 
-/* Once its reader is gone, Arrow's handler waits for an end, but requests
- * nothing more. So all batches of a stream with an end must be requested
- * before. */
+/* Once its reader is gone, Arrow's handler waits for an end, but makes no more
+ * requests. So all batches of a stream with an end must be requested before. */
 Delivery stopped(int route, Stop stop, size_t at, bool endless)
 {
     Feed feed{numbers(BATCHES)};

@@ -147,7 +147,7 @@ START_TEST(the_size_of_every_type_is_known)
 }
 END_TEST
 
-/* Streams copy schemas: the copies must equal those of Arrow. */
+/* Streams copy schemas: the copies must equal Arrow's. */
 START_TEST(a_copied_schema_is_equal)
 {
     const auto sent = batch_of(all_columns())->schema();

@@ -39,7 +39,7 @@ const char ENDLESS_SUM[] =
     "SELECT sum(hash(a.i + b.i)) FROM range(10000000) a(i), "
     "range(10000000) b(i)";
 
-/* Some rows, and then none for hours. */
+/* Some rows, and then no row for hours. */
 const char ENDLESS_ROWS[] = "SELECT i FROM range(1000000000000) r(i) "
                             "WHERE i < 3000000 OR hash(i) = 42";
 
@@ -105,7 +105,7 @@ struct Session {
         return code;
     }
 
-    /* Runs a statement to its end: DuckDB does nothing until rows are
+    /* Runs a statement to its end: DuckDB does not begin until rows are
      * requested. */
     int finish(const char *query, uva_error *error)
     {
@@ -220,7 +220,7 @@ struct Session {
     }
 };
 
-/* Reads a query with Arrow directly, without a stream of ours. */
+/* Reads a query with Arrow directly, without our stream. */
 Batches rows_without_stream(const char *sql)
 {
     Session session(sql);

@@ -3,10 +3,10 @@
 
     text_tables.py MODULE [SEED [TABLES]]
 
-Each value that is read must be the one that was written, to the last digit.
-JSON is read by Python's parser; CSV by a strict one below, which distinguishes
-a field in quotes from one without, and by Python's. Tables of plain columns are
-also read by Arrow C++. A failure prints the seed of its table.
+Each value that is read must be the written one, to the last digit. JSON is
+read by Python's parser; CSV by a strict one below, which distinguishes a field
+in quotes from one without, and by Python's. Tables of plain columns are also
+read by Arrow C++. A failure prints the seed of its table.
 """
 
 import csv
@@ -36,7 +36,7 @@ MORE = [
     pa.duration("s"), pa.duration("ms"), pa.decimal32(7, 2),
     pa.decimal64(15, -1), pa.binary(0), pa.float32(), pa.float64(),
 ]
-# What Arrow C++ reads back by itself.
+# The types that Arrow C++ reads back by itself.
 PLAIN = [pa.int8(), pa.int64(), pa.uint64(), pa.float32(), pa.float64(),
          pa.bool_(), pa.string(), pa.large_string(), pa.date32()]
 PLAIN_CSV = PLAIN + [pa.decimal128(20, 3), pa.timestamp("us", "UTC"),
@@ -151,14 +151,14 @@ def encode(module, schema, batches, form, style):
         return file.read().decode()
 
 
-# ---- what must be there -----------------------------------------------------
+# ---- expected values --------------------------------------------------------
 
 class Number(str):
     """A number of JSON, by its text."""
 
 
 def fraction(count, unit):
-    """The text behind the seconds of a count that is not negative."""
+    """The text after the seconds of a count that is not negative."""
     digits = DIGITS[unit]
     rest = count % 10**digits
     return f".{rest:0{digits}d}" if digits else ""
@@ -242,7 +242,7 @@ def resolve(scalar):
 
 
 def is_json(value, scalar):
-    """Whether a parsed value is what a scalar must be in JSON."""
+    """Whether a parsed value is the right one for a scalar in JSON."""
     scalar = resolve(scalar)
     if scalar is None:
         return value is None
@@ -284,7 +284,8 @@ def parse(text):
 
 
 def is_csv(field, scalar, style):
-    """Whether a field (text, in quotes) is what a scalar must be in CSV."""
+    """Whether a field (text, in quotes) is the right one for a scalar in
+    CSV."""
     text, quoted = field
     scalar = resolve(scalar)
     if scalar is None:
@@ -305,7 +306,7 @@ def is_csv(field, scalar, style):
 # ---- CSV --------------------------------------------------------------------
 
 def csv_lines(text, style):
-    """Lists of (text, in quotes); RFC 4180 and nothing else."""
+    """Lists of (text, in quotes); strictly RFC 4180."""
     end = "\r\n" if style.crlf else "\n"
     at, line = 0, []
     while at < len(text):

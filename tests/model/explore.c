@@ -16,7 +16,7 @@ struct verdict {
     int64_t schedules;
     int64_t ended; /* schedules that ran to their own end */
     int64_t wrong_at;
-    char wrong[256]; /* the first failure; "": none */
+    char wrong[256]; /* the first failure; "" without a failure */
 };
 
 static const char *explore_once(const struct explore_kernel *kernel,

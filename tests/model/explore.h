@@ -5,27 +5,26 @@
  *
  * It does so twice, with the two memories of the engine.
  *
- * On x86: a store may pass the loads behind it, and nothing else is reordered.
+ * On x86: a store may pass later loads, and no other operation is reordered.
  *
- * Weak: what C11 allows (sim/engine_weak.h), but for what is listed below. Arm
- * and RISC-V reorder in this way. A load may give an old value, unless
- * something newer has come to the fiber by an acquire of a release; and memory
- * that is not atomic is checked where the program declares an access
- * (sim_plain()), because only its newest value can be read. So it finds an
- * acquire or a release that is missing, and a load of a flag that ought to be
- * an exchange. Its mutants are atomics with weaker orders, which x86 would
- * hide.
+ * Weak: as C11 allows (sim/engine_weak.h), except for the gaps below. Arm and
+ * RISC-V reorder in this way. A load may give an old value, unless something
+ * newer has come to the fiber by an acquire of a release; and memory that is
+ * not atomic is checked where the program declares an access (sim_plain()),
+ * because only its newest value can be read. So it finds an acquire or a
+ * release that is missing, and a load of a flag that ought to be an exchange.
+ * Its mutants are atomics with weaker orders, which x86 would hide.
  *
- * What it cannot find: in either memory, races on memory that a lock should
- * guard and no sim_plain() declares, because a fiber runs undisturbed from one
- * access of an atomic to the next; ThreadSanitizer finds those. In weak memory,
- * what needs more preemptions than a search allows; two fibers that each store
- * to two atomics, which take these stores in different orders; a load that
- * reads a store of the future, or a value older than the eight newest; and a
- * wait (sim_wait()) that an old value ends, although the newest one did not
- * while the fiber waited. The system compares a futex with its newest value.
- * Memory that is read directly, as in `world.over.value`, is not weak: it is a
- * look from outside. */
+ * The gaps: in either memory, races on memory that a lock should guard and no
+ * sim_plain() declares, because a fiber runs undisturbed from one access of an
+ * atomic to the next; ThreadSanitizer finds those. In weak memory, bugs that
+ * need more preemptions than a search allows; two fibers that each store to two
+ * atomics, which take these stores in different orders; a load that reads a
+ * store of the future, or a value older than the eight newest; and a wait
+ * (sim_wait()) that an old value ends, although the newest one did not while
+ * the fiber waited. The system compares a futex with its newest value. Memory
+ * that is read directly, as in `world.over.value`, is not weak: it is a look
+ * from outside. */
 #ifndef MODEL_EXPLORE_H
 #define MODEL_EXPLORE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream/demand.h with loop/mailbox.h: a handler requests, or cancels, on
- * threads of its own, while a dispatcher absorbs that and sleeps. */
+ * separate threads, while a dispatcher absorbs that and sleeps. */
 #include "stream/demand.h"
 
 #include <check.h>

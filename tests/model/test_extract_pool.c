@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage/extract_pool.c, unchanged, between a loop that grants entries and
  * stops, and the two workers it may use. Each entry is extracted once or taken
- * back once, none is forgotten, and no worker stays counted. */
+ * back once, no entry is forgotten, and no worker stays counted. */
 #include "stage/extract_pool.h"
 
 #include <check.h>
@@ -35,7 +35,7 @@ static struct {
 static bool stops;  /* the loop stops at once */
 static bool yields; /* one worker yields after its first entry */
 
-/* ---- what surrounds it -------------------------------------------------- */
+/* ---- the surroundings --------------------------------------------------- */
 
 void uva__stage_acquire(struct uva__stage *stage)
 {

@@ -4,7 +4,7 @@
  * between a peer on its own thread and a loop that has extra threads request
  * and cancel. No demand is lost, no method of the peer runs or starts once its
  * terminal callback has returned, and everything is released once. A peer on a
- * loop thread extracts nothing there, and its ctx is freed after its tasks.
+ * loop thread makes no extraction there, and its ctx is freed after its tasks.
  *
  * The mutants replace a function that one of the files calls in another,
  * through the linker (--wrap). */
@@ -37,7 +37,7 @@ static const struct {
     uint64_t batches; /* batches that the peer has */
     int64_t window;   /* window of our side */
     bool cancels;     /* the loop cancels after the first batch */
-    bool on_loop;     /* the peer's thread is that of another loop */
+    bool on_loop;     /* the peer's thread belongs to another loop */
     bool late;        /* the peer makes a call after its release */
 } cases[] = {
     {"foreign producer", 2, 1, false, false, false},
@@ -69,7 +69,7 @@ static struct {
     uint64_t freed, left; /* how often the state was freed, and its ctx */
     uint64_t used[2];    /* plain memory that the peer and the loop use in it */
     uint64_t batches[2]; /* plain memory: the peer's batches */
-    uint64_t methods[2]; /* plain memory: what request and cancel use */
+    uint64_t methods[2]; /* plain memory: used by request and cancel */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source/interrupt.h: a worker calls its source, twice if nothing forbids
- * that, and closes it; a loop cancels and has an extra thread interrupt. If the
+/* source/interrupt.h: a worker calls its source, twice if it is not stopped,
+ * and closes it; a loop cancels and has an extra thread interrupt. If the
  * source is being called, it is interrupted until it returns, and never after
  * it was closed; otherwise it is not called any more. */
 #include "source/interrupt.h"
@@ -132,7 +132,7 @@ static bool loop_cancel(void)
                              word | INTERRUPT_CANCEL | INTERRUPT_STUCK);
 }
 
-/* Does what uva__reader_worker_cancel() does. */
+/* Does the same as uva__reader_worker_cancel(). */
 static void loop_run(void *arg)
 {
     bool inside;
@@ -155,7 +155,7 @@ static bool uncapped_is_wanted(void *arg)
     return uva__atomic64_load(&world.extra_thread) != 0;
 }
 
-/* Does what uva__reader_worker_interrupt() does. */
+/* Does the same as uva__reader_worker_interrupt(). */
 static void uncapped_run(void *arg)
 {
     sim_wait(uncapped_is_wanted, arg);

@@ -5,7 +5,7 @@
  * batches come in order; each array is released once, and each count given
  * back; and no device stream is used after the stop of the stage has ended.
  *
- * Waits (device/event_wait.h) are replaced by what is between their threads:
+ * Waits (device/event_wait.h) are replaced by the part between their threads:
  * the exchanges of `side` and `holder`. The mutants replace that, or an access
  * of the engine, through the linker (--wrap). */
 #include "stage/ordered_waits.h"
@@ -57,7 +57,7 @@ static struct {
 static enum mutant mutant; /* mutant of the case */
 static enum kind kind;     /* of the case */
 
-/* ---- what surrounds it -------------------------------------------------- */
+/* ---- the surroundings --------------------------------------------------- */
 
 void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
                      const struct uva__wakeup_ops *wakeup_ops,
@@ -413,7 +413,7 @@ uint64_t __wrap_sim_load(const void *word, size_t size)
     return UVA__EVENT_WAIT_PENDING;
 }
 
-/* The read of the mark: only it changes nothing. */
+/* The read of the mark: only it leaves the word unchanged. */
 uint64_t __wrap_sim_or(void *word, size_t size, uint64_t bits)
 {
     return bits == 0 && mutant == COMPLETES_BY_A_STORE
@@ -471,7 +471,7 @@ static bool loop_is_woken(void *arg)
     return uva__atomic64_load(&world.posted) != 0;
 }
 
-/* What has been requested comes, and then the end. Returns whether any came. */
+/* The requested batches come, and then the end. Returns whether any came. */
 static bool loop_feed(void)
 {
     const uint64_t before = world.begun;
@@ -488,7 +488,7 @@ static bool loop_feed(void)
     return world.begun > before;
 }
 
-/* Pulls until nothing new comes. Returns whether the stream goes on. */
+/* Pulls until no more come. Returns whether the stream goes on. */
 static bool loop_pull(void)
 {
     struct uva__source *source = &world.waits.stage.source;

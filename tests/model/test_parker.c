@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/parker.h: a loop puts items into a ring, and a reader takes them and
- * sleeps when there are none. It must not sleep while there is one. */
+ * sleeps when the ring is empty. It must not sleep while there is one. */
 #include "base/parker.h"
 
 #include <check.h>
@@ -44,7 +44,7 @@ static bool reader_has_some(void)
     return uva__atomic64_load(&world.tail) != world.head;
 }
 
-/* Does what sink/task_ring.c does. */
+/* Does the same as sink/task_ring.c. */
 static void reader_await(void)
 {
     uint32_t seen;

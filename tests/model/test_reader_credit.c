@@ -21,7 +21,7 @@ enum mutant {
     CLOSES_WHATEVER_CAME
 };
 
-/* What happens besides grants. */
+/* Further events besides grants. */
 static struct {
     const char *name;
     uint64_t ends_at; /* slots that the source can fill */
@@ -226,7 +226,7 @@ static void loop_take(void)
         sim_plain(&world.slots[world.taken++]);
 }
 
-/* Does what reader_stop() does. */
+/* Does the same as reader_stop(). */
 static void loop_stop(void)
 {
     uint64_t word;

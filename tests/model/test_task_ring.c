@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sink/task_ring.c, unchanged, between a loop that
- * offers tasks and a thread that reads. Neither waits for the other for ever,
- * and each task is extracted once. */
+ * offers tasks and a thread that reads. The two do not wait for each other for
+ * ever, and each task is extracted once. */
 #include "sink/task_ring.h"
 
 #include <check.h>
@@ -14,9 +14,9 @@
 
 enum { TASKS_MAX = 4, ARENA = 2048 };
 
-/* What the tasks are. A checker wraps them, but for those for which it had no
- * memory. The head elects the one thread that uses a task; the claim of a task
- * of ours would elect one, too. */
+/* The kinds of the tasks. A checker wraps them, but for those for which it had
+ * no memory. The head elects the one thread that uses a task; the claim of our
+ * own task would elect one, too. */
 enum kind { WRAPPED, OURS, MIXED };
 
 static const struct {
@@ -75,11 +75,11 @@ static struct {
     struct uva__producer_loop loop; /* its rest */
     struct ArrowAsyncProducer
         checker;               /* in front of it, if tasks are wrapped */
-    struct uva__source source; /* with a share that counts nothing */
+    struct uva__source source; /* with a share that does not count */
     struct uva__atomic64 posted;
     uint64_t spent[TASKS_MAX];   /* how often each task was extracted */
     uint64_t dropped[TASKS_MAX]; /* how often the loop dropped it */
-    struct uva__atomic64 claims[TASKS_MAX]; /* of tasks of ours: 1 if claimed */
+    struct uva__atomic64 claims[TASKS_MAX]; /* of our tasks: 1 if claimed */
     uint64_t requested, ended_code_known;   /* tasks requested and offered */
     uint64_t read;                          /* tasks read by the reader */
     uint64_t done, cancels, released;       /* how often each happened */
@@ -90,7 +90,7 @@ static struct {
 
 static int now; /* index of the case */
 
-/* ---- what surrounds it -------------------------------------------------- */
+/* ---- the surroundings --------------------------------------------------- */
 
 struct uva__rt *uva__rt_acquire(struct uva__rt *rt)
 {

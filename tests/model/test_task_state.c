@@ -2,8 +2,8 @@
 /* stream/task_state.h: two threads hold copies of one token, while the loop
  * reuses the slot, revokes it, or releases the producer; or one thread passes
  * the token on, and counts that. Exactly one of them gets the slot's content,
- * the references of a watch and of an orphaned task are dropped once, and what
- * was counted is over once. */
+ * the references of a watch and of an orphaned task are dropped once, and each
+ * counted task is over once. */
 #include "stream/task_state.h"
 
 #include <check.h>
@@ -23,7 +23,7 @@ enum mutant {
     COUNTS_TOO_LATE
 };
 
-/* What the loop does with the slot. */
+/* The loop's act on the slot. */
 enum loop { REUSES, REVOKES, RELEASES, REVOKES_WHAT_IS_PASSED_ON };
 
 static const char *const names[] = {"task state, a slot that is reused",
@@ -37,7 +37,7 @@ static struct {
     struct uva__atomic64 posted;  /* wake-ups of the loop */
     struct uva__atomic64 rt_refs; /* references of orphaned tasks */
     struct uva__atomic64 given;   /* tasks counted */
-    struct uva__atomic64 over;    /* of these, the ones that are over */
+    struct uva__atomic64 over;    /* of these, the ended ones */
     uint64_t array;      /* content of the slot: its generation, or 0 */
     uint64_t generation; /* generation of the token handed out */
     uint64_t claims;     /* claims that succeeded */
@@ -77,7 +77,7 @@ static void rt_release(void)
         sim_fail("a reference to the rt is released twice");
 }
 
-/* Does what a watched slot's last user does. */
+/* Does the same as a watched slot's last user. */
 static void producer_notify(void)
 {
     uva__atomic64_exchange(&world.posted, 1);
@@ -135,7 +135,7 @@ static void extractor_run(void *arg)
     }
 }
 
-/* Does what uva__task_give() does, and then passes the token on to a thread
+/* Does the same as uva__task_give(), and then passes the token on to a thread
  * that extracts. */
 static void giver_run(void *arg)
 {
@@ -179,7 +179,7 @@ static bool slot_orphan(void)
     return true;
 }
 
-/* Does what task_swept() does. */
+/* Does the same as task_swept(). */
 static void loop_discard(void)
 {
     slot_empty(1);
@@ -204,7 +204,7 @@ static void loop_revoke(uint64_t flags)
     loop_discard();
 }
 
-/* Does what uva__offered_notify() and a closing loop do. */
+/* Does the same as uva__offered_notify() and a closing loop. */
 static void loop_release(void)
 {
     if (mutant != WATCHES_WITHOUT_A_COUNT)

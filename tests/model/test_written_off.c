@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exec/lane.c and pool.c, unchanged: a lane of one thread with a
- * job that was given up, and one that waits for the thread. A job that does not
- * return costs its thread, so that the other one runs; its thread counts again
- * when it returns after all; and at the end every thread has ended.
+ * job that was given up, and a job that waits for the thread. A job that does
+ * not return costs its thread, so that the other one runs; its thread counts
+ * again when it returns after all; and at the end every thread has ended.
  *
  * The mutants replace a function that one of the files calls in another,
- * through the linker (--wrap), or what surrounds them. */
+ * through the linker (--wrap), or their surroundings. */
 #include "exec/pool.h"
 
 #include <check.h>
@@ -226,8 +226,8 @@ static bool thread_sleeps(void *arg)
                .count[UVA__WORKER_ASLEEP] == 1;
 }
 
-/* As loop/lane_news.c does: tries again when the limit has passed. How the
- * first thread starts is not what this is about. */
+/* As loop/lane_news.c does: tries again when the limit has passed. The start of
+ * the first thread is not the subject here. */
 static void loop_run(void *arg)
 {
     const bool at_once = sim_choose(2) == 0;
@@ -263,7 +263,7 @@ static void first(void *arg)
 
 /* ---- test programs ------------------------------------------------------ */
 
-/* The last threads have left: what was counted is back. */
+/* The last threads have left: counted objects are back. */
 static void workers_dealloc(void *arena, void *block, size_t size)
 {
     const struct uva_workers *workers = block;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program that has the asynchronous structs from the draft of ADBC 1.2, with
  * a producer object of 48 bytes: its metadata arrives, with a checker and
- * without, although the program states nothing about the layout. */
+ * without, although the program does not state the layout. */
 #include "adbc_draft.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The asynchronous structs as the draft of ADBC 1.2 declares them in adbc.h
  * (arrow-adbc, pull request 3607), under the guard of the Arrow headers. With
- * the data and device structs of the same header they are all that a program
- * sees that includes adbc.h before uvarrow's headers. */
+ * the data and device structs of the same header they are the only ones seen by
+ * a program that includes adbc.h before uvarrow's headers. */
 #ifndef UVA_PROGRAMS_ADBC_DRAFT_H
 #define UVA_PROGRAMS_ADBC_DRAFT_H
 

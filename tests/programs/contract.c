@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Details of the contract: what the headers promise about errors while
+/* Details of the contract: the promises of the headers about errors while
  * building, EAGAIN, late resumes, drops, last references and closing. */
 #include <assert.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device of the program's own: its events are counters in shared memory,
- * which another process increments after writing a column there. Two functions
+/* A program's own device: its events are counters in shared memory, which
+ * another process increments after writing a column there. Two functions
  * register it. */
 #define _GNU_SOURCE
 #include <assert.h>
@@ -80,7 +80,7 @@ static void shared_fill(struct shared *shared, int fails_at)
     _exit(0);
 }
 
-/* A batch of ours around a column of the other process. */
+/* Our batch around a column of the other process. */
 struct frame {
     struct ArrowArray child;
     struct ArrowArray *children[1];
@@ -206,7 +206,7 @@ static struct report run(struct scan *scan)
     return report;
 }
 
-/* The other process, which fails at a batch, or at none (-1). */
+/* The other process, which fails at a batch, or never (-1). */
 struct other {
     struct shared *shared;
     pid_t pid;

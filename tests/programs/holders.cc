@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of uvarrow.hpp: each owns what the C functions give, and frees it
-// as they require. Built as C++17 and as C++20, where options are designated
+// The classes of uvarrow.hpp: each owns an object of the C functions, and frees
+// it as they require. Built as C++17 and as C++20, where options are designated
 // initialisers.
 #include "uvarrow/uvarrow.hpp"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library that uses uvarrow internally without exposing it: it opens a
- * runtime of its own on first use, on any thread of its users, and gives them
- * plain Arrow streams. Its users are threads that know nothing of loops. */
+/* A library that uses uvarrow internally without exposing it: it opens its own
+ * runtime on first use, on any thread of its users, and gives them plain Arrow
+ * streams. Its users are threads that do not know loops. */
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>

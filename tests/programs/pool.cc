@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The class of adbc.hpp, on SQLite: queries, the catalog, errors, and a pool
-// that ends before its streams. Without the driver it only checks what fails.
+// that ends before its streams. Without the driver it only checks failures.
 #include "uvarrow/adbc.hpp"
 #include "uvarrow/uvarrow.hpp"
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <uv.h>
 
-// What a stream gave.
+// The result of a stream.
 struct result {
     int code;
     int64_t rows;

@@ -33,7 +33,7 @@ static int on_batch(void *ctx, struct uva_batch *batch)
     assert(batch->data.array.length == DB_ROWS);
     uva_array_move(&batch->data, &s->kept);
     uva_stream_drop(s->other); /* no callback of it will follow */
-    uva_stream_drop(s->mine);  /* nor of this one, although one is running */
+    uva_stream_drop(s->mine);  /* not of this one, although one is running */
     uva_array_release(&s->kept);
     assert(uva_runtime_close(s->rt, 0, closed, s) == 0);
     return 0; /* the return code is ignored now */

@@ -10,7 +10,7 @@ own, and a map that runs on a worker.
 
 Environment variables: UVA_TEST_SOURCE: the repository, UVA_TEST_BUILD: a folder
 for the extension, UVA_TEST_LIBRARY: the shared library, UVA_TEST_SANITIZE: the
-sanitizers in it (then nothing can be tested here).
+sanitizers in it (then no test can run here).
 """
 import asyncio
 import gc

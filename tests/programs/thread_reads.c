@@ -74,7 +74,7 @@ static void source_start(struct feed *feed, struct uva_pusher *pusher)
     assert(column_schema(&schema) == 0);
     assert(uva_pusher_set_schema(pusher, &schema) == 0);
     source_room(feed, pusher);
-    assert(feed->full > 0); /* nothing can have been read so far */
+    assert(feed->full > 0); /* no batch can have been read so far */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Puts a release of its own in front of the batch's. */
+/* Puts its own release in front of the batch's. */
 #include "tck/array_spoil.h"
 
 #include <pthread.h>

@@ -9,11 +9,12 @@
 enum array_spoil {
     ARRAY_UNREADABLE,       /* its values cannot be read */
     ARRAY_CHANGES,          /* its values change when the next batch is given */
-    ARRAY_OTHER,            /* its values are those of the next batch */
+    ARRAY_OTHER,            /* it has the values of the next batch */
     ARRAY_BOUND_TO_ADDRESS, /* its release crashes if the struct was moved */
     ARRAY_ORDERLY,          /* its release crashes unless it is next in order */
     ARRAY_THREADED,         /* its release crashes on another thread */
-    ARRAY_SELFISH,          /* its release destroys what was moved out */
+    ARRAY_SELFISH,          /* its release destroys children that were moved
+                               out */
     ARRAY_OVERFLOWS         /* something was written past its end */
 };
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the suite on every mutant: a subject that breaks one clause must fail a
 case of that clause, and every case must have a mutant that it catches. The
-mutants of SOLE are caught by one case, and by no other one of their role.
-Usage: check_mutants.py TOOL SUBJECT SOURCE [--part I/N] [--only TEXT] [--write]
+mutants of SOLE are caught by one case only, of all cases of their role. Usage:
+check_mutants.py TOOL SUBJECT SOURCE [--part I/N] [--only TEXT] [--write]
 
-UNPROVEN has the cases without a mutant, each with the reason. What is not as it
-should be is played again with more time, as a busy machine may have caused it.
+UNPROVEN has the cases without a mutant, each with the reason. An unexpected
+outcome is played again with more time, as a busy machine may have caused it.
 
 A whole run compares the score with the one in docs/tck.md; with --write it
 replaces that, and the time that the suite takes.
@@ -118,7 +118,7 @@ def cases(tool, role):
 
 
 def run_patiently(tool, subject, role, clause, variant):
-    """As run(), and with more time again if nothing failed: a busy machine may
+    """As run(), and with more time again without a failure: a busy machine may
     have the mutant act after the case has ended."""
     failed, text = run(tool, subject, role, clause, variant)
     if not failed and f"{role} {clause}.{variant}" not in UNSEEN:
@@ -137,8 +137,8 @@ def score(tool, todo, missed):
 
 
 def taken(tool, subject):
-    """Returns a sentence on the time of a run for the producer that breaks
-    nothing."""
+    """Returns a sentence on the time of a run for the producer without a
+    breach."""
     def used():
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return usage.ru_utime + usage.ru_stime
@@ -155,7 +155,7 @@ def taken(tool, subject):
 
 def check_score(tool, subject, source, table, write):
     """Compares the table with the one in docs/tck.md, or replaces that. Returns
-    what is wrong."""
+    the complaints."""
     path = f"{source}/docs/tck.md"
     with open(path, encoding="utf-8") as file:
         text = file.read()

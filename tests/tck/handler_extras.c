@@ -195,7 +195,7 @@ static bool loses(void *peer, void *at)
     return true;
 }
 
-/* Does not release the batches behind the first. */
+/* Does not release the batches after the first. */
 static bool loses_later(void *peer, void *at)
 {
     const struct ArrowArray *array = at;

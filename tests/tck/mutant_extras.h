@@ -12,7 +12,7 @@ const struct reference_mutant *mutant_producer_extras(int *count);
 const struct reference_mutant *mutant_consumer_extras(int *count);
 const struct stream_mutant *mutant_stream_extras(int *count);
 
-/* What a mutant does to a handler, and the false outcome it reports. */
+/* The acts of a mutant on a handler, and the false outcome it reports. */
 void mutant_handler(const struct reference_mutant *mutant,
                     struct ArrowAsyncDeviceStreamHandler *handler);
 void mutant_outcome(const struct reference_mutant *mutant,

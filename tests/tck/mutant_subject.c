@@ -2,7 +2,7 @@
 /* The reference peers as subjects of the test suite, each breaking the one
  * clause that the environment names: UVA_SUBJECT_MUTANT="AP-06" or
  * "AP-04.inside". If it is unset, they keep the rules, and the suite must find
- * nothing. Nothing is ever freed: a process runs one case. */
+ * no breach. Memory is never freed: a process runs one case. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -54,7 +54,7 @@ static bool fails_with(void *peer, void *at)
     return true;
 }
 
-/* Reports an error where there must be none. */
+/* Reports an error where there must not be one. */
 static bool fails_too(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -196,7 +196,7 @@ static bool requests_wrap(void *peer, void *at)
     return true;
 }
 
-/* Loses all of them when the third one in a row adds up to 2^64. */
+/* Loses them when the third one in a row adds up to 2^64. */
 static bool requests_wrap_to_zero(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -313,7 +313,7 @@ static bool fails_beside(void *peer, void *at)
     return true;
 }
 
-/* Calls on_error behind release. */
+/* Calls on_error after release. */
 static bool fails_after_all(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -326,7 +326,7 @@ static bool fails_after_all(void *peer, void *at)
     return true;
 }
 
-/* Does not report an extraction that fails behind the end. */
+/* Does not report an extraction that fails after the end. */
 static bool fails_in_the_end(void *peer, void *at)
 {
     struct reference_producer *p = peer;
@@ -338,7 +338,7 @@ static bool fails_in_the_end(void *peer, void *at)
     return true;
 }
 
-/* Does nothing more if an extraction fails while a request is missing. */
+/* Makes no more calls if an extraction fails while a request is missing. */
 static bool fails_for_ever(void *peer, void *at)
 {
     struct reference_producer *p = peer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data that subjects of the test suite give, as uvarrow/tck.h requires it,
- * with counts of what was made and not freed. */
+ * with counts of made and unfreed objects. */
 #ifndef UVA_TCK_SUBJECT_DATA_H
 #define UVA_TCK_SUBJECT_DATA_H
 

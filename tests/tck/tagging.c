@@ -10,7 +10,7 @@
 struct tagging {
     struct ArrowAsyncDeviceStreamHandler front;
     struct ArrowAsyncDeviceStreamHandler *behind;
-    struct ArrowAsyncProducer object; /* producer of the handler behind */
+    struct ArrowAsyncProducer object; /* producer of the inner handler */
     char about[64];
     bool wrong;
     int64_t next; /* ordinal of the next task */

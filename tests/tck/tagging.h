@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler in front of another one, which replaces the metadata by that of the
- * plans TAGGED and TAGGED_FAILS: for producers that cannot send it. */
+/* A handler in front of another one, which replaces the metadata by the
+ * metadata of the plans TAGGED and TAGGED_FAILS: for producers that cannot send
+ * it. */
 #ifndef UVA_TCK_TAGGING_H
 #define UVA_TCK_TAGGING_H
 

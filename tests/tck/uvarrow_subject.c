@@ -4,9 +4,9 @@
  * tasks, blocking, arrays, pusher) and the stages (UVA_SUBJECT_CHAIN: one
  * letter each: m map, l limit, p parallel, t transform, T transform on the loop
  * thread, f filter, r limit_rows, g merge, c concat, both of one stream, a
- * map_async that is answered by other threads, A one that is answered at once,
- * i timeout, y retry, h throttle, b tee and the second branch is read beside
- * it, as long as a consumer reads the first one, B tee and the second branch
+ * map_async that is answered by other threads, A the same, answered at once, i
+ * timeout, y retry, h throttle, b tee and the second branch is read beside it,
+ * as long as a consumer reads the first one, B tee and the second branch
  * leaves, n inspect).
  *
  * The first call that needs the runtime opens it; it is never closed. */
@@ -136,7 +136,7 @@ static int branch_on_batch(void *ctx, struct uva_batch *batch)
     return 0;
 }
 
-/* `beside` (NULL: none) is the group of the branches that are read. */
+/* `beside` (may be NULL) is the group of the branches that are read. */
 static void add_tee_read_beside(struct uva_stream *stream,
                                 struct uva_group *beside)
 {
@@ -279,8 +279,8 @@ static void chain_add(struct uva_stream *stream, struct uva_group *beside)
     }
 }
 
-/* Returns whether the stages can follow the plan. Those that extract tasks
- * early cannot play one with a task that fails. A branch that is read beside
+/* Returns whether the stages can follow the plan. Sources that extract tasks
+ * early cannot play a plan with a task that fails. A branch that is read beside
  * goes on after a cancel, so it cannot play an endless source. */
 static bool chain_can(int32_t plan)
 {
@@ -413,7 +413,7 @@ static int consumer_on_batch(void *ctx, struct uva_batch *batch)
     if ((consumer->manner == UVA_SUBJECT_CANCELS &&
          batch->ordinal == consumer->k) ||
         consumer->manner == UVA_SUBJECT_HOLDS_AND_CANCELS)
-        return ECANCELED; /* at the first batch, so that tasks wait behind it */
+        return ECANCELED; /* at the first batch, so that tasks wait */
     return 0;
 }
 

@@ -12,7 +12,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find():
-    """Returns the path of a Chromium; None if there is none."""
+    """Returns the path of a Chromium, or None."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 

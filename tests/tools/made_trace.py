@@ -14,7 +14,7 @@ class Trace:
     """Events of one stream that reads, maps and consumes.
 
     Each batch takes 100 us: `get_next` 60 of them, then `map` 30, then
-    `on_batch` 10. Only one of these runs at a time.
+    `on_batch` 10. They run one at a time.
     """
 
     def __init__(self, stream="flights #1"):

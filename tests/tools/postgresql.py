@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server of PostgreSQL, and pgbouncer in front of it, each in a folder of its
-own, without a port. What is not installed makes the script skip."""
+"""A server of PostgreSQL, and pgbouncer in front of it, each in a separate
+folder, without a port. A missing package makes the script skip."""
 import glob
 import os
 import pwd

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`uvarrow serve` on a free port, and clients of it that speak byte by byte.
-Tests wait for what they need, never for a time.
+Tests wait for events, never for a time.
 """
 import json
 import os
@@ -142,7 +142,7 @@ class Client:
         return bytes(body), False
 
     def answer(self, method=None):
-        """Returns the next answer; None if the connection has ended."""
+        """Returns the next answer, or None if the connection has ended."""
         head = self.until(b"\r\n\r\n")
         if head is None:
             return None
@@ -160,7 +160,8 @@ class Client:
         return answer
 
     def has_ended(self):
-        """Returns, when the connection has ended, whether nothing more came."""
+        """Returns, when the connection has ended, whether no more bytes
+        came."""
         before = len(self.buffer)
         while self.receive():
             pass
@@ -168,7 +169,7 @@ class Client:
 
 
 class Server:
-    """`driver` is "" for one that the URI names."""
+    """`driver` is "" if the URI names it."""
 
     def __init__(self, *options, name="numbers", path=None, own=None, env=None,
                  listen="127.0.0.1:0", begin=None, driver=None):
@@ -233,7 +234,7 @@ class Server:
         return Client(self.port, tls)
 
     def ask(self, path, **options):
-        """One request on a connection of its own."""
+        """One request on a separate connection."""
         with self.client() as client:
             return client.ask(path, **options)
 

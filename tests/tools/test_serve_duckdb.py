@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`uvarrow serve` with DuckDB: no client can write, change what others get, or end
-the process.
+"""`uvarrow serve` with DuckDB: no client can write, change the results of
+others, or end the process.
 
 Environment variables give the paths, as for test_query_server.py; besides,
-UVA_TEST_DUCKDB that of the driver, and UVA_TEST_LIBPYTHON that of the library that
-it needs.
+UVA_TEST_DUCKDB the driver, and UVA_TEST_LIBPYTHON the library that it needs.
 """
 import os
 import sys
@@ -22,7 +21,7 @@ except ImportError:
 
 # A file that no query may make.
 OUT = "/tmp/uva_duckdb_out"
-# What a client may try, to write or to leave something.
+# A client's attempts to write or to leave state.
 WAYS = (
     "call enable_logging(storage='file', storage_path='/nonexistent')",
     "from enable_logging(storage='file', storage_path='/nonexistent')",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Connections to `uvarrow serve` that send changed and mixed requests, in random
-pieces, and end in every way. The server must answer afterwards, hold nothing,
-and exit without an error of a sanitizer. 20,000 connections with a fixed seed;
-UVA_FUZZ_CONNECTIONS and UVA_FUZZ_SEED choose another number and another seed.
-Environment variables as for test_serve_query.py.
+pieces, and end in every way. The server must answer afterwards, hold no
+connection, and exit without an error of a sanitizer. 20,000 connections with a
+fixed seed; UVA_FUZZ_CONNECTIONS and UVA_FUZZ_SEED choose another number and
+another seed. Environment variables as for test_serve_query.py.
 """
 import os
 import random

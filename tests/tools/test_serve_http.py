@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`uvarrow serve` under attack: malformed and smuggled requests, slow clients,
-floods, requests of other sites. requests/ has the malformed ones, and what each
-is answered. Environment variables as for test_serve_query.py.
+floods, requests of other sites. requests/ has the malformed ones, and the
+answer to each. Environment variables as for test_serve_query.py.
 """
 import os
 import resource
@@ -256,7 +256,7 @@ class Slow(unittest.TestCase):
             clients = [server.client() for _ in range(3)]
             for client in clients:
                 self.assertEqual(client.ask("/health").status, 200)
-            with server.client() as client:  # asks nothing
+            with server.client() as client:  # makes no request
                 answer = client.answer()
                 self.assertEqual(answer.status, 503)
                 self.assertEqual(answer.headers["retry-after"], "1")
@@ -290,7 +290,7 @@ class Slow(unittest.TestCase):
 
 
 class Descriptors(unittest.TestCase):
-    """Few of them, or none at all."""
+    """Few connections, or no connection at all."""
 
     def test_the_limit_of_the_system_lowers_that_of_connections(self):
         limit = (resource.RLIMIT_NOFILE, (80, 80))
@@ -478,7 +478,7 @@ class Access(unittest.TestCase):
                                  "https://app.example")
                 exposed = answer.headers["access-control-expose-headers"]
                 self.assertIn("X-Query-Id", exposed)
-            # what is only the beginning of an Origin is none
+            # the mere beginning of an Origin is not one
             with server.client() as client:
                 client.send(f"GET / HTTP/1.1\r\nX: {'x' * 16000}\r\n"
                             "Origin: https://app.example" + "x" * 1000)

@@ -19,8 +19,8 @@ from server import FOREVER, PATIENCE, Server, folder, main  # noqa: E402
 EVIL = "</td><img src=x onerror='window.broken = 1'><script>broken = 1</script>"
 TOKEN = "0123456789abcdef0123456789abcdef"
 
-# The texts of the first cells of all rows that a person sees whole: nothing
-# else is drawn over any corner of them.
+# The texts of the first cells of all rows that a person sees whole: no other
+# element is drawn over any corner of them.
 SEEN = """
 (() => {
   const scroller = document.getElementById('scroller');
@@ -77,7 +77,7 @@ class Page(unittest.TestCase):
         self.press("run")
 
     def wait(self, selector, text):
-        """Waits until an element has a text; returns all of it."""
+        """Waits until an element has a text; returns its whole text."""
         end = time.monotonic() + PATIENCE
         while text not in (found := self.text(selector)):
             if time.monotonic() > end:
@@ -164,7 +164,7 @@ class Rows(Page):
         self.assertIn("integer overflow", text)
 
     def asked(self, parameters):
-        """Returns the text of what the server gets for the parameter."""
+        """Returns the text that the server gets for the parameter."""
         self.run_query("SELECT CAST(? AS TEXT) AS a", parameters)
         self.wait("#state", "Complete: 1 rows.")
         return self.table()[1][1]
@@ -192,7 +192,7 @@ class Rows(Page):
 
 
 class Sight(Page):
-    """What a person sees of the rows; the elements alone do not show it."""
+    """The rows as a person sees them; the elements alone do not show it."""
 
     SCREENS = ((1100, 900, 1), (780, 493, 1), (1100, 900, 2), (880, 720, 1.25),
                (733, 600, 1.5), (629, 700, 1.75), (1375, 1125, 0.8),
@@ -293,7 +293,7 @@ class Buttons(Page):
         self.assertNotIn("over", states)  # it was stopped before
 
     def states(self):
-        """What the timeline shows of the query, in order."""
+        """The timeline's states of the query, in order."""
         return self.evaluate("timeline.states.map((state) => state[1])")
 
     def test_the_timeline_shows_what_the_query_does(self):

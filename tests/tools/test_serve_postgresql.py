@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`uvarrow serve` with PostgreSQL: no client can write, or sees what another
-one has left; users that may do more than read are refused; options of
-the URI are kept.
+"""`uvarrow serve` with PostgreSQL: no client can write, or sees another one's
+state; users that may do more than read are refused; options of the URI are
+kept.
 
 Environment variables give the paths, as for test_query_server.py; besides,
-UVA_TEST_POSTGRESQL that of the driver.
+UVA_TEST_POSTGRESQL the driver.
 """
 import os
 import socket
@@ -68,8 +68,8 @@ WAYS_TO_WRITE = (
     "alter role reader set default_transaction_read_only = off",
     "prepare transaction 'x'",
 )
-# What a client leaves, and what another one asks then: the answer is that
-# of a fresh session.
+# The state that a client leaves, and another one's question then: the answer
+# is a fresh session's.
 WAYS_TO_LEAVE = (
     ("begin isolation level repeatable read", "show transaction_isolation",
      "read committed"),
@@ -257,7 +257,8 @@ class Rights(unittest.TestCase):
             self.assertEqual(server.ask(query("select 1 as a")).body, b"a\n1\n")
 
     def test_so_must_who_may_send_messages(self):
-        """They leave a read-only transaction, and reach what decodes the log."""
+        """They leave a read-only transaction, and reach the decoding of the
+        log."""
         decoded = Cluster("wal_level=logical")
         self.addCleanup(decoded.close)
         decoded.ask("create role reader login")
@@ -396,7 +397,7 @@ class Stuck(unittest.TestCase):
                 self.assertEqual(answer.headers["retry-after"], "1")
                 self.assertEqual(server.stats()["database"]["stuck"],
                                  server.stats()["database"]["max"])
-                silent.close()  # resets those that wait
+                silent.close()  # resets the waiting ones
                 server.wait(lambda _: server.ask("/health").status == 200)
 
     def test_the_pool_is_in_the_statistics(self):
@@ -417,7 +418,7 @@ class Memory(unittest.TestCase):
     MANY = ("select generate_series(1, 100000000) as i, repeat('x', 100) as t")
 
     def stand_still(self, server):
-        """Clients that read nothing; returns the statistics once their queries
+        """Clients that do not read; returns the statistics once their queries
         stand still."""
         clients = [server.client() for _ in range(self.READERS)]
         for client in clients:
@@ -431,8 +432,8 @@ class Memory(unittest.TestCase):
         return stats
 
     def test_readers_that_stand_still_keep_its_limit(self):
-        """But for the growth of a batch of each: one that is asked for counts as
-        large as the largest before it. Without a limit they hold 75 MB."""
+        """Except for the growth of a batch of each: a requested batch counts
+        as large as the largest before it. Without a limit they hold 75 MB."""
         limit = 16 << 20
         with serve(cluster.uri("reader"), "--memory-bytes", str(limit),
                    "--batch-bytes", str(self.BATCH)) as server:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`uvarrow serve` with SQLite: what each path answers, in which format, what a
-query that fails or stands still does, and the end of the server.
+"""`uvarrow serve` with SQLite: the answer of each path, in which format, the
+answer to a query that fails or stands still, and the end of the server.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
-UVA_TEST_DRIVER that of the driver, UVA_TEST_BUILD that of a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL the command,
+UVA_TEST_DRIVER the driver, UVA_TEST_BUILD a folder for files.
 """
 import json
 import os
@@ -769,7 +769,7 @@ class End(unittest.TestCase):
         self.assertRegex(left[0], " cut [0-9]+$")
 
     def test_why_an_answer_was_cut_is_stated(self):
-        # 64-bit integers overflow behind the first batch
+        # 64-bit integers overflow after the first batch
         sql = ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
                "WHERE i < 5000) SELECT abs(CASE WHEN i < 5000 THEN i ELSE "
                "-9223372036854775807 - 1 END) AS a FROM n")
@@ -802,7 +802,7 @@ class End(unittest.TestCase):
             with open(moved, encoding="utf-8") as file:
                 self.assertNotIn("/nowhere", file.read())
             os.remove(server.log)
-            os.mkdir(server.log)  # which is none
+            os.mkdir(server.log)  # which is no log
             server.process.send_signal(signal.SIGHUP)
             server.wait(lambda _: server.stats())
         self.assertIn("cannot reopen", "".join(server.errors))

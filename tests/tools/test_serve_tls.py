@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`uvarrow serve` over TLS: whole and cut answers, what is no TLS, and
-certificates that are none. Environment variables as for test_serve_query.py.
+"""`uvarrow serve` over TLS: whole and cut answers, requests without TLS, and
+invalid certificates. Environment variables as for test_serve_query.py.
 """
 import os
 import shutil

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of `uvarrow timeline` in a headless Chromium: what its summary states
-of a trace with known times, how it is used with keys, and that it runs nothing
-but its own script.
+"""The page of `uvarrow timeline` in a headless Chromium: its summary of a
+trace with known times, how it is used with keys, and that it runs only its own
+script.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
-UVA_TEST_BUILD that of a folder for files. Skips where no Chromium is installed.
+Environment variables give the paths: UVA_TEST_TOOL the command, UVA_TEST_BUILD
+a folder for files. Skips where no Chromium is installed.
 """
 import json
 import os

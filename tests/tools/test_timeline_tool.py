@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command `uvarrow timeline`: the page that it writes, and what it refuses.
+"""The command `uvarrow timeline`: the page that it writes, and the files that
+it refuses.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
-UVA_TEST_BUILD that of a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL the command, UVA_TEST_BUILD
+a folder for files.
 """
 import base64
 import hashlib

@@ -4,9 +4,9 @@
 JSON, its spans lie within each other, and the arrows lead each batch from the
 source over its threads to the consumer.
 
-Environment variables give the paths: UVA_TEST_TOOL that of the command,
-UVA_TEST_DRIVER that of the ADBC driver for SQLite, UVA_TEST_FLIGHTS that of
-flights.csv.zip, UVA_TEST_BUILD that of a folder for files.
+Environment variables give the paths: UVA_TEST_TOOL the command,
+UVA_TEST_DRIVER the ADBC driver for SQLite, UVA_TEST_FLIGHTS flights.csv.zip,
+UVA_TEST_BUILD a folder for files.
 """
 import collections
 import json

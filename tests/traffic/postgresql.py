@@ -5,19 +5,21 @@
 Usage: postgresql.py [--seconds 60] [--seed 1] [--within 2]
 
 Queries, with and without parameters, big results, ingests, transactions, cancels
-and what leaves something in its session run beside each other, while the server is
-restarted, its backends are terminated, all of it stands still for a while, or it
-ends idle sessions; sometimes while nothing else happens. Then:
+and statements that leave state in their session run beside each other, while
+the server is restarted, its backends are terminated, the whole server stands
+still for a while, or it ends idle sessions; sometimes without other events.
+Then:
 
 - only queries fail that were in flight while the server had trouble;
 - a query that starts when the server is well again succeeds WITHIN seconds;
 - no session is given out that is not clean;
-- each ingest and transaction that succeeded is there, once and whole, and of each
-  other one nothing, unless its outcome was not known;
+- each ingest and transaction that succeeded is there, once and whole, and no
+part of any
+  other one, unless its outcome was not known;
 - the process does not grow, and leaves no connection to the server.
 
-Exit code: 0; 1: one of these does not hold, and is printed; 77: there is no
-server or driver of PostgreSQL.
+Exit code: 0; 1: one of these does not hold, and is printed; 77: no server or
+driver of PostgreSQL is here.
 """
 import argparse
 import asyncio
@@ -46,10 +48,10 @@ POINTS = 10000
 BIG = 200000
 WRITTEN = 5000  # rows of an ingest
 PAUSE = 1.5  # seconds between two kinds of trouble
-PATIENCE = 60  # seconds for what has begun to end
+PATIENCE = 60  # seconds until begun work ends
 GROWTH = 64 << 20  # bytes that the process may grow after its first third
 
-# What statements leave in a session, and how the next user would see it
+# State that statements leave in a session, and how the next user would see it
 LEAVINGS = ("set application_name = 'mine'", "create temporary table mine(n int)",
             "set role pg_monitor", "set search_path = pg_catalog", "listen mine",
             "prepare mine as select 1",
@@ -99,7 +101,7 @@ class Trouble:
 
 
 class Traffic:
-    """What uses the pool, and what is known of the outcomes."""
+    """The users of the pool, and the known outcomes."""
 
     def __init__(self, server, pool, how):
         self.server, self.pool, self.how = server, pool, how
@@ -109,7 +111,7 @@ class Traffic:
         self.goes_on.set()
         self.busy = 0  # pieces that have begun
         self.runs = 0
-        self.faults = []  # that are none of the server's trouble
+        self.faults = []  # that the server's trouble does not explain
         self.count = {}
         self.whole, self.unknown = {"written": set(), "pairs": set()}, set()
 
@@ -127,7 +129,7 @@ class Traffic:
         self.runs += 1
         return self.runs
 
-    # -- one piece of traffic each. Returns; or raises what the pool raised --
+    # -- one piece of traffic each. Returns; or raises the pool's exception --
 
     async def point(self, luck):
         n = luck.randrange(POINTS)
@@ -165,7 +167,7 @@ class Traffic:
             await task
 
     async def ingest(self, luck):
-        """Some are cancelled: then all rows are there, or none."""
+        """Some are cancelled: then all rows are there, or no row."""
         run = self.run()
 
         def batches():

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a release of the preset `release-pgo` is trained on: streams as programs
- * use them, of tables of numbers and of texts. They are none of those in
- * bench/: a profile of what is measured would only flatter the figures. Exits
- * with 1 if a stream fails or loses a row. */
+/* The training of a release of the preset `release-pgo`: streams as programs
+ * use them, of tables of numbers and of texts. They differ from bench/: a
+ * profile of the measured programs would only flatter the figures. Exits with 1
+ * if a stream fails or loses a row. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

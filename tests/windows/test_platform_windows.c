@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library asks of Windows. test_platform.c asks the same of other
+/* The Windows calls of the library. test_platform.c asks the same of other
  * systems. */
 #include <check.h>
 #include <stdlib.h>
