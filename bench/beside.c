@@ -2,7 +2,7 @@
 /* How long a small query takes (open, one batch, end, close) beside no other
  * stream, and beside 200 sources in which each get_next computes for 20 ms.
  * Those either read ahead, as their consumers have paused, or have consumers
- * that take every batch at once. The number of batches is that of the queries.
+ * that take every batch at once. There are as many batches as the queries have.
  * The 200 sources were opened and had their first turns before that. */
 #define _GNU_SOURCE
 #include <stdatomic.h>

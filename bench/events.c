@@ -229,7 +229,7 @@ static double run_outstanding(const struct bench_case *self,
     return 0;
 }
 
-/* Returns how much of a core an idle process uses. */
+/* Returns the share of a core that an idle process uses. */
 static double run_waiting(const struct bench_case *self,
                           const struct bench_how *how)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures the 99th percentile of how late a 1 ms timer fires, on an idle loop
- * and on one that receives from a source that blocks for 10 ms a batch. For
+ * and on a loop that receives from a source that blocks for 10 ms a batch. For
  * comparison, a thread only wakes a loop every 10 ms: the cost of any wake-up
  * for a libuv timer. A case takes as long as its batches. */
 #define _GNU_SOURCE

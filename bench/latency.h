@@ -63,8 +63,8 @@ struct latency {
 void latency_run(const char *name, const struct bench_how *how,
                  const struct latency_device *device, void *ctx);
 
-/* Measures how much of a core the process uses while `ready` waits 100 ms for
- * one event, and prints that as NAME. */
+/* Measures the share of a core that the process uses while `ready` waits 100 ms
+ * for one event, and prints it as NAME. */
 void latency_idle(const char *name, const struct bench_how *how,
                   const struct latency_device *device, void *ctx);
 

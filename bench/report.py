@@ -549,8 +549,8 @@ def page(kept):
                    target_rows(kept))
     lines += reached_lines(kept)
     lines += ["", "## Figures", "",
-              "Least and most in brackets. Instructions are those"
-              " of all threads for one more batch, as callgrind counts them."]
+              "Least and most in brackets. Instructions are the sum"
+              " over all threads for one more batch, as callgrind counts them."]
     for program, title in PROGRAMS.items():
         rows = list(program_rows(kept, program))
         if rows:

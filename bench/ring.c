@@ -2,8 +2,8 @@
 /* Happy path: each side advances its own counter and reads the other's.
  * Failures: only a wake-up that is lost. A side that is about to sleep
  * announces that and then checks again; a side with something new publishes it
- * and then checks whether the other sleeps. Both use exchanges, so one of them
- * sees the other. On close: the last side closes the async. */
+ * and then checks whether the other sleeps. Both use exchanges, so one sees the
+ * other. On close: the last side closes the async. */
 #define _GNU_SOURCE
 #include "ring.h"
 

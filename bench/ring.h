@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lock-free ring of batches between one writing and one reading thread: the
- * code that an expert would write by hand instead of a stream. One of the two
- * is a libuv loop, woken by an uv_async_t; the other is a thread that sleeps on
- * a futex. The writer is woken when half the ring is free, the reader when it
- * is not empty. The ring has no errors, no cancel, no close and no second
- * stream. */
+ * code that an expert would write by hand instead of a stream. One side is a
+ * libuv loop, woken by an uv_async_t; the other is a thread that sleeps on a
+ * futex. The writer is woken when half the ring is free, the reader when it is
+ * not empty. The ring has no errors, no cancel, no close and no second stream.
+ */
 #ifndef BENCH_RING_H
 #define BENCH_RING_H
 

@@ -16,7 +16,7 @@ On one core, figures are the CPU time of the process; on two cores, each thread
 has its own core, and the time is the clock's. Instructions are counted by
 callgrind, as the difference between a short and a longer run. The measurements
 of serve/figures.py and postgresql/figures.py are copied to the page from their
-own results, and those of scripts/gpu_report as well.
+own results, and the measurements of scripts/gpu_report as well.
 """
 import argparse
 import json

@@ -101,7 +101,7 @@ static struct uva_stream *empty_stream(struct host *host)
     return uva_stream_from_arrays(host->runtime, &schema, NULL, 0);
 }
 
-/* One of each stage; the streams that are merged and follow are empty, and no
+/* Each stage once; the streams that are merged and follow are empty, and no
  * limit is reached. Ends with a tee, of which it starts the second branch. */
 static void add_stages(struct watch *watch, struct uva_stream *stream,
                        int64_t *inspected)

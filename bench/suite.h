@@ -43,7 +43,7 @@ struct bench_case {
  *   --scale F     F times as many batches
  *   --only PATH   only the case of that name, or those below it
  *   --batches N   N batches in every case
- *   --passes N    all cases one after the other, N times; those that print
+ *   --passes N    all cases one after the other, N times; cases that print
  *                 their own figures once
  *   --cold        no run to warm up
  *   --apart       threads on cores of their own

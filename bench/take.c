@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches that are taken, and batches that a callback gets, on each hosting: a
- * libuv loop, a thread of the runtime, and turns of the host's own loop, where
- * the host takes between two turns; elsewhere the ready function takes.
- * `window` is the window of the taker and of the source; `more` is made of enum
- * place, enum way and enum origin. */
+/* Batches by take, and batches by a callback, on each hosting: a libuv loop, a
+ * thread of the runtime, and turns of the host's own loop, where the host takes
+ * between two turns; elsewhere the ready function takes. `window` is the window
+ * of the taker and of the source; `more` is made of enum place, enum way and
+ * enum origin. */
 #include <errno.h>
 #include <poll.h>
 

@@ -4,8 +4,8 @@ asyncio's own loop.
 
 Usage: client.py CLIENT CASE URI SECONDS
 
-CLIENT is one of CLIENTS, CASE a function case_CASE(). Prints a line of JSON: the
-figures by their names.
+CLIENT is a name of CLIENTS, CASE a function case_CASE(). Prints a line of
+JSON: the figures by their names.
 """
 import asyncio
 import json

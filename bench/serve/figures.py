@@ -299,7 +299,7 @@ class Bench:
                 self.keep(f"instructions/{form}/{who}", "M", self.counted(
                     lambda times, start=start: self.ask(start, form, times)))
 
-    # -- all of it --
+    # -- everything --
 
     def measure(self):
         if not self.how.no_instructions:

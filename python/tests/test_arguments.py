@@ -527,7 +527,7 @@ def is_refused(error, argument):
 
 
 def try_each(argument, values, fits, use):
-    """Uses each value; returns the ones that were not refused as they should
+    """Uses each value; returns the values that were not refused as they should
     be."""
     wrong = []
 

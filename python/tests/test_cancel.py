@@ -354,7 +354,7 @@ def test_an_interrupt_that_raises_is_ignored(run, gate, capfd):
 
 
 def test_closing_waits_for_the_sources_of_all_parts(run, gate):
-    """The last source to be released is one of a part."""
+    """The last source to be released belongs to a part."""
     source = gate(BATCHES, before=1)
 
     async def main():

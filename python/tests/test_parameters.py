@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The inputs of a query of a pool: values by name and in order, rows, None."""
+"""The inputs of a query of a pool: values by name and in order, rows, or no values."""
 import errno
 
 import pyarrow as pa

@@ -2,7 +2,7 @@
 /* The differences between the types: two functions for each kind of layout,
  * measure and fill. They take a *run*, rows of one array that lie side by side,
  * and pass runs of its children on. Measuring reads offsets, views, type ids
- * and ends of runs, and refuses the ones that point out of range. */
+ * and ends of runs, and refuses values out of range. */
 #include "arrow/concat_node.h"
 
 #include <stdlib.h>
@@ -166,7 +166,7 @@ static bool is_same_data(const struct ArrowArray *a, const struct ArrowArray *b)
     return a->dictionary == NULL || is_same_data(a->dictionary, b->dictionary);
 }
 
-/* Whether the values of this run follow those of the run before, and begin
+/* Whether the values of this run follow the values of the run before, and begin
  * where `values_at` then is; `end` is where the joined dictionary ends. */
 static bool begins_new_values(struct uva__concat_node *node,
                               const struct uva__concat_run *run, int64_t end)
@@ -213,8 +213,8 @@ static void fill_index(struct uva__concat_node *node,
 
 /* ---- strings ------------------------------------------------------------ */
 
-/* The range that the offsets of a run span. It is inside that of the array,
- * which was checked. */
+/* The range that the offsets of a run span. It is inside the array's, which was
+ * checked. */
 static int offsets_span(const struct uva__concat_node *node,
                         const struct uva__concat_run *run, int64_t *first,
                         int64_t *size)
@@ -610,8 +610,7 @@ static void fill_dense(struct uva__concat_node *node,
 /* ---- run ends ----------------------------------------------------------- */
 
 /* The first run end after row `at`; their number if there is no such end. Even
- * if the ends are in disorder, it finds no end before that of an earlier row.
- */
+ * if the ends are in disorder, it finds no end before an earlier row's. */
 static int64_t ends_find(const struct ArrowArray *ends, int32_t width,
                          int64_t at)
 {

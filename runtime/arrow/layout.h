@@ -29,8 +29,8 @@ UVA_MUST_CHECK int uva__layout_measure(const struct ArrowSchema *schema,
 
 /* Checks as above, and measures the buffers: each from its first byte to the
  * last item, and once, if the array has it several times. `whole` is set if the
- * array is a part of one that this library has shared: then that one's memory
- * counts. Thread: any. */
+ * array is a part of an array that this library has shared: then the memory of
+ * the whole counts. Thread: any. */
 UVA_MUST_CHECK int uva__layout_memory(const struct ArrowSchema *schema,
                                       const struct ArrowDeviceArray *array,
                                       int64_t *size_bytes, bool *whole);

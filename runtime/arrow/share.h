@@ -46,9 +46,9 @@ struct uva__share_room {
     uint64_t left; /* copies that may be made */
 };
 
-/* As uva__share_array(), for one of several calls: with this one `copies` of
- * them may follow, and the array does not change in between. `room` has the
- * memory for the next ones. Thread: any one at a time. */
+/* As uva__share_array(), for a series of calls: with this one `copies` of them
+ * may follow, and the array does not change in between. `room` has the memory
+ * for the next ones. Thread: any one at a time. */
 UVA_MUST_CHECK int uva__share_more(const struct uva_allocator *allocator,
                                    struct uva__share_room *room,
                                    struct ArrowDeviceArray *array,

@@ -14,7 +14,8 @@ unsigned uva_version(void)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Those of base.h first, then codes that peers and systems commonly return. */
+/* The codes of base.h first, then codes that peers and systems commonly return.
+ */
 #define ERROR_CODES(X)                                                         \
     X(EINVAL)                                                                  \
     X(ENOMEM)                                                                  \

@@ -9,7 +9,7 @@
 #include "uvarrow/base.h"
 
 /* Completes the user's allocator: zeroes become the C library's functions. 0,
- * or EINVAL if only one of the two functions is set. Thread: any. */
+ * or EINVAL if only one function is set. Thread: any. */
 UVA_MUST_CHECK int uva__memory_adopt(const struct uva_allocator *given,
                                      struct uva_allocator *out);
 

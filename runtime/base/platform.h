@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operating system beyond ISO C and POSIX threads. Each platform has a
- * file, and a build has one of them: platform_linux.c uses Linux calls;
+ * file, and a build has one: platform_linux.c uses Linux calls;
  * platform_posix.c uses only calls of every POSIX system (the option
  * UVA_PORTABLE); platform_unix.c is common to both. platform_windows.c is for
  * Windows.
  *
- * Descriptors here close on exec; the ones that a loop watches never block. */
+ * Descriptors here close on exec; descriptors that a loop watches never block.
+ */
 #ifndef UVA_BASE_PLATFORM_H
 #define UVA_BASE_PLATFORM_H
 
@@ -32,8 +33,8 @@
  * any. */
 bool uva__platform_sleep(_Atomic uint32_t *at, uint32_t seen, int64_t ns);
 
-/* Wakes one of the threads that sleep there, or all; it may wake more than it
- * must. Uses only the address: the memory may be freed meanwhile.
+/* Wakes a thread that sleeps there, or all; it may wake more than it must. Uses
+ * only the address: the memory may be freed meanwhile.
  * Thread: any. */
 void uva__platform_wake_one(_Atomic uint32_t *at);
 void uva__platform_wake_all(_Atomic uint32_t *at);

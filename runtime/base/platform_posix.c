@@ -88,7 +88,7 @@ void uva__platform_wake_all(_Atomic uint32_t *at)
     (void)pthread_mutex_unlock(&bucket->mutex);
 }
 
-/* The wanted thread need not be the one that a signal would wake. */
+/* The wanted thread need not be the thread that a signal would wake. */
 void uva__platform_wake_one(_Atomic uint32_t *at)
 {
     uva__platform_wake_all(at);

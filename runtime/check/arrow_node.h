@@ -38,7 +38,7 @@ struct uva__arrow_node_ops {
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_ARRAY;
 extern const struct uva__arrow_node_ops UVA__ARROW_NODE_SCHEMA;
 
-/* Read one of the two fields, and set both. */
+/* Read one field, and set both. */
 static inline uva__arrow_node_fn
 uva__arrow_node_release(const struct uva__arrow_node_ops *ops, const void *node)
 {

@@ -4,8 +4,8 @@
  * checked_task.c the tasks, and protocol/checker_state.h the rules.
  * handler_check.c makes and frees it.
  *
- * Its references: one of its maker until release (or conclude), one of every
- * running call, and one of every task that is not extracted. */
+ * Its references: its maker's until release (or conclude), a reference for
+ * every running call, and one for every task that is not extracted. */
 #ifndef UVA_CHECK_CHECKED_STREAM_H
 #define UVA_CHECK_CHECKED_STREAM_H
 

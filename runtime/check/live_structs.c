@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries are in a slab, and wait long enough between two uses. A struct keeps
- * the address of one of the first bytes of its entry; the choice of the byte
- * depends on the number of the use. So a copy from an earlier use differs from
- * a copy from this use. */
+ * the address of an early byte of its entry; the choice of the byte depends on
+ * the number of the use. So a copy from an earlier use differs from a copy from
+ * this use. */
 #include "check/live_structs.h"
 
 #include <assert.h>
@@ -294,9 +294,9 @@ void uva__live_structs_find_expected(
     uva__lock_drop(&live_structs->shared.lock);
 }
 
-/* Removes the children of the parent; returns the marked ones that were not
- * released, linked as siblings. The claim fails only where another thread is
- * releasing one. */
+/* Removes the children of the parent; returns the marked, unreleased ones,
+ * linked as siblings. The claim fails only where another thread is releasing
+ * one. */
 static struct uva__live_struct *
 live_structs_take_expected_locked(struct uva__live_struct *parent)
 {

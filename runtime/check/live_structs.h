@@ -35,9 +35,8 @@ enum uva__live_struct_state {
                                    breach, to be reported */
 };
 
-/* A struct that passed. Its tag, for `private_data`, is the address of one of
- * the entry's first bytes; the choice of the byte identifies the use of the
- * entry. */
+/* A struct that passed. Its tag, for `private_data`, is the address of an early
+ * byte of the entry; the choice of the byte identifies the use of the entry. */
 struct uva__live_struct {
     uint64_t magic; /* identifies an entry */
     struct uva__atomic64

@@ -134,7 +134,7 @@ uva__active_calls_part(const struct uva__active_call *active_call)
 }
 
 /* Whether a request or cancel that did not begin inside a callback runs on
- * another thread than those of `call`. */
+ * another thread than the threads of `call`. */
 bool uva__active_calls_calls_beside(
     const struct uva__active_calls *active_calls,
     const struct uva__active_call *active_call);

@@ -79,21 +79,21 @@ blocking streams only. Written by `tests/interop/conformance.py` from runs of
 
 - **holds**: all cases about the clause hold, in every role that was tested.
 - **fails**: a required case does not hold. If a process crashed or hung in it,
-  the cause may be another clause; the transcript names those that were broken.
+  the cause may be another clause; the transcript names the broken ones.
 - *falls short*: a case that is only recommended does not hold.
 - undecided: the case could not be finished, because another clause is broken;
   the remark names it.
-- not played: the implementation does not support what the case needs.
+- not played: the implementation does not support the needs of the case.
 - –: the suite has no case; the remark gives the reason.
 
-uvarrow plays the producer with each of its sources and with stages behind them,
+uvarrow plays the producer with each of its sources and with stages after them,
 the handler with its foreign source, the blocking stream with its adapter:
 {ours}.
 
 Arrow C++ plays the producer twice: with batches that are ready when they are
 requested (`arrow_subject`), and with batches made on its thread pool
 (`arrow_subject_pooled`). Its importer plays the handler, with a queue of 5 and,
-for AP-08, also with one of 0 (`arrow_subject_unqueued`); its exporter of readers
+for AP-08, also with a queue of 0 (`arrow_subject_unqueued`); its exporter of readers
 plays the blocking stream. It was run {runs} times; one failure counts as
 failed. Its freed memory was overwritten, so that a use of it is detected
 (GLIBC_TUNABLES=
@@ -131,7 +131,7 @@ have a scenario in which all tasks are extracted to NULL.
 |---|---|
 {tally}
 
-| Clause | Rule | arrow-go | What was seen |
+| Clause | Rule | arrow-go | Observation |
 |---|---|---|---|
 """
 
@@ -140,7 +140,7 @@ STREAMS_INTRO = """
 
 Implementations from their wheels, which play the blocking stream. Where one
 gives plain streams, `tests/interop/plain_stream.c` adds the members of a device
-stream; clauses about these are left out (–). Not played is what needs a plan
+stream; clauses about these are left out (–). Not played are cases that need a plan
 that a stream cannot follow.
 
 {notes}

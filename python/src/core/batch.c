@@ -447,7 +447,7 @@ static Py_ssize_t batch_length(PyObject *object)
     return (Py_ssize_t)((Batch *)object)->data.array.length;
 }
 
-/* One of the two measures. */
+/* A measure of a batch. */
 typedef int batch_measure_fn(const struct ArrowSchema *schema,
                              const struct ArrowDeviceArray *array,
                              int64_t *size_bytes);

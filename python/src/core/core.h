@@ -340,7 +340,7 @@ int given_take(struct given *given, PyObject *capsule, bool device,
 int given_schema(struct given *given, struct ArrowSchema *out);
 int given_next(struct given *given, struct ArrowDeviceArray *out);
 
-/* Raises the exception for a code that one of them has returned. Returns -1. */
+/* Raises the exception for a code of these. Returns -1. */
 int given_fail(struct given *given, int code);
 
 /* Releases the stream, if there is one; keeps the exception that is set. */

@@ -172,9 +172,9 @@ static int parameters_take(struct given *given, PyObject *object,
                : -1;
 }
 
-/* args: host, pool, sql or None, parameters (a capsule, an object and its
- * opener, or None), options, table or None, update, by_name,
- * busy_ms, batch_bytes, batches, bytes */
+/* args: host, pool, sql, parameters (a capsule, or an object and its opener),
+ * options, table, update, by_name, busy_ms, batch_bytes, batches, bytes; sql,
+ * parameters and table may be None */
 struct uva_stream *pool_query(PyObject *args, Host **host, struct tap **tap)
 {
     struct uva_adbc_query query = {0};

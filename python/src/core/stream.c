@@ -24,8 +24,8 @@
 enum { RUN_BATCHES = 64, RUN_NS = 1000000 };
 
 /* In so small a window, nearly each batch is announced by itself, so that a
- * turn instead of a wait saves much of the cost of the batch. In a large one,
- * batches are better waited for, as they come together then. */
+ * turn instead of a wait saves a large part of the cost of the batch. In a
+ * large one, batches are better waited for, as they come together then. */
 enum { FEW_BATCHES = 8 };
 
 static int64_t set_ns = -1; /* the time of the clock; -1: the real time */
@@ -786,8 +786,8 @@ typedef struct {
     bool rests;                   /* it has yielded None */
 } Next;
 
-/* The last freed ones, for the next steps: making one anew is much of the cost
- * of a step. They hold no references, not even to their type. */
+/* The last freed ones, for the next steps: making one anew is a large part of
+ * the cost of a step. They hold no references, not even to their type. */
 enum { MOST_SPARES = 8 };
 static Next *spares[MOST_SPARES];
 static int n_spares;

@@ -104,7 +104,7 @@ def pair(value, name):
 
 
 def optional(check, value, name, *args, **kwargs):
-    """The result of the check; None for None."""
+    """The result of the check; without a value, no check."""
     return None if value is None else check(value, name, *args, **kwargs)
 
 

@@ -36,7 +36,7 @@ class Pool:
     """Connections to a database, each of which serves one query at a time.
 
     `driver` is a driver's name ("sqlite", "postgresql", "duckdb", "flightsql"),
-    or the path of its library; None: the scheme of the `uri`. A package
+    or the path of its library; by default the scheme of the `uri`. A package
     `adbc_driver_<name>` is found by itself, such as that in the wheel of
     DuckDB. `options` and `connection_options`
     are the driver's. At most `connections` are open; an idle one is closed
@@ -45,11 +45,11 @@ class Pool:
     seconds, and a query waits for a connection, whatever is in its way, a
     connect too, at most `wait` seconds. Each of these times is at least a
     millisecond, also if 0 is given. `lock` is how many seconds a query waits
-    for a lock of another program, with SQLite, which else fails at once; None:
-    as the driver has it. A connection whose driver does not return from a
+    for a lock of another program, with SQLite, which else fails at once; by
+    default as the driver has it. A connection whose driver does not return from a
     connect, or from a query that was cancelled, is replaced, up to `stuck` of
-    them; None: as many as `connections`. `batch_bytes` is for queries without
-    their own, 256 KiB if it is None.
+    them; by default as many as `connections`. `batch_bytes` is for queries
+    without their own; by default 256 KiB.
 
     The state that a query leaves in its session (settings, temporary tables,
     locks, a transaction) is gone for the next one: a connection is reset after
@@ -114,7 +114,7 @@ class Pool:
         then it is cancelled, and fails with a TimeoutError; 0 and None are no
         limit. The time of a slow consumer does not count. `batch_bytes` is about
         how large a batch should be, for drivers that know such a size, such as
-        PostgreSQL's and SQLite's; None: as the pool."""
+        PostgreSQL's and SQLite's; by default the pool's."""
         return self._stream(_check.text(sql, "sql"), parameters, options, None,
                             _check.flag(update, "update"),
                             _check.flag(by_name, "by_name"), busy, window,
@@ -145,7 +145,7 @@ class Pool:
     async def execute(self, sql, parameters=None, *, options=None, update=True,
                       by_name=False, busy=None):
         """Executes a statement, without its rows, and returns how many rows it
-        has changed, or -1 if the driver reports none. `update` is false for
+        has changed, or -1 if the driver reports no number. `update` is false for
         drivers that execute a statement with a result only if that is wanted;
         `parameters`, `options`, `by_name` and `busy` are as for `query()`."""
         async with self.query(sql, parameters, options=options, update=update,
