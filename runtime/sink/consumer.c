@@ -1,36 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handler behind for_each, next, take and collect.
+/* What for_each, next, take and collect have in common.
  *
- * Happy path:  on_schema -> (request -> on_next_task -> extracted -> batch)* ->
- *              on_next_task(NULL) -> release -> done.
+ * Happy path:  schema -> (request -> task -> extracted -> batch)* -> the end ->
+ *              released -> done.
  *
  * What can fail:
- * - extraction: the code now, the text with the on_error that follows;
+ * - extraction: the on_error that follows has the reason;
  * - data that the host cannot read: ENOTSUP;
  * - the user's callbacks: the stream is rejected.
  *
  * On cancel:   decided at once; the producer is cancelled, and releases the
- *              handler. Batches in between are discarded. on_next_task never
- *              returns an error: the task is taken, and the error is stored.
+ *              inlet.
  *
  * Clauses: ER-14, G-18. */
 #include "sink/consumer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
 #include "arrow/device_traits.h"
 #include "base/error.h"
-#include "base/memory.h"
-#include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-static struct uva__consumer *
-consumer_of(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__consumer *consumer_of(struct uva__inlet *inlet)
 {
-    return uva__container_of(handler, struct uva__consumer, handler);
+    return uva__container_of(inlet, struct uva__consumer, inlet);
 }
 
 static struct uva__consumer *consumer_at(struct uva_stream *stream)
@@ -38,40 +33,23 @@ static struct uva__consumer *consumer_at(struct uva_stream *stream)
     return uva__container_of(stream->sink, struct uva__consumer, sink);
 }
 
-static const struct uva_allocator *
-allocator_of(const struct uva__consumer *consumer)
-{
-    return &consumer->stream->rt->allocator;
-}
-
-/* ---- requests and cancels ----------------------------------------------- */
-
-void uva__consumer_request(struct uva__consumer *c)
-{
-    struct ArrowAsyncProducer *producer = c->handler.producer;
-    struct uva__producer *tail = c->stream->tail;
-
-    if (producer == &tail->abi && tail->loop->running)
-        uva__producer_request_in_run(tail);
-    else
-        producer->request(producer, 1);
-}
+/* ---- cancels ------------------------------------------------------------ */
 
 void uva__consumer_stop(struct uva__consumer *c, enum uva_end end, int code,
                         const char *text)
 {
-    assert(!c->decided);
-    c->decided = true;
+    assert(c->inlet.failure.code == 0);
     c->end = end;
-    uva__failure_format(&c->failure, allocator_of(c), code, "%s",
-                        text != NULL ? text : strerror(code));
-    uva__producer_quit(c->stream->tail, c->handler.producer);
+    uva__failure_format(&c->inlet.failure, &c->stream->rt->allocator, code,
+                        "%s", text != NULL ? text : strerror(code));
+    uva__inlet_quit(&c->inlet);
 }
 
-__attribute__((cold)) static void
-consumer_cancel(struct uva__consumer *c, const struct uva__failure *why)
+static void consumer_cancel(struct uva__consumer *c)
 {
-    if (c->decided)
+    const struct uva__failure *why = uva__stream_cancelled(c->stream);
+
+    if (why == NULL || c->inlet.failure.code != 0)
         return;
     uva__consumer_stop(c, UVA_END_CANCELLED, why->code,
                        uva__failure_message(why));
@@ -80,35 +58,30 @@ consumer_cancel(struct uva__consumer *c, const struct uva__failure *why)
 
 void uva__consumer_handle_cancel(struct uva__consumer *c)
 {
-    const struct uva__failure *why = uva__stream_cancelled(c->stream);
-
-    if (why != NULL)
-        consumer_cancel(c, why);
+    if (c->inlet.state == UVA__INLET_RUNNING)
+        consumer_cancel(c);
 }
 
-/* ---- callbacks ---------------------------------------------------------- */
+/* ---- calls of the inlet ------------------------------------------------- */
 
-static int consumer_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                              struct ArrowSchema *schema)
+static int consumer_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
+                           struct uva_error *error)
 {
-    struct uva__consumer *c = consumer_of(handler);
-    int code = uva__stream_take_schema(c->stream, handler->producer, schema);
+    struct uva__consumer *c = consumer_of(inlet);
+    int code =
+        uva__stream_take_schema(c->stream, inlet->handler.producer, schema);
 
-    if (code != 0) {
-        uva__consumer_stop(c, UVA_END_FAILED, code, NULL);
-        return code;
-    }
+    if (code != 0)
+        return uva_error_set(error, code, "%s", strerror(code));
     c->batch.schema = c->stream->loop.info.schema;
     c->batch.stream = c->stream;
-    assert(!c->decided); /* or the producer was cancelled */
     if (c->stream->loop.silent)
         return ECANCELED;
     code = c->ops->schema(c);
-    if (code != 0)
-        uva__consumer_stop(
-            c, code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED, code,
-            "the consumer refused the schema");
-    return code;
+    if (code == 0)
+        return 0;
+    c->end = code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED;
+    return uva_error_set(error, code, "the consumer refused the schema");
 }
 
 /* Whether the consumer can read the batch, which was extracted; if not, decides
@@ -126,17 +99,7 @@ static bool consumer_may_read(struct uva__consumer *c)
     return false;
 }
 
-/* Leaves the batch in c->batch, or decides why there is none. */
-static bool consumer_extract(struct uva__consumer *c,
-                             struct ArrowAsyncTask *task, const char *metadata)
-{
-    uva__consumer_describe(c, uva__task_info(task));
-    c->batch.metadata = metadata;
-    c->extraction = uva__task_extract_first(task, &c->batch.data);
-    return c->extraction == 0 && consumer_may_read(c);
-}
-
-/* What consumer_on_task() does with most tasks: a hook of the producer. */
+/* What consumer_task() does with most tasks: a hook of the producer. */
 static bool consumer_take(void *ctx, struct uva__task *task)
 {
     struct uva__consumer *c = ctx;
@@ -147,80 +110,57 @@ static bool consumer_take(void *ctx, struct uva__task *task)
     return true;
 }
 
-static int consumer_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                            struct ArrowAsyncTask *task, const char *metadata)
+/* Producers of ours report a failed extraction before they offer another task.
+ */
+static void consumer_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
+                          const char *metadata)
 {
-    struct uva__consumer *c = consumer_of(handler);
+    struct uva__consumer *c = consumer_of(inlet);
 
     uva__consumer_handle_cancel(c);
-    if (task == NULL) {
-        if (!c->decided)
-            c->end = UVA_END_COMPLETE;
-        c->decided = true;
-    } else if (!uva__consumer_wants(c)) {
+    if (!uva__consumer_is_open(c) || c->stream->loop.silent) {
         uva__task_drop(task);
-    } else if (consumer_extract(c, task, metadata)) {
-        c->ops->batch(c);
-    }
-    return 0;
-}
-
-static void consumer_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                              int code, const char *message,
-                              const char *metadata)
-{
-    struct uva__consumer *c = consumer_of(handler);
-
-    if (c->decided)
-        return; /* after a cancel the error changes nothing */
-    uva__handler_base_keep_error(&c->failure, c->stream->tail, code, message,
-                                 metadata);
-    c->decided = true;
-    c->end = UVA_END_FAILED;
-}
-
-/* A release before an end, an error or a cancel of ours is an error. */
-static void consumer_decide(struct uva__consumer *c)
-{
-    struct uva_error error;
-    int code = c->extraction;
-
-    if (c->decided)
         return;
-    c->decided = true;
-    c->end = UVA_END_FAILED;
-    if (code == 0)
-        code = uva__handler_base_ended_silently(&error);
-    uva__failure_set(&c->failure, allocator_of(c), code,
-                     c->extraction == 0 ? &error : NULL, NULL);
+    }
+    uva__consumer_describe(c, uva__task_info(task));
+    c->batch.metadata = metadata;
+    if (uva__task_extract_first(task, &c->batch.data) == 0 &&
+        consumer_may_read(c))
+        c->ops->batch(c);
 }
 
-static void consumer_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+/* A cancel before the end counts, a later one changes nothing. */
+static void consumer_news(struct uva__inlet *inlet)
 {
-    struct uva__consumer *c = consumer_of(handler);
-    struct uva_stream *stream = c->stream;
+    if (inlet->state == UVA__INLET_ENDED && inlet->above != NULL)
+        consumer_cancel(consumer_of(inlet));
+}
+
+static void consumer_released(struct uva__inlet *inlet)
+{
+    struct uva__consumer *c = consumer_of(inlet);
     struct uva_outcome outcome;
 
-    uva__handler_base_mark_released(handler);
-    c->over = true;
     uva_array_release(&c->batch.data);
     uva__share_hold(&c->share, 0, 0);
-    consumer_decide(c);
     uva__consumer_outcome(c, &outcome);
     c->ops->done(c, &outcome);
-    uva__stream_done(stream, c->failure.code, uva__failure_error(&c->failure));
+    uva__stream_done(c->stream, inlet->failure.code,
+                     uva__failure_error(&inlet->failure));
 }
 
 void uva__consumer_outcome(const struct uva__consumer *c,
                            struct uva_outcome *out)
 {
+    const struct uva__failure *failure = &c->inlet.failure;
+
     uva__error_begin(&out->error);
     memset(out->reserved, 0, sizeof(out->reserved));
     out->stream = c->stream;
-    out->end = c->end;
-    out->metadata = uva__failure_metadata(&c->failure);
+    out->end = failure->code != 0 ? c->end : UVA_END_COMPLETE;
+    out->metadata = uva__failure_metadata(failure);
     out->batches = c->delivered;
-    if (uva__failure_get(&c->failure, &out->error) != 0)
+    if (uva__failure_get(failure, &out->error) != 0)
         uva__stream_name_error(c->stream, &out->error);
 }
 
@@ -232,9 +172,8 @@ void uva__consumer_begin(struct uva_stream *stream)
     struct uva__consumer *c = consumer_at(stream);
 
     uva__share_join(&c->share, &stream->tail->source->share);
-    uva__producer_begin_driving(
-        stream->tail, &c->handler,
-        c->ops->hooks.take != NULL ? &c->ops->hooks : &hooks, c);
+    uva__inlet_begin_last(
+        &c->inlet, c->ops->hooks.take != NULL ? &c->ops->hooks : &hooks, c);
 }
 
 /* Data in pinned and managed memory can be read once its event is complete. The
@@ -268,6 +207,13 @@ static void consumer_add_stages(struct uva_stream *stream,
         (void)uva_stream_parallel(stream, &one);
 }
 
+static const struct uva__inlet_ops inlet_ops = {
+    .schema = consumer_schema,
+    .task = consumer_task,
+    .news = consumer_news,
+    .released = consumer_released,
+};
+
 int uva__consumer_make(struct uva_stream *stream,
                        const struct uva__consumer_ops *ops,
                        const struct uva_window *window, struct uva_error *error)
@@ -284,10 +230,8 @@ int uva__consumer_make(struct uva_stream *stream,
     c = consumer_at(stream);
     c->ops = ops;
     c->stream = stream;
-    c->handler.on_schema = consumer_on_schema;
-    c->handler.on_next_task = consumer_on_task;
-    c->handler.on_error = consumer_on_error;
-    c->handler.release = consumer_on_release;
+    c->end = UVA_END_FAILED;
+    uva__inlet_init(&c->inlet, &inlet_ops, stream->tail);
     return 0;
 }
 
@@ -297,5 +241,5 @@ void uva__consumer_free(struct uva_stream *stream)
 
     uva_array_release(&c->batch.data);
     uva__share_close(&c->share);
-    uva__failure_fini(&c->failure, allocator_of(c));
+    uva__inlet_fini(&c->inlet);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler of our own at the end of a stream: extracts each batch on the loop
- * thread, checks that the host can read it, and decides the one outcome. Its
- * users, for_each, next, take and collect, do something with the batches. */
+/* The end of a stream of which the batches are used on the loop thread: an
+ * inlet and a sink. It extracts each batch, checks that the host can read it,
+ * and decides the one outcome. Its kinds, for_each, next, take and collect, do
+ * something with the batches. */
 #ifndef UVA_SINK_CONSUMER_H
 #define UVA_SINK_CONSUMER_H
 
 #include <assert.h>
 
 #include "arrow/buffer.h"
+#include "stream/inlet.h"
 #include "stream/stream_impl.h"
 
 struct uva__consumer;
@@ -30,20 +32,16 @@ struct uva__consumer_ops {
 };
 
 struct uva__consumer {
-    struct uva__sink sink; /* first */
-    struct ArrowAsyncDeviceStreamHandler handler;
+    struct uva__sink sink;               /* first */
+    struct uva__inlet inlet;             /* `failure`: why it ends early */
     const struct uva__consumer_ops *ops; /* static */
     struct uva_stream *stream;           /* borrows: it owns us */
-    struct uva_batch batch;              /* owns what is live in it */
+    struct uva_batch batch;              /* owns the live members */
     struct uva__share share;             /* of a batch that is kept */
-    int64_t bytes;                       /* of `batch` before its extraction, as
-                                            far as known, of any size */
-    int64_t delivered;                   /* batches that were accepted */
-    bool decided;                        /* `end` is final */
-    enum uva_end end;                    /* how the stream ends */
-    struct uva__failure failure;         /* why */
-    int extraction; /* its code if it failed, until on_error */
-    bool over;      /* the handler was released */
+    int64_t bytes;     /* of `batch` before its extraction, as far as known, of
+                          any size */
+    int64_t delivered; /* batches that were accepted */
+    enum uva_end end;  /* how it ends, if that is early */
 };
 
 /* Where the calls of the user's functions are reported. */
@@ -64,7 +62,7 @@ UVA_MUST_CHECK int uva__consumer_make(struct uva_stream *stream,
 /* Frees what the common part owns; for uva__sink_ops.free. Thread: any. */
 void uva__consumer_free(struct uva_stream *stream);
 
-/* Attaches the handler; for uva__sink_ops.begin. Thread: loop. */
+/* Begins the inlet; for uva__sink_ops.begin. Thread: loop. */
 void uva__consumer_begin(struct uva_stream *stream);
 
 /* Handles a cancel or a drop, if there was one; for on_wakeup. Thread: loop. */
@@ -78,12 +76,17 @@ static inline void uva__consumer_describe(struct uva__consumer *consumer,
     consumer->bytes = info->bytes;
 }
 
-/* Whether batches are wanted: the outcome is open, and no callback forbidden.
- */
-static inline bool uva__consumer_wants(const struct uva__consumer *consumer)
+/* Whether the outcome is open. Thread: loop. */
+static inline bool uva__consumer_is_open(const struct uva__consumer *consumer)
 {
-    return !consumer->decided && consumer->extraction == 0 &&
-           !consumer->stream->loop.silent;
+    return consumer->inlet.state == UVA__INLET_RUNNING &&
+           consumer->inlet.failure.code == 0;
+}
+
+/* Whether the outcome was given to `done`. Thread: loop. */
+static inline bool uva__consumer_is_over(const struct uva__consumer *consumer)
+{
+    return consumer->inlet.above == NULL;
 }
 
 /* For the `take` of a producer's hooks: leaves the batch where `batch` of the
@@ -99,7 +102,7 @@ static inline bool uva__consumer_take(struct uva__consumer *consumer,
     if (uva__stream_is_cancelling(stream) ||
         (!stream->device_data && !uva__buffer_is_readable(&task->array)))
         return false;
-    assert(uva__consumer_wants(consumer));
+    assert(uva__consumer_is_open(consumer) && !stream->loop.silent);
     uva__consumer_describe(consumer, &task->info);
     consumer->batch.metadata = task->info.metadata.block;
     consumer->batch.data = task->array;
@@ -107,9 +110,12 @@ static inline bool uva__consumer_take(struct uva__consumer *consumer,
 }
 
 /* Requests one more batch. Thread: loop, once the schema is known. */
-void uva__consumer_request(struct uva__consumer *consumer);
+static inline void uva__consumer_request(struct uva__consumer *consumer)
+{
+    uva__inlet_request(&consumer->inlet, 1);
+}
 
-/* Decides how the stream ends, which is undecided so far, and cancels it.
+/* Decides how the stream ends, which is open so far, and cancels it.
  * Thread: loop. */
 void uva__consumer_stop(struct uva__consumer *consumer, enum uva_end end,
                         int code, const char *text);

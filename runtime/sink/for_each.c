@@ -26,6 +26,9 @@ struct for_each {
     struct uva__metadata metadata; /* owns: of the batch that is given again */
 };
 
+_Static_assert(sizeof(struct for_each) <= UVA__STREAM_SINK_ROOM,
+               "it lies behind its stream");
+
 static struct for_each *for_each_of(struct uva__consumer *consumer)
 {
     return uva__container_of(consumer, struct for_each, consumer);
@@ -189,7 +192,7 @@ static bool for_each_take(void *ctx, struct uva__task *task)
 /* After a resume: gives the paused batch again, or requests the next one. */
 static void for_each_go_on(struct for_each *f)
 {
-    if (!f->paused || f->consumer.decided ||
+    if (!f->paused || !uva__consumer_is_open(&f->consumer) ||
         uva__atomic64_exchange(&f->consumer.stream->resumed, 0) == 0)
         return;
     f->paused = false;

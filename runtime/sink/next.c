@@ -69,7 +69,8 @@ static void next_report(struct next *n, struct uva_batch *batch,
 
 static void next_request(struct next *n)
 {
-    if (!n->known || n->requested || n->consumer.decided || !next_is_waiting(n))
+    if (!n->known || n->requested || !uva__consumer_is_open(&n->consumer) ||
+        !next_is_waiting(n))
         return;
     n->requested = true;
     uva__consumer_request(&n->consumer);
@@ -122,7 +123,7 @@ static void next_on_wakeup(struct uva_stream *stream)
     struct next *n = next_at(stream);
 
     uva__consumer_handle_cancel(&n->consumer);
-    if (n->consumer.over)
+    if (uva__consumer_is_over(&n->consumer))
         next_report_again(n);
     else
         next_request(n);
@@ -165,7 +166,7 @@ static int next_enter(struct next *n)
     bool on_loop = uva__rt_on_loop(stream->rt);
 
     n->entered = uva__rt_enter(stream->rt);
-    if (!n->entered && !(on_loop && !n->consumer.over))
+    if (!n->entered && !(on_loop && !uva__consumer_is_over(&n->consumer)))
         return ESHUTDOWN;
     n->keeps_loop = n->entered && on_loop;
     if (n->keeps_loop)

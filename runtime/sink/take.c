@@ -121,7 +121,7 @@ static int64_t batch_size(const struct take *t)
  * is over does not count. */
 static void take_account(struct take *t)
 {
-    if (!t->consumer.over)
+    if (!uva__consumer_is_over(&t->consumer))
         uva__share_hold(&t->consumer.share, t->intake.held, t->intake.bytes);
 }
 
@@ -131,17 +131,18 @@ static void take_account(struct take *t)
  * first batch shows one. */
 static int64_t take_room(struct take *t)
 {
-    return t->consumer.decided ? 0 : uva__intake_request(&t->intake, 1, 1);
+    return uva__consumer_is_open(&t->consumer)
+               ? uva__intake_request(&t->intake, 1, 1)
+               : 0;
 }
 
 /* The schema is known. */
 static void take_request(struct take *t)
 {
-    struct ArrowAsyncProducer *producer = t->consumer.handler.producer;
     const int64_t n = take_room(t);
 
     if (n > 0)
-        producer->request(producer, n);
+        uva__inlet_request(&t->consumer.inlet, n);
 }
 
 /* Requests batches between two turns. What the source has ready comes before
@@ -164,7 +165,7 @@ static void take_go_on(struct take *t)
         return;
     if (!t->direct || t->waits || uva__rt_in_turn(rt) || !uva__rt_is_alive(rt))
         take_request(t);
-    else if (t->intake.held == 0 && !t->consumer.decided)
+    else if (t->intake.held == 0 && uva__consumer_is_open(&t->consumer))
         take_fill(t);
 }
 
@@ -209,8 +210,9 @@ static int take_schema(struct uva__consumer *consumer)
     struct take *t = take_of(consumer);
 
     t->known = true;
-    t->direct = consumer->handler.producer == &consumer->stream->tail->abi &&
-                uva__producer_is_direct(consumer->stream->tail);
+    t->direct =
+        consumer->inlet.handler.producer == &consumer->stream->tail->abi &&
+        uva__producer_is_direct(consumer->stream->tail);
     uva__fixed_width_read(&t->shape, consumer->batch.schema);
     take_request(t);
     take_notify(t);
@@ -326,7 +328,7 @@ int uva_stream_start_take(struct uva_stream *stream,
  * caller waits. */
 static int take_nothing(struct take *t, struct uva_outcome *outcome)
 {
-    if (!t->consumer.over) {
+    if (!uva__consumer_is_over(&t->consumer)) {
         t->waits = true;
         return EAGAIN;
     }

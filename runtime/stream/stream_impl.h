@@ -45,7 +45,7 @@ enum uva__cancel_latch {
 };
 
 /* Bytes behind a stream: for its sink, if that is small. */
-enum { UVA__STREAM_SINK_ROOM = 432 };
+enum { UVA__STREAM_SINK_ROOM = 464 };
 
 /* Notes the end of a stream. Part of its owner's object. */
 struct uva__end_watch {
