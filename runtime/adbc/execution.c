@@ -346,14 +346,9 @@ struct uva_stream *uva__execution_fail(struct uva_runtime *runtime, int code,
     return uva_stream_from_error(runtime, &error);
 }
 
-/* A stream that is not started is released by a worker. */
 void uva__worker_call(struct uva_runtime *runtime, void (*run)(void *ctx),
                       void *ctx)
 {
-    struct ArrowArrayStream nothing;
-
-    uva__fixed_nothing(&nothing);
-    uva_stream_release(uva_stream_from_blocking_cpu(
-        runtime, &nothing,
-        &(struct uva_blocking_source){.free_ctx = run, .ctx = ctx}));
+    if (uva_runtime_run(runtime, UVA_LANE_BLOCKING, run, NULL, ctx) != 0)
+        run(ctx);
 }

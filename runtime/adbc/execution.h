@@ -103,8 +103,8 @@ bool uva__execution_withdraw(struct uva__execution *execution);
 /* Releases the statement, if there is one. Thread: any. */
 void uva__execution_release(struct uva__execution *execution);
 
-/* Has a worker call `run`, or does so itself after the close of the runtime.
- * Thread: any. */
+/* Has a worker call `run`, or calls it itself if the runtime has closed or
+ * there is no thread. Thread: any. */
 void uva__worker_call(struct uva_runtime *runtime, void (*run)(void *ctx),
                       void *ctx);
 

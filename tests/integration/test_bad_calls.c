@@ -394,6 +394,14 @@ START_TEST(without_a_runtime_there_is_nothing_to_do)
     ck_assert_int_eq(uva_runtime_join(NULL), EINVAL);
     ck_assert_int_eq(uva_runtime_post(NULL, never, NULL), EINVAL);
     ck_assert_int_eq(uva_runtime_post(runtime(), NULL, NULL), EINVAL);
+    ck_assert_int_eq(
+        uva_runtime_run(NULL, UVA_LANE_BLOCKING, never, NULL, NULL), EINVAL);
+    ck_assert_int_eq(
+        uva_runtime_run(runtime(), UVA_LANE_BLOCKING, NULL, never, NULL),
+        EINVAL);
+    ck_assert_int_eq(
+        uva_runtime_run(runtime(), (enum uva_lane)2, never, NULL, NULL),
+        EINVAL);
     ck_assert_int_eq(uva_runtime_fd(NULL), -1);
     ck_assert(!uva_runtime_turn(NULL));
     ck_assert(!uva_runtime_on_loop(NULL));

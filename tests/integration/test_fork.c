@@ -167,6 +167,9 @@ static void use_runtimes(void)
 
     for (int i = 0; i < 3; i++) {
         expect(uva_runtime_post(all[i], never, NULL) == EPERM, "post");
+        expect(uva_runtime_run(all[i], UVA_LANE_BLOCKING, never, NULL, NULL) ==
+                   EPERM,
+               "run");
         expect(uva_runtime_close(all[i], 0, never, NULL) == EPERM, "close");
         uva_runtime_get_stats(all[i], &stats);
         expect(stats.streams_open == (i == 0 ? 2 : 0), "stats");
