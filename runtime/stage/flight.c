@@ -12,8 +12,6 @@
  * Clauses: ER-12. */
 #include "stage/flight.h"
 
-#include <errno.h>
-
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
@@ -96,18 +94,14 @@ struct uva__flight_batch *uva__flight_admit(struct uva__flight *f,
                                             struct ArrowAsyncTask *task,
                                             const char *metadata)
 {
-    struct uva__flight_batch *batch = NULL;
+    struct uva__flight_batch *batch = batch_new(f, metadata);
 
     uva__intake_come(&f->loop.in);
-    if (!f->loop.lost)
-        batch = batch_new(f, metadata);
     if (batch != NULL) {
         batch->slot->info.ordinal = uva__task_ordinal(task);
         return batch;
     }
-    f->loop.lost = true;
-    uva__failure_set(&f->stage.inlet.failure, allocator_of(f), ENOMEM, NULL,
-                     NULL);
+    uva__inlet_lose(&f->stage.inlet);
     uva__task_drop(task);
     return NULL;
 }
@@ -134,6 +128,16 @@ void uva__flight_wait(struct uva__flight *f, struct uva__flight_batch *batch,
     uva__intake_hold(&f->loop.in, bytes);
     uva__list_push(&f->loop.waiting, &batch->link);
     uva__intake_account(&f->loop.in, &f->stage.source);
+}
+
+void uva__flight_put(struct uva__flight *f, struct uva__flight_batch *batch,
+                     int64_t bytes)
+{
+    batch->before = -1;
+    batch->over = true;
+    batch->slot->info.bytes = bytes;
+    uva__intake_put(&f->loop.in, bytes);
+    uva__list_push(&f->loop.order, &batch->link);
 }
 
 /* ---- work --------------------------------------------------------------- */

@@ -26,7 +26,8 @@ struct uva__flight_batch {
                                batch or the result, if that is live */
     struct uva__failure failure; /* owns: why there is none. A failed extraction
                                     has a code alone */
-    int64_t before; /* its size before the work, as the intake counts it */
+    int64_t before; /* its size before the work, as the intake counts it; -1:
+                       that was final */
     bool over;      /* the loop knows that its work is over */
 };
 
@@ -60,7 +61,6 @@ struct uva__flight {
         struct uva__list order;   /* begun, until their turn; unordered: the
                                      batches that failed */
         struct uva__kept ready;   /* to be passed on */
-        bool lost;   /* a batch was lost: none after it is wanted */
         bool failed; /* one has failed: no work is begun any more */
     } loop;
 };
@@ -83,8 +83,8 @@ void uva__flight_init(struct uva__flight *flight,
                       const struct uva_window *window);
 
 /* Takes in the batch of a task that has come, with its metadata and ordinal.
- * NULL: there was no memory for it, or for one before it: the task is dropped,
- * and the stream fails in its place. */
+ * NULL: there was no memory for it: the task is dropped, no other comes, and
+ * the stream fails in its place. */
 struct uva__flight_batch *uva__flight_admit(struct uva__flight *flight,
                                             struct ArrowAsyncTask *task,
                                             const char *metadata);
@@ -99,6 +99,11 @@ struct uva__flight_batch *uva__flight_extract(struct uva__flight *flight,
  * `bytes` as far as known. */
 void uva__flight_wait(struct uva__flight *flight,
                       struct uva__flight_batch *batch, int64_t bytes);
+
+/* The batch takes its place in the order at once, without waiting, and is over,
+ * unless the stage begins work with it now. Counts it; `bytes` are final. */
+void uva__flight_put(struct uva__flight *flight,
+                     struct uva__flight_batch *batch, int64_t bytes);
 
 /* The work is over, on another thread than the loop's, or later. Counts no
  * reference: the caller has one to the stage. Thread: any. */

@@ -39,7 +39,7 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
     if (code == EAGAIN)
         uva__pending_batch_watch(&r->waits, wait, event);
     else if (code == 0)
-        wait->batch.array.sync_event = NULL;
+        uva__pending_batch_array(wait)->sync_event = NULL;
     else
         uva__pending_batch_fail(&r->waits, wait, code, &error);
 }
@@ -47,9 +47,7 @@ static void ready_watch(struct ready *r, struct uva__pending_batch *wait,
 static void ready_begin(struct uva__ordered_waits *waits,
                         struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {wait->batch.array.device_type,
-                                           wait->batch.array.device_id,
-                                           wait->batch.array.sync_event};
+    const struct uva_device_event event = uva__pending_batch_event(wait);
     struct ready *r = ready_of(waits);
     struct uva_error error;
 
@@ -58,7 +56,7 @@ static void ready_begin(struct uva__ordered_waits *waits,
     switch (uva__devices_classify(waits->devices, event.device_type,
                                   event.sync_event, &error)) {
     case UVA__EVENT_NONE:
-        wait->batch.array.sync_event = NULL;
+        uva__pending_batch_array(wait)->sync_event = NULL;
         break;
     case UVA__EVENT_WAIT:
         ready_watch(r, wait, &event);
@@ -76,7 +74,7 @@ static void ready_over(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (ready_of(waits)->options.wait == UVA_WAIT_HOST)
-        wait->batch.array.sync_event = NULL;
+        uva__pending_batch_array(wait)->sync_event = NULL;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -84,8 +82,8 @@ static void ready_over(struct uva__ordered_waits *waits,
 static void ready_free(struct uva__stage *stage,
                        const struct uva_allocator *allocator)
 {
-    struct ready *r =
-        ready_of(uva__container_of(stage, struct uva__ordered_waits, stage));
+    struct ready *r = ready_of(
+        uva__container_of(stage, struct uva__ordered_waits, flight.stage));
 
     uva__ordered_waits_fini(&r->waits, allocator);
     uva__memory_free(allocator, r, sizeof(*r));
@@ -100,13 +98,13 @@ struct setup {
 static struct uva__source *ready_make(struct uva__producer *above,
                                       const void *given)
 {
-    static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        ready_begin, ready_over, NULL};
+    static const struct uva__ordered_waits_ops ordered_waits_ops = {ready_begin,
+                                                                    ready_over};
     static const struct uva__stage_ops ops = {
         .source = {.name = "ready",
                    .start = uva__stage_start,
                    .pull = uva__ordered_waits_pull,
-                   .take = uva__ordered_waits_take,
+                   .take = uva__flight_take,
                    .stop = uva__ordered_waits_stop,
                    .leave = uva__stage_leave,
                    .need = uva__stage_need,
@@ -120,12 +118,12 @@ static struct uva__source *ready_make(struct uva__producer *above,
     if (r == NULL)
         return NULL;
     r->options = setup->options;
-    r->waits.window = setup->options.window;
     r->waits.timeout_ms = setup->options.timeout_ms;
     uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
-                            setup->devices);
-    r->waits.stage.source.uses_stream = r->options.wait == UVA_WAIT_STREAM;
-    return &r->waits.stage.source;
+                            &setup->options.window, setup->devices);
+    r->waits.flight.stage.source.uses_stream =
+        r->options.wait == UVA_WAIT_STREAM;
+    return &r->waits.flight.stage.source;
 }
 
 static int ready_check(struct uva_stream *stream,

@@ -41,12 +41,12 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
     struct uva__copy *copy;
     struct uva_error error;
     int64_t bytes;
-    int code =
-        uva__layout_copied(&t->schema, &wait->batch.array, &bytes, &error);
+    int code = uva__layout_copied(&t->schema, uva__pending_batch_array(wait),
+                                  &bytes, &error);
 
     if (code == 0)
         code = uva__copy_new(waits->devices, &t->target, &t->schema,
-                             &wait->batch.array, &copy, &error);
+                             uva__pending_batch_array(wait), &copy, &error);
     if (code != 0) {
         uva__pending_batch_fail(waits, wait, code, &error);
         return;
@@ -56,7 +56,7 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
         uva__ordered_waits_begin_work(waits, wait))
         uva__copy_set_client(copy, &(struct uva__copy_tail_client){
                                        uva__ordered_waits_end_work, waits,
-                                       wait->batch.info.bytes});
+                                       wait->batch.slot->info.bytes});
     event = uva__copy_event(copy);
     uva__pending_batch_work(waits, wait, &event, uva__copy_work(copy));
 }
@@ -64,9 +64,7 @@ static void transfer_copy(struct transfer *t, struct uva__pending_batch *wait)
 /* Waits for the event of a batch that the host can read without a copy. */
 static void transfer_wait(struct transfer *t, struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {wait->batch.array.device_type,
-                                           wait->batch.array.device_id,
-                                           wait->batch.array.sync_event};
+    const struct uva_device_event event = uva__pending_batch_event(wait);
     struct uva_error error;
 
     switch (uva__devices_classify(t->waits.devices, event.device_type,
@@ -90,11 +88,11 @@ static void transfer_begin(struct uva__ordered_waits *waits,
     struct transfer *t = transfer_of(waits);
     struct uva_error error;
 
-    switch (uva__copy_find(waits->devices, &t->target, &wait->batch.array,
-                           &error)) {
+    switch (uva__copy_find(waits->devices, &t->target,
+                           uva__pending_batch_array(wait), &error)) {
     case UVA__COPY_NONE:
-        if (wait->batch.array.device_type == ARROW_DEVICE_CPU)
-            wait->batch.array.sync_event = NULL;
+        if (uva__pending_batch_array(wait)->device_type == ARROW_DEVICE_CPU)
+            uva__pending_batch_array(wait)->sync_event = NULL;
         break;
     case UVA__COPY_WAIT:
         transfer_wait(t, wait);
@@ -117,20 +115,25 @@ static void transfer_over(struct uva__ordered_waits *waits,
     if (error->code != 0)
         uva__pending_batch_fail(waits, wait, error->code, error);
     else if (wait->watch->work != NULL)
-        uva__copy_give(wait->watch->work, &wait->batch.array);
+        uva__copy_give(wait->watch->work, uva__pending_batch_array(wait));
     else
         uva__pending_batch_retype(wait, t->target.device_type,
                                   t->target.device_id);
 }
 
-/* Copies the schema, which the producer below moves out of the source. */
-static bool transfer_prepare(struct uva__ordered_waits *waits)
+/* Copies the schema first, which the producer below moves out of the source. */
+static void transfer_pull(struct uva__source *source, int64_t demand)
 {
-    struct transfer *t = transfer_of(waits);
+    struct transfer *t = transfer_of(uva__container_of(
+        source, struct uva__ordered_waits, flight.stage.source));
 
-    return uva__structs_copy_schema(&waits->stage.source.rt->allocator,
-                                    &waits->stage.source.schema,
-                                    &t->schema) == 0;
+    if (source->schema_known && t->schema.release == NULL &&
+        uva__structs_copy_schema(&source->rt->allocator, &source->schema,
+                                 &t->schema) != 0)
+        uva__failure_format(&source->failure, &source->rt->allocator, ENOMEM,
+                            "no memory for a stage of devices");
+    else
+        uva__ordered_waits_pull(source, demand);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -138,8 +141,8 @@ static bool transfer_prepare(struct uva__ordered_waits *waits)
 static void transfer_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
 {
-    struct transfer *t =
-        transfer_of(uva__container_of(stage, struct uva__ordered_waits, stage));
+    struct transfer *t = transfer_of(
+        uva__container_of(stage, struct uva__ordered_waits, flight.stage));
 
     uva__copy_allocator_release(t->target.allocator);
     uva_schema_release(&t->schema);
@@ -158,12 +161,12 @@ static struct uva__source *transfer_make(struct uva__producer *above,
                                          const void *given)
 {
     static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        transfer_begin, transfer_over, transfer_prepare};
+        transfer_begin, transfer_over};
     static const struct uva__stage_ops ops = {
         .source = {.name = "transfer",
                    .start = uva__stage_start,
-                   .pull = uva__ordered_waits_pull,
-                   .take = uva__ordered_waits_take,
+                   .pull = transfer_pull,
+                   .take = uva__flight_take,
                    .stop = uva__ordered_waits_stop,
                    .leave = uva__stage_leave,
                    .need = uva__stage_need,
@@ -178,12 +181,11 @@ static struct uva__source *transfer_make(struct uva__producer *above,
         return NULL;
     t->target = setup->target;
     (void)uva__copy_allocator_acquire(t->target.allocator);
-    t->waits.window = setup->window;
-    t->waits.stage.output_type = setup->target.device_type;
+    t->waits.flight.stage.output_type = setup->target.device_type;
     uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
-                            setup->devices);
-    t->waits.stage.source.uses_stream = t->target.device_stream != NULL;
-    return &t->waits.stage.source;
+                            &setup->window, setup->devices);
+    t->waits.flight.stage.source.uses_stream = t->target.device_stream != NULL;
+    return &t->waits.flight.stage.source;
 }
 
 static int transfer_check(struct uva_stream *stream,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage/ordered_waits.c, unchanged, between devices that complete the events of
- * its batches and a loop that passes the batches on, stops, or reaches a time
- * limit. No wake-up is lost, whatever `awaited` holds when a wait is over; the
- * batches come in order; each array is released once, and each count given
- * back; and no device stream is used after the stop of the stage has ended.
+/* stage/ordered_waits.c and stage/flight.c, unchanged, between devices that
+ * complete the events of its batches and a loop that passes the batches on,
+ * stops, or reaches a time limit. No wake-up is lost; the batches come in
+ * order; each array is released once, and each slot and count given back; and
+ * no device stream is used after the stop of the stage has ended.
  *
  * Waits (device/event_wait.h) are replaced by the part between their threads:
- * the exchanges of `side` and `holder`. The mutants replace that, or an access
- * of the engine, through the linker (--wrap). */
+ * the exchanges of `side` and `holder`. The mutants replace that. */
 #include "stage/ordered_waits.h"
 
 #include <check.h>
@@ -16,15 +15,14 @@
 
 #include "device/wait_error.h"
 #include "model/explore.h"
+#include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
 enum { BATCHES = 2, ARENA = 1024 };
 
 enum mutant {
     NONE,
-    MARKS_BY_A_STORE,
-    POLLS_ONLY_BEFORE_IT_MARKS,
-    MARKS_THE_FIRST_ONE_ALONE,
+    WAKES_BEFORE_THE_BATCH_IS_DONE,
     WAKES_BEFORE_IT_IS_OVER,
     COMPLETES_BY_A_STORE,
     ABANDONS_WHAT_IS_OVER,
@@ -40,7 +38,8 @@ static struct {
     struct uva__producer above, producer;
     struct uva__ordered_waits waits;
     struct uva_watch watches[BATCHES];
-    struct uva__task slot;
+    struct uva__task slots[BATCHES];
+    int64_t slots_out;           /* slots that the stage has */
     struct uva__atomic64 posted; /* 1: the loop is woken */
     uint64_t begun, requested;   /* batches that have come; requested of them */
     uint64_t taken;              /* batches passed on */
@@ -49,7 +48,6 @@ static struct {
     int64_t refs, jobs;
     int64_t tracked; /* the stop waits, and a close is to end that */
     bool stopped;    /* the stop of the stage has ended */
-    bool unseen;     /* of a mutant */
     struct explore_arena arena;
     _Alignas(64) char bytes[ARENA];
 } world;
@@ -132,6 +130,12 @@ void uva__inlet_fail_extraction(struct uva__inlet *inlet, int code,
     sim_fail("an extraction failed");
 }
 
+void uva__inlet_lose(struct uva__inlet *inlet)
+{
+    (void)inlet;
+    sim_fail("a batch is lost");
+}
+
 void uva__inlet_conclude(struct uva__inlet *inlet, struct uva__source *source)
 {
     source->ended = inlet->state == UVA__INLET_ENDED;
@@ -154,7 +158,8 @@ bool uva__rt_wake(struct uva__rt *rt, struct uva__wakeup *wakeup)
 {
     (void)rt;
     (void)wakeup;
-    uva__atomic64_exchange(&world.posted, 1);
+    if (mutant != WAKES_BEFORE_THE_BATCH_IS_DONE)
+        uva__atomic64_exchange(&world.posted, 1);
     return false;
 }
 
@@ -180,13 +185,63 @@ void uva__loop_untrack(struct uva__rt *rt, struct uva__open_object *object)
 void uva__producer_end_stop(struct uva__producer *producer)
 {
     (void)producer;
-    world.waits.stage.source.stopping--;
+    world.waits.flight.stage.source.stopping--;
 }
 
 struct uva__task *uva__producer_take_task(struct uva__producer *producer)
 {
     (void)producer;
-    return &world.slot;
+    world.slots_out++;
+    return &world.slots[world.begun - 1];
+}
+
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
+{
+    (void)rt;
+    (void)task;
+    world.slots_out--;
+}
+
+int uva__task_copy_metadata(struct uva__task *task,
+                            const struct uva_allocator *allocator,
+                            const char *metadata)
+{
+    (void)task;
+    (void)allocator;
+    (void)metadata;
+    return 0;
+}
+
+void uva__task_free_texts(struct uva__task *task,
+                          const struct uva_allocator *allocator)
+{
+    (void)task;
+    (void)allocator;
+    sim_fail("a slot has texts");
+}
+
+int uva__task_extract_first(struct ArrowAsyncTask *task,
+                            struct ArrowDeviceArray *out)
+{
+    return task->extract_data(task, out);
+}
+
+void uva__kept_push(struct uva__kept *kept, struct uva__task *task)
+{
+    uva__list_push(&kept->tasks, &task->link);
+}
+
+struct uva__task *uva__kept_pop(struct uva__kept *kept)
+{
+    return uva__container_of(uva__list_pop(&kept->tasks), struct uva__task,
+                             link);
+}
+
+void uva__kept_drop(struct uva__kept *kept, struct uva__source *source)
+{
+    (void)source;
+    if (!uva__list_is_empty(&kept->tasks))
+        sim_fail("a batch was not taken");
 }
 
 int64_t uva__task_ordinal(const struct ArrowAsyncTask *task)
@@ -198,22 +253,6 @@ int64_t uva__task_bytes(const struct ArrowAsyncTask *task)
 {
     (void)task;
     return 1;
-}
-
-/* The next stage takes the array. */
-void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
-                          const char *room)
-{
-    (void)task;
-    (void)room;
-    if (entry->info.ordinal != (int64_t)world.taken++)
-        sim_fail("the batches change places");
-    if (entry->code != 0)
-        sim_fail("a batch that failed is passed on");
-    if (world.watches[entry->info.ordinal].side.value != UVA__EVENT_WAIT_OVER)
-        sim_fail("a batch is passed on that is not ready");
-    sim_plain(&world.watches[entry->info.ordinal].left);
-    uva_array_release(&entry->array);
 }
 
 void uva__timer_start(struct uva__rt *rt, struct uva__timer *timer, int64_t ms)
@@ -252,6 +291,12 @@ void uva__share_set_held(struct uva__share *share, int64_t batches,
     (void)share;
     (void)batches;
     (void)bytes;
+}
+
+bool uva__share_get_free(const struct uva__share *share)
+{
+    (void)share;
+    return true;
 }
 
 void uva__meter_trace_held(const struct uva__meter *meter, int64_t batches,
@@ -314,6 +359,8 @@ static void device_run(void *arg)
     bool wanted = true;
 
     sim_plain(&watch->left); /* for the result, which the loop reads */
+    if (mutant == WAKES_BEFORE_THE_BATCH_IS_DONE)
+        uva__atomic64_exchange(&world.posted, 1);
     if (mutant == WAKES_BEFORE_IT_IS_OVER) {
         watch->over(watch);
         uva__atomic64_exchange(&watch->side, UVA__EVENT_WAIT_OVER);
@@ -380,55 +427,12 @@ bool uva__event_wait_abandon(struct uva_watch *watch,
     return true;
 }
 
-/* ---- mutants ------------------------------------------------------------ */
-
-uint64_t __real_sim_load(const void *word, size_t size);
-uint64_t __wrap_sim_load(const void *word, size_t size);
-uint64_t __real_sim_exchange(void *word, size_t size, uint64_t value);
-uint64_t __wrap_sim_exchange(void *word, size_t size, uint64_t value);
-uint64_t __real_sim_or(void *word, size_t size, uint64_t bits);
-uint64_t __wrap_sim_or(void *word, size_t size, uint64_t bits);
-
-uint64_t __wrap_sim_exchange(void *word, size_t size, uint64_t value)
-{
-    const bool marks = word == &world.waits.awaited;
-
-    if (marks && mutant == MARKS_THE_FIRST_ONE_ALONE &&
-        world.waits.awaited.value != 0)
-        return 0;
-    if (marks && mutant == MARKS_BY_A_STORE) {
-        sim_store(word, size, value);
-        return 0;
-    }
-    if (marks && mutant == POLLS_ONLY_BEFORE_IT_MARKS)
-        world.unseen = true;
-    return __real_sim_exchange(word, size, value);
-}
-
-uint64_t __wrap_sim_load(const void *word, size_t size)
-{
-    if (!world.unseen)
-        return __real_sim_load(word, size);
-    world.unseen = false;
-    return UVA__EVENT_WAIT_PENDING;
-}
-
-/* The read of the mark: only it leaves the word unchanged. */
-uint64_t __wrap_sim_or(void *word, size_t size, uint64_t bits)
-{
-    return bits == 0 && mutant == COMPLETES_BY_A_STORE
-               ? __real_sim_load(word, size)
-               : __real_sim_or(word, size, bits);
-}
-
 /* ---- the stage ---------------------------------------------------------- */
 
 static void batch_begin(struct uva__ordered_waits *waits,
                         struct uva__pending_batch *wait)
 {
-    const struct uva_device_event event = {wait->batch.array.device_type,
-                                           wait->batch.array.device_id,
-                                           wait->batch.array.sync_event};
+    const struct uva_device_event event = uva__pending_batch_event(wait);
 
     if (kind == CHAINS)
         uva__pending_batch_chain(waits, wait, &event, &world);
@@ -481,22 +485,36 @@ static bool loop_feed(void)
                                       .private_data =
                                           (void *)(uintptr_t)world.begun++};
 
-        uva__ordered_waits_task(&world.waits.stage, &task, NULL);
+        uva__ordered_waits_task(&world.waits.flight.stage, &task, NULL);
     }
-    world.waits.stage.inlet.state =
+    world.waits.flight.stage.inlet.state =
         world.begun == BATCHES ? UVA__INLET_ENDED : UVA__INLET_RUNNING;
     return world.begun > before;
+}
+
+/* The next stage takes the array. */
+static void loop_pass_on(struct uva__task *slot)
+{
+    const int64_t ordinal = slot->info.ordinal;
+
+    if (ordinal != (int64_t)world.taken++)
+        sim_fail("the batches change places");
+    if (world.watches[ordinal].side.value != UVA__EVENT_WAIT_OVER)
+        sim_fail("a batch is passed on that is not ready");
+    sim_plain(&world.watches[ordinal].left);
+    uva_array_release(&slot->array);
+    world.slots_out--;
 }
 
 /* Pulls until no more come. Returns whether the stream goes on. */
 static bool loop_pull(void)
 {
-    struct uva__source *source = &world.waits.stage.source;
+    struct uva__source *source = &world.waits.flight.stage.source;
 
     do {
         uva__ordered_waits_pull(source, BATCHES);
         while (source->ready > 0)
-            (void)uva__ordered_waits_take(source);
+            loop_pass_on(uva__flight_take(source));
     } while (loop_feed());
     return source->failure.code == 0 && !source->ended;
 }
@@ -514,7 +532,7 @@ static void loop_expire(void)
 /* Stops the stage, which may wait for a call in flight. */
 static void loop_stop(void *arg)
 {
-    struct uva__stage *stage = &world.waits.stage;
+    struct uva__stage *stage = &world.waits.flight.stage;
 
     uva__ordered_waits_stop(&stage->source);
     while (stage->source.stopping > 0) {
@@ -550,9 +568,10 @@ static void first(void *arg)
 
 static void prepare(void)
 {
-    static const struct uva__ordered_waits_ops ops = {batch_begin, batch_over,
-                                                      NULL};
-    struct uva__stage *stage = &world.waits.stage;
+    static const struct uva__ordered_waits_ops ops = {batch_begin, batch_over};
+    const struct uva_window window = {
+        .batches = BATCHES, .refill = BATCHES - 1, .bytes = 1 << 20};
+    struct uva__stage *stage = &world.waits.flight.stage;
 
     world.arena = (struct explore_arena){.bytes = world.bytes,
                                          .size = sizeof(world.bytes)};
@@ -565,18 +584,21 @@ static void prepare(void)
     stage->source.producer = &world.producer;
     stage->source.schema_known = true;
     world.above.source = &world.above_source;
+    world.above.rt = &world.rt;
     world.above.abi.request = above_request;
     stage->inlet.state = UVA__INLET_RUNNING;
     stage->inlet.handler.producer = &world.above.abi;
-    world.waits.window = (struct uva_window){
-        .batches = BATCHES, .refill = BATCHES - 1, .bytes = 1 << 20};
     world.waits.timeout_ms = kind == LIMITS;
-    uva__ordered_waits_init(&world.waits, NULL, &ops, &world.above, NULL);
+    uva__ordered_waits_init(&world.waits, NULL, &ops, &world.above, &window,
+                            NULL);
 }
 
 static const char *wrong(void)
 {
-    const int failed = world.waits.stage.source.failure.code;
+    struct uva__wakeup *wakeup = &world.waits.flight.stage.wakeup;
+    const int failed = world.waits.flight.stage.source.failure.code;
+
+    (void)wakeup->ops->on_wakeup(wakeup); /* of the last callbacks */
 
     if (kind == PASSES && world.taken != BATCHES)
         return "a batch is lost";
@@ -584,6 +606,8 @@ static const char *wrong(void)
         return "the stream fails";
     if (world.arrays != 0)
         return "an array is not released";
+    if (world.slots_out != 0)
+        return "a slot is not given back";
     if (world.freed != world.begun)
         return "a wait is not freed";
     if (world.tracked != 0)
@@ -624,15 +648,13 @@ static const struct {
     enum kind kind;
     const char *what;
 } mutants[] = {
-    {MARKS_BY_A_STORE, PASSES, "the mark is stored"},
-    {POLLS_ONLY_BEFORE_IT_MARKS, PASSES, "it polls only before it marks"},
-    {MARKS_THE_FIRST_ONE_ALONE, PASSES, "only the first wait is marked"},
-    {WAKES_BEFORE_IT_IS_OVER, PASSES, "the device looks before it is over"},
-    {COMPLETES_BY_A_STORE, PASSES, "the device stores and loads"},
+    {WAKES_BEFORE_THE_BATCH_IS_DONE, PASSES, "it wakes before it is done"},
+    {WAKES_BEFORE_THE_BATCH_IS_DONE, CHAINS, "it wakes before it is done"},
+    {WAKES_BEFORE_IT_IS_OVER, PASSES, "the loop sees it before it is over"},
+    {COMPLETES_BY_A_STORE, STOPS, "the device stores"},
     {ABANDONS_WHAT_IS_OVER, STOPS, "a wait that is over is abandoned"},
     {ABANDONS_WHAT_IS_OVER, LIMITS, "a wait that is over is abandoned"},
     {UNCHAINS_WHAT_IS_IN_USE, CHAINS, "a call in flight is not waited for"},
-    {POLLS_ONLY_BEFORE_IT_MARKS, CHAINS, "it polls only before it marks"},
 };
 
 START_TEST(its_mutants_are_found)
@@ -642,6 +664,8 @@ START_TEST(its_mutants_are_found)
         explore_finds(kernel_of(mutants[i].kind), mutants[i].what);
     }
     mutant = NONE;
+    explore_finds_spoiled(kernel_of(PASSES), &world.waits.flight.done.newest,
+                          SIM_SPLIT, "batches that are done are stored");
 }
 END_TEST
 
@@ -651,16 +675,10 @@ START_TEST(no_wake_up_is_lost_in_weak_memory)
     explore_holds_weak(kernel_of(STOPS), 2);
     explore_holds_weak(kernel_of(LIMITS), 2);
     explore_holds_weak(kernel_of(CHAINS), 2);
-    explore_finds_weak(kernel_of(PASSES), &world.watches[0].side,
+    explore_finds_weak(kernel_of(PASSES), &world.waits.flight.done.newest,
                        SIM_UNACQUIRED, "a result is read without an acquire");
-    explore_finds_weak(kernel_of(PASSES), &world.watches[0].side,
+    explore_finds_weak(kernel_of(PASSES), &world.waits.flight.done.newest,
                        SIM_UNRELEASED, "a wait ends without a release");
-    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_UNACQUIRED,
-                       "the mark is made without an acquire");
-    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_UNRELEASED,
-                       "the mark is looked at without a release");
-    explore_finds_weak(kernel_of(PASSES), &world.waits.awaited, SIM_PEEK,
-                       "the mark is only loaded");
 }
 END_TEST
 
