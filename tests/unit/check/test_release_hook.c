@@ -264,7 +264,7 @@ START_TEST(da13_release_is_called_with_the_struct_that_holds_it)
 }
 END_TEST
 
-START_TEST(the altered part_leads_nowhere_is_let_be)
+START_TEST(what_leads_nowhere_is_let_be)
 {
     struct fixture fixture;
     static char nothing[4096] __attribute__((aligned(256)));
@@ -302,7 +302,7 @@ static void alter(struct fixture *fixture, int what, bool back)
         fixture->schema.name = back ? before : "another";
 }
 
-static int altered; /* what */
+static int altered; /* the altered part */
 static struct fixture *altering;
 static void (*altered_release)(struct ArrowArray *);
 static void (*altered_schema)(struct ArrowSchema *);
