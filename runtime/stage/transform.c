@@ -16,11 +16,11 @@
  *       |                                                             v
  *     IDLE <------------- no input, or no room for results -------- RUNNING
  *       |                                                             |
- *       |       finish was called, enough, or a failure: OVER <-------|
- *       |                                                   |         |
- *       '------------------> STOPPED <----------------------'---------'
- *                            from below; a run that is in progress ends by
- *                            itself, and discards its input
+ *       |      ENDED: finish was called, or the function has enough <-|
+ *       |      FAILED: the function has failed <----------------------|
+ *       |      CUT_OFF: an extraction has failed <--------------------|
+ *       v                                 v                           v
+ *     STOPPED, from any of these: a run that is in progress discards its input
  *
  * What can fail: an extraction: the producer above reports why. The function,
  *              or a result that does not fit the schema: the error follows the
@@ -57,19 +57,21 @@ enum { SLOTS_STEP = 4 }; /* empty slots that a worker takes at once */
 /* What a run does next. */
 enum step {
     STEP_NOTHING, /* no input, or no room for results */
-    STEP_BATCH,   /* go on with the current input */
+    STEP_INPUT,   /* takes the next input */
+    STEP_AGAIN,   /* goes on with the same one */
     STEP_FLUSH,   /* rows were kept for too long */
     STEP_FINISH   /* the input has ended */
 };
 
-/* How a step has ended. */
-struct outcome {
-    bool over;                   /* no step follows */
-    int extraction;              /* the code of one that has failed, or 0 */
-    struct uva__failure failure; /* owns: of the function; code 0: none */
+enum phase {
+    IDLE,
+    RUNNING, /* a run is in progress, or waits for its worker */
+    ENDED,   /* no run follows: finish was called, or it was enough */
+    FAILED,  /* no run follows: the function has failed */
+    CUT_OFF, /* no run follows: an extraction has failed, and the producer above
+                has the reason */
+    STOPPED
 };
-
-enum phase { IDLE, RUNNING, OVER, STOPPED };
 
 /* How far the runs are. The loop acts on a copy of it. */
 struct progress {
@@ -77,7 +79,6 @@ struct progress {
     int64_t used, used_bytes;        /* inputs, with the current one */
     int64_t ready, ready_bytes;      /* results that were not passed on */
     struct uva__transform_rows rows; /* after the last step */
-    int extraction;                  /* the code of one that failed, or 0 */
 };
 
 struct transform {
@@ -91,10 +92,7 @@ struct transform {
 
     struct {                     /* the run's alone */
         struct uva__task *input; /* owns: the current input; or NULL */
-        bool extracted;          /* `batch` has the data of it */
-        int64_t bytes;           /* of it, as far as known */
         struct uva_batch batch;  /* owns its data */
-        enum step step;          /* of this call */
         bool full;               /* an emit of this call has returned EAGAIN */
         int fault; /* why this call fails, whatever it returns: an emit has
                       failed, for example; or 0 */
@@ -117,7 +115,7 @@ struct transform {
         int64_t ordinal;               /* of the next result */
         bool input_ended;              /* no input follows */
         bool flush;                    /* rows were kept for too long */
-        struct uva__failure failure;   /* of the function; code 0: none */
+        struct uva__failure failure;   /* FAILED; CUT_OFF has a code alone */
         struct uva__stuck_calls calls; /* runs on workers */
     } locked;
 };
@@ -151,30 +149,46 @@ static struct uva__task *slot_of(struct uva__link *link)
                         : NULL;
 }
 
-/* ---- a run: emitting ---------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------- */
 
-/* Gives an empty slot; NULL without memory. */
-static struct uva__task *run_take_slot(struct transform *t)
-{
-    struct uva__rt *rt = t->stage.source.rt;
-
-    if (t->options.on_loop)
-        return uva__slots_take_task(rt);
-    if (uva__list_is_empty(&t->run.slots) &&
-        !uva__slots_fetch_tasks(rt, &t->run.slots, SLOTS_STEP))
-        return NULL;
-    return slot_of(uva__list_pop(&t->run.slots));
-}
-
-/* Clears a slot that was not offered: it needs no quarantine. */
-static void run_put_slot(struct transform *t, struct uva__task *slot)
+/* Clears a slot that was not offered: it needs no quarantine. A worker puts it
+ * in its list of `empty` ones; NULL on the loop thread. */
+static void slot_put(struct transform *t, struct uva__list *empty,
+                     struct uva__task *slot)
 {
     uva__task_clear(slot, allocator_of(t));
-    if (t->options.on_loop)
-        uva__slots_reuse_task(t->stage.source.rt, slot);
+    if (empty != NULL)
+        uva__list_push_front(empty, &slot->link);
     else
-        uva__list_push_front(&t->run.slots, &slot->link);
+        uva__slots_reuse_task(t->stage.source.rt, slot);
 }
+
+/* Gives an empty slot with a copy of the metadata; NULL without memory. */
+static struct uva__task *slot_new(struct transform *t, struct uva__list *empty,
+                                  const char *metadata)
+{
+    struct uva__rt *rt = t->stage.source.rt;
+    struct uva__task *slot = NULL;
+
+    if (empty == NULL)
+        slot = uva__slots_take_task(rt);
+    else if (!uva__list_is_empty(empty) ||
+             uva__slots_fetch_tasks(rt, empty, SLOTS_STEP))
+        slot = slot_of(uva__list_pop(empty));
+    if (slot == NULL ||
+        uva__task_take_metadata(slot, allocator_of(t), metadata) == 0)
+        return slot;
+    slot_put(t, empty, slot);
+    return NULL;
+}
+
+/* The list of the run. */
+static struct uva__list *run_slots(struct transform *t)
+{
+    return t->options.on_loop ? NULL : &t->run.slots;
+}
+
+/* ---- a run: emitting ---------------------------------------------------- */
 
 static bool has_room_locked(const struct transform *t)
 {
@@ -207,7 +221,7 @@ static void result_announce(struct transform *t, int64_t ordinal,
 {
     struct uva__source *source = &t->stage.source;
 
-    for (int64_t i = 0; t->run.step == STEP_BATCH && i < batches; i++)
+    for (int64_t i = 0; t->run.input != NULL && i < batches; i++)
         uva__meter_link(source->meter, ordinal + i, source->label,
                         t->run.batch.ordinal);
     if (!t->options.on_loop)
@@ -226,28 +240,24 @@ static int64_t result_slices(const struct transform *t, int64_t rows)
 static int result_give(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
-    struct uva__task *slot = run_take_slot(t);
+    struct uva__task *slot = slot_new(t, run_slots(t), out->metadata);
     int64_t ordinal, batches;
     int code;
 
     if (slot == NULL)
         return ENOMEM;
-    if (uva__task_take_metadata(slot, allocator_of(t), out->metadata) != 0) {
-        run_put_slot(t, slot);
-        return ENOMEM;
-    }
     uva_array_move(&out->data, &slot->array);
     batches = result_slices(t, slot->array.array.length);
     transform_lock(t);
     ordinal = t->locked.ordinal;
     code = result_push_locked(t, slot, bytes, batches);
     transform_unlock(t);
-    if (code != ECANCELED) {
+    if (code == ECANCELED) {
+        uva_array_release(&slot->array);
+        slot_put(t, run_slots(t), slot);
+    } else {
         result_announce(t, ordinal, batches);
-        return code;
     }
-    uva_array_release(&slot->array);
-    run_put_slot(t, slot);
     return code;
 }
 
@@ -308,19 +318,19 @@ int uva__transform_pass(void *emitter, struct uva_batch *in)
     struct transform *t = emitter;
 
     assert(in == &t->run.batch && t->run.fault == 0 && !t->run.full);
-    if (!t->sizes_hold || t->run.bytes == 0)
+    if (!t->sizes_hold || t->run.input->info.bytes == 0)
         return transform_emit(t, in);
-    return result_note(t, in, result_give(t, in, t->run.bytes));
+    return result_note(t, in, result_give(t, in, t->run.input->info.bytes));
 }
 
 /* ---- a run: one step ---------------------------------------------------- */
 
 static enum step step_peek_locked(const struct transform *t)
 {
-    if (t->locked.now.phase >= OVER || !has_room_locked(t))
+    if (t->locked.now.phase > RUNNING || !has_room_locked(t))
         return STEP_NOTHING;
     if (t->locked.now.used > 0)
-        return STEP_BATCH;
+        return t->run.input != NULL ? STEP_AGAIN : STEP_INPUT;
     if (t->locked.input_ended)
         return STEP_FINISH;
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
@@ -329,17 +339,12 @@ static enum step step_peek_locked(const struct transform *t)
 /* Releases the current input, if there is one. */
 static void run_drop_input(struct transform *t)
 {
-    struct uva__task *input = t->run.input;
-
-    if (input == NULL)
+    if (t->run.input == NULL)
         return;
-    if (!t->run.extracted)
-        uva__task_drop(&input->promise);
-    else if (uva_array_is_live(&t->run.batch.data))
+    if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
+    slot_put(t, run_slots(t), t->run.input);
     t->run.input = NULL;
-    t->run.extracted = false;
-    run_put_slot(t, input);
 }
 
 /* Decides on the next step, and takes its input. With STEP_NOTHING the run is
@@ -353,7 +358,7 @@ static enum step step_begin(struct transform *t)
     transform_lock(t);
     step = step_peek_locked(t);
     stopped = t->locked.now.phase == STOPPED;
-    if (step == STEP_BATCH && t->run.input == NULL)
+    if (step == STEP_INPUT)
         t->run.input = slot_of(uva__list_pop(&t->locked.inputs));
     if (step == STEP_NOTHING && !stopped)
         uva__list_append(&slots, &t->run.slots);
@@ -367,42 +372,15 @@ static enum step step_begin(struct transform *t)
     return step;
 }
 
-/* Notes how a step has ended. */
-static void step_end(struct transform *t, const struct outcome *outcome)
-{
-    struct uva__transform_rows rows = {0};
-
-    if (t->kind.rows != NULL)
-        rows = t->kind.rows(t->options.ctx);
-    transform_lock(t);
-    if (t->run.step == STEP_BATCH) {
-        t->locked.now.used--;
-        t->locked.now.used_bytes -= t->run.bytes;
-    }
-    t->locked.flush = false;
-    t->locked.now.rows = rows;
-    t->locked.now.extraction = outcome->extraction;
-    t->locked.failure = outcome->failure;
-    if (outcome->over && t->locked.now.phase == RUNNING)
-        t->locked.now.phase = OVER;
-    transform_unlock(t);
-    run_drop_input(t);
-}
-
-/* Extracts the current input, once. */
+/* Extracts the input that was taken. */
 static int run_extract(struct transform *t)
 {
     struct uva__task *input = t->run.input;
-    struct uva_batch *batch = &t->run.batch;
 
-    if (t->run.extracted)
-        return 0;
-    batch->schema = &t->output.input;
-    batch->metadata = input->info.metadata.block;
-    batch->ordinal = input->info.ordinal;
-    t->run.bytes = input->info.bytes;
-    t->run.extracted = true;
-    return uva_task_extract(&input->promise, &batch->data);
+    t->run.batch.schema = &t->output.input;
+    t->run.batch.metadata = input->info.metadata.block;
+    t->run.batch.ordinal = input->info.ordinal;
+    return uva_task_extract(&input->promise, &t->run.batch.data);
 }
 
 static int run_call_function(struct transform *t, enum step step)
@@ -410,11 +388,11 @@ static int run_call_function(struct transform *t, enum step step)
     const struct uva_transform *options = &t->options;
     struct uva_error *error = &t->run.error;
 
-    if (step == STEP_BATCH)
-        return options->batch(options->ctx, &t->run.batch, transform_emit, t,
-                              error);
     if (step == STEP_FLUSH)
         return t->kind.flush(options->ctx, transform_emit, t, error);
+    if (step != STEP_FINISH)
+        return options->batch(options->ctx, &t->run.batch, transform_emit, t,
+                              error);
     return options->finish != NULL
                ? options->finish(options->ctx, transform_emit, t, error)
                : 0;
@@ -433,7 +411,7 @@ static int run_call(struct transform *t, enum step step)
     since_ns = uva__span_begin(t->stage.source.rt);
     code = run_call_function(t, step);
     uva__span_end(t->stage.source.meter, name,
-                  step == STEP_BATCH ? t->run.batch.ordinal : -1, since_ns);
+                  t->run.input != NULL ? t->run.batch.ordinal : -1, since_ns);
     if (t->run.fault != 0)
         return t->run.fault;
     code = uva__error_positive(code);
@@ -443,26 +421,50 @@ static int run_call(struct transform *t, enum step step)
     return code;
 }
 
-/* A function that returns EAGAIN goes on when there is room. */
+/* The step is over, and the runs go on with `phase`, or end; takes `failure`.
+ */
+static void step_end(struct transform *t, enum phase phase,
+                     const struct uva__failure *failure)
+{
+    struct uva__transform_rows rows = {0};
+
+    if (t->kind.rows != NULL)
+        rows = t->kind.rows(t->options.ctx);
+    transform_lock(t);
+    if (t->run.input != NULL) {
+        t->locked.now.used--;
+        t->locked.now.used_bytes -= t->run.input->info.bytes;
+    }
+    t->locked.flush = false;
+    t->locked.now.rows = rows;
+    t->locked.failure = *failure;
+    if (t->locked.now.phase == RUNNING)
+        t->locked.now.phase = phase;
+    transform_unlock(t);
+    run_drop_input(t);
+}
+
+/* Takes a step. A function that returns EAGAIN goes on when there is room. */
 static void run_step(struct transform *t, enum step step)
 {
-    struct outcome outcome = {0};
+    struct uva__failure failure = {0};
+    enum phase phase = RUNNING;
     int code;
 
-    t->run.step = step;
-    if (step == STEP_BATCH)
-        outcome.extraction = run_extract(t);
-    if (outcome.extraction == 0) {
-        code = run_call(t, step);
-        if (code == EAGAIN && t->run.fault == 0)
-            return;
-        if (t->run.fault != 0 || (code != 0 && code != ENOENT))
-            uva__failure_set(&outcome.failure, allocator_of(t), code,
-                             &t->run.error, NULL);
-        outcome.over = code != 0 || step == STEP_FINISH;
+    if (step == STEP_INPUT && (failure.code = run_extract(t)) != 0) {
+        step_end(t, CUT_OFF, &failure);
+        return;
     }
-    outcome.over = outcome.over || outcome.extraction != 0;
-    step_end(t, &outcome);
+    code = run_call(t, step);
+    if (code == EAGAIN && t->run.fault == 0)
+        return;
+    if (t->run.fault != 0 || (code != 0 && code != ENOENT)) {
+        phase = FAILED;
+        uva__failure_set(&failure, allocator_of(t), code, &t->run.error, NULL);
+    } else if (code == ENOENT || step == STEP_FINISH) {
+        phase = ENDED;
+    }
+    step_end(t, phase, &failure);
 }
 
 static void run_steps(struct transform *t)
@@ -498,26 +500,6 @@ static void transform_job(struct uva_job *job)
 
 /* ---- the loop: as a handler --------------------------------------------- */
 
-/* Puts a task in a slot; NULL without memory. */
-static struct uva__task *input_new(struct transform *t,
-                                   const struct ArrowAsyncTask *task,
-                                   const char *metadata)
-{
-    const struct uva__batch_info *info = uva__task_info(task);
-    struct uva__task *slot = uva__slots_take_task(t->stage.source.rt);
-
-    if (slot == NULL)
-        return NULL;
-    if (uva__task_take_metadata(slot, allocator_of(t), metadata) != 0) {
-        uva__slots_reuse_task(t->stage.source.rt, slot);
-        return NULL;
-    }
-    slot->promise = *task;
-    slot->info.ordinal = info->ordinal;
-    slot->info.bytes = uva__window_size(info->bytes);
-    return slot;
-}
-
 /* Puts an input after the earlier ones, for a run. After one that was lost,
  * none is wanted. */
 static void transform_task(struct uva__stage *stage,
@@ -528,13 +510,16 @@ static void transform_task(struct uva__stage *stage,
 
     uva__intake_come(&t->loop.in);
     if (stage->inlet.failure.code == 0)
-        slot = input_new(t, task, metadata);
+        slot = slot_new(t, NULL, metadata);
     if (slot == NULL) {
         uva__failure_set(&stage->inlet.failure, allocator_of(t), ENOMEM, NULL,
                          NULL);
         uva__task_drop(task);
         return;
     }
+    slot->promise = *task;
+    slot->info.ordinal = uva__task_ordinal(task);
+    slot->info.bytes = uva__task_bytes(task);
     uva__intake_note_size(&t->loop.in, slot->info.bytes);
     transform_lock(t);
     t->locked.now.used++;
@@ -595,16 +580,21 @@ static void transform_conclude(struct transform *t, const struct progress *now)
     source->ready = now->ready;
     if (source->failure.code != 0 || source->ended)
         return;
-    if (now->phase != OVER) {
-        if (stage->inlet.failure.code != 0 && now->used == 0)
-            uva__inlet_conclude(&stage->inlet, source);
-    } else if (now->extraction != 0) {
-        uva__inlet_fail_extraction(&stage->inlet, now->extraction, source);
-    } else if (t->locked.failure.code != 0) {
+    switch (now->phase) {
+    case ENDED:
+        source->ended = true;
+        break;
+    case FAILED:
         uva__failure_move(&t->locked.failure, &source->failure,
                           allocator_of(t));
-    } else {
-        source->ended = true;
+        break;
+    case CUT_OFF:
+        uva__inlet_fail_extraction(&stage->inlet, t->locked.failure.code,
+                                   source);
+        break;
+    default:
+        if (stage->inlet.failure.code != 0 && now->used == 0)
+            uva__inlet_conclude(&stage->inlet, source);
     }
 }
 
@@ -637,10 +627,7 @@ static int64_t transform_room(const struct transform *t, int64_t demand,
     n = uva__window_allowed(window, demand) - now->ready;
     if (n <= 0)
         return 0;
-    n = transform_inputs(t, n, &now->rows);
-    if (n > window->batches)
-        n = window->batches;
-    return n > coming ? n - coming : 0;
+    return uva__window_room(window, transform_inputs(t, n, &now->rows), coming);
 }
 
 /* Requests inputs as far as they fit by their size, which the first one shows.
@@ -729,9 +716,9 @@ static void transform_pull(struct uva__source *source, int64_t demand)
     transform_account(t, &now);
     transform_conclude(t, &now);
     transform_set_timer(t, demand, &now);
-    if (now.phase != OVER)
+    if (now.phase <= RUNNING)
         transform_request(t, demand, &now);
-    else if (now.extraction == 0) /* or it has the reason still to report */
+    else if (now.phase != CUT_OFF) /* it has the reason still to report */
         uva__inlet_quit(&t->stage.inlet);
 }
 
@@ -741,19 +728,16 @@ static void transform_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *result_cut(struct transform *t,
                                     struct uva__task *first, int64_t slices)
 {
-    struct uva__task *slot = uva__slots_take_task(t->stage.source.rt);
+    struct uva__task *slot = slot_new(t, NULL, first->info.metadata.block);
     struct ArrowArray *array = &first->array.array;
     const struct ArrowSchema *schema = &t->output.schema;
     const int64_t rows = t->kind.slice_rows;
 
     if (slot == NULL)
         return NULL;
-    if (uva__task_take_metadata(slot, allocator_of(t),
-                                first->info.metadata.block) != 0 ||
-        uva__share_more(allocator_of(t), &t->loop.room, &first->array,
+    if (uva__share_more(allocator_of(t), &t->loop.room, &first->array,
                         slices - 1, &slot->array) != 0) {
-        uva__task_clear(slot, allocator_of(t));
-        uva__slots_reuse_task(t->stage.source.rt, slot);
+        slot_put(t, NULL, slot);
         return NULL;
     }
     uva__slice_reduce(schema, &slot->array.array, 0, rows);
@@ -819,8 +803,7 @@ static void transform_stop(struct uva__source *source)
     uva__share_give_up(&t->loop.room);
     while ((slot = slot_of(uva__list_pop(&inputs))) != NULL) {
         uva__task_drop(&slot->promise);
-        uva__task_clear(slot, allocator_of(t));
-        uva__slots_reuse_task(source->rt, slot);
+        slot_put(t, NULL, slot);
     }
     while ((slot = slot_of(uva__list_pop(&results))) != NULL)
         uva__producer_drop_task(source->producer, slot);
