@@ -47,7 +47,7 @@ struct uva__share_room {
 };
 
 /* As uva__share_array(), for a series of calls: with this one `copies` of them
- * may follow, and the array does not change in between. `room` has the memory
+ * may follow; in between the array may be reduced. `room` has the memory
  * for the next ones. Thread: any one at a time. */
 UVA_MUST_CHECK int uva__share_more(const struct uva_allocator *allocator,
                                    struct uva__share_room *room,

@@ -6,8 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "arrow/share.h"
-
 /* How many of the remaining items are null: zero or all, as before, or a number
  * that only the validity bitmap knows. */
 static int64_t slice_null_count(const struct ArrowArray *array, int64_t count)
@@ -62,4 +60,19 @@ int uva__slice_array(const struct uva_allocator *allocator,
     if (code == 0)
         uva__slice_reduce(schema, &out->array, from, count);
     return code;
+}
+
+int uva__slice_off(const struct uva_allocator *allocator,
+                   const struct ArrowSchema *schema,
+                   struct uva__share_room *room, struct ArrowDeviceArray *array,
+                   int64_t count, int64_t parts, struct ArrowDeviceArray *out)
+{
+    const int code = uva__share_more(allocator, room, array, parts - 1, out);
+
+    if (code != 0)
+        return code;
+    uva__slice_reduce(schema, &out->array, 0, count);
+    uva__slice_reduce(schema, &array->array, count,
+                      array->array.length - count);
+    return 0;
 }

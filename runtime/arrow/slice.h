@@ -3,8 +3,7 @@
 #ifndef UVA_ARROW_SLICE_H
 #define UVA_ARROW_SLICE_H
 
-#include "uvarrow/arrow_abi.h"
-#include "uvarrow/base.h"
+#include "arrow/share.h"
 
 /* Gives `out` the `count` rows from row `from` on. The data is not copied:
  * `array` becomes a shared array, as by uva__share_array(), and keeps all its
@@ -17,6 +16,16 @@ UVA_MUST_CHECK int uva__slice_array(const struct uva_allocator *allocator,
                                     struct ArrowDeviceArray *array,
                                     int64_t from, int64_t count,
                                     struct ArrowDeviceArray *out);
+
+/* Divides an array, a part at each call: gives `out` its first `count` rows,
+ * and leaves it the other ones, which are divided further. All calls for one
+ * array have the same `room`, and `parts` states how many parts there are, with
+ * the rest, 2 or more. Otherwise as uva__slice_array(). */
+UVA_MUST_CHECK int uva__slice_off(const struct uva_allocator *allocator,
+                                  const struct ArrowSchema *schema,
+                                  struct uva__share_room *room,
+                                  struct ArrowDeviceArray *array, int64_t count,
+                                  int64_t parts, struct ArrowDeviceArray *out);
 
 /* Reduces an array that came from uva__slice_array() or uva__share_array() to
  * the `count` rows from row `from` on. Thread: any one at a time. */

@@ -36,7 +36,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "arrow/share.h"
 #include "arrow/slice.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -51,8 +50,6 @@
 #include "stream/slots.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
-
-enum { SLOTS_STEP = 4 }; /* empty slots that a worker takes at once */
 
 /* What a run does next. */
 enum step {
@@ -149,43 +146,20 @@ static struct uva__task *slot_of(struct uva__link *link)
                         : NULL;
 }
 
-/* ---- slots -------------------------------------------------------------- */
-
-/* Clears a slot that was not offered: it needs no quarantine. A worker puts it
- * in its list of `empty` ones; NULL on the loop thread. */
-static void slot_put(struct transform *t, struct uva__list *empty,
-                     struct uva__task *slot)
+/* Gives an empty slot to a run, with a copy of the metadata. A worker has a
+ * list of its own. NULL without memory. */
+static struct uva__task *run_take_slot(struct transform *t,
+                                       const char *metadata)
 {
-    uva__task_clear(slot, allocator_of(t));
-    if (empty != NULL)
-        uva__list_push_front(empty, &slot->link);
-    else
-        uva__slots_reuse_task(t->stage.source.rt, slot);
+    return uva__slots_new_task(t->stage.source.rt,
+                               t->options.on_loop ? NULL : &t->run.slots,
+                               metadata);
 }
 
-/* Gives an empty slot with a copy of the metadata; NULL without memory. */
-static struct uva__task *slot_new(struct transform *t, struct uva__list *empty,
-                                  const char *metadata)
+static void run_put_slot(struct transform *t, struct uva__task *slot)
 {
-    struct uva__rt *rt = t->stage.source.rt;
-    struct uva__task *slot = NULL;
-
-    if (empty == NULL)
-        slot = uva__slots_take_task(rt);
-    else if (!uva__list_is_empty(empty) ||
-             uva__slots_fetch_tasks(rt, empty, SLOTS_STEP))
-        slot = slot_of(uva__list_pop(empty));
-    if (slot == NULL ||
-        uva__task_take_metadata(slot, allocator_of(t), metadata) == 0)
-        return slot;
-    slot_put(t, empty, slot);
-    return NULL;
-}
-
-/* The list of the run. */
-static struct uva__list *run_slots(struct transform *t)
-{
-    return t->options.on_loop ? NULL : &t->run.slots;
+    uva__slots_end_task(t->stage.source.rt,
+                        t->options.on_loop ? NULL : &t->run.slots, slot);
 }
 
 /* ---- a run: emitting ---------------------------------------------------- */
@@ -240,7 +214,7 @@ static int64_t result_slices(const struct transform *t, int64_t rows)
 static int result_give(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
-    struct uva__task *slot = slot_new(t, run_slots(t), out->metadata);
+    struct uva__task *slot = run_take_slot(t, out->metadata);
     int64_t ordinal, batches;
     int code;
 
@@ -254,7 +228,7 @@ static int result_give(struct transform *t, struct uva_batch *out,
     transform_unlock(t);
     if (code == ECANCELED) {
         uva_array_release(&slot->array);
-        slot_put(t, run_slots(t), slot);
+        run_put_slot(t, slot);
     } else {
         result_announce(t, ordinal, batches);
     }
@@ -343,7 +317,7 @@ static void run_drop_input(struct transform *t)
         return;
     if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
-    slot_put(t, run_slots(t), t->run.input);
+    run_put_slot(t, t->run.input);
     t->run.input = NULL;
 }
 
@@ -500,21 +474,18 @@ static void transform_job(struct uva_job *job)
 
 /* ---- the loop: as a handler --------------------------------------------- */
 
-/* Puts an input after the earlier ones, for a run. After one that was lost,
- * none is wanted. */
+/* Puts an input after the earlier ones, for a run. */
 static void transform_task(struct uva__stage *stage,
                            struct ArrowAsyncTask *task, const char *metadata)
 {
     struct transform *t = transform_at(&stage->source);
-    struct uva__task *slot = NULL;
+    struct uva__task *slot =
+        uva__slots_new_task(stage->source.rt, NULL, metadata);
 
     uva__intake_come(&t->loop.in);
-    if (stage->inlet.failure.code == 0)
-        slot = slot_new(t, NULL, metadata);
     if (slot == NULL) {
-        uva__failure_set(&stage->inlet.failure, allocator_of(t), ENOMEM, NULL,
-                         NULL);
         uva__task_drop(task);
+        uva__inlet_lose(&stage->inlet);
         return;
     }
     slot->promise = *task;
@@ -530,14 +501,21 @@ static void transform_task(struct uva__stage *stage,
 
 /* ---- the loop: as a source ---------------------------------------------- */
 
-static void transform_submit(struct transform *t)
+/* Runs on the loop thread, or submits the job. */
+static void transform_run(struct transform *t)
 {
-    struct uva__rt *rt = t->stage.source.rt;
+    const struct uva__source *source = &t->stage.source;
 
+    if (t->options.on_loop) {
+        uva__meter_enter(source->meter, true);
+        run_steps(t);
+        uva__meter_enter(source->meter, false);
+        return;
+    }
     uva__stage_acquire(&t->stage);
-    t->job.priority = t->stage.source.producer->priority;
-    if (uva__rt_job_begin(rt))
-        uva__meter_submit(t->stage.source.meter, UVA_LANE_COMPUTE, &t->job,
+    t->job.priority = source->producer->priority;
+    if (uva__rt_job_begin(source->rt))
+        uva__meter_submit(source->meter, UVA_LANE_COMPUTE, &t->job,
                           &t->submitted_ns);
     else
         UVA__UNREACHABLE("a running stage keeps the workers alive");
@@ -551,23 +529,17 @@ static struct progress transform_advance(struct transform *t)
     bool due;
 
     transform_lock(t);
-    t->locked.input_ended = t->stage.inlet.state == UVA__INLET_ENDED &&
-                            t->stage.inlet.failure.code == 0;
+    t->locked.input_ended = t->stage.inlet.state == UVA__INLET_ENDED;
     due = t->locked.now.phase == IDLE && step_peek_locked(t) != STEP_NOTHING;
     if (due)
         t->locked.now.phase = RUNNING;
+    transform_unlock(t);
+    if (due)
+        transform_run(t);
+    transform_lock(t);
     now = t->locked.now;
     transform_unlock(t);
-    if (!due)
-        return now;
-    if (!t->options.on_loop) {
-        transform_submit(t);
-        return now;
-    }
-    uva__meter_enter(t->stage.source.meter, true);
-    run_steps(t);
-    uva__meter_enter(t->stage.source.meter, false);
-    return t->locked.now; /* there is no other thread */
+    return now;
 }
 
 /* The end, or a failure, follows the results at hand. Once the runs are over,
@@ -728,20 +700,18 @@ static void transform_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *result_cut(struct transform *t,
                                     struct uva__task *first, int64_t slices)
 {
-    struct uva__task *slot = slot_new(t, NULL, first->info.metadata.block);
-    struct ArrowArray *array = &first->array.array;
-    const struct ArrowSchema *schema = &t->output.schema;
-    const int64_t rows = t->kind.slice_rows;
+    struct uva__rt *rt = t->stage.source.rt;
+    struct uva__task *slot =
+        uva__slots_new_task(rt, NULL, first->info.metadata.block);
 
     if (slot == NULL)
         return NULL;
-    if (uva__share_more(allocator_of(t), &t->loop.room, &first->array,
-                        slices - 1, &slot->array) != 0) {
-        slot_put(t, NULL, slot);
+    if (uva__slice_off(&rt->allocator, &t->output.schema, &t->loop.room,
+                       &first->array, t->kind.slice_rows, slices,
+                       &slot->array) != 0) {
+        uva__slots_end_task(rt, NULL, slot);
         return NULL;
     }
-    uva__slice_reduce(schema, &slot->array.array, 0, rows);
-    uva__slice_reduce(schema, array, rows, array->length - rows);
     slot->info.ordinal = first->info.ordinal++;
     slot->info.bytes = first->info.bytes / slices;
     first->info.bytes -= slot->info.bytes;
@@ -803,7 +773,7 @@ static void transform_stop(struct uva__source *source)
     uva__share_give_up(&t->loop.room);
     while ((slot = slot_of(uva__list_pop(&inputs))) != NULL) {
         uva__task_drop(&slot->promise);
-        slot_put(t, NULL, slot);
+        uva__slots_end_task(source->rt, NULL, slot);
     }
     while ((slot = slot_of(uva__list_pop(&results))) != NULL)
         uva__producer_drop_task(source->producer, slot);

@@ -17,6 +17,7 @@
 enum {
     TASKS_QUARANTINE = 256, /* before a stale token meets its slot in use */
     TASKS_STEP = 64,
+    EMPTY_STEP = 4,              /* slots that another thread takes at once */
     PRODUCERS_QUARANTINE = 4096, /* as a consumer may request late */
     PRODUCERS_STEP = 8,
     HANDLERS_QUARANTINE = 1024, /* as a producer may call late */
@@ -197,6 +198,34 @@ void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
 
     uva__list_prepend(&slots->reusable, tasks);
     slots->reusable_count += count;
+}
+
+void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
+                         struct uva__task *task)
+{
+    uva__task_clear(task, &rt->allocator);
+    if (empty != NULL)
+        uva__list_push_front(empty, &task->link);
+    else
+        uva__slots_reuse_task(rt, task);
+}
+
+struct uva__task *uva__slots_new_task(struct uva__rt *rt,
+                                      struct uva__list *empty,
+                                      const char *metadata)
+{
+    struct uva__task *task = NULL;
+
+    if (empty == NULL)
+        task = uva__slots_take_task(rt);
+    else if (!uva__list_is_empty(empty) ||
+             uva__slots_fetch_tasks(rt, empty, EMPTY_STEP))
+        task = uva__container_of(uva__list_pop(empty), struct uva__task, link);
+    if (task == NULL ||
+        uva__task_take_metadata(task, &rt->allocator, metadata) == 0)
+        return task;
+    uva__slots_end_task(rt, empty, task);
+    return NULL;
 }
 
 __attribute__((noinline)) static void slots_spill(struct slots *slots)

@@ -48,6 +48,17 @@ void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
  * Thread: any. */
 void uva__slots_return_tasks(struct uva__rt *rt, struct uva__list *tasks);
 
+/* Gives an empty slot with a copy of `metadata` (uva__task_take_metadata()),
+ * and takes back one that was not offered: that of the loop thread, or, for
+ * another thread, out of its list of `empty` ones, which is filled up a few at
+ * a time. NULL without memory. Thread: loop, if `empty` is NULL; otherwise the
+ * one that has the list. */
+struct uva__task *uva__slots_new_task(struct uva__rt *rt,
+                                      struct uva__list *empty,
+                                      const char *metadata);
+void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
+                         struct uva__task *task);
+
 /* Called after slots were put back: gives the surplus of those in quarantine to
  * other threads, and all that need none once there are many. So few slots
  * circulate, and these stay in the cache. Thread: loop. */
