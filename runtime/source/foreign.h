@@ -1,51 +1,235 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A foreign producer, as its source (source/from_async.c) uses it: calls of
- * its methods, and what the loop collects from it.
+/* A foreign producer: the part that our calls of its methods, its calls of our
+ * handler and the loop share. The rules are in protocol/consumer_state, the
+ * tasks wait in source/pending_tasks, the handler is source/foreign_handler.c,
+ * the source is source/from_async.c.
  *
- * After a stop the object is an orphan: it discards what the producer still
- * sends, on the producer's thread, and is freed after the producer's release.
- */
+ *   start    NOT --- on an extra thread ---> IN --- it returns ---> BACK
+ *
+ *   peer     SILENT --- first callback ---> LIVE
+ *              |                              | release, and its last callback
+ *              | never started,               | has returned
+ *              | or start has failed          v
+ *              +--------------------------> RELEASED --- no call of ours is in
+ *                                                        flight ---> CLOSED
+ *
+ *   source   WANTED --- stop ---> STOPPED, if the producer had ended by then,
+ *                                 or ABANDONED
+ *
+ * CLOSED is entered once, and then free_ctx is called. A producer that is never
+ * CLOSED keeps the object, and its ctx, for ever. After a stop the object is an
+ * orphan: it discards the batches that the producer still sends.
+ *
+ * References are held by the source, by the producer until it is RELEASED, and
+ * by each thread of ours that is inside one of its methods: no thread waits for
+ * another one before it frees the object. */
 #ifndef UVA_SOURCE_FOREIGN_H
 #define UVA_SOURCE_FOREIGN_H
 
-#include "source/foreign_state.h"
+#include "protocol/consumer_state.h"
+#include "source/pending_tasks.h"
+#include "stream/discard_queue.h"
+#include "stream/slots.h"
+#include "stream/source.h"
+#include "uvarrow/stream.h"
 
-/* Initialises the handler; `source` and `options` are filled in. The source
- * holds the only reference. Thread: any. */
+/* The three states of the picture above. */
+enum uva__foreign_start {
+    UVA__FOREIGN_START_NOT,
+    UVA__FOREIGN_START_IN,
+    UVA__FOREIGN_START_BACK
+};
+
+enum uva__foreign_peer {
+    UVA__FOREIGN_PEER_SILENT,
+    UVA__FOREIGN_PEER_LIVE,
+    UVA__FOREIGN_PEER_RELEASED,
+    UVA__FOREIGN_PEER_CLOSED
+};
+
+enum uva__foreign_wish {
+    UVA__FOREIGN_WANTED,
+    UVA__FOREIGN_STOPPED,
+    UVA__FOREIGN_ABANDONED /* calls in flight count as stuck */
+};
+
+/* What the producer has reported since the loop last collected it. */
+struct uva__foreign_events {
+    struct ArrowSchema schema;     /* gives, if live */
+    ArrowDeviceType device_type;   /* with the schema */
+    struct uva__metadata metadata; /* gives: the producer's */
+    struct uva__list queue;        /* gives: pending tasks, in order */
+    int64_t count;                 /* number of tasks in `queue` */
+    struct uva__failure failure;   /* gives; code 0: none */
+    bool ended;                    /* no task follows those in `queue` */
+};
+
+struct uva__foreign {
+    struct uva__handler_slot slot; /* first: its memory, which stays valid for
+                                      calls that come after release */
+    struct uva__source source;
+    struct ArrowAsyncDeviceStreamHandler handler; /* given to the producer */
+    struct uva_async_source options;              /* owns its ctx */
+    struct uva__pending_tasks pending_tasks;
+    struct uva__atomic64 closed;           /* 1: free_ctx has been called */
+    struct uva__atomic64 releasing_thread; /* the thread that was extracting
+                                              when the producer has released, or
+                                              0 */
+    struct uva__wakeup wakeup;  /* posted when `events` have changed */
+    struct uva_job starter;     /* on extra threads: calls start */
+    struct uva_job requester;   /* calls request when no callback will do so */
+    struct uva_job canceller;   /* calls cancel */
+    struct uva_job interrupter; /* calls interrupt */
+    struct uva__discard last;   /* extracts the tasks that release has left;
+                                   later calls free_ctx */
+    struct uva__futex left;     /* raised when a method returns for which a
+                                   terminal callback waits */
+    int64_t limit_ms;           /* how long that callback waits */
+
+    struct {                    /* the loop thread's alone */
+        struct uva__list ready; /* pending tasks to be taken */
+        int64_t taken;          /* of these, not reported to the rules so far */
+        int64_t ordinal;        /* of the next task */
+        bool started;           /* the producer holds a reference */
+        bool draining;          /* a close waits a while for the producer */
+    } loop;
+
+    struct uva__lock lock; /* valid in quarantine, too */
+    struct {
+        struct uva__consumer_state state; /* the rules; valid as the lock */
+        enum uva__foreign_start start;
+        enum uva__foreign_peer peer;
+        enum uva__foreign_wish wish;
+        struct uva__foreign_events events;   /* not collected by the loop */
+        struct ArrowAsyncProducer *producer; /* borrows, until a terminal
+                                                callback; or NULL */
+        uint64_t requesting;   /* the thread inside request, or 0 */
+        uint64_t cancelling;   /* the thread inside cancel, or 0 */
+        int32_t inside;        /* our calls in flight: start, request, cancel */
+        int32_t waiting;       /* callbacks that wait for request and cancel */
+        bool calls_abandoned;  /* such a wait took longer than limit_ms */
+        bool requester_out;    /* the requester job is in flight */
+        bool canceller_out;    /* the canceller job was submitted */
+        bool ended_silently;   /* released without an end or error: the code of
+                                  start may give the reason */
+        bool failure_reported; /* a failure was put into `events` */
+    } locked;
+};
+
+/* ---- life --------------------------------------------------------------- */
+
+/* Gives its memory, cleared; NULL without memory, and unless
+ * uva__slots_ensure() has succeeded. Thread: any. */
+struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt);
+
+/* Initialises it; `source` and `options` are filled in. The source holds the
+ * only reference. Thread: any. */
 void uva__foreign_init(struct uva__foreign *foreign);
 
-/* Notes that `taken` pending tasks were handed on, and gives the events since
- * the last call.
- * Returns whether the requester is to be submitted, and in `cancel` whether the
- * canceller is. Thread: loop. */
-bool uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
-                       struct uva__foreign_events *events, bool *cancel);
+/* Fills in foreign->handler. Thread: any. */
+void uva__foreign_handler_init(struct uva__foreign *foreign);
 
-/* Wants no more batches; appends to `queued` the tasks that were queued.
- * Returns whether the canceller is to be submitted, and in `interrupt` whether
- * the interrupter is. Thread: loop. */
-bool uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
-                       struct uva__list *queued, bool *interrupt);
+/* Counts references; the last release frees the object. Thread: any. */
+void uva__foreign_acquire(struct uva__foreign *foreign);
+void uva__foreign_release(struct uva__foreign *foreign);
+
+/* Calls free_ctx, on an extra thread, and wakes the loop: once, as the producer
+ * is CLOSED or was never started. Thread: any. */
+void uva__foreign_free_ctx(struct uva__foreign *foreign);
+
+/* ---- the source --------------------------------------------------------- */
+
+/* Runs a job on an extra thread, which ends with uva__foreign_end_job(). The
+ * workers are there, as a running stage keeps them. Thread: loop. */
+void uva__foreign_submit(struct uva__foreign *foreign, struct uva_job *job);
+void uva__foreign_end_job(struct uva__foreign *foreign);
+
+/* Returns whether start is to be called: not after a stop, and then the
+ * producer is CLOSED. Thread: an extra thread. */
+bool uva__foreign_may_start(struct uva__foreign *foreign);
+
+/* Notes the code of start. Thread: an extra thread. */
+void uva__foreign_started(struct uva__foreign *foreign, int code,
+                          const struct uva_error *error);
+
+/* Notes that `taken` pending tasks were handed on, gives the events since the
+ * last call, and has batches requested or the producer cancelled. Thread: loop.
+ */
+void uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
+                       struct uva__foreign_events *events);
+
+/* Wants no more batches: discards the tasks in `ready` and those that were not
+ * collected, has the producer cancelled, and interrupted while start or request
+ * is in progress. Thread: loop. */
+void uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
+                       struct uva__list *ready);
 
 /* Notes a loss that ends the stream. Thread: any that holds a reference. */
 void uva__foreign_fault(struct uva__foreign *foreign, int code);
 
-/* Returns whether start is to be called: not after a stop, and then the
- * producer is done. Thread: an extra thread. */
-bool uva__foreign_may_start(struct uva__foreign *foreign);
+/* Notes that the caller has extracted, or discarded, one of the tasks.
+ * Thread: any that holds a reference. */
+void uva__foreign_extracted(struct uva__foreign *foreign);
 
-/* Notes what start returned. Thread: an extra thread. */
-void uva__foreign_started(struct uva__foreign *foreign, int code,
-                          const struct uva_error *error);
+/* ---- the handler -------------------------------------------------------- */
 
-/* Calls request until a callback can request more. Thread: an extra thread. */
-void uva__foreign_request(struct uva__foreign *foreign);
+/* Whether the caller is a loop thread, which must neither wait for the producer
+ * nor, unless on_loop is set, extract its tasks. Thread: any. */
+bool uva__foreign_is_on_loop(const struct uva__foreign *foreign);
 
-/* Calls cancel, if that may still be called. Thread: an extra thread. */
-void uva__foreign_cancel(struct uva__foreign *foreign);
+/* Discards a pending task (takes it) on an extra thread. Thread: any. */
+void uva__foreign_discard(struct uva__foreign *foreign,
+                          struct uva__pending_task *task);
 
-/* Calls interrupt until no call that it is for is running, after a stop.
- * Thread: an extra thread. */
-void uva__foreign_interrupt(struct uva__foreign *foreign);
+/* Extracts all tasks that the producer has left, on an extra thread; it is
+ * CLOSED after that. Thread: any. */
+void uva__foreign_close(struct uva__foreign *foreign);
+
+/* Notes that the producer releases inside an extraction of ours, which has to
+ * return before the producer is CLOSED. Thread: the one that extracts. */
+void uva__foreign_release_below(struct uva__foreign *foreign);
+
+/* Returns how many batches the caller has to request now; 0: none, and there
+ * is no call to end. Thread: any. */
+int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
+
+/* A call of ours has returned; `*thread` (or NULL) is the thread inside it.
+ * Wakes the callbacks that wait for that. Thread: any. */
+void uva__foreign_call_end_locked(struct uva__foreign *foreign,
+                                  uint64_t *thread);
+
+/* Returns whether the producer is CLOSED now; the one caller that gets true
+ * calls uva__foreign_free_ctx(). Thread: any. */
+bool uva__foreign_is_closed_locked(struct uva__foreign *foreign);
+
+/* In a terminal callback, after which no thread may be inside the producer's
+ * methods: waits for the threads that are. Thread: the producer's. */
+void uva__foreign_await_calls(struct uva__foreign *foreign);
+
+/* ---- reports ------------------------------------------------------------ */
+
+/* Counts and logs a rule that the producer broke; NULL: none. Thread: any. */
+void uva__foreign_report_breach(struct uva__foreign *foreign,
+                                const char *clause);
+
+/* Logs a step between us and the producer, with a number unless that is
+ * negative. No lock is held. Thread: any. */
+void uva__foreign_log_step(struct uva__foreign *foreign, const char *step,
+                           int64_t n);
+static inline void uva__foreign_log(struct uva__foreign *foreign,
+                                    const char *step, int64_t n)
+{
+    if (uva__rt_logs(foreign->source.rt, UVA_LOG_DEBUG))
+        uva__foreign_log_step(foreign, step, n);
+}
+
+/* Puts a failure into the events; the first one counts. `_text` makes the error
+ * of a text and, unless that is NULL, a clause; `_cut_off` is for a producer
+ * that released without an end or error. Thread: any. */
+void uva__foreign_fail(struct uva__foreign *foreign, int code,
+                       const struct uva_error *error, const char *metadata);
+void uva__foreign_fail_text(struct uva__foreign *foreign, int code,
+                            const char *text, const char *clause);
+void uva__foreign_fail_cut_off(struct uva__foreign *foreign);
 
 #endif

@@ -20,8 +20,6 @@
  * error for a task, and requests once at most.
  *
  * Clauses: G-18, G-43, Q-15. */
-#include "source/foreign_handler.h"
-
 #include <errno.h>
 #include <string.h>
 
@@ -30,6 +28,7 @@
 #include "arrow/vendor_error.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "source/foreign.h"
 #include "source/foreign_clauses.h"
 #include "stream/handler_base.h"
 #include "uvarrow/arrow.h"
@@ -93,7 +92,8 @@ foreign_enter(const struct ArrowAsyncDeviceStreamHandler *self,
     uva__lock_take(&f->lock);
     rt = f->source.rt;
     call.late = state->released;
-    f->locked.touched = true;
+    if (f->locked.peer == UVA__FOREIGN_PEER_SILENT)
+        f->locked.peer = UVA__FOREIGN_PEER_LIVE;
     what.in_request = f->locked.requesting == thread;
     in_cancel = f->locked.cancelling == thread;
     before = state->end;
@@ -124,15 +124,12 @@ static bool foreign_may_extract(const struct uva__foreign *f)
 static void foreign_discard(struct uva__foreign *f,
                             struct uva__pending_task *pending_task)
 {
-    struct uva__list tasks = {0};
-
-    if (foreign_may_extract(f)) {
-        uva__pending_tasks_discard(&f->pending_tasks, pending_task);
-        uva__foreign_extracted(f);
+    if (!foreign_may_extract(f)) {
+        uva__foreign_discard(f, pending_task);
         return;
     }
-    uva__list_push(&tasks, &pending_task->link);
-    uva__foreign_discard_async(f, &tasks);
+    uva__pending_task_discard(pending_task);
+    uva__foreign_extracted(f);
 }
 
 /* Queues a pending task. After a stop it discards the task, for which it drops
@@ -140,8 +137,8 @@ static void foreign_discard(struct uva__foreign *f,
 static void foreign_push_locked(struct uva__foreign *f,
                                 struct uva__pending_task *pending_task)
 {
-    if (!f->locked.stopped) {
-        uva__list_push(&f->locked.events.queue, &pending_task->link);
+    if (f->locked.wish == UVA__FOREIGN_WANTED) {
+        uva__list_push(&f->locked.events.queue, &pending_task->discard.link);
         f->locked.events.count++;
         return;
     }
@@ -160,7 +157,8 @@ static bool call_end_locked(struct uva__foreign *f, bool *closed)
 
     uva__consumer_state_leave(&f->locked.state);
     last = f->locked.state.released && f->locked.state.calls == 0;
-    f->locked.peer_released = last;
+    if (last)
+        f->locked.peer = UVA__FOREIGN_PEER_RELEASED;
     *closed = uva__foreign_is_closed_locked(f);
     return last;
 }
@@ -188,7 +186,7 @@ static bool foreign_push_and_request(struct uva__foreign *f,
     return n > 0;
 }
 
-/* The end of every callback. The caller must not use `i` afterwards. */
+/* The end of every callback. The caller must not use `f` afterwards. */
 static void foreign_leave(struct uva__foreign *f,
                           struct uva__pending_task *pending_task)
 {
@@ -199,11 +197,11 @@ static void foreign_leave(struct uva__foreign *f,
         uva__foreign_acquire(f);
     uva__lock_take(&f->lock);
     if (requested)
-        uva__foreign_request_end_locked(f);
+        uva__foreign_call_end_locked(f, &f->locked.requesting);
     last = call_end_locked(f, &closed);
     uva__lock_drop(&f->lock);
     if (closed)
-        uva__foreign_free_ctx_async(f);
+        uva__foreign_free_ctx(f);
     if (last)
         uva__foreign_release(f);
     if (!requested)
@@ -441,7 +439,7 @@ static void foreign_end_silently(struct uva__foreign *f)
     bool now;
 
     uva__lock_take(&f->lock);
-    now = f->locked.start_returned;
+    now = f->locked.start == UVA__FOREIGN_START_BACK;
     f->locked.ended_silently = !now;
     uva__lock_drop(&f->lock);
     if (now)
@@ -458,7 +456,7 @@ static void foreign_extract_all(struct uva__foreign *f)
         uva__pending_tasks_close(&f->pending_tasks, foreign_may_extract(f));
 
     if (left && uva__foreign_is_on_loop(f))
-        uva__foreign_close_async(f);
+        uva__foreign_close(f);
     else if (left && uva__pending_tasks_await(&f->pending_tasks))
         uva__foreign_release_below(f);
 }

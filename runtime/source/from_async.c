@@ -41,12 +41,6 @@ static struct uva__foreign *foreign_of(struct uva__source *source)
 
 /* ---- extra threads ------------------------------------------------------- */
 
-static void foreign_submit(struct uva__foreign *f, struct uva_job *job)
-{
-    if (!uva__foreign_run_job(f, job))
-        UVA__UNREACHABLE("a running stage keeps the workers alive");
-}
-
 /* A producer that refused its handler will not release it. If it has not called
  * the handler either, the checker in front of it is withdrawn. */
 static void
@@ -56,7 +50,7 @@ starter_withdraw_checker(struct uva__foreign *f,
     bool untouched;
 
     uva__lock_take(&f->lock);
-    untouched = !f->locked.touched;
+    untouched = f->locked.peer == UVA__FOREIGN_PEER_SILENT;
     uva__lock_drop(&f->lock);
     if (untouched)
         (void)uva_check_withdraw(checked);
@@ -96,33 +90,6 @@ static void starter_run(struct uva_job *job)
     uva__foreign_end_job(f);
 }
 
-static void requester_run(struct uva_job *job)
-{
-    struct uva__foreign *f =
-        uva__container_of(job, struct uva__foreign, requester);
-
-    uva__foreign_request(f);
-    uva__foreign_end_job(f);
-}
-
-static void canceller_run(struct uva_job *job)
-{
-    struct uva__foreign *f =
-        uva__container_of(job, struct uva__foreign, canceller);
-
-    uva__foreign_cancel(f);
-    uva__foreign_end_job(f);
-}
-
-static void interrupter_run(struct uva_job *job)
-{
-    struct uva__foreign *f =
-        uva__container_of(job, struct uva__foreign, interrupter);
-
-    uva__foreign_interrupt(f);
-    uva__foreign_end_job(f);
-}
-
 /* ---- the loop: as a source ----------------------------------------------- */
 
 static void async_start(struct uva__source *source)
@@ -131,7 +98,7 @@ static void async_start(struct uva__source *source)
 
     f->loop.started = true;
     uva__foreign_acquire(f); /* the producer's reference */
-    foreign_submit(f, &f->starter);
+    uva__foreign_submit(f, &f->starter);
 }
 
 static void async_absorb(struct uva__foreign *f,
@@ -157,17 +124,12 @@ static void async_pull(struct uva__source *source, int64_t demand)
 {
     struct uva__foreign *f = foreign_of(source);
     struct uva__foreign_events events;
-    bool request, cancel;
 
     (void)demand; /* the window is always requested in full */
-    request = uva__foreign_poll(f, f->loop.taken, &events, &cancel);
+    uva__foreign_poll(f, f->loop.taken, &events);
     f->loop.taken = 0;
     async_absorb(f, &events);
     uva__meter_hold(source->meter, source->ready, 0);
-    if (request)
-        foreign_submit(f, &f->requester);
-    if (cancel)
-        foreign_submit(f, &f->canceller);
 }
 
 /* A batch that is lost ends the stream; the producer is cancelled. */
@@ -178,9 +140,9 @@ static int async_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     int code = 0;
 
     if (out == NULL)
-        uva__pending_tasks_discard(&f->pending_tasks, item);
+        uva__pending_task_discard(item);
     else
-        code = uva__pending_tasks_extract(&f->pending_tasks, item, out, error);
+        code = uva__pending_task_extract(item, out, error);
     uva__foreign_extracted(f);
     if (code != 0)
         uva__foreign_fault(f, code);
@@ -192,7 +154,7 @@ static struct uva__task *async_take(struct uva__source *source)
     struct uva__foreign *f = foreign_of(source);
     struct uva__task *task = uva__producer_take_task(source->producer);
     struct uva__pending_task *pending_task =
-        uva__container_of(f->loop.ready.head, struct uva__pending_task, link);
+        uva__pending_task_of(f->loop.ready.head);
     const struct uva__lazy lazy = {async_extract, f, pending_task};
 
     if (task == NULL)
@@ -212,19 +174,13 @@ static struct uva__task *async_take(struct uva__source *source)
 static void async_stop(struct uva__source *source)
 {
     struct uva__foreign *f = foreign_of(source);
-    bool cancel, interrupt;
 
     if (uva__atomic64_load(&f->closed) == 0) {
         f->loop.draining = true;
         source->rt->loop.draining++;
     }
     source->ready = 0;
-    cancel = uva__foreign_stop(f, f->loop.taken, &f->loop.ready, &interrupt);
-    if (cancel)
-        foreign_submit(f, &f->canceller);
-    if (interrupt)
-        foreign_submit(f, &f->interrupter);
-    uva__foreign_discard_async(f, &f->loop.ready);
+    uva__foreign_stop(f, f->loop.taken, &f->loop.ready);
 }
 
 static void async_leave(struct uva__source *source)
@@ -232,7 +188,7 @@ static void async_leave(struct uva__source *source)
     struct uva__foreign *f = foreign_of(source);
 
     if (!f->loop.started)
-        uva__foreign_free_ctx_async(f);
+        uva__foreign_free_ctx(f);
     uva__foreign_release(f);
 }
 
@@ -288,10 +244,8 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     f->options = *options;
     f->options.window = window;
     f->starter.run = starter_run;
-    f->requester.run = requester_run;
-    f->canceller.run = canceller_run;
-    f->interrupter.run = interrupter_run;
     uva__foreign_init(f);
+    uva__foreign_handler_init(f);
     return f;
 }
 
@@ -318,6 +272,8 @@ struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
     if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
         return async_fail(runtime, options, &error);
     code = uva__slots_ensure(rt);
+    if (code == 0)
+        code = uva__discard_ensure(rt);
     if (code == 0)
         code = uva__rt_ensure_uncapped(rt);
     if (code == 0)

@@ -29,81 +29,79 @@
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
+void uva__pending_tasks_init(struct uva__pending_tasks *tasks,
                              const struct uva__source *source)
 {
-    pending_tasks->source = source;
+    tasks->source = source;
 }
 
-void uva__pending_tasks_fini(struct uva__pending_tasks *pending_tasks)
+void uva__pending_tasks_fini(struct uva__pending_tasks *tasks)
 {
-    uva_schema_release(&pending_tasks->schema);
+    uva_schema_release(&tasks->schema);
 }
 
-void uva__pending_tasks_set_schema(struct uva__pending_tasks *pending_tasks,
+void uva__pending_tasks_set_schema(struct uva__pending_tasks *tasks,
                                    struct ArrowSchema *schema,
                                    ArrowDeviceType device_type)
 {
-    uva_schema_move(schema, &pending_tasks->schema);
-    pending_tasks->device_type = device_type;
-    uva__lock_take(&pending_tasks->lock);
-    pending_tasks->locked.ready = true;
-    uva__lock_drop(&pending_tasks->lock);
+    uva_schema_move(schema, &tasks->schema);
+    tasks->device_type = device_type;
+    uva__lock_take(&tasks->lock);
+    tasks->locked.ready = true;
+    uva__lock_drop(&tasks->lock);
 }
 
 /* ---- keeping ------------------------------------------------------------ */
 
-static void pending_task_free(struct uva__pending_tasks *pending_tasks,
-                              struct uva__pending_task *pending_task)
+static void pending_task_free(struct uva__pending_task *pending)
 {
-    const struct uva_allocator *allocator =
-        &pending_tasks->source->rt->allocator;
+    struct uva__pending_tasks *tasks = pending->tasks;
+    const struct uva_allocator *allocator = &tasks->source->rt->allocator;
 
-    uva__failure_fini(&pending_task->failure, allocator);
-    uva__metadata_fini(&pending_task->metadata, allocator, NULL);
-    uva__memory_free(allocator, pending_task, sizeof(*pending_task));
+    uva__failure_fini(&pending->failure, allocator);
+    uva__metadata_fini(&pending->metadata, allocator, NULL);
+    uva__memory_free(allocator, pending, sizeof(*pending));
 }
 
-static int pending_tasks_keep(struct uva__pending_tasks *pending_tasks,
-                              struct uva__pending_task *pending_task)
+static int pending_tasks_keep(struct uva__pending_task *pending)
 {
+    struct uva__pending_tasks *tasks = pending->tasks;
     int code = 0;
 
-    uva__lock_take(&pending_tasks->lock);
-    if (pending_tasks->locked.closed)
+    uva__lock_take(&tasks->lock);
+    if (tasks->locked.closed)
         code = ECANCELED;
-    else if (!pending_tasks->locked.ready)
+    else if (!tasks->locked.ready)
         code = EPROTO;
     else
-        uva__list_push(&pending_tasks->locked.unextracted,
-                       &pending_task->unextracted);
-    uva__lock_drop(&pending_tasks->lock);
+        uva__list_push(&tasks->locked.unextracted, &pending->unextracted);
+    uva__lock_drop(&tasks->lock);
     return code;
 }
 
-int uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
+int uva__pending_tasks_add(struct uva__pending_tasks *tasks,
                            const struct ArrowAsyncTask *task,
                            const char *metadata, struct uva__pending_task **out)
 {
-    const struct uva_allocator *allocator =
-        &pending_tasks->source->rt->allocator;
-    struct uva__pending_task *pending_task =
-        uva__memory_new(allocator, sizeof(*pending_task));
+    const struct uva_allocator *allocator = &tasks->source->rt->allocator;
+    struct uva__pending_task *pending =
+        uva__memory_new(allocator, sizeof(*pending));
     int code;
 
-    if (pending_task == NULL)
+    if (pending == NULL)
         return ENOMEM;
-    pending_task->task = *task;
-    pending_task->kind = uva__task_kind(task);
-    code = uva__metadata_copy(allocator, metadata, &pending_task->metadata);
+    pending->tasks = tasks;
+    pending->task = *task;
+    pending->kind = uva__task_kind(task);
+    code = uva__metadata_copy(allocator, metadata, &pending->metadata);
     if (code != 0 && code != ENOMEM)
-        uva__foreign_clauses_count(pending_tasks->source, "MD-05");
+        uva__foreign_clauses_count(tasks->source, "MD-05");
     if (code != ENOMEM)
-        code = pending_tasks_keep(pending_tasks, pending_task);
+        code = pending_tasks_keep(pending);
     if (code == 0)
-        *out = pending_task;
+        *out = pending;
     else
-        pending_task_free(pending_tasks, pending_task);
+        pending_task_free(pending);
     return code;
 }
 
@@ -121,7 +119,7 @@ void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task,
         uva_array_release(&array);
 }
 
-static int pending_task_check(struct uva__pending_tasks *pending_tasks,
+static int pending_task_check(struct uva__pending_tasks *tasks,
                               struct ArrowDeviceArray *array,
                               struct uva_error *error)
 {
@@ -129,34 +127,33 @@ static int pending_task_check(struct uva__pending_tasks *pending_tasks,
     int64_t bytes;
 
     if (array->array.release == NULL) {
-        uva__foreign_clauses_count(pending_tasks->source, "AT-05");
+        uva__foreign_clauses_count(tasks->source, "AT-05");
         return uva_error_set(error, EPROTO, "%s (AT-05)",
                              uva__foreign_clauses_text("AT-05"));
     }
-    if (array->device_type != pending_tasks->device_type &&
-        uva__atomic64_exchange(&pending_tasks->warned, 1) == 0)
-        uva__foreign_clauses_count(pending_tasks->source, "AT-16");
-    if (uva__layout_measure(&pending_tasks->schema, array, &bytes, &detail) !=
-        EINVAL)
+    if (array->device_type != tasks->device_type &&
+        uva__atomic64_exchange(&tasks->warned, 1) == 0)
+        uva__foreign_clauses_count(tasks->source, "AT-16");
+    if (uva__layout_measure(&tasks->schema, array, &bytes, &detail) != EINVAL)
         return 0; /* batches of an unknown format cannot be checked */
-    uva__foreign_clauses_count(pending_tasks->source, "AT-17");
+    uva__foreign_clauses_count(tasks->source, "AT-17");
     uva_array_release(array);
     return uva_error_set(error, EPROTO, "%s (AT-17): %s",
                          uva__foreign_clauses_text("AT-17"), detail.message);
 }
 
 /* Calls the foreign producer. */
-static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
-                                     struct uva__pending_task *pending_task,
+static int pending_task_call_extract(struct uva__pending_task *pending,
                                      struct ArrowDeviceArray *out,
                                      struct uva_error *error)
 {
+    struct uva__pending_tasks *tasks = pending->tasks;
     int code;
 
     uva_array_clear(out); /* a producer may leave parts of it as they are */
-    code = pending_task->task.extract_data(&pending_task->task, out);
+    code = pending->task.extract_data(&pending->task, out);
     if (code == 0)
-        return pending_task_check(pending_tasks, out, error);
+        return pending_task_check(tasks, out, error);
     out->array.release = NULL;
     return uva_error_set(error, uva__error_positive(code),
                          "extraction failed with %s (%d)",
@@ -164,15 +161,15 @@ static int pending_task_call_extract(struct uva__pending_tasks *pending_tasks,
 }
 
 /* Drops the lock while it waits. */
-static void pending_tasks_wait_locked(struct uva__pending_tasks *pending_tasks)
+static void pending_tasks_wait_locked(struct uva__pending_tasks *tasks)
 {
-    const uint32_t seen = uva__futex_now(&pending_tasks->changed);
+    const uint32_t seen = uva__futex_now(&tasks->changed);
 
-    pending_tasks->locked.waiting++;
-    uva__lock_drop(&pending_tasks->lock);
-    (void)uva__futex_wait(&pending_tasks->changed, seen, -1);
-    uva__lock_take(&pending_tasks->lock);
-    pending_tasks->locked.waiting--;
+    tasks->locked.waiting++;
+    uva__lock_drop(&tasks->lock);
+    (void)uva__futex_wait(&tasks->changed, seen, -1);
+    uva__lock_take(&tasks->lock);
+    tasks->locked.waiting--;
 }
 
 /* How a claim ends. */
@@ -182,92 +179,86 @@ enum claim {
     CLAIM_OTHER_THREAD /* the thread that extracts it will discard it */
 };
 
-static enum claim
-pending_task_claim_locked(struct uva__pending_tasks *pending_tasks,
-                          struct uva__pending_task *pending_task, bool wanted)
+static enum claim pending_task_claim_locked(struct uva__pending_task *pending,
+                                            bool wanted)
 {
-    while (pending_task->state == UVA__PENDING_TASK_EXTRACTING && wanted)
-        pending_tasks_wait_locked(pending_tasks);
-    switch (pending_task->state) {
+    struct uva__pending_tasks *tasks = pending->tasks;
+    while (pending->state == UVA__PENDING_TASK_EXTRACTING && wanted)
+        pending_tasks_wait_locked(tasks);
+    switch (pending->state) {
     case UVA__PENDING_TASK_EXTRACTING:
-        pending_task->unwanted = true;
+        pending->unwanted = true;
         return CLAIM_OTHER_THREAD;
     case UVA__PENDING_TASK_EXTRACTED:
         return CLAIM_EXTRACTED;
     default:
-        pending_task->state = UVA__PENDING_TASK_EXTRACTING;
-        pending_task->extractor = uva__thread_self();
+        pending->state = UVA__PENDING_TASK_EXTRACTING;
+        pending->extractor = uva__thread_self();
         return CLAIM_MINE;
     }
 }
 
-static enum claim pending_task_claim(struct uva__pending_tasks *pending_tasks,
-                                     struct uva__pending_task *pending_task,
+static enum claim pending_task_claim(struct uva__pending_task *pending,
                                      bool wanted)
 {
+    struct uva__pending_tasks *tasks = pending->tasks;
     enum claim claim;
 
-    uva__lock_take(&pending_tasks->lock);
-    claim = pending_task_claim_locked(pending_tasks, pending_task, wanted);
-    uva__lock_drop(&pending_tasks->lock);
+    uva__lock_take(&tasks->lock);
+    claim = pending_task_claim_locked(pending, wanted);
+    uva__lock_drop(&tasks->lock);
     return claim;
 }
 
 /* The caller has extracted it, with the result `code`. Returns whether another
  * thread has left the array to it, to be discarded. */
-static bool pending_task_settle(struct uva__pending_tasks *pending_tasks,
-                                struct uva__pending_task *pending_task,
-                                int code)
+static bool pending_task_settle(struct uva__pending_task *pending, int code)
 {
+    struct uva__pending_tasks *tasks = pending->tasks;
     bool unwanted;
 
-    uva__lock_take(&pending_tasks->lock);
-    pending_tasks->locked.failed = pending_tasks->locked.failed || code != 0;
-    uva__list_remove(&pending_tasks->locked.unextracted,
-                     &pending_task->unextracted);
-    pending_task->state = UVA__PENDING_TASK_EXTRACTED;
-    if (pending_tasks->locked.waiting > 0)
-        uva__futex_raise(&pending_tasks->changed);
-    unwanted = pending_task->unwanted;
-    uva__lock_drop(&pending_tasks->lock);
+    uva__lock_take(&tasks->lock);
+    tasks->locked.failed = tasks->locked.failed || code != 0;
+    uva__list_remove(&tasks->locked.unextracted, &pending->unextracted);
+    pending->state = UVA__PENDING_TASK_EXTRACTED;
+    if (tasks->locked.waiting > 0)
+        uva__futex_raise(&tasks->changed);
+    unwanted = pending->unwanted;
+    uva__lock_drop(&tasks->lock);
     return unwanted;
 }
 
-int uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
-                               struct uva__pending_task *pending_task,
-                               struct ArrowDeviceArray *out,
-                               struct uva_error *error)
+int uva__pending_task_extract(struct uva__pending_task *pending,
+                              struct ArrowDeviceArray *out,
+                              struct uva_error *error)
 {
     int code;
 
-    if (pending_task_claim(pending_tasks, pending_task, true) == CLAIM_MINE) {
-        code =
-            pending_task_call_extract(pending_tasks, pending_task, out, error);
-        (void)pending_task_settle(pending_tasks, pending_task, code);
+    if (pending_task_claim(pending, true) == CLAIM_MINE) {
+        code = pending_task_call_extract(pending, out, error);
+        (void)pending_task_settle(pending, code);
     } else {
-        uva_array_move(&pending_task->array, out);
-        code = uva__failure_get(&pending_task->failure, error);
+        uva_array_move(&pending->array, out);
+        code = uva__failure_get(&pending->failure, error);
     }
-    pending_task_free(pending_tasks, pending_task);
+    pending_task_free(pending);
     return code;
 }
 
-void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
-                                struct uva__pending_task *pending_task)
+void uva__pending_task_discard(struct uva__pending_task *pending)
 {
-    switch (pending_task_claim(pending_tasks, pending_task, false)) {
+    switch (pending_task_claim(pending, false)) {
     case CLAIM_OTHER_THREAD:
         return;
     case CLAIM_MINE:
-        uva__pending_tasks_extract_unwanted(&pending_task->task,
-                                            pending_task->kind);
-        (void)pending_task_settle(pending_tasks, pending_task, 0);
+        uva__pending_tasks_extract_unwanted(&pending->task, pending->kind);
+        (void)pending_task_settle(pending, 0);
         break;
     case CLAIM_EXTRACTED:
-        uva_array_release(&pending_task->array);
+        uva_array_release(&pending->array);
         break;
     }
-    pending_task_free(pending_tasks, pending_task);
+    pending_task_free(pending);
 }
 
 /* ---- closing ------------------------------------------------------------ */
@@ -288,50 +279,47 @@ static bool pending_task_is_due_locked(const struct uva__pending_task *task,
 
 /* Returns the first task that a close extracts; NULL: there is none. */
 static struct uva__pending_task *
-pending_tasks_claim_next(struct uva__pending_tasks *pending_tasks, bool foreign)
+pending_tasks_claim_next(struct uva__pending_tasks *tasks, bool foreign)
 {
-    struct uva__pending_task *pending_task = NULL;
+    struct uva__pending_task *pending = NULL;
     struct uva__link *link;
 
-    uva__lock_take(&pending_tasks->lock);
-    for (link = pending_tasks->locked.unextracted.head; link != NULL;
-         link = link->next)
+    uva__lock_take(&tasks->lock);
+    for (link = tasks->locked.unextracted.head; link != NULL; link = link->next)
         if (pending_task_is_due_locked(pending_task_at(link), foreign)) {
-            pending_task = pending_task_at(link);
-            (void)pending_task_claim_locked(pending_tasks, pending_task, true);
+            pending = pending_task_at(link);
+            (void)pending_task_claim_locked(pending, true);
             break;
         }
-    uva__lock_drop(&pending_tasks->lock);
-    return pending_task;
+    uva__lock_drop(&tasks->lock);
+    return pending;
 }
 
-static void pending_task_extract_ahead(struct uva__pending_tasks *pending_tasks,
-                                       struct uva__pending_task *pending_task)
+static void pending_task_extract_ahead(struct uva__pending_task *pending)
 {
+    struct uva__pending_tasks *tasks = pending->tasks;
     struct uva_error error;
-    int code = pending_task_call_extract(pending_tasks, pending_task,
-                                         &pending_task->array, &error);
+    int code = pending_task_call_extract(pending, &pending->array, &error);
 
     if (code != 0)
-        uva__failure_set(&pending_task->failure,
-                         &pending_tasks->source->rt->allocator, code, &error,
-                         NULL);
-    if (!pending_task_settle(pending_tasks, pending_task, code))
+        uva__failure_set(&pending->failure, &tasks->source->rt->allocator, code,
+                         &error, NULL);
+    if (!pending_task_settle(pending, code))
         return; /* another thread has claimed it, or will do so */
-    uva_array_release(&pending_task->array);
-    pending_task_free(pending_tasks, pending_task);
+    uva_array_release(&pending->array);
+    pending_task_free(pending);
 }
 
 /* Returns whether a foreign task is not extracted, leaving out those that
  * `thread` is extracting (0: none is left out). */
 static bool
-pending_tasks_has_foreign_locked(const struct uva__pending_tasks *pending_tasks,
+pending_tasks_has_foreign_locked(const struct uva__pending_tasks *tasks,
                                  uint64_t thread)
 {
     const struct uva__pending_task *task;
     struct uva__link *link;
 
-    for (link = pending_tasks->locked.unextracted.head; link != NULL;
+    for (link = tasks->locked.unextracted.head; link != NULL;
          link = link->next) {
         task = pending_task_at(link);
         if (task->kind == UVA__TASK_FOREIGN &&
@@ -341,42 +329,41 @@ pending_tasks_has_foreign_locked(const struct uva__pending_tasks *pending_tasks,
     return false;
 }
 
-bool uva__pending_tasks_close(struct uva__pending_tasks *pending_tasks,
-                              bool foreign)
+bool uva__pending_tasks_close(struct uva__pending_tasks *tasks, bool foreign)
 {
     struct uva__pending_task *task;
     bool left;
 
-    uva__lock_take(&pending_tasks->lock);
-    pending_tasks->locked.closed = true;
-    uva__lock_drop(&pending_tasks->lock);
-    while ((task = pending_tasks_claim_next(pending_tasks, foreign)) != NULL)
-        pending_task_extract_ahead(pending_tasks, task);
-    uva__lock_take(&pending_tasks->lock);
-    left = pending_tasks_has_foreign_locked(pending_tasks, 0);
-    uva__lock_drop(&pending_tasks->lock);
+    uva__lock_take(&tasks->lock);
+    tasks->locked.closed = true;
+    uva__lock_drop(&tasks->lock);
+    while ((task = pending_tasks_claim_next(tasks, foreign)) != NULL)
+        pending_task_extract_ahead(task);
+    uva__lock_take(&tasks->lock);
+    left = pending_tasks_has_foreign_locked(tasks, 0);
+    uva__lock_drop(&tasks->lock);
     return left;
 }
 
-bool uva__pending_tasks_await(struct uva__pending_tasks *pending_tasks)
+bool uva__pending_tasks_await(struct uva__pending_tasks *tasks)
 {
     bool nested;
 
-    uva__lock_take(&pending_tasks->lock);
-    while (pending_tasks_has_foreign_locked(pending_tasks, uva__thread_self()))
-        pending_tasks_wait_locked(pending_tasks);
-    nested = pending_tasks_has_foreign_locked(pending_tasks, 0);
-    uva__lock_drop(&pending_tasks->lock);
+    uva__lock_take(&tasks->lock);
+    while (pending_tasks_has_foreign_locked(tasks, uva__thread_self()))
+        pending_tasks_wait_locked(tasks);
+    nested = pending_tasks_has_foreign_locked(tasks, 0);
+    uva__lock_drop(&tasks->lock);
     return nested;
 }
 
-bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks)
+bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *tasks)
 {
     bool risky;
 
-    uva__lock_take(&pending_tasks->lock);
-    risky = pending_tasks->locked.failed ||
-            !uva__list_is_empty(&pending_tasks->locked.unextracted);
-    uva__lock_drop(&pending_tasks->lock);
+    uva__lock_take(&tasks->lock);
+    risky =
+        tasks->locked.failed || !uva__list_is_empty(&tasks->locked.unextracted);
+    uva__lock_drop(&tasks->lock);
     return risky;
 }

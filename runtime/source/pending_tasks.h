@@ -12,6 +12,7 @@
 
 #include "base/atomic.h"
 #include "base/list.h"
+#include "stream/discard_queue.h"
 #include "stream/source.h"
 #include "stream/task.h"
 #include "uvarrow/arrow_abi.h"
@@ -24,16 +25,17 @@ enum uva__pending_task_state {
 
 /* One pending task. */
 struct uva__pending_task {
-    struct uva__link link;         /* in a list of its user */
-    struct uva__link unextracted;  /* among the tasks that are not extracted;
-                                      locked */
-    struct ArrowAsyncTask task;    /* owns, until it is extracted */
-    enum uva__task_kind kind;      /* of that task */
-    struct ArrowDeviceArray array; /* owns, once extracted in advance */
-    struct uva__failure failure;   /* owns: why there is no array */
-    struct uva__metadata metadata; /* owns: of the task */
-    uint64_t extractor;            /* EXTRACTING: the thread that does it;
-                                      locked */
+    struct uva__discard discard;      /* its link: in a list of its user */
+    struct uva__pending_tasks *tasks; /* borrows: where it is kept */
+    struct uva__link unextracted;     /* among the tasks that are not extracted;
+                                         locked */
+    struct ArrowAsyncTask task;       /* owns, until it is extracted */
+    enum uva__task_kind kind;         /* of that task */
+    struct ArrowDeviceArray array;    /* owns, once extracted in advance */
+    struct uva__failure failure;      /* owns: why there is no array */
+    struct uva__metadata metadata;    /* owns: of the task */
+    uint64_t extractor;               /* EXTRACTING: the thread that does it;
+                                         locked */
     enum uva__pending_task_state state; /* locked */
     bool unwanted;                      /* the thread that extracts it discards
                                            it; locked */
@@ -58,6 +60,13 @@ struct uva__pending_tasks {
         bool failed;                  /* an extraction has failed */
     } locked;
 };
+
+/* The task at its user's link. Thread: any. */
+static inline struct uva__pending_task *
+uva__pending_task_of(struct uva__link *link)
+{
+    return uva__container_of(link, struct uva__pending_task, discard.link);
+}
 
 /* Initialises it in cleared memory. Thread: any. */
 void uva__pending_tasks_init(struct uva__pending_tasks *pending_tasks,
@@ -86,15 +95,13 @@ uva__pending_tasks_add(struct uva__pending_tasks *pending_tasks,
  * with `error`. Waits if uva__pending_tasks_close() is extracting it.
  * Thread: any. */
 UVA_MUST_CHECK int
-uva__pending_tasks_extract(struct uva__pending_tasks *pending_tasks,
-                           struct uva__pending_task *pending_task,
-                           struct ArrowDeviceArray *out,
-                           struct uva_error *error);
+uva__pending_task_extract(struct uva__pending_task *pending_task,
+                          struct ArrowDeviceArray *out,
+                          struct uva_error *error);
 
 /* Takes `pending_task`, which is not wanted: it is extracted and discarded,
  * here or by the thread that is extracting it. Thread: any. */
-void uva__pending_tasks_discard(struct uva__pending_tasks *pending_tasks,
-                                struct uva__pending_task *pending_task);
+void uva__pending_task_discard(struct uva__pending_task *pending_task);
 
 /* Keeps no more tasks, and extracts those that may become invalid with their
  * producer and are not being extracted: foreign ones only if `foreign`. Tasks

@@ -444,8 +444,7 @@ static struct uva__reader *reader_alloc(struct uva__rt *rt,
         (rt->memory_bytes > 0 ? sizeof(struct uva__share_kept) : 0);
     const uint64_t slots = uva__window_ring(window->batches);
     const size_t size = first + slots * sizeof(struct uva__task *);
-    struct uva__reader *r =
-        uva__memory_new_partly(&rt->allocator, size, first);
+    struct uva__reader *r = uva__memory_new_partly(&rt->allocator, size, first);
 
     if (r == NULL)
         return NULL;

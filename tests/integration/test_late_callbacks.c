@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "loop/loop.h"
-#include "source/foreign_state.h"
+#include "source/foreign.h"
 #include "support/check_suite.h"
 #include "support/fake_source.h"
 #include "support/loop_fixture.h"

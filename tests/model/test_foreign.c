@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source/foreign_state.c, foreign_calls.c, foreign_handler.c and
- * pending_tasks.c, unchanged,
- * between a peer on its own thread and a loop that has extra threads request
+/* source/foreign.c, foreign_handler.c and pending_tasks.c, unchanged, between a
+ * peer on its own thread and a loop that has extra threads request
  * and cancel. No demand is lost, no method of the peer runs or starts once its
  * terminal callback has returned, and everything is released once. A peer on a
  * loop thread makes no extraction there, and its ctx is freed after its tasks.
@@ -15,7 +14,6 @@
 #include <string.h>
 
 #include "model/explore.h"
-#include "source/foreign_handler.h"
 #include "stream/producer.h"
 #include "uvarrow/arrow.h"
 
@@ -175,7 +173,21 @@ static void uncapped_job(void *arg)
 void uva__lane_run_uncapped(struct uva__jobs *jobs, struct uva_job *job)
 {
     (void)jobs;
-    sim_spawn("guest", uncapped_job, job);
+    if (mutant != SENDS_NO_REQUESTER || job != &world.foreign.requester)
+        sim_spawn("guest", uncapped_job, job);
+}
+
+static void discard(void *arg)
+{
+    struct uva__discard *item = arg;
+
+    item->run(item);
+}
+
+void uva__discard_add(struct uva__rt *rt, struct uva__discard *item)
+{
+    (void)rt;
+    sim_spawn("guest", discard, item);
 }
 
 int uva__turn_depth(void)
@@ -369,24 +381,6 @@ static void peer_leave(void *ctx)
 
 /* ---- the loop, as source/from_async.c --------------------------------- */
 
-static void uncapped_request(void *arg)
-{
-    uva__foreign_request(arg);
-    uva__foreign_release(arg);
-}
-
-static void uncapped_cancel(void *arg)
-{
-    uva__foreign_cancel(arg);
-    uva__foreign_release(arg);
-}
-
-static void loop_send(void (*body)(void *arg))
-{
-    uva__foreign_acquire(&world.foreign);
-    sim_spawn("guest", body, &world.foreign);
-}
-
 static int64_t loop_take(struct uva__list *queue)
 {
     struct ArrowDeviceArray array;
@@ -394,10 +388,8 @@ static int64_t loop_take(struct uva__list *queue)
     int64_t taken = 0;
 
     while ((link = uva__list_pop(queue)) != NULL) {
-        if (uva__pending_tasks_extract(
-                &world.foreign.pending_tasks,
-                uva__container_of(link, struct uva__pending_task, link), &array,
-                NULL) == 0)
+        if (uva__pending_task_extract(uva__pending_task_of(link), &array,
+                                      NULL) == 0)
             uva_array_release(&array);
         uva__foreign_extracted(&world.foreign);
         sim_plain(&world.batches[world.received++]);
@@ -406,28 +398,14 @@ static int64_t loop_take(struct uva__list *queue)
     return taken;
 }
 
-static void loop_stop(int64_t taken)
-{
-    struct uva__list rest = {0};
-    bool interrupt;
-
-    if (uva__foreign_stop(&world.foreign, taken, &rest, &interrupt))
-        loop_send(uncapped_cancel);
-    uva__foreign_discard_async(&world.foreign, &rest);
-}
-
 /* Returns whether the stream continues. */
 static bool loop_on_wakeup(int64_t *taken)
 {
     struct uva__foreign_events events;
-    bool cancel, ended;
+    bool ended;
 
     do {
-        if (uva__foreign_poll(&world.foreign, *taken, &events, &cancel) &&
-            mutant != SENDS_NO_REQUESTER)
-            loop_send(uncapped_request);
-        if (cancel)
-            loop_send(uncapped_cancel);
+        uva__foreign_poll(&world.foreign, *taken, &events);
         if (events.schema.release != NULL)
             uva_schema_release(&events.schema);
         ended = events.ended || events.failure.code != 0;
@@ -444,13 +422,14 @@ static bool loop_has_events(void *arg)
 
 static void loop_run(void *arg)
 {
+    struct uva__list rest = {0};
     int64_t taken = 0;
 
     do {
         sim_wait(loop_has_events, arg);
         uva__atomic64_exchange(&world.posted, 0);
     } while (loop_on_wakeup(&taken));
-    loop_stop(taken);
+    uva__foreign_stop(&world.foreign, taken, &rest);
     sim_plain(&world.used[1]);
     uva__foreign_release(&world.foreign);
 }
@@ -478,7 +457,8 @@ static void prepare(void)
     i->options.window.batches = cases[now].window;
     i->options.free_ctx = peer_leave;
     uva__foreign_init(i);
-    i->locked.start_returned = true;
+    uva__foreign_handler_init(i);
+    i->locked.start = UVA__FOREIGN_START_BACK;
     uva__foreign_acquire(i); /* the peer's reference */
 }
 
