@@ -20,7 +20,7 @@
  *              So that a cancel has an effect until then, the stream is done
  *              only when the reader knows how it ended.
  *
- * Callbacks of the handler only note facts; the wake-up acts on them. A reader
+ * Calls of the inlet only note facts; the wake-up acts on them. A reader
  * does not spin before it sleeps: it cannot know whether the loop is on another
  * CPU, and if it is not, spinning costs ten times what it can save.
  *
@@ -42,10 +42,9 @@ static struct uva__task_ring *task_ring_of(struct uva_stream *stream)
     return uva__container_of(stream->sink, struct uva__task_ring, sink);
 }
 
-static struct uva__task_ring *
-task_ring_at(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__task_ring *task_ring_at(struct uva__inlet *inlet)
 {
-    return uva__container_of(handler, struct uva__task_ring, handler);
+    return uva__container_of(inlet, struct uva__task_ring, inlet);
 }
 
 /* Whether a cancel was handled. The loop alone writes `events`. */
@@ -80,17 +79,10 @@ static void task_ring_notify(struct uva__task_ring *r,
     task_ring_schedule_wake(r);
 }
 
-static void task_ring_fail(struct uva__task_ring *r, int code, const char *text)
-{
-    uva__failure_format(&r->failure, &r->stream->rt->allocator, code, "%s",
-                        text);
-    task_ring_notify(r, UVA__TASK_RING_FAILED);
-}
-
 /* The device type in the reader's struct cannot be changed any more. */
 static void task_ring_check_device(const struct uva__task_ring *r)
 {
-    const ArrowDeviceType type = r->handler.producer->device_type;
+    const ArrowDeviceType type = r->inlet.handler.producer->device_type;
 
     if (type != r->device_type)
         uva__rt_log(r->stream->rt, UVA_LOG_WARN, uva__stream_name(r->stream),
@@ -100,21 +92,20 @@ static void task_ring_check_device(const struct uva__task_ring *r)
                     (int)type, (int)r->device_type);
 }
 
-static int task_ring_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                               struct ArrowSchema *schema)
+static int task_ring_schema(struct uva__inlet *inlet,
+                            struct ArrowSchema *schema, struct uva_error *error)
 {
-    struct uva__task_ring *r = task_ring_at(handler);
-    struct ArrowAsyncProducer *producer = handler->producer;
-    int code = uva__stream_take_schema(r->stream, producer, schema);
+    struct uva__task_ring *r = task_ring_at(inlet);
+    const int code =
+        uva__stream_take_schema(r->stream, inlet->handler.producer, schema);
 
-    if (code != 0) {
-        task_ring_fail(r, code, "no memory for what is known of the stream");
-        return code;
-    }
+    if (code != 0)
+        return uva_error_set(error, code,
+                             "no memory for the facts of the stream");
     task_ring_check_device(r);
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
     r->loop.requested = (uint64_t)r->window.batches;
-    producer->request(producer, r->window.batches);
+    uva__inlet_request(inlet, r->window.batches);
     return 0;
 }
 
@@ -139,7 +130,7 @@ static void task_ring_pause(struct uva__task_ring *r)
 {
     r->loop.paused = task_ring_stays_full(r);
     if (r->loop.paused)
-        uva__producer_pause(r->stream->tail, true);
+        uva__producer_pause(r->inlet.above, true);
 }
 
 /* States what is in the ring. The reader wakes the loop for the next time when
@@ -166,12 +157,15 @@ static void task_ring_account(struct uva__task_ring *r)
                                  : (int64_t)(r->loop.bytes - r->loop.taken));
 }
 
-static void task_ring_put(struct uva__task_ring *r,
-                          const struct ArrowAsyncTask *task)
+/* Puts a task in. A blocking stream cannot carry its metadata. */
+static void task_ring_task(struct uva__inlet *inlet,
+                           struct ArrowAsyncTask *task, const char *metadata)
 {
+    struct uva__task_ring *r = task_ring_at(inlet);
     const uint64_t tail = uva__atomic64_peek(&r->tail);
     struct uva__task_ring_slot *slot = &r->ring[tail & r->ring_mask];
 
+    (void)metadata;
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
@@ -189,38 +183,19 @@ static void task_ring_put(struct uva__task_ring *r,
         task_ring_pause(r);
 }
 
-static int task_ring_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                             struct ArrowAsyncTask *task, const char *metadata)
+static void task_ring_news(struct uva__inlet *inlet)
 {
-    struct uva__task_ring *r = task_ring_at(handler);
+    struct uva__task_ring *r = task_ring_at(inlet);
 
-    (void)metadata; /* a blocking stream cannot carry it */
-    assert(!task_ring_is_cancelled(r));
-    if (task == NULL)
+    if (inlet->failure.code != 0)
+        task_ring_notify(r, UVA__TASK_RING_FAILED);
+    else if (inlet->state == UVA__INLET_ENDED)
         task_ring_notify(r, UVA__TASK_RING_END);
-    else
-        task_ring_put(r, task);
-    return 0;
 }
 
-static void task_ring_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                               int code, const char *message,
-                               const char *metadata)
+static void task_ring_released(struct uva__inlet *inlet)
 {
-    (void)metadata;
-    task_ring_fail(task_ring_at(handler), code, message);
-}
-
-static void task_ring_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
-{
-    struct uva__task_ring *r = task_ring_at(handler);
-
-    handler->release = NULL;
-    handler->producer = NULL;
-    r->loop.released = true;
-    assert(uva__atomic64_peek(&r->events) &
-           (UVA__TASK_RING_END | UVA__TASK_RING_BAD));
-    task_ring_notify(r, UVA__TASK_RING_RELEASED);
+    task_ring_notify(task_ring_at(inlet), UVA__TASK_RING_RELEASED);
 }
 
 /* ---- the loop: the wake-up ----------------------------------------------- */
@@ -233,11 +208,11 @@ static void task_ring_begin(struct uva_stream *stream)
 {
     static const struct uva__producer_hooks hooks = {.reuses_slots = true};
 
-    task_ring_of(stream)->lazy = stream->tail->lazy;
-    uva__share_join(&task_ring_of(stream)->loop.share,
-                    &stream->tail->source->share);
-    uva__producer_begin_driving(stream->tail, &task_ring_of(stream)->handler,
-                                &hooks, NULL);
+    struct uva__task_ring *r = task_ring_of(stream);
+
+    r->lazy = stream->tail->lazy;
+    uva__share_join(&r->loop.share, &stream->tail->source->share);
+    uva__inlet_begin_last(&r->inlet, &hooks, NULL);
 }
 
 /* The reader may be taking the same tasks: a task goes to the thread that
@@ -264,34 +239,32 @@ static void task_ring_handle_cancel(struct uva__task_ring *r)
     if (why == NULL || task_ring_is_cancelled(r) ||
         uva__atomic64_load(&r->finished) != 0)
         return;
-    uva__failure_format(&r->failure, &r->stream->rt->allocator, why->code, "%s",
-                        uva__failure_message(why));
+    uva__failure_format(&r->inlet.failure, &r->stream->rt->allocator, why->code,
+                        "%s", uva__failure_message(why));
     uva__atomic64_or(&r->events, UVA__TASK_RING_CANCELLED);
     r->loop.wake_due = true;
     task_ring_discard(r);
-    if (r->handler.producer != NULL)
-        uva__producer_quit(r->stream->tail, r->handler.producer);
+    uva__inlet_quit(&r->inlet);
 }
 
 /* Requests what the reader wants. The reader may have reported room that it saw
  * before the ring was full: then it has to report it again. */
 static void task_ring_request(struct uva__task_ring *r)
 {
-    struct ArrowAsyncProducer *producer = r->handler.producer;
     uint64_t n = 0;
 
-    if (producer == NULL)
+    if (r->inlet.above == NULL)
         return;
     if (uva__atomic64_peek(&r->wanted) != 0)
         n = uva__atomic64_exchange(&r->wanted, 0);
     r->loop.requested += n;
     if (n > 0)
-        producer->request(producer, (int64_t)n);
+        uva__inlet_request(&r->inlet, (int64_t)n);
     if (!r->loop.paused || task_ring_stays_full(r))
         return;
     r->loop.paused = false;
     uva__atomic64_exchange(&r->resume_wanted, r->loop.share.account != NULL);
-    uva__producer_pause(r->stream->tail, false);
+    uva__producer_pause(r->inlet.above, false);
 }
 
 /* Returns whether the producer is about to call again, so that one wake-up
@@ -300,7 +273,7 @@ static void task_ring_request(struct uva__task_ring *r)
 static bool task_ring_can_delay(const struct uva__task_ring *r)
 {
     return r->loop.delays < DELAYS_MAX && !task_ring_is_cancelled(r) &&
-           r->handler.producer != NULL && r->stream->tail->wakeup.queued;
+           r->inlet.above != NULL && r->inlet.above->wakeup.queued;
 }
 
 static void task_ring_wake_soon(struct uva__task_ring *r)
@@ -315,14 +288,14 @@ static void task_ring_wake_soon(struct uva__task_ring *r)
 
 static void task_ring_settle(struct uva__task_ring *r)
 {
-    if (r->loop.done || !r->loop.released)
+    if (r->loop.done || r->inlet.above != NULL)
         return;
     if (!task_ring_is_cancelled(r) && uva__atomic64_load(&r->finished) == 0)
         return;
     r->loop.done = true;
     task_ring_account(r);
-    uva__stream_done(r->stream, r->failure.code,
-                     uva__failure_error(&r->failure));
+    uva__stream_done(r->stream, r->inlet.failure.code,
+                     uva__failure_error(&r->inlet.failure));
 }
 
 static void task_ring_on_wakeup(struct uva_stream *stream)
@@ -451,19 +424,20 @@ static inline bool reader_take(struct uva__task_ring *r,
 
 static void reader_fail(struct uva__task_ring *r)
 {
+    const struct uva__failure *failure = &r->inlet.failure;
     const char *name = uva__stream_name(r->stream);
 
-    r->reader.code = r->failure.code;
+    r->reader.code = failure->code;
     if (name != NULL)
         uva__failure_format(&r->reader.named, &r->stream->rt->allocator,
-                            r->failure.code, "%s: %s", name,
-                            uva__failure_message(&r->failure));
+                            failure->code, "%s: %s", name,
+                            uva__failure_message(failure));
 }
 
 static const char *reader_message(const struct uva__task_ring *r)
 {
     return uva__failure_message(r->reader.named.code != 0 ? &r->reader.named
-                                                          : &r->failure);
+                                                          : &r->inlet.failure);
 }
 
 /* Stores how the stream ended, which all later calls return, and lets
@@ -622,7 +596,7 @@ static void task_ring_free(struct uva_stream *stream)
     struct uva__task_ring *r = task_ring_of(stream);
 
     uva__share_close(&r->loop.share);
-    uva__failure_fini(&r->failure, allocator);
+    uva__inlet_fini(&r->inlet);
     uva__failure_fini(&r->reader.named, allocator);
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));
 }
@@ -636,6 +610,13 @@ static const struct uva__sink_ops task_ring_ops = {
     .free = task_ring_free,
 };
 
+static const struct uva__inlet_ops inlet_ops = {
+    .schema = task_ring_schema,
+    .task = task_ring_task,
+    .news = task_ring_news,
+    .released = task_ring_released,
+};
+
 /* False without memory. */
 static bool task_ring_init(struct uva__task_ring *r, struct uva_stream *stream,
                            const struct uva_window *window)
@@ -644,10 +625,7 @@ static bool task_ring_init(struct uva__task_ring *r, struct uva_stream *stream,
 
     r->ring = uva__memory_new(&stream->rt->allocator, size * sizeof(*r->ring));
     r->ring_mask = size - 1;
-    r->handler.on_schema = task_ring_on_schema;
-    r->handler.on_next_task = task_ring_on_task;
-    r->handler.on_error = task_ring_on_error;
-    r->handler.release = task_ring_on_release;
+    uva__inlet_init(&r->inlet, &inlet_ops, stream->tail);
     r->stream = stream;
     r->window = *window;
     r->reader.requested = (uint64_t)window->batches;

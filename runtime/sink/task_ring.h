@@ -6,16 +6,16 @@
 #define UVA_SINK_TASK_RING_H
 
 #include "base/parker.h"
+#include "stream/inlet.h"
 #include "stream/stream_impl.h"
 
-/* What the loop has reported to the reader: bits of `events`. */
+/* The loop's reports to the reader: bits of `events`. */
 enum uva__task_ring_event {
-    UVA__TASK_RING_SCHEMA = 1, /* the schema is known */
-    UVA__TASK_RING_END = 2,    /* no task follows those in the ring */
-    UVA__TASK_RING_FAILED =
-        4, /* no task follows, and `failure` has the reason */
+    UVA__TASK_RING_SCHEMA = 1,    /* the schema is known */
+    UVA__TASK_RING_END = 2,       /* no task follows those in the ring */
+    UVA__TASK_RING_FAILED = 4,    /* the same, and the inlet has the reason */
     UVA__TASK_RING_CANCELLED = 8, /* tasks in the ring are not valid any more */
-    UVA__TASK_RING_RELEASED = 16, /* the producer has released the handler */
+    UVA__TASK_RING_RELEASED = 16, /* the producer has released the inlet */
     UVA__TASK_RING_TASK = 32, /* a task is in the ring; never set in `events` */
 
     UVA__TASK_RING_BAD = UVA__TASK_RING_FAILED | UVA__TASK_RING_CANCELLED
@@ -30,15 +30,15 @@ struct uva__task_ring_slot {
 
 /* Freed with the stream, on which the reader holds a reference. */
 struct uva__task_ring {
-    struct uva__sink sink; /* first */
-    struct ArrowAsyncDeviceStreamHandler handler;
+    struct uva__sink sink;       /* first */
+    struct uva__inlet inlet;     /* its failure is final after FAILED and after
+                                    CANCELLED */
     struct uva_stream *stream;   /* borrows: it owns us */
     struct uva_window window;    /* with its defaults filled in */
     ArrowDeviceType device_type; /* of the stream */
     bool lazy; /* extraction makes the data; set before the schema is known */
     struct uva__task_ring_slot *ring; /* owns */
     uint64_t ring_mask;               /* its size, a power of two, less one */
-    struct uva__failure failure;      /* owns; final behind FAILED, CANCELLED */
     struct uva__atomic64 events;      /* by the loop */
     struct uva__atomic64 wanted;   /* batches to be requested; by the reader */
     struct uva__atomic64 finished; /* 1: the reader knows how it ended */
@@ -56,8 +56,6 @@ struct uva__task_ring {
         int delays;                    /* runs that have delayed the wake-up */
         bool wake_due;                 /* the reader has to be woken */
         bool paused;                   /* the producer offers no task */
-        bool released;                 /* the producer has released the
-                                          handler */
         bool done;                     /* the stream is marked as done */
     } loop;
 
@@ -79,7 +77,7 @@ struct uva__task_ring {
 };
 
 /* Starts `stream` with a ring of `window` (NULL: the default), and gives the
- * reader's half, which uva__task_ring_release() ends. 0; EINVAL, ENOMEM, or as
+ * reader its end, until uva__task_ring_release(). 0; EINVAL, ENOMEM, or as
  * uva__stream_start(). Thread: builder. */
 UVA_MUST_CHECK int uva__task_ring_start(struct uva_stream *stream,
                                         const struct uva_window *window,

@@ -54,8 +54,8 @@ START_TEST(the_end_is_sticky)
     ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
     blocking_end_runtime(&b);
     /* the state after a cancel that the loop saw a moment before */
-    uva__failure_format(&task_ring->failure, &task_ring->stream->rt->allocator,
-                        EIO, "raced");
+    uva__failure_format(&task_ring->inlet.failure,
+                        &task_ring->stream->rt->allocator, EIO, "raced");
     uva__atomic64_or(&task_ring->events, UVA__TASK_RING_CANCELLED);
     ck_assert_int_eq(blocking_read(&b.out, 2, 1, NULL), 0);
     ck_assert_ptr_null(b.out.get_last_error(&b.out));

@@ -176,6 +176,21 @@ int uva__stream_take_schema(struct uva_stream *stream,
     return 0;
 }
 
+void uva__stream_open_given(struct uva_stream *stream)
+{
+    (void)stream;
+    sim_fail("no stream is given to the ring");
+}
+
+void uva__stream_settle(struct uva_stream *stream, int code,
+                        const struct uva_error *error)
+{
+    (void)stream;
+    (void)code;
+    (void)error;
+    sim_fail("no stream is given to the ring");
+}
+
 const struct uva__failure *
 uva__stream_cancelled(const struct uva_stream *stream)
 {
@@ -221,6 +236,34 @@ void uva__producer_begin_driving(struct uva__producer *producer,
     world.checker = producer->abi;
     handler->producer =
         cases[now].kind == OURS ? &producer->abi : &world.checker;
+}
+
+void uva__producer_begin_above(struct uva__producer *producer,
+                               struct ArrowAsyncDeviceStreamHandler *handler,
+                               const struct uva__producer *below, bool ahead)
+{
+    (void)producer;
+    (void)handler;
+    (void)below;
+    (void)ahead;
+    sim_fail("the ring is no stage");
+}
+
+void uva__producer_release(struct uva__producer *producer)
+{
+    (void)producer;
+}
+
+void uva__producer_end_stop(struct uva__producer *producer)
+{
+    (void)producer;
+    sim_fail("no stop waits for the ring");
+}
+
+bool uva__source_uses_stream(const struct uva__source *source)
+{
+    (void)source;
+    return false;
 }
 
 void uva__producer_pause(struct uva__producer *producer, bool paused)
