@@ -58,7 +58,7 @@ PROGRAMS = {
     "cuda": "Events of a CUDA device, and a wait of 100 ms",
     "check_hop": "One hop without the protocol checker and with it",
     "installed": "Programs linked with the installed static library, against "
-                 "those of the bench: instructions",
+                 "the bench: instructions",
     "beside": "A small query beside 200 sources that compute for 20 ms a batch",
 }
 
@@ -207,7 +207,7 @@ def other_targets():
                  lambda get: get("open/64/uvarrow"), 5000, " ns")
     yield Target("... one outstanding: against `uv_queue_work`", "one",
                  ratio("open/1/uvarrow", "open/1/queue_work"), 1.05, " x")
-    yield Target("10,000 streams: heap of one that waits", "one",
+    yield Target("10,000 streams: heap of a waiting one", "one",
                  lambda get: get("many/waiting/bytes"), 2048, " bytes")
     yield Target("10,000 streams: threads", "one",
                  lambda get: get("many/waiting/threads"), 0, "")

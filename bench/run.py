@@ -166,7 +166,7 @@ def instructions(folder):
         less, by_less = collected(path, case, short, within)
         more, by_more = collected(path, case, long, within)
         if more == less:
-            sys.exit(f"{case}: nothing counted, {within} is never called")
+            sys.exit(f"{case}: no count, {within} is never called")
         counts[case] = round((more - less) / (long - short))
         shares = [[name, round((n - by_less.get(name, 0)) / (long - short))]
                   for name, n in by_more.items()]

@@ -5,8 +5,8 @@ if(TARGET uva_arrow OR NOT EXISTS "${UVA_ARROW_LIBRARY}")
     return()
 endif()
 
-# The wheel is built with one of the two string types of libstdc++: which one
-# shows in what can be linked.
+# The wheel is built with one of the two string types of libstdc++: linking
+# shows which.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_INCLUDES "${UVA_PYARROW_INCLUDE}")
 set(CMAKE_REQUIRED_LIBRARIES "${UVA_ARROW_LIBRARY}")

@@ -1,5 +1,5 @@
 # The flags of every target here, and the words the folders' lists are written
-# in: uva_layer, uva_program. Nothing of this reaches a user's project.
+# in: uva_layer, uva_program. None of this reaches a user's project.
 
 set(UVA_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes)
@@ -36,7 +36,7 @@ endif()
 
 # A release is optimised as a whole: a batch passes through a dozen files. The
 # objects contain code as well, so that the tests can link libuvarrow.a without
-# that option; only gcc can do this. What is installed: UvaPrelink.cmake.
+# that option; only gcc can do this. The installed library: UvaPrelink.cmake.
 set(UVA_WHOLE OFF)
 if(UVA_LTO AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT UVA_SANITIZE AND
     NOT UVA_COVERAGE)
@@ -58,7 +58,7 @@ function(uva_optimise)
     endforeach()
 endfunction()
 
-# Of the files platform_*.c and readiness_*.c those of one system are built;
+# Of the files platform_*.c and readiness_*.c only one system's are built;
 # tests/unit/base tests platform_posix.c on Linux as well.
 if(WIN32)
     set(UVA_OTHER_PLATFORMS "_(linux|posix|unix)")
@@ -90,7 +90,7 @@ function(uva_layer name)
     target_include_directories(${name} PRIVATE
         "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/runtime"
         "${PROJECT_SOURCE_DIR}")
-    # _DEFAULT_SOURCE: in strict C11 the C library hides what POSIX adds
+    # _DEFAULT_SOURCE: in strict C11 the C library hides POSIX
     target_compile_definitions(${name} PRIVATE UVA_BUILD _DEFAULT_SOURCE)
     target_link_libraries(${name} PRIVATE uva_flags)
     set_target_properties(${name} PROPERTIES
@@ -103,7 +103,7 @@ endfunction()
 
 # uva_beside(NAME LIBRARY...): a library beside the runtime, which sees public
 # headers only: runtime/NAME as uvarrow::NAME and uvarrow::NAME_static, with
-# what they need
+# their needs
 function(uva_beside name)
     set(UVA_LAYERS)
     uva_layer(uva_${name} .)
@@ -151,7 +151,8 @@ function(uva_split_programs programs parts)
 endfunction()
 
 # uva_program(NAME SOURCE...): a program of this repository, linked with the
-# static library, so that it needs nothing installed. C or C++ by the sources.
+# static library, so that it runs without an installation. C or C++ by the
+# sources.
 function(uva_program name)
     add_executable(${name} ${ARGN})
     target_link_libraries(${name} PRIVATE uva_flags uvarrow_static)
@@ -160,12 +161,11 @@ endfunction()
 include(UvaTestLimits)
 
 # uva_test_properties(TEST LABEL): how the sanitizers, Check and Python behave in
-# it. Check measures time on the clock, which passes for nothing on a busy
-# machine: its limits are off, as uva_run_limited aborts the case that hangs.
-# CTest's limit only matters if uva_run_limited itself should hang. Arrow's
-# allocator starts no thread: Check forks its cases, and AddressSanitizer's own
-# allocator is locked for ever in a child of a fork that met such a thread's
-# start.
+# it. Check measures time on the clock, which passes in vain on a busy machine:
+# its limits are off, as uva_run_limited aborts the case that hangs. CTest's
+# limit only matters if uva_run_limited itself should hang. Arrow's allocator
+# starts no thread: Check forks its cases, and AddressSanitizer's own allocator
+# is locked for ever in a child of a fork that met such a thread's start.
 function(uva_test_properties test label)
     uva_test_clock_limit(last_limit ${test})
     set(supp "${PROJECT_SOURCE_DIR}/tests/suppressions")

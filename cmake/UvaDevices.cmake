@@ -1,7 +1,7 @@
-# The headers of devices' vendors, for tests and examples: the library needs
-# none of them. AUTO takes those that are installed, ON fails if they
-# are missing, OFF takes none. What is not checked without them is named when
-# CMake ends.
+# The headers of devices' vendors, for tests and examples: the library does not
+# need them. AUTO takes the installed ones, ON fails if they are missing, OFF
+# takes none. CMake ends with the names of the parts that are not checked
+# without them.
 
 # uva_unchecked(NAME REASON): adds a line to the summary
 function(uva_unchecked name reason)
@@ -18,7 +18,7 @@ function(uva_print_unchecked)
 endfunction()
 
 # uva_vendor(NAME HEADER PACKAGE [HINT...]): sets UVA_<NAME>_INCLUDE, which is
-# false where there are none; PACKAGE is Debian's
+# false where they are missing; PACKAGE is Debian's
 function(uva_vendor name header package)
     set(UVARROW_${name} AUTO CACHE STRING
         "Use the headers of ${name}: AUTO, ON or OFF")

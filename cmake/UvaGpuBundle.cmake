@@ -1,9 +1,10 @@
-# What scripts/gpu_bundle puts into a GPU bundle. The lines are those of
-# tests/gpu/plan.h, with the paths of this build, in <build>/gpu_bundle.plan.
+# The files that scripts/gpu_bundle puts into a GPU bundle. The lines have the
+# form of tests/gpu/plan.h, with the paths of this build, in
+# <build>/gpu_bundle.plan.
 
 # uva_bundle(PART KIND LIMIT NAME TARGET [ENV VARIABLE=VALUE...] [ARGS
 # argument...]): one more program. It looks for libraries in lib/ beside its
-# folder, also for those that other libraries need.
+# folder, also for dependencies of other libraries.
 function(uva_bundle part kind limit name target)
     cmake_parse_arguments(PARSE_ARGV 5 arg "" "" "ENV;ARGS")
     set(fields ${part} ${kind} ${limit} "${name}" ${arg_ENV} --
@@ -27,7 +28,7 @@ function(uva_bundle part kind limit name target)
 endfunction()
 
 # uva_bundle_plan(): writes the plan, and adds the target gpu_bundle, which
-# builds all of its programs
+# builds its programs
 function(uva_bundle_plan)
     get_property(plan GLOBAL PROPERTY UVA_BUNDLE_PLAN)
     get_property(targets GLOBAL PROPERTY UVA_BUNDLE_TARGETS)

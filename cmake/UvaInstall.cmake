@@ -1,6 +1,6 @@
-# What is installed, in two components: what programs need to run, and what is
-# needed to build them. The command and its man page are a third, in tools/.
-# Windows has the runtime library alone.
+# The installed files, in two components: for running programs, and for building
+# them. The command and its man page are a third, in tools/. Windows has the
+# runtime library alone.
 include(CMakePackageConfigHelpers)
 include(UvaPrelink)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/uvarrow"

@@ -1,4 +1,4 @@
-# What `cpack` makes of an installation: an archive, or Debian packages.
+# The results of `cpack` for an installation: an archive, or Debian packages.
 # Those want the folders of the system: configure with the preset `package`.
 
 if(UVA_COMPLETE)
@@ -27,7 +27,7 @@ if(NOT CPACK_GENERATOR)
     set(CPACK_GENERATOR TGZ)
 endif()
 
-# The runtime may lie beside that of another version: the name has the SONAME.
+# The runtime may lie beside another version's: the name has the SONAME.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL runtime io adbc development)
@@ -64,8 +64,8 @@ set(CPACK_COMPONENT_ADBC_DESCRIPTION
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libuvarrow-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
-# Its file for CMake asks pkg-config for libuv and for what a static libuvarrow-io
-# is linked with.
+# Its file for CMake asks pkg-config for libuv and for the libraries of a static
+# libuvarrow-io.
 set(depends)
 foreach(name IN ITEMS ${runtime} ${io} ${adbc})
     list(APPEND depends "${name} (= ${PROJECT_VERSION})")

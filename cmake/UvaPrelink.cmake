@@ -1,18 +1,18 @@
 # The static archives that are installed. A release is compiled for link-time
 # optimisation, but a user's program is not linked with it. So the layers are
-# optimised here, into one object of plain code, and that is what is installed;
+# optimised here, into one object of plain code, and that one is installed;
 # programs of this repository still link the objects themselves.
 #
 # The compiler has to know which symbols other objects may use, otherwise it
 # inlines far less: about a tenth more instructions for each batch. A linker
-# plugin reports all of them as used in a relocatable link, hence without the
+# plugin reports every symbol as used in a relocatable link, hence without the
 # plugin, and as for a shared library, which keeps hidden symbols local. Each
-# function has a section of its own, for programs linked with --gc-sections.
+# function has its own section, for programs linked with --gc-sections.
 
 # uva_prelink(TARGET [WEAK]): builds such an archive of the objects of a static
 # library, and installs it over that library. The target's property
-# UVA_PRELINKED is its path, if this is a release. The symbols of a WEAK one give
-# way to those of another archive with the same functions.
+# UVA_PRELINKED is its path, if this is a release. The symbols of a WEAK archive
+# give way to those of another archive with the same functions.
 function(uva_prelink target)
     get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
     if(NOT UVA_WHOLE OR (NOT several AND

@@ -1,8 +1,8 @@
 # Releases that are laid out by a profile: the preset `release-pgo` sets
-# UVA_PROFILE to `use`. Its build then builds the library once more, in a folder
-# of its own with counters in it, runs tests/training on that, and compiles with
-# what was counted. Only gcc's flags are known here. Code that no training ran
-# is compiled as in any release, and so is a file without a profile.
+# UVA_PROFILE to `use`. Its build then builds the library once more, in a
+# separate folder with counters in it, runs tests/training on that, and compiles
+# with the counts. Only gcc's flags are known here. Code that no training ran is
+# compiled as in any release, and so is a file without a profile.
 
 set(UVA_PROFILE "" CACHE STRING "generate: count while training; use: both")
 set(UVA_PROFILE_FOLDER "${PROJECT_BINARY_DIR}/training/profile" CACHE PATH

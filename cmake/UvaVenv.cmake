@@ -1,5 +1,5 @@
-# What scripts/bootstrap put into .venv, found by its place there. Each is a
-# cache variable, so that another one can be named: -DUVA_ADBC_SQLITE=...
+# The environment .venv of scripts/bootstrap, found by its place there. Each is
+# a cache variable, so that another one can be named: -DUVA_ADBC_SQLITE=...
 
 set(UVA_VENV "${PROJECT_SOURCE_DIR}/.venv" CACHE PATH
     "Virtual environment made by scripts/bootstrap")

@@ -310,8 +310,8 @@ bool uva__case_run_can(struct uva__case_run *run, int code, bool always,
     }
     if (code == UVA_SUBJECT_CANNOT)
         uva__case_run_fail(run,
-                           "%s returned -1, UVA_SUBJECT_CANNOT, for what every "
-                           "subject can",
+                           "%s returned -1, UVA_SUBJECT_CANNOT, for a plan "
+                           "that every subject can",
                            what);
     if (code != 0)
         uva__case_run_fail(run, "%s returned %d (%s)", what, code,

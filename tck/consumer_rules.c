@@ -51,9 +51,8 @@ void uva__consumer_rules_leave(struct uva__scripted_producer *producer,
     producer->now.final = false;
     if (letter == 'N' || letter == 'E' || letter == 'R') {
         if (producer->now.inside > 0)
-            uva__case_run_breach(run, "TH-10",
-                                 "a request or cancel runs on behind '%c'",
-                                 letter);
+            uva__case_run_breach(
+                run, "TH-10", "a request or cancel runs on after '%c'", letter);
         producer->now.ended = true;
     }
     /* A call on another thread may begin before the consumer sees the release,
@@ -91,9 +90,9 @@ static void check_call_locked(struct uva__scripted_producer *producer,
         uva__case_run_breach(run, "AP-24", "%s inside on_error or release",
                              what);
     } else if (producer->now.released) {
-        uva__case_run_breach(run, "AP-24", "%s behind release", what);
+        uva__case_run_breach(run, "AP-24", "%s after release", what);
     } else if (producer->now.ended) {
-        uva__case_run_breach(run, "TH-10", "%s behind the end", what);
+        uva__case_run_breach(run, "TH-10", "%s after the end", what);
     }
 }
 

@@ -118,8 +118,7 @@ static bool check_shape(struct uva__case_run *run,
     check_numbers(run, n);
     if (array->dictionary != NULL || n->dictionary != NULL)
         uva__case_run_breach(run, "DA-26",
-                             "a dictionary where the schema has "
-                             "none");
+                             "a dictionary that the schema lacks");
     if (array->n_buffers != 1 || n->n_buffers != 2) {
         uva__case_run_breach(run, shape,
                              "%" PRId64 " and %" PRId64 " buffers, "

@@ -174,7 +174,7 @@ static void release_walks_to_children(struct uva__case_run *run)
     array = arrays_take(&session, 0);
     children[0] = array.array.children[0];
     if (children[0]->release == NULL)
-        uva__case_run_fail(run, "LC-05: the child has no release of its own");
+        uva__case_run_fail(run, "LC-05: the child has no release");
     array.array.release(&array.array);
     uva__producer_session_settle(&session);
     uva__producer_session_check_live(run);

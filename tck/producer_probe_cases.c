@@ -189,7 +189,7 @@ static void reading_ahead_is_bounded(struct uva__case_run *run)
 
     if (run->subject.count == NULL ||
         run->subject.count(UVA_SUBJECT_MADE) == UVA_SUBJECT_CANNOT)
-        uva__case_run_skip(run, "the subject does not count what it makes");
+        uva__case_run_skip(run, "the subject does not count its objects");
     if (!uva__producer_session_open(&session, run, UVA_SUBJECT_ENDLESS, 0, 0,
                                     &manner))
         return;
@@ -238,7 +238,7 @@ static void requests_after_cancel(struct uva__case_run *run)
     if (session.consumer->now.tasks > 0 ||
         session.consumer->now.errors > errors)
         uva__case_run_fail(run,
-                           "AP-07: a request behind cancel brought %" PRId64
+                           "AP-07: a request after cancel brought %" PRId64
                            " tasks and %" PRId64 " errors",
                            session.consumer->now.tasks,
                            session.consumer->now.errors);

@@ -137,22 +137,22 @@ static void check_late_locked(struct uva__recording_consumer *consumer,
         if (letter == 'R')
             uva__case_run_breach(run, "AH-21", "a second release");
         if (letter == 'E')
-            uva__case_run_breach(run, "ER-11", "on_error behind release");
-        uva__case_run_breach(run, "AH-22", "'%c' behind release", letter);
+            uva__case_run_breach(run, "ER-11", "on_error after release");
+        uva__case_run_breach(run, "AH-22", "'%c' after release", letter);
     }
     if (letter == 'R')
         return;
     if (consumer->now.errors > 0) {
         if (letter == 'E')
             uva__case_run_breach(run, "AH-32", "a second on_error");
-        uva__case_run_breach(run, "AH-17", "'%c' behind on_error", letter);
+        uva__case_run_breach(run, "AH-17", "'%c' after on_error", letter);
     }
     if (!consumer->now.refused)
         return;
     if (letter == 'E')
         uva__case_run_breach(run, "ER-04", "a refusal answered by on_error");
     uva__case_run_breach(run, consumer->now.tasks > 0 ? "AH-16" : "AH-08",
-                         "'%c' behind a refusal", letter);
+                         "'%c' after a refusal", letter);
 }
 
 static void check_task_locked(struct uva__recording_consumer *consumer)
@@ -162,9 +162,9 @@ static void check_task_locked(struct uva__recording_consumer *consumer)
     if (consumer->now.schemas == 0)
         uva__case_run_breach(run, "AH-05", "a task before the schema");
     if (consumer->now.failed > 0 && consumer->manner.take == UVA__TAKE_INSIDE)
-        uva__case_run_breach(run, "AT-08", "a task behind a failed extraction");
+        uva__case_run_breach(run, "AT-08", "a task after a failed extraction");
     if (consumer->now.ends > 0)
-        uva__case_run_breach(run, "AH-11", "a task behind the end");
+        uva__case_run_breach(run, "AH-11", "a task after the end");
     if (consumer->now.tasks < consumer->now.demand)
         return;
     if (consumer->now.demand == 0)
@@ -199,7 +199,7 @@ static void check_error_locked(struct uva__recording_consumer *consumer,
         uva__case_run_breach(run, "AP-16", "a cancel was reported as an error");
     if (consumer->now.ends > 0 && !extraction_may_have_failed_locked(consumer))
         uva__case_run_breach(run, "AH-33",
-                             "an error behind the end, and no "
+                             "an error after the end, and no "
                              "extraction had failed");
     if (code == 0)
         uva__case_run_breach(run, "ER-06", "on_error with code 0");
@@ -210,7 +210,7 @@ static void check_release_locked(struct uva__recording_consumer *consumer)
     struct uva__case_run *run = consumer->run;
 
     if (consumer->now.schemas == 0 && consumer->now.errors == 0)
-        uva__case_run_breach(run, "AH-05", "release and nothing before it");
+        uva__case_run_breach(run, "AH-05", "release and no call before it");
     else if (consumer->now.ends == 0 && consumer->now.errors == 0 &&
              !consumer->now.cancelled && !consumer->now.refused)
         uva__case_run_breach(run, "AH-12",
@@ -240,7 +240,7 @@ static void check_locked(struct uva__recording_consumer *consumer, char letter,
         if (consumer->now.failed > 0 &&
             consumer->manner.take == UVA__TAKE_INSIDE)
             uva__case_run_breach(consumer->run, "AT-08",
-                                 "NULL behind a failed extraction");
+                                 "NULL after a failed extraction");
         break;
     case 'E':
         check_error_locked(consumer, code);

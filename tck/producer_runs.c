@@ -211,8 +211,7 @@ static void run_check_tags(struct uva__producer_session *session)
     if (session->plan == UVA_SUBJECT_TAGGED_FAILS &&
         (consumer->now.tag_size != 5 ||
          memcmp(consumer->now.tag, "a\0b\0c", 5) != 0))
-        uva__case_run_breach(run, "MD-06",
-                             "the error's metadata is not what it should be");
+        uva__case_run_breach(run, "MD-06", "the error's metadata is wrong");
 }
 
 /* Checks tasks that were extracted after the end, whatever that was: tasks of

@@ -179,8 +179,8 @@ void uva__producer_session_check_live(struct uva__case_run *run)
 {
     if (run->subject.count == NULL ||
         run->subject.count((int32_t)UVA_SUBJECT_LIVE) == UVA_SUBJECT_CANNOT)
-        uva__case_run_skip(run, "the subject does not count what it has made: "
-                                "uva_subject_count()");
+        uva__case_run_skip(
+            run, "the subject does not count its objects: uva_subject_count()");
     if (!uva__case_run_soon(run, nothing_is_live, run))
         uva__case_run_fail(run,
                            "%" PRId64 " batches or schemas of the subject were "

@@ -169,7 +169,7 @@ static void reading_receive(struct reading *r, struct ArrowDeviceArray *array,
 {
     if (uva__expected_data_is_filled(&array->array.release, sizeof(void *)))
         uva__case_run_fail(r->run,
-                           "DS-09: get_next returned 0 and wrote nothing");
+                           "DS-09: get_next returned 0 without a result");
     uva__checker_check_array(r->run, &r->schema, array);
     if (array->device_type != r->device_type)
         uva__case_run_breach(r->run, "DS-03", "a batch of device_type %d",

@@ -8,8 +8,8 @@
 #define SANITIZER "only a sanitizer sees it: build the subject with one"
 #define OUTSIDE   "it cannot be seen from outside"
 #define READER    "it binds the reader of a stream, a role that is not tested"
-#define PERMIT    "a permission: nothing can break it"
-#define DATA      "the data of the suite has nothing of the kind"
+#define PERMIT    "a permission: it cannot be broken"
+#define DATA      "the data of the suite has no such part"
 #define FAULT     "a failure of that kind cannot be brought about from outside"
 
 #define UNDECIDABLE(name, reason)                                              \

@@ -198,6 +198,6 @@ int uva__flat_array(const struct uva_allocator *allocator,
     code = flat_share(allocator, schema, array, out);
     return code == 0 ? 0
                      : uva_error_set(error, code,
-                                     "cannot copy what has an offset: %s",
+                                     "cannot copy a column with an offset: %s",
                                      uva_error_name(code));
 }

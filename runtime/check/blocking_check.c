@@ -294,7 +294,7 @@ static int blocking_fetch_chunk(struct blocking *proxy,
                                  !uva__release_hook_array_is_trap(&got->array));
     if (blocking_is_unset(&got->array.release))
         return blocking_break(proxy, "DS-02",
-                              "get_next succeeded and gave nothing");
+                              "get_next succeeded without a result");
     proxy->last = BLOCKING_NOTHING;
     if (!uva_array_is_live(got)) {
         uva__reporter_note(proxy->reporter, "it gives the end", 0, 0);

@@ -214,8 +214,7 @@ static bool hook_is_due(const struct hook_ops *ops,
     uva__arrow_node_set(ops->node, node, NULL, NULL);
     if (uva__live_structs_state_of(entry) == UVA__LIVE_STRUCT_TRAP)
         uva__reporter_breach(reporter, entry->clause, UVA_PARTY_CONSUMER,
-                             "%s released that a failed call left behind",
-                             ops->noun);
+                             "%s released that a failed call left", ops->noun);
     else
         uva__reporter_breach(reporter, "LC-02", 0,
                              "%s %" PRId64 " is released a second time",

@@ -568,10 +568,10 @@ static bool backend_lacks_stream(const struct uva__backend *backend,
         target->device_stream != NULL && backend->ops->copy_on == NULL;
 
     if (lacks)
-        (void)uva_error_set(error, ENOTSUP,
-                            "uva_stream_transfer: %s cannot copy on a stream "
-                            "of the caller's",
-                            backend->ops->name);
+        (void)uva_error_set(
+            error, ENOTSUP,
+            "uva_stream_transfer: %s cannot copy on the caller's stream",
+            backend->ops->name);
     return lacks;
 }
 

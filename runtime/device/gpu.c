@@ -279,7 +279,7 @@ static int stream_of_thread(const struct uva__gpu *gpu, struct uva_error *error)
     return uva__vendor_error_set(
         error, ENOTSUP, gpu->vendor->library.vendor, 0,
         "the stream handle 2 is the default stream of the thread that uses it, "
-        "and the library uses it on a thread of its own: pass a stream that "
+        "and the library uses it on its own thread: pass a stream that "
         "was created, or 0 for the legacy default stream");
 }
 

@@ -76,7 +76,8 @@ int fault(const uva__sycl *sycl, const char *what, uva_error *error) noexcept
         describe(error, EIO, what, thrown.what());
         error->vendor_code = code_of(sycl, thrown);
     } catch (...) {
-        describe(error, EIO, what, "it threw what is no std::exception");
+        describe(error, EIO, what,
+                 "it threw an object that is no std::exception");
     }
     return EIO;
 }

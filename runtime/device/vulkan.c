@@ -41,7 +41,7 @@ static int vulkan_get_status(const struct uva_vulkan_device *native,
     if (found == NULL)
         return uva__vendor_error_set(
             error, ENOSYS, VENDOR, 0,
-            "vkGetEventStatus failed: the device has none");
+            "vkGetEventStatus failed: the device lacks it");
     memcpy(&get_status, &found, sizeof(get_status));
     memcpy(&event, sync_event, sizeof(event));
     status = get_status(native->device, event);

@@ -44,7 +44,7 @@ static int options_check(const struct uva_runtime_options *o, bool embedded,
     if ((o->allocator.alloc == NULL) != (o->allocator.dealloc == NULL))
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: give both functions of the "
-                             "allocator, or none");
+                             "allocator, or leave both NULL");
     if (embedded && o->no_thread)
         return uva_error_set(error, EINVAL,
                              "uva_runtime_options: no_thread is for a runtime "

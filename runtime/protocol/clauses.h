@@ -55,7 +55,7 @@ struct uva__clause {
     X(AB_17, "AB-17", B, E, "no mandatory function is NULL at hand-over",      \
       .breach = "the producer has a function that is NULL")                    \
     X(AB_18, "AB-18", B, N, "no Arrow library is needed to take part")         \
-    X(AB_19, "AB-19", B, N, "the layouts are those of today's definitions",    \
+    X(AB_19, "AB-19", B, N, "the layouts agree with today's definitions",      \
       .breach = "a producer object of an old layout, without a type")          \
     X(AB_20, "AB-20", B, E,                                                    \
       "a header that defines a guard defines its whole block")                 \
@@ -65,7 +65,7 @@ struct uva__clause {
     X(DA_07, "DA-07", B, E, "a CPU array is a plain array with a few fields")  \
     X(DA_08, "DA-08", P, E, "the reserved bytes are zero at hand-over")        \
     X(DA_09, "DA-09", C, E, "the reserved bytes are not read or changed")      \
-    X(DA_11, "DA-11", P, F, "all that was allocated goes with array.release")  \
+    X(DA_11, "DA-11", P, F, "all memory goes with array.release")              \
     X(DA_12, "DA-12", B, E, "only release == NULL marks a released one")       \
     X(DA_13, "DA-13", C, F, "release is called with the live struct it is in") \
     X(DA_14, "DA-14", B, N, "the struct's storage belongs to its receiver")    \
@@ -73,7 +73,7 @@ struct uva__clause {
     X(DA_17, "DA-17", P, F, "the struct may be moved to any address")          \
     X(DA_19, "DA-19", P, N,                                                    \
       "a batch is a struct array, its metadata the schema's")                  \
-    X(DA_20, "DA-20", P, E, "the number of buffers is that of the format")     \
+    X(DA_20, "DA-20", P, E, "the number of buffers fits the format")           \
     X(DA_21, "DA-21", P, E, "length, offset and null_count are possible")      \
     X(DA_22, "DA-22", P, E, "no buffer is NULL that has to hold something")    \
     X(DA_23, "DA-23", P, E, "offsets rise, and sizes are possible")            \
@@ -156,7 +156,7 @@ struct uva__clause {
     X(AP_02, "AP-02", P, E, "requests add up",                                 \
       .breach = "only # tasks came: requests do not add up")                   \
     X(AP_03, "AP-03", P, E, "request works inside callbacks",                  \
-      .breach = "requests made inside callbacks brought nothing")              \
+      .breach = "requests made inside callbacks brought no batch")             \
     X(AP_04, "AP-04", P, E, "request calls no on_next_task and no on_error",   \
       .breach = "a callback inside request")                                   \
     X(AP_05, "AP-05", P, W,                                                    \
@@ -196,7 +196,7 @@ struct uva__clause {
       .breach = "# tasks came, and more were asked for")                       \
     X(AP_28, "AP-28", P, E, "request and cancel wait for no callback",         \
       .breach = "a call of the producer took # ms",                            \
-      .unnumbered = "request or cancel does not return: it is left behind")    \
+      .unnumbered = "request or cancel does not return: it is left")           \
     X(AP_29, "AP-29", P, E, "without a request, little is read ahead")         \
     X(AH_01, "AH-01", C, E, "a handler is ready before it is given away")      \
     X(AH_02, "AH-02", C, E, "the handler's functions are not NULL",            \
@@ -208,7 +208,7 @@ struct uva__clause {
     X(AH_05, "AH-05", P, E, "on_schema comes first, and once",                 \
       .breach = "on_schema must come first, and once")                         \
     X(AH_06, "AH-06", C, E, "on_schema moves or releases the schema",          \
-      .breach = "the schema was neither moved nor released in time")           \
+      .breach = "the schema was not moved or released in time")                \
     X(AH_07, "AH-07", P, E, "the schema is not NULL, and live",                \
       .breach = "the schema is NULL or released")                              \
     X(AH_08, "AH-08", P, E, "after a refused schema only release comes",       \
@@ -296,7 +296,7 @@ struct uva__clause {
     X(LC_11, "LC-11", C, E, "the producer's memory is not altered")            \
     X(LC_14, "LC-14", P, E, "producer is set before the callbacks")            \
     X(LC_15, "LC-15", P, F, "strings last for the call")                       \
-    X(LC_17, "LC-17", P, E, "a schema left behind is released")                \
+    X(LC_17, "LC-17", P, E, "a schema that is left is released")               \
     X(LC_22, "LC-22", B, E, "at the end all is accounted for")                 \
     X(LC_24, "LC-24", P, E, "releasing an array waits for no callback")        \
     X(ER_01, "ER-01", B, E, "0 is success, all else an errno")                 \
@@ -324,7 +324,7 @@ struct uva__clause {
     X(AH_03_EARLY, "AH-03", P, W, "producer is set before the first callback", \
       .breach = "on_error came before handler->producer was set")              \
     X(AH_05_ALONE, "AH-05", P, W, "on_schema comes first, and once",           \
-      .breach = "release, and nothing before it")
+      .breach = "release, and no call before it")
 
 #define UVA__CLAUSE_NAME(name, ...) UVA__RULE_##name,
 enum uva__rule {

@@ -1,7 +1,7 @@
-# The programs of CMakeLists.txt, linked with what pkg-config names: the shared
-# libraries; or with STATIC_ONLY, where the shared ones were removed, the static
-# libraries. No compiler is called by hand here, so this works for any platform
-# that a toolchain file of CMake describes.
+# The programs of CMakeLists.txt, linked with the libraries that pkg-config
+# names: the shared libraries; or with STATIC_ONLY, where the shared ones were
+# removed, the static libraries. No compiler is called by hand here, so this
+# works for any platform that a toolchain file of CMake describes.
 find_package(PkgConfig REQUIRED)
 foreach(name IN ITEMS uvarrow uvarrow-io uvarrow-adbc uvarrow-tck)
     pkg_check_modules(${name} REQUIRED ${name}>=${WANTED})

@@ -107,7 +107,7 @@ static int stage_begin(void *ctx, struct uva_batch *in, uva_reply *reply)
     expectation_note("a result is begun for batch %lld",
                      (long long)batches_ordinal(&in->data.array));
     if (answers->freed)
-        sim_fail("begin behind free_ctx");
+        sim_fail("begin after free_ctx");
     if (answers->under_way >= answers->at_once)
         sim_fail("more than %d results are under way", answers->at_once);
     peers_dawdle();
@@ -136,7 +136,7 @@ static void stage_cancel(void *ctx, uva_reply *reply)
 
     expectation_note("a result is not wanted any more");
     if (answers->freed)
-        sim_fail("cancel behind free_ctx");
+        sim_fail("cancel after free_ctx");
     answer = peers_chance(1, 2) ? answer_take(answers, reply) : NULL;
     if (answer != NULL)
         answer_give(answers, answer);

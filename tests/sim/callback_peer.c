@@ -35,7 +35,7 @@ static void peer_enter(struct callback_peer *peer, const char *what)
 {
     expectation_note("consumer: %s", what);
     if (peer->done)
-        sim_fail("%s behind the end", what);
+        sim_fail("%s after the end", what);
     if (peer->inside)
         sim_fail("%s inside another callback", what);
     if (peer->calling && peer->loop == sim_self())
@@ -111,7 +111,7 @@ static int on_schema(void *ctx, const struct uva_stream_info *info)
     peer_enter(peer, "on_schema");
     expectation_see_schema(peer->expectation, info->schema);
     if (peer->batches != 0)
-        sim_fail("a schema behind a batch");
+        sim_fail("a schema after a batch");
     if (peer->stop_at < 0 && peer->stop != 0)
         return peer_leave(peer, peer->stop);
     return peer_leave(peer, 0);

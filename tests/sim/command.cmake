@@ -1,9 +1,9 @@
 # The command uvarrow-sim: the whole runtime compiled for the engine, on a fake
 # libuv and a fake system, with peers that run as fibers. Not installed.
 
-# What the library stands on is replaced: base/atomic.c by the engine's, libuv by
-# fake_uv.c, and these system functions, at link time, by __wrap_NAME in
-# fake_files.c and fake_threads.c.
+# The foundations of the library are replaced: base/atomic.c by the engine's,
+# libuv by fake_uv.c, and these system functions, at link time, by __wrap_NAME
+# in fake_files.c and fake_threads.c.
 set(sim_wrapped
     eventfd timerfd_create timerfd_settime read write close poll
     mmap munmap madvise
@@ -18,10 +18,10 @@ set(sim_wrapped
 list(APPEND sim_wrapped uva__slab_take uva__slab_put)
 # Two more, which must not be called on a loop.
 list(APPEND sim_wrapped uva__devices_load uva__device_thread_end)
-# What the library keeps for the exit of the process would differ in the first
-# schedule that uses a device.
+# Memory that the library keeps for the exit of the process would differ in the
+# first schedule that uses a device.
 list(APPEND sim_wrapped uva__driver_gate_watch)
-# Vendors' libraries are those of gpu_peer.c.
+# Vendors' libraries come from gpu_peer.c.
 list(APPEND sim_wrapped uva__shared_library_open uva__shared_library_resolve)
 
 file(GLOB sim_runtime CONFIGURE_DEPENDS "${runtime_dir}/*/*.c")
@@ -42,7 +42,8 @@ set_source_files_properties("${runtime_dir}/base/thread.c"
     COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
 
 # The library of databases, with the replacement of <stdatomic.h>. The fake driver
-# of adbc_peer.c replaces the code that loads libraries, and what is known of them.
+# of adbc_peer.c replaces the code that loads libraries, and the table of known
+# drivers.
 file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
 list(FILTER sim_adbc EXCLUDE REGEX "/(find|interrupt|known|library|manifest)\\.c$")
 add_library(sim_adbc OBJECT ${sim_adbc})
@@ -84,8 +85,8 @@ target_compile_options(sim_world PRIVATE -UNDEBUG)
 
 # ---- in CTest ---------------------------------------------------------------
 
-# A part of what .ci/run does, always with the same seeds, so that only a change
-# can make it fail. The long mode uses new seeds.
+# A part of the schedules of .ci/run, always with the same seeds, so that only a
+# change can make it fail. The long mode uses new seeds.
 set(sim_share 20000)
 if(UVA_SANITIZE)
     set(sim_share 2000)

@@ -249,7 +249,7 @@ bool device_may_end(const struct expectation *expectation, int code)
         return false;
     if (!expectation->unordered && !expectation->partial &&
         !expectation->bad[expectation->seen])
-        sim_fail("the fault of an event is reported behind %lld batches",
+        sim_fail("the fault of an event is reported after %lld batches",
                  (long long)expectation->seen);
     return true;
 }
@@ -333,12 +333,12 @@ bool device_take(struct expectation *expectation,
         array_wait(expectation, &mine);
         return true;
     }
-    expectation_note("an array is released behind work of the device");
+    expectation_note("an array is released after work of the device");
     if (expectation->wait != WAIT_COPIED)
         device_read(batches_event(&mine.array));
     uva_array_release_after(expectation->runtime, &mine, device_queue());
     if (mine.array.release != NULL)
-        sim_fail("release_after left the array behind");
+        sim_fail("release_after left the array");
     return true;
 }
 

@@ -51,7 +51,7 @@ static void expectation_take_foreign(struct expectation *expectation)
 {
     expectation_note("chain %d: a batch arrives", expectation->number);
     if (expectation->over && !expectation->partial)
-        sim_fail("a batch arrived behind the end");
+        sim_fail("a batch arrived after the end");
     if (++expectation->seen > expectation->limit)
         sim_fail("a batch arrived beyond the limit");
 }
@@ -87,7 +87,7 @@ void expectation_take(struct expectation *expectation,
     expectation_note("chain %d: batch %" PRId64 " arrives", expectation->number,
                      ordinal);
     if (expectation->over && !expectation->partial)
-        sim_fail("a batch arrived behind the end");
+        sim_fail("a batch arrived after the end");
     if (ordinal < 0 || ordinal >= expectation->total ||
         ordinal >= expectation->fails_at)
         sim_fail("batch %" PRId64 " arrived, which there is not", ordinal);

@@ -79,7 +79,7 @@ static void peer_enter(struct handler_peer *peer, const char *what)
     if (peer->inside++ != 0)
         sim_fail("two callbacks at once: %s (TH-01)", what);
     if (peer->let_go)
-        sim_fail("%s behind release (AH-22)", what);
+        sim_fail("%s after release (AH-22)", what);
     if (peer->extractor == sim_self())
         sim_fail("%s inside a call of the consumer's (AP-04, AT-23)", what);
     if ((peer->refused || peer->had_error) && strcmp(what, "release") != 0)
@@ -134,7 +134,7 @@ static void peer_extract(struct handler_peer *peer, struct ArrowAsyncTask *task)
     peer->extracting--;
     if (code == 0) {
         if (late)
-            sim_fail("a batch behind the last extraction");
+            sim_fail("a batch after the last extraction");
         peer->taken++;
         expectation_take(peer->expectation, &array);
         uva_array_release(&array);
@@ -278,12 +278,12 @@ static int on_next_task(struct ArrowAsyncDeviceStreamHandler *handler,
     if (!peer->has_schema)
         sim_fail("a task before the schema (AH-05)");
     if (peer->failure_seen && !peer->cancelled)
-        sim_fail("%s behind a failed extraction (AT-08)",
+        sim_fail("%s after a failed extraction (AT-08)",
                  task != NULL ? "a task" : "the end");
     if (task == NULL)
         return peer_end(peer);
     if (peer->at_end)
-        sim_fail("a task behind the end (AH-11)");
+        sim_fail("a task after the end (AH-11)");
     if (peer->offered++ == peer->requested)
         sim_fail("a task more than was requested (AP-06)");
     if (peer->offered - 1 == peer->stop_at && peer->refuses) {
@@ -343,7 +343,7 @@ static void on_done(void *ctx, const struct uva_outcome *outcome)
     struct handler_peer *peer = ctx;
 
     if (peer->dropped)
-        sim_fail("on_done behind a drop");
+        sim_fail("on_done after a drop");
     peer->complete = outcome->end == UVA_END_COMPLETE;
     uva_stream_release(peer->stream);
     peer_finish(peer, outcome->end, outcome->error.code);
@@ -370,7 +370,7 @@ static void on_extracted(void *ctx, int64_t lost)
     struct handler_peer *peer = ctx;
 
     if (peer->emptied || peer->dropped)
-        sim_fail("on_extracted twice, or behind a drop");
+        sim_fail("on_extracted twice, or after a drop");
     if (!peer->expectation->over)
         sim_fail("on_extracted before on_done");
     peer_count_lost(peer, lost);

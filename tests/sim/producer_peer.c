@@ -75,7 +75,7 @@ static void peer_enter(struct producer_peer *peer, const char *what)
 {
     expectation_note("producer: %s", what);
     if (peer->ended)
-        sim_fail("%s behind the end (TH-10, AP-24)", what);
+        sim_fail("%s after the end (TH-10, AP-24)", what);
     peer->inside++;
     peers_dawdle();
 }
@@ -309,7 +309,7 @@ static void peer_deliver_all(struct producer_peer *peer)
     expectation_note("producer: on_schema");
     code = peer->handler->on_schema(peer->handler, &schema);
     if (schema.release != NULL)
-        sim_fail("the schema was left behind (AH-06)");
+        sim_fail("the schema was left (AH-06)");
     if (code == 0 && peer_offer_all(peer)) {
         sim_wait(peer_is_calm, peer);
         peer_deliver_end(peer);

@@ -39,7 +39,7 @@ static void on_writable(void *ctx, struct uva_pusher *pusher)
 
     expectation_note("pusher: on_writable");
     if (peer->freed || pusher == NULL)
-        sim_fail("on_writable behind free_ctx");
+        sim_fail("on_writable after free_ctx");
     peer->rooms++;
 }
 
@@ -49,7 +49,7 @@ static void on_closed(void *ctx, struct uva_pusher *pusher)
 
     expectation_note("pusher: on_closed");
     if (peer->freed || pusher == NULL)
-        sim_fail("on_closed behind free_ctx");
+        sim_fail("on_closed after free_ctx");
     if (peer->closed_reported)
         sim_fail("on_closed twice");
     peer->closed_reported = true;

@@ -68,7 +68,7 @@ static void peer_read_again(struct reader_peer *peer, int code)
         sim_fail("the end was %s, and then %s", uva_error_name(code),
                  uva_error_name(again));
     if (again == 0 && batch.array.release != NULL)
-        sim_fail("a batch behind the end");
+        sim_fail("a batch after the end");
 }
 
 static void reader(void *arg)

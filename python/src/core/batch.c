@@ -338,8 +338,8 @@ static int pair_read(PyObject *pair, const struct protocol *protocol,
 {
     char what[96];
 
-    PyOS_snprintf(what, sizeof(what), "what %s() of %s gives", protocol->method,
-                  name);
+    PyOS_snprintf(what, sizeof(what), "the result of %s() of %s",
+                  protocol->method, name);
     if (!checked_is_sync(pair, what))
         return -1;
     if (!PyTuple_Check(pair) || PyTuple_Size(pair) != 2) {
@@ -522,8 +522,8 @@ static PyMethodDef batch_methods[] = {
      PyDoc_STR("__arrow_c_schema__($self)\n--\n\nThe schema as a capsule.")},
     {"get_total_buffer_size", batch_get_total_buffer_size, METH_NOARGS,
      PyDoc_STR("get_total_buffer_size($self)\n--\n\nBytes of memory that the "
-               "batch keeps alive, of a slice also those of its parent, as far "
-               "as known. Error with ENOTSUP if unknown.")},
+               "batch keeps alive, of a slice also its parent's, as far as "
+               "known. Error with ENOTSUP if unknown.")},
     {"to_pyarrow", batch_to_pyarrow, METH_NOARGS,
      PyDoc_STR("to_pyarrow($self)\n--\n\nThe batch as a pyarrow.RecordBatch; "
                "needs pyarrow.")},

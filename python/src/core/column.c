@@ -243,7 +243,7 @@ static void newer_delete(DLManagedTensorVersioned *self)
  * capsule is another one, or was renamed as its tensor was taken. */
 static DLManagedTensorVersioned *versioned_of(PyObject *capsule)
 {
-    const char *name = "what __dlpack__() of tensor gives";
+    const char *name = "the result of __dlpack__() of tensor";
 
     if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
         return PyCapsule_GetPointer(capsule, "dltensor_versioned");
@@ -371,10 +371,11 @@ static Py_ssize_t column_length(PyObject *object)
 static PyMethodDef column_methods[] = {
     {"__dlpack__", (PyCFunction)(void *)column_dlpack,
      METH_VARARGS | METH_KEYWORDS,
-     PyDoc_STR("__dlpack__($self, *, stream=None, max_version=None, "
-               "dl_device=None, copy=None)\n--\n\nThe column as a tensor of "
-               "DLPack, which shares its data. BufferError if it is none: "
-               "nulls, another type than numbers, or an event to wait for.")},
+     PyDoc_STR(
+         "__dlpack__($self, *, stream=None, max_version=None, "
+         "dl_device=None, copy=None)\n--\n\nThe column as a tensor of "
+         "DLPack, which shares its data. BufferError if it cannot be one: "
+         "nulls, another type than numbers, or an event to wait for.")},
     {"__dlpack_device__", column_dlpack_device, METH_NOARGS,
      PyDoc_STR("__dlpack_device__($self)\n--\n\nWhere the data is: (device "
                "type, device id); (1, 0) is the CPU.")},

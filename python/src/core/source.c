@@ -124,7 +124,7 @@ static void source_interrupt(void *ctx)
         return;
     interrupt = Py_NewRef(source->held.objects[INTERRUPT]);
     done = PyObject_CallFunctionObjArgs(interrupt, NULL);
-    if (done != NULL && !checked_is_sync(done, "what interrupt() returns") &&
+    if (done != NULL && !checked_is_sync(done, "the result of interrupt()") &&
         !source->is_reported) {
         source->is_reported = true;
         PyErr_WriteUnraisable(interrupt);

@@ -76,7 +76,7 @@ static int map_call(struct function *function, struct uva_batch *in,
         result = function_call(function, batch);
     if (result != NULL)
         code = batch_export(result, function->held.tap->device,
-                            "what the function of map() returns", expected,
+                            "the result of the function of map()", expected,
                             NULL, out);
     Py_XDECREF(result);
     Py_XDECREF(batch);
@@ -160,7 +160,7 @@ static int filter_call(struct function *function, struct uva_batch *in,
     if (batch != NULL)
         wanted = function_call(function, batch);
     if (wanted != NULL)
-        keep = checked_truth(wanted, "what the function of filter() returns");
+        keep = checked_truth(wanted, "the result of the function of filter()");
     if (keep == 1 && !batch_is_open((Batch *)batch))
         keep = -1;
     if (keep == 1 && uva_array_share(&((Batch *)batch)->data, out) != 0) {
@@ -244,7 +244,7 @@ static void trace_event(void *ctx, const struct uva_event *event)
                                  (long long)event->count, event->code,
                                  (double)event->time_ns / 1e9);
     if (done == NULL ||
-        !checked_is_sync(done, "what the function of trace() returns"))
+        !checked_is_sync(done, "the result of the function of trace()"))
         PyErr_WriteUnraisable(callable);
     Py_XDECREF(done);
     Py_DECREF(callable);

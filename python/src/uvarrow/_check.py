@@ -139,8 +139,8 @@ def function(value, name):
     if not callable(value):
         raise refuse(value, name, "a function")
     if _is_async(value):
-        raise TypeError(f"uvarrow: {name} is `async`: what it returns would "
-                        "have to be awaited, but it is called without `await`; "
+        raise TypeError(f"uvarrow: {name} is `async`: its result would have "
+                        "to be awaited, but it is called without `await`; "
                         "pass a function that is not `async`")
     return value
 
@@ -165,7 +165,7 @@ def schema(value, name):
     if get is None:
         raise refuse(value, name, "an object with __arrow_c_schema__")
     return _core.capsule(get(), "arrow_schema",
-                         f"what __arrow_c_schema__() of {name} gives")
+                         f"the result of __arrow_c_schema__() of {name}")
 
 
 def requested_schema(value):
@@ -194,7 +194,7 @@ class Array:
     """Gives the array that the method of an object has given once."""
 
     def __init__(self, value, name):
-        name = f"what __arrow_c_array__() of {name} gives"
+        name = f"the result of __arrow_c_array__() of {name}"
         result = value.__arrow_c_array__()
         if not is_a(result, tuple) or len(result) != 2:
             raise refuse(_core.sync(result, name), name,
@@ -223,7 +223,7 @@ def stream_method(value, name, is_device=False):
 def stream(value, attribute, name):
     """The result of that method: a capsule."""
     return _core.capsule(getattr(value, attribute)(), _STREAMS[attribute],
-                         f"what {attribute}() of {name} gives")
+                         f"the result of {attribute}() of {name}")
 
 
 def capsule(value, is_device, name):
@@ -290,7 +290,7 @@ def iterator(value, name):
     """The iterator of an is_iterable() object."""
     result = type(value).__iter__(value)
     if getattr(type(result), "__next__", None) is None:
-        name = f"what __iter__() of {name} gives"
+        name = f"the result of __iter__() of {name}"
         raise refuse(_core.sync(result, name), name, "an iterator")
     return result
 
@@ -305,7 +305,7 @@ class Items:
         self._name = name
         self._iterator = type(iterable).__aiter__(iterable)
         if getattr(type(self._iterator), "__anext__", None) is None:
-            name = f"what __aiter__() of {name} gives"
+            name = f"the result of __aiter__() of {name}"
             raise refuse(_core.sync(self._iterator, name), name,
                          "an asynchronous iterator")
 
@@ -320,7 +320,7 @@ class Items:
     def _awaitable(self, value, called):
         if not (hasattr(type(value), "__await__")
                 or is_a(value, GeneratorType)):
-            raise refuse(value, f"what {called}() of {self._name} gives",
+            raise refuse(value, f"the result of {called}() of {self._name}",
                          "awaitable")
         return value
 

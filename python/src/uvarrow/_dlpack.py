@@ -17,7 +17,9 @@ def from_dlpack(tensor, /, name=""):
     where = _check.method(tensor, "__dlpack_device__", "tensor")
     if where is None or _check.method(tensor, "__dlpack__", "tensor") is None:
         raise _check.refuse(tensor, "tensor", "an object with __dlpack__")
-    if _check.pair(where(), "what __dlpack_device__() of tensor gives")[0] != _CPU:
+    device = _check.pair(where(),
+                         "the result of __dlpack_device__() of tensor")
+    if device[0] != _CPU:
         raise BufferError("uvarrow: the tensor is not on the CPU")
     try:
         capsule = tensor.__dlpack__(max_version=(1, 0))

@@ -271,7 +271,7 @@ def _open(source, device):
     """On a worker: gives a capsule, or an iterator over batches."""
     name = "source"
     if _check.is_called(source, name):
-        source, name = source(), "what source() returns"
+        source, name = source(), "the result of source()"
     if _check.is_capsule(source):
         return _check.capsule(source, device, name)
     method = _check.stream_method(source, name, device)

@@ -485,7 +485,7 @@ class _Items:
     def end(self):
         yield from self.rest()
         if self._is_empty:
-            raise ValueError(f"uvarrow: {self.name} yields nothing, so that its "
+            raise ValueError(f"uvarrow: {self.name} is empty, so that its "
                              "columns are not known: pass a table without rows")
 
 
