@@ -183,15 +183,15 @@ static void drive_begin(struct uva_stream *stream)
         .foreign = true,
     };
     struct drive *d = drive_at(stream);
-    struct ArrowAsyncDeviceStreamHandler *handler = d->driven.handler;
 
     uva__wakeup_acquire(&stream->wakeup); /* keeps `d` */
     uva__producer_acquire(stream->tail);
     d->producer = stream->tail;
     if (d->proxy != NULL)
-        handler = uva__handler_proxy_begin(d->proxy);
-    uva__producer_begin_driving(stream->tail, handler,
-                                d->proxy != NULL ? &relayed : &direct, d);
+        uva__handler_proxy_begin(d->proxy, &relayed, d);
+    else
+        uva__producer_begin_driving(stream->tail, d->driven.handler, &direct,
+                                    d);
 }
 
 static void drive_abort(struct drive *d, const struct uva__failure *why)

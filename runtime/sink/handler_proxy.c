@@ -44,19 +44,16 @@ enum {
 };
 
 struct uva__handler_proxy {
-    struct ArrowAsyncDeviceStreamHandler handler; /* for the producer */
-    struct uva_stream *stream; /* borrows; the extra thread counts it */
+    struct uva__inlet inlet;        /* first */
+    struct uva_stream *stream;      /* borrows; the extra thread counts it */
+    struct uva__producer *producer; /* borrows: the stream's, until freed */
     struct uva__driven_handler *driven;       /* borrows: the stream's */
     struct ArrowAsyncDeviceStreamHandler *to; /* what the extra thread calls:
                                                  that of `driven`, or its check
                                                */
-    struct uva__producer *producer; /* borrows: the stream's, until freed */
-    struct ArrowSchema schema;      /* owns; written before NEXT_SCHEMA */
-    struct uva__failure failure;    /* owns; guarded by the lock until
-                                       NEXT_ERROR is taken */
-    struct uva_job job;             /* the extra thread's */
-    bool released;         /* the producer has released `handler`; loop only */
-    bool refusal_reported; /* the refusal was passed on; loop only */
+    struct ArrowSchema schema; /* owns; written before NEXT_SCHEMA */
+    struct uva_job job;        /* the extra thread's */
+    bool refusal_reported;     /* the refusal was passed on; loop only */
 
     struct uva__lock lock;
     struct {
@@ -80,12 +77,13 @@ struct uva__handler_proxy {
 /* A call to make, taken out of the lock. */
 struct call {
     int next;              /* one of NEXT_..., or 0 for a task */
+    int replaced;          /* of an error: the code in place of an end, or 0 */
     bool discard;          /* the task is not wanted */
     struct call_args args; /* owns */
 };
 
-/* An error takes the place of an end that is queued, which would hide that
- * batches are missing: that of the producer, or `code`, if it has none. */
+/* An error takes the place of a queued end, which would hide that batches are
+ * missing: that of the producer, or `code`, if it has none. */
 static void proxy_replace_end_locked(struct uva__handler_proxy *proxy, int code)
 {
     int *const next = &proxy->locked.next;
@@ -95,7 +93,7 @@ static void proxy_replace_end_locked(struct uva__handler_proxy *proxy, int code)
     *next &= ~NEXT_END;
     if (*next & NEXT_ERROR)
         return;
-    proxy->locked.replaced = proxy->failure.code = code;
+    proxy->locked.replaced = code;
     *next |= NEXT_ERROR;
 }
 
@@ -142,6 +140,7 @@ static bool call_take_locked(struct uva__handler_proxy *proxy, struct call *out)
     for (size_t i = 0; out->next == 0 && i < 3; i++)
         out->next = allowed & order[i];
     proxy->locked.next &= ~out->next;
+    out->replaced = proxy->locked.replaced;
     return out->next != 0;
 }
 
@@ -204,6 +203,17 @@ static void call_schema(struct uva__handler_proxy *proxy)
         proxy_refused(proxy, code);
 }
 
+static void call_error(struct uva__handler_proxy *proxy,
+                       const struct call *call)
+{
+    const struct uva__failure replaced = {.code = call->replaced};
+    const struct uva__failure *failure =
+        replaced.code != 0 ? &replaced : &proxy->inlet.failure;
+
+    proxy->to->on_error(proxy->to, failure->code, uva__failure_message(failure),
+                        uva__failure_metadata(failure));
+}
+
 static void call_release(struct uva__handler_proxy *proxy)
 {
     bool stuck;
@@ -233,9 +243,7 @@ static void call_run(struct uva__handler_proxy *proxy, struct call *call)
         (void)proxy->to->on_next_task(proxy->to, NULL, NULL);
         break;
     case NEXT_ERROR:
-        proxy->to->on_error(proxy->to, proxy->failure.code,
-                            uva__failure_message(&proxy->failure),
-                            uva__failure_metadata(&proxy->failure));
+        call_error(proxy, call);
         break;
     default:
         call_release(proxy);
@@ -262,19 +270,22 @@ static void proxy_run(struct uva_job *job)
 
 /* ---- the loop ----------------------------------------------------------- */
 
-static struct uva__handler_proxy *
-proxy_of(struct ArrowAsyncDeviceStreamHandler *handler)
+static struct uva__handler_proxy *proxy_of(struct uva__inlet *inlet)
 {
-    return uva__container_of(handler, struct uva__handler_proxy, handler);
+    return uva__container_of(inlet, struct uva__handler_proxy, inlet);
 }
 
-/* Starts the job unless it is running. */
+/* Queues a call, or only the tasks, and starts the job unless it is running. An
+ * extraction may fail after the end. If that was replaced, the handler gets the
+ * error in its place, or has got it, and no other one. */
 static void proxy_put(struct uva__handler_proxy *proxy, int next)
 {
     struct uva_stream *stream = proxy->stream;
     bool begin;
 
     uva__lock_take(&proxy->lock);
+    if (proxy->locked.replaced != 0)
+        next &= ~NEXT_ERROR;
     proxy->locked.next |= next;
     begin = !proxy->locked.working;
     proxy->locked.working = true;
@@ -290,24 +301,30 @@ static void proxy_put(struct uva__handler_proxy *proxy, int next)
     uva__wakeup_release(&stream->wakeup);
 }
 
-static int proxy_on_schema(struct ArrowAsyncDeviceStreamHandler *handler,
-                           struct ArrowSchema *schema)
+static int proxy_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
+                        struct uva_error *error)
 {
-    struct uva__handler_proxy *proxy = proxy_of(handler);
+    struct uva__handler_proxy *proxy = proxy_of(inlet);
 
+    (void)error;
     uva_schema_move(schema, &proxy->schema);
     proxy_put(proxy, NEXT_SCHEMA);
     return 0;
 }
 
-static void proxy_queue(struct uva__handler_proxy *proxy,
-                        const struct call_args *args)
+static void proxy_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
+                       const char *metadata)
 {
+    struct uva__handler_proxy *proxy = proxy_of(inlet);
+    struct call_args args = {.task = *task};
+    const int left_out = uva__metadata_copy(&proxy->stream->rt->allocator,
+                                            metadata, &args.metadata);
     bool full;
 
+    (void)left_out; /* there is no metadata then */
     uva__lock_take(&proxy->lock);
     proxy->locked.queue[(proxy->locked.head + proxy->locked.count++) % QUEUE] =
-        *args;
+        args;
     full = proxy->locked.count == QUEUE;
     if (full)
         proxy->locked.paused = true;
@@ -317,53 +334,20 @@ static void proxy_queue(struct uva__handler_proxy *proxy,
     proxy_put(proxy, 0);
 }
 
-static int proxy_on_task(struct ArrowAsyncDeviceStreamHandler *handler,
-                         struct ArrowAsyncTask *task, const char *metadata)
+static void proxy_news(struct uva__inlet *inlet)
 {
-    struct uva__handler_proxy *proxy = proxy_of(handler);
-    struct call_args args;
-    int left_out;
-
-    if (task == NULL) {
-        proxy_put(proxy, NEXT_END);
-        return 0;
-    }
-    args.task = *task;
-    left_out = uva__metadata_copy(&proxy->stream->rt->allocator, metadata,
-                                  &args.metadata);
-    (void)left_out; /* there is no metadata then */
-    proxy_queue(proxy, &args);
-    return 0;
-}
-
-/* An extraction may fail behind the end. If that was replaced, the handler gets
- * the error in its place, or has got it, and no other one. */
-static void proxy_on_error(struct ArrowAsyncDeviceStreamHandler *handler,
-                           int code, const char *message, const char *metadata)
-{
-    struct uva__handler_proxy *proxy = proxy_of(handler);
-    struct uva__failure failure = {0};
-    struct uva_error error;
-    bool replaced;
-
-    (void)uva_error_set(&error, code, "%s", message);
-    uva__failure_set(&failure, &proxy->stream->rt->allocator, code, &error,
-                     metadata);
-    uva__lock_take(&proxy->lock);
-    replaced = proxy->locked.replaced != 0;
-    if (!replaced)
-        proxy->failure = failure;
-    uva__lock_drop(&proxy->lock);
-    if (replaced)
-        uva__failure_fini(&failure, &proxy->stream->rt->allocator);
-    else
-        proxy_put(proxy, NEXT_ERROR);
+    if (inlet->above == NULL)
+        return;
+    if (inlet->failure.code != 0)
+        proxy_put(proxy_of(inlet), NEXT_ERROR);
+    else if (inlet->state == UVA__INLET_ENDED)
+        proxy_put(proxy_of(inlet), NEXT_END);
 }
 
 /* After a release without end or error, queued tasks are not wanted. */
-static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
+static void proxy_released(struct uva__inlet *inlet)
 {
-    struct uva__handler_proxy *proxy = proxy_of(handler);
+    struct uva__handler_proxy *proxy = proxy_of(inlet);
     const struct uva__producer_state *state = &proxy->producer->loop->state;
 
     if (!state->end_delivered && !state->error_delivered) {
@@ -371,7 +355,6 @@ static void proxy_on_release(struct ArrowAsyncDeviceStreamHandler *handler)
         proxy->locked.discard = true;
         uva__lock_drop(&proxy->lock);
     }
-    proxy->released = true;
     proxy_put(proxy, NEXT_RELEASE);
 }
 
@@ -387,9 +370,11 @@ bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy)
     if (room)
         proxy->locked.paused = false;
     uva__lock_drop(&proxy->lock);
-    if (room && !proxy->released)
+    if (proxy->inlet.above == NULL)
+        return done;
+    if (room)
         uva__producer_pause(proxy->producer, false);
-    if (refusal != 0 && !proxy->refusal_reported && !proxy->released) {
+    if (refusal != 0 && !proxy->refusal_reported) {
         proxy->refusal_reported = true;
         uva__producer_refuse(proxy->producer, refusal);
     }
@@ -430,6 +415,13 @@ int64_t uva__handler_proxy_abandon(struct uva__handler_proxy *proxy,
 
 /* ---- life --------------------------------------------------------------- */
 
+static const struct uva__inlet_ops inlet_ops = {
+    .schema = proxy_schema,
+    .task = proxy_task,
+    .news = proxy_news,
+    .released = proxy_released,
+};
+
 int uva__handler_proxy_new(struct uva_stream *stream,
                            struct uva__driven_handler *driven,
                            struct uva__handler_proxy **out)
@@ -442,38 +434,33 @@ int uva__handler_proxy_new(struct uva_stream *stream,
     proxy = uva__memory_new(&stream->rt->allocator, sizeof(*proxy));
     if (proxy == NULL)
         return ENOMEM;
+    uva__inlet_init(&proxy->inlet, &inlet_ops, stream->tail);
     proxy->stream = stream;
+    proxy->producer = stream->tail;
     proxy->driven = driven;
-    proxy->handler.on_schema = proxy_on_schema;
-    proxy->handler.on_next_task = proxy_on_task;
-    proxy->handler.on_error = proxy_on_error;
-    proxy->handler.release = proxy_on_release;
     proxy->job.run = proxy_run;
     *out = proxy;
     return 0;
 }
 
-struct ArrowAsyncDeviceStreamHandler *
-uva__handler_proxy_begin(struct uva__handler_proxy *proxy)
+void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
+                              const struct uva__producer_hooks *hooks,
+                              void *ctx)
 {
-    struct uva__producer *producer = proxy->stream->tail;
+    struct uva__producer *producer = proxy->producer;
 
-    proxy->producer = producer;
     proxy->to = uva__check_hop_handler(producer->source->label, "drive",
                                        proxy->driven->handler);
     proxy->to->producer = &producer->abi; /* before the job starts */
-    return &proxy->handler;
+    uva__inlet_begin_last(&proxy->inlet, hooks, ctx);
 }
 
 void uva__handler_proxy_free(struct uva__handler_proxy *proxy)
 {
-    const struct uva_allocator *allocator;
-
     if (proxy == NULL)
         return;
     assert(proxy->locked.count == 0);
-    allocator = &proxy->stream->rt->allocator;
     uva_schema_release(&proxy->schema);
-    uva__failure_fini(&proxy->failure, allocator);
-    uva__memory_free(allocator, proxy, sizeof(*proxy));
+    uva__inlet_fini(&proxy->inlet);
+    uva__memory_free(&proxy->stream->rt->allocator, proxy, sizeof(*proxy));
 }

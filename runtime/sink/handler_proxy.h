@@ -7,6 +7,7 @@
 #define UVA_SINK_HANDLER_PROXY_H
 
 #include "sink/driven_handlers.h"
+#include "stream/inlet.h"
 #include "stream/stream_impl.h"
 
 struct uva__handler_proxy;
@@ -23,10 +24,10 @@ UVA_MUST_CHECK int uva__handler_proxy_new(struct uva_stream *stream,
 /* Frees it, with its stream; NULL has no effect. Thread: any. */
 void uva__handler_proxy_free(struct uva__handler_proxy *proxy);
 
-/* Begins. Returns the handler for the producer of the stream to call.
- * Thread: loop. */
-struct ArrowAsyncDeviceStreamHandler *
-uva__handler_proxy_begin(struct uva__handler_proxy *proxy);
+/* Begins to drive its inlet, with these hooks. Thread: loop. */
+void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
+                              const struct uva__producer_hooks *hooks,
+                              void *ctx);
 
 /* Passes on to the producer what the extra thread has reported: room, a
  * refusal. True once the handler was released. Thread: loop. */
