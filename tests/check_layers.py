@@ -171,7 +171,7 @@ def rule(path):
 
 def beside(path, name):
     """Whether a tool (or its test), an example or a bench includes a header of
-    its own folder by the bare name"""
+    the same folder by the bare name"""
     own = ("tools/", "examples/", "bench/", "tests/unit/tools/",
            "tests/unit/serve/")
     return path.startswith(own) and "/" not in name

@@ -277,7 +277,8 @@ static void start(char **command, const sigset_t *mask)
     _exit(CANNOT_RUN);
 }
 
-/* Aborts the processes that hang, and waits for the ones that report it. */
+/* Aborts the processes that hang, and waits for the processes that report it.
+ */
 static void abort_what_hangs(pid_t command, const sigset_t *set, double grace_s,
                              int *status)
 {

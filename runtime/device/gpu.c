@@ -62,7 +62,7 @@ int uva__gpu_query(void *state, const struct uva_device_event *event,
 
 /* ---- contexts ----------------------------------------------------------- */
 
-/* Makes the context of the program's stream current. */
+/* Makes the context of the program stream current. */
 static int context_enter(struct uva__gpu *gpu, int64_t device_id,
                          uva__gpu_stream stream,
                          struct uva__gpu_context *context,
@@ -96,8 +96,7 @@ static int streams_enter(struct uva__gpu *gpu, int64_t device_id,
 
 /* ---- arming ------------------------------------------------------------- */
 
-/* Runs on a vendor thread, which may not call functions of its own library
- * here. */
+/* Runs on a vendor thread, which may not call functions of its library here. */
 static void event_wait_called(struct uva_watch *watch, int code)
 {
     void **slots = uva_watch_slots(watch);

@@ -31,7 +31,7 @@ struct uva__gpu_vendor {
     struct uva__shared_library library;
     const struct uva__symbol *calls; /* of struct uva__gpu_calls */
     size_t n_calls;
-    const struct uva__symbol *own; /* of the vendor's own table */
+    const struct uva__symbol *own; /* of the vendor table */
     size_t n_own;
 
     /* finds the context for our streams on a device, and keeps it alive; never

@@ -2,7 +2,7 @@
 /* Vulkan. The host can only query the status of an event, with the VkDevice of
  * it, which the program attaches with uva_device_attach(). A device-only event
  * is pending for ever to the host. sync_event is a VkEvent *. No library is
- * opened: the functions of the program's device are used.
+ * opened: the functions of the program device are used.
  *
  * Clauses: EV-07, G-57. */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that copies batches to a GPU and back, and then exits in one of
- * several ways. It is a program, and a module that a program opens. */
+/* A program that copies batches to a GPU and back, and then exits in several
+ * ways. It is a program, and a module that a program opens. */
 #ifndef UVA_TESTS_EXIT_RUN_H
 #define UVA_TESTS_EXIT_RUN_H
 

@@ -721,7 +721,7 @@ START_TEST(every_type_goes_from_device_to_device)
 }
 END_TEST
 
-/* The legacy default stream is one that each device has. */
+/* The legacy default stream exists on each device. */
 START_TEST(options_of_a_copy_between_devices_are_the_targets)
 {
     if (control->fakegpu_count == NULL || !gpu->second(true))

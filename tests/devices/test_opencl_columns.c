@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns of many types in buffers of a real OpenCL device, one of them filled
- * by a kernel, must be equal after a transfer to the host. Also tests columns
- * that cannot be copied. Skipped without a platform. */
+/* Columns of many types in buffers of a real OpenCL device, with one filled by
+ * a kernel, must be equal after a transfer to the host. Also tests columns that
+ * cannot be copied. Skipped without a platform. */
 #include <check.h>
 #include <errno.h>
 #include <sched.h>
@@ -441,7 +441,7 @@ START_TEST(what_was_copied_to_a_device_outlives_its_detaching)
 }
 END_TEST
 
-/* The queue of a context is made for one of its devices; PoCL has two here. */
+/* The queue of a context is made for one device; PoCL has two here. */
 START_TEST(a_context_may_have_several_devices)
 {
     struct opencl_device *one;

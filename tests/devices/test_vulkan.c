@@ -333,7 +333,7 @@ START_TEST(an_event_of_a_device_that_nobody_attached_is_refused)
 }
 END_TEST
 
-/* The wrapped function returns this instead of the driver's result. */
+/* The wrapped function returns this instead of the driver result. */
 START_TEST(a_device_that_is_lost_fails_its_waits)
 {
     set_up(2);

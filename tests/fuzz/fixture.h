@@ -28,9 +28,9 @@ void fixture_play(void (*scenario)(struct fuzz_input in), struct fuzz_input in);
 void fixture_open(struct fixture *fixture);
 
 /* Callbacks of the script's host. fixture_settle() lets others run until
- * all of them wait; fixture_pause() may return earlier. fixture_enter() makes a
- * thread that calls the peer wait while the peer runs on another thread. If the
- * wait could deadlock, it returns false, and the caller must only return.
+ * all wait; fixture_pause() may return earlier. fixture_enter() makes a thread
+ * that calls the peer wait while the peer runs on another thread. If the wait
+ * could deadlock, it returns false, and the caller must only return.
  * fixture_wait() surrounds calls that may wait for such callers. */
 void fixture_settle(void *fixture);
 void fixture_pause(void *fixture);

@@ -161,7 +161,7 @@ static void grove_fill(struct tree_builder *g, struct ArrowArray *array,
 /* ---- nodes -------------------------------------------------------------- */
 
 /* Returns the stated length of a vector of `n` members: the true one, a smaller
- * one, or one that no code will follow. */
+ * one, or a length that no code will follow. */
 static int64_t grove_count(struct tree_builder *g, int64_t n)
 {
     const int byte = fuzz_byte(&g->in);

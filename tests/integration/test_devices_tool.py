@@ -3,7 +3,7 @@
 """The command `uvarrow devices`: its list, and how it ends.
 
 Environment variables give the paths: UVA_TEST_TOOL the command's,
-UVA_TEST_BUILD that of a folder for files.
+UVA_TEST_BUILD a folder for files.
 
 These tests do not depend on the devices of this machine. PATIENCE only ends a
 test that hangs.

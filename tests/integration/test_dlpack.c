@@ -262,7 +262,7 @@ START_TEST(nulls_of_other_rows_do_not_count)
     column_open("i", 1, 4, 2);
     c.buffers[1][0] = c.bits;
     c.arrays[1].null_count = 4;
-    c.bits[0] = 0x3c; /* of eight items, the ones of rows 1 and 2 have values */
+    c.bits[0] = 0x3c; /* of eight items, rows 1 and 2 have values */
     c.arrays[0].offset = 1;
     c.arrays[0].length = 2;
     column_take(ARROW_DEVICE_CPU, NULL);

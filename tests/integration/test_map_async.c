@@ -466,7 +466,7 @@ START_TEST(a_large_at_once_makes_the_default_window_larger)
 END_TEST
 
 /* A consumer that takes no batch. Results have 10, 20, 30... bytes: after the
- * first one that has come, each is expected to be as large as the largest. */
+ * first result, each is expected to be as large as the largest. */
 START_TEST(a_window_is_filled_by_bytes_too)
 {
     script.way = WAY_INSIDE;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of maps: the input of each map, in which order they run, and the fate
- * of the data when one of them fails. Each map appends its digit to the length.
- */
+ * of the data when one fails. Each map appends its digit to the length. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -286,7 +286,7 @@ START_TEST(a_wait_ends_with_its_time)
 }
 END_TEST
 
-/* Ends the stream in one of the ways that release the writers. */
+/* Ends the stream in a way that releases the writers. */
 static void end_somehow(unsigned how, bool started)
 {
     if (how == 0)

@@ -111,7 +111,7 @@ def bytes_behind_magic():
 
 
 def order_of_union():
-    """The items of one of its children are not in order."""
+    """The items of one child are not in order."""
     return write(pa.UnionArray.from_dense(
         pa.array([0, 1, 0], pa.int8()), pa.array([1, 0, 0], pa.int32()),
         [pa.array([5, 6]), pa.array(["x"])]))

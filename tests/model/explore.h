@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explores all schedules of a small program: a few fibers that use one of the
- * library's inline algorithms on a few atomics. Each comes with mutants that
- * have one fault, which must be found.
+/* Explores all schedules of a small program: a few fibers that use an inline
+ * algorithm of the library on a few atomics. Each comes with mutants that have
+ * one fault, which must be found.
  *
  * It does so twice, with the two memories of the engine.
  *

@@ -5,8 +5,8 @@
  * terminal callback has returned, and everything is released once. A peer on a
  * loop thread makes no extraction there, and its ctx is freed after its tasks.
  *
- * The mutants replace a function that one of the files calls in another,
- * through the linker (--wrap). */
+ * The mutants replace a function that one file calls in another, through the
+ * linker (--wrap). */
 #include "source/foreign.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream/task_state.h: two threads hold copies of one token, while the loop
  * reuses the slot, revokes it, or releases the producer; or one thread passes
- * the token on, and counts that. Exactly one of them gets the slot's content,
- * the references of a watch and of an orphaned task are dropped once, and each
+ * the token on, and counts that. Exactly one gets the slot's content, the
+ * references of a watch and of an orphaned task are dropped once, and each
  * counted task is over once. */
 #include "stream/task_state.h"
 

@@ -4,8 +4,8 @@
  * not return costs its thread, so that the other one runs; its thread counts
  * again when it returns after all; and at the end every thread has ended.
  *
- * The mutants replace a function that one of the files calls in another,
- * through the linker (--wrap), or their surroundings. */
+ * The mutants replace a function that one file calls in another, through the
+ * linker (--wrap), or their surroundings. */
 #include "exec/pool.h"
 
 #include <check.h>

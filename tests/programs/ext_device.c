@@ -65,7 +65,7 @@ struct shared {
     int64_t values[BATCHES][ROWS];
 };
 
-/* Runs in the other process: fills the columns, and fails at one of them. */
+/* Runs in the other process: fills the columns, and fails at one column. */
 static void shared_fill(struct shared *shared, int fails_at)
 {
     for (int k = 0; k < BATCHES; k++) {

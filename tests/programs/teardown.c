@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything is torn down inside a callback: in on_batch, one of two streams
- * drops the other and itself, and closes the runtime. */
+/* Everything is torn down inside a callback: in on_batch, a stream drops
+ * another one and itself, and closes the runtime. */
 #include <assert.h>
 #include <stdlib.h>
 #include <uv.h>

@@ -85,7 +85,7 @@ struct query {
     bool is_cancelled;
 };
 
-/* One of the queries that compete with the chains. */
+/* A query that competes with the chains. */
 struct rival {
     struct expectation expectation;
     struct expectation *beside; /* borrows: the chain that it may hold up */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stage with results that are given inside begin, by one of a few fibers in
- * any order, or by the cancel. A result given after the end of the stream, or
- * of its runtime, must be released, and free_ctx must follow the last one. */
+/* A stage with results that are given inside begin, by a few fibers in any
+ * order, or by the cancel. A result given after the end of the stream, or of
+ * its runtime, must be released, and free_ctx must follow the last one. */
 #include "sim/async_stage.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static void answers_free(struct answers *answers)
 
 /* ---- giving ------------------------------------------------------------- */
 
-/* Takes a batch that no fiber has taken: the one of `reply`, or any; NULL if
+/* Takes a batch that no fiber has taken: the batch of `reply`, or any; NULL if
  * there is none. */
 static struct answer *answer_take(struct answers *answers,
                                   const uva_reply *reply)

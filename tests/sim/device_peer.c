@@ -32,7 +32,7 @@ enum { TABLES = 8 };
 
 /* A watch to call back; the watch may be freed by then. */
 struct armed {
-    struct armed *next; /* next one of the same event or of the late list */
+    struct armed *next; /* next one for the same event or in the late list */
     struct uva_watch *watch; /* holds a reference, until called back */
     struct loaded *loaded;   /* table that armed it */
     bool notified, settled;

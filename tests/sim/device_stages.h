@@ -23,8 +23,7 @@ void device_recorded_batch(struct uva_runtime *runtime,
                            struct expectation *expectation, int64_t ordinal,
                            struct ArrowDeviceArray *out);
 
-/* Adds a stage: ready in one of its modes, or transfer; the second one only
- * ready. */
+/* Adds a stage: ready in some mode, or transfer; the second one only ready. */
 void device_add_stage(struct uva_stream *stream,
                       struct expectation *expectation);
 void device_add_ready(struct uva_stream *stream,

@@ -306,7 +306,7 @@ static enum sim_end engine_stop(void)
     return SIM_DEADLOCK;
 }
 
-/* Returns whether the schedule ends before one of `count` actors runs. */
+/* Returns whether the schedule ends before any of `count` actors runs. */
 static bool engine_ends(int count)
 {
     if (count == 0)

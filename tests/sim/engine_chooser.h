@@ -14,7 +14,7 @@ enum { SIM_ACTORS = 2048 };
 /* Starts a schedule; `plan` must stay valid. */
 void sim_chooser_begin(const struct sim_plan *plan);
 
-/* Chooses one of the actors that may run, `count` > 0. */
+/* Chooses an actor that may run; `count` > 0. */
 int sim_chooser_actor(const int *actors, int count);
 
 /* Has all other actors go before this one, where they go by priority. */

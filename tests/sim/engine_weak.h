@@ -4,7 +4,7 @@
  * still read. A value carries the view of the fiber that released it; a fiber
  * that acquires the value joins that view to its own.
  *
- * So a read may give any value that is not older than the last one that the
+ * So a read may give any value that is not older than the last value that the
  * fiber has seen of this atomic, or than the values in the views that it has
  * acquired. This is RC11 (Lahav et al., "Repairing sequential consistency in
  * C/C++11") without fences, which the library does not use, and without loads

@@ -26,7 +26,7 @@ bool fake_files_is_readable(int fd);
 /* Returns when a timer will make it readable; UINT64_MAX: never. */
 uint64_t fake_files_due_ns(int fd);
 
-/* Waits until one of the descriptors is readable. */
+/* Waits until a descriptor is readable. */
 void fake_files_wait(const int *fds, int n);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A foreign asynchronous producer: makes its callbacks inside start or on its
- * own fiber, serves requests, and ends in one of the ways found in practice.
- * Its start or a request may get stuck until it is interrupted. Some of its
- * behaviour is only tolerated: it reports a cancel as an error, ends without a
- * final callback, has tasks that become invalid with its release, or makes
- * callbacks after that. It checks its consumer strictly: no request below 1, no
- * call after the end, each task extracted once and in time. */
+ * own fiber, serves requests, and ends in a way found in practice. Its start or
+ * a request may get stuck until it is interrupted. Some of its behaviour is
+ * only tolerated: it reports a cancel as an error, ends without a final
+ * callback, has tasks that become invalid with its release, or makes callbacks
+ * after that. It checks its consumer strictly: no request below 1, no call
+ * after the end, each task extracted once and in time. */
 #include <errno.h>
 #include <stdint.h>
 

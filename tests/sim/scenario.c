@@ -182,7 +182,7 @@ static void meddle_soon(void)
     peers_dawdle();
 }
 
-/* Cancels one of a chain's streams, sometimes twice. */
+/* Cancels a stream of a chain, sometimes twice. */
 static void canceller(void *arg)
 {
     struct chain *chain = arg;

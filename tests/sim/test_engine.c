@@ -392,7 +392,7 @@ static void count_first(void *arg)
     sim_spawn("cas", count_cas, arg);
 }
 
-/* Counts the schedules that lose one of the two. */
+/* Counts the schedules that lose a value. */
 static int count_lost(enum sim_defect defect)
 {
     const struct sim_plan plan = {.scheduler = SIM_EXHAUSTIVE, .buffers = true};

@@ -70,7 +70,7 @@ void blocking_reader_start(struct blocking_reader *reader,
 void blocking_reader_join(struct blocking_reader *reader);
 
 /* Returns the task ring of `stream`, which to_blocking_cpu gave; waits until a
- * thread sleeps in it; waits until the loop has posted one of `events` (enum
+ * thread sleeps in it; waits until the loop has posted some of `events` (enum
  * uva__task_ring_event). */
 struct uva__task_ring *
 blocking_task_ring(const struct ArrowArrayStream *stream);

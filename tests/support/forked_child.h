@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child of the test's process, forked while streams run. It reports its
- * result by its exit code, because Check's own assertions would act for the
- * parent. */
+/* A child of the test process, forked while streams run. It reports its result
+ * by its exit code, because Check's own assertions would act for the parent. */
 #ifndef UVA_SUPPORT_FORKED_CHILD_H
 #define UVA_SUPPORT_FORKED_CHILD_H
 

@@ -15,7 +15,7 @@ class Absent(Exception):
 
 
 class Server:
-    """The server runs inside of a with statement. `settings` are those of
+    """The server runs inside of a with statement. `settings` go into
     postgresql.conf; the data need not survive the machine."""
 
     def __init__(self, **settings):

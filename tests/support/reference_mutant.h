@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A way to break one clause: how a reference peer differs, at which point, and
  * a pair of peers for which that shows. The peers call the mutant at each
- * point, and it acts at one of them. */
+ * point, and it acts at a single point. */
 #ifndef UVA_SUPPORT_REFERENCE_MUTANT_H
 #define UVA_SUPPORT_REFERENCE_MUTANT_H
 

@@ -22,8 +22,8 @@ bool reference_chance_hits(struct reference_chance *chance, int64_t n);
 void reference_pair_draw(struct reference_chance *chance, bool alone,
                          struct reference_pair *out);
 
-/* Makes all steps of the consumer, then one of the producer, until both have no
- * step left. */
+/* Makes all steps of the consumer, then a step of the producer, until both have
+ * no step left. */
 void reference_run(struct reference_producer *producer,
                    struct reference_consumer *consumer);
 

@@ -18,8 +18,8 @@ part of any
   other one, unless its outcome was not known;
 - the process does not grow, and leaves no connection to the server.
 
-Exit code: 0; 1: one of these does not hold, and is printed; 77: no server or
-driver of PostgreSQL is here.
+Exit code: 0; 1: a rule of these does not hold, and is printed; 77: no server
+or driver of PostgreSQL is here.
 """
 import argparse
 import asyncio

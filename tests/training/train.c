@@ -43,7 +43,8 @@ static void table_release(struct ArrowArray *array)
     array->release = NULL;
 }
 
-/* Gives a batch of four columns of numbers and, with `texts`, one of text. */
+/* Gives a batch of four columns of numbers and, with `texts`, a column of text.
+ */
 static int table_make(bool texts, struct ArrowArray *out)
 {
     struct table *table = calloc(1, sizeof(*table));

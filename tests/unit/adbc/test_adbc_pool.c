@@ -305,7 +305,7 @@ START_TEST(a_query_does_not_wait_for_ever)
 }
 END_TEST
 
-/* One connection serves two queries before the one that is opened ahead after
+/* One connection serves two queries before the query that is opened ahead after
  * them, for which no time counts until then. */
 START_TEST(a_query_that_is_opened_ahead_takes_no_connection_of_another)
 {

@@ -13,7 +13,7 @@
 enum { WIDE = 1025 };
 
 /* A node with a thousand children, all the same one: a node with as many, all
- * of them one leaf. */
+ * the same leaf. */
 struct thicket {
     struct ArrowSchema schema, branch_schema, leaf_schema;
     struct ArrowDeviceArray array;

@@ -50,7 +50,7 @@ START_TEST(a_few_columns_of_numbers_have_a_shape)
 }
 END_TEST
 
-/* Spoils a schema in one of these ways. */
+/* Ways to spoil a schema. */
 enum { TEXT, LIST, INDEX, RELEASED, GONE, ALONE, NAMELESS, FEWER, WAYS };
 
 static void spoil(struct ArrowSchema *schema, int way)

@@ -8,7 +8,7 @@
 
 enum { LINKS = 3 };
 
-/* Removes one of three elements, and pushes it again. */
+/* Removes an element of three, and pushes it again. */
 START_TEST(any_element_may_be_removed)
 {
     struct uva__list list = {NULL, NULL};

@@ -19,7 +19,7 @@
 #include "base/fork_page.h"
 #include "support/check_suite.h"
 
-/* A library that every system of the kind has, and one of its functions. */
+/* A library that every system of the kind has, and its function. */
 #define UVA_TEST_LIBRARY "libm.so.6"
 #define UVA_TEST_SYMBOL  "cos"
 
