@@ -137,6 +137,12 @@ void uva__meter_note_wakeup(struct uva__meter *meter)
 
 /* ---- reading ------------------------------------------------------------ */
 
+static int64_t counter_sum(const struct uva__counter *a,
+                           const struct uva__counter *b)
+{
+    return uva__counter_get(a) + uva__counter_get(b);
+}
+
 /* The extraction that runs a map is part of a stage behind it. */
 static enum uva_waiting map_waits_for(const struct uva__meter *meter,
                                       const struct uva_stage_stats *stats)
@@ -187,13 +193,7 @@ static void meter_read_times(const struct uva__meter_times *times,
     out->worker_wait_ns = uva__counter_get(&times->worker_wait);
 }
 
-static int64_t counter_sum(const struct uva__counter *a,
-                           const struct uva__counter *b)
-{
-    return uva__counter_get(a) + uva__counter_get(b);
-}
-
-/* What a map counts differently. */
+/* Reads what a map has in common with the other maps of its producer. */
 static void meter_read_map(const struct uva__meter *meter,
                            struct uva_stage_stats *out)
 {
@@ -201,8 +201,6 @@ static void meter_read_map(const struct uva__meter *meter,
 
     out->requested = uva__counter_get(&meter->source->loop.requested);
     out->batches = counter_sum(&first->loop.batches, &first->shared.batches);
-    out->rows += counter_sum(&first->loop.even_rows, &first->shared.even_rows);
-    out->wakeups = 0;
 }
 
 void uva__meter_read(const struct uva__meter *meter,

@@ -28,16 +28,13 @@ struct uva__label;
 
 /* What the loop thread alone writes, which needs no read-modify-write. */
 struct uva__meter_loop {
-    union {
-        struct uva__counter requested; /* batches, in all */
-        struct uva__counter even_rows; /* of a map, as its requests are those of
-                                          its source: see below */
-    };
-    struct uva__counter batches; /* passed on */
-    struct uva__counter rows;    /* of them, as far as known then */
-    struct uva__counter bytes;   /* of them */
-    struct uva__counter dropped; /* batches lost */
-    struct uva__counter queued;  /* batches held now */
+    struct uva__counter requested; /* batches, in all; not of a map, as its
+                                      requests are those of its source */
+    struct uva__counter batches;   /* passed on */
+    struct uva__counter rows;      /* of them, as far as known then */
+    struct uva__counter bytes;     /* of them */
+    struct uva__counter dropped;   /* batches lost */
+    struct uva__counter queued;    /* batches held now */
     struct uva__counter queued_bytes;
     struct uva__counter queued_max;
     struct uva__counter queued_bytes_max;
@@ -47,18 +44,14 @@ struct uva__meter_loop {
 };
 
 /* What any thread writes. The first map of a producer counts the batches of all
- * of them, and as `even_rows` the rows of those that each map made as long,
- * which no map has in its `rows`. */
+ * of them. */
 struct uva__meter_shared {
     struct uva__small_counter jobs_waiting; /* for a worker thread */
     struct uva__small_counter jobs_running;
     struct uva__counter batches; /* counted at extraction */
     struct uva__counter rows;
     struct uva__counter bytes;
-    union {
-        struct uva__counter wakeups;
-        struct uva__counter even_rows; /* of a map, which wakes no thread */
-    };
+    struct uva__counter wakeups;
 };
 
 /* Times, in ns. The first two are written by the loop thread alone. */

@@ -288,61 +288,13 @@ static int task_map_one(const struct uva__task *task,
     return 0;
 }
 
-/* The rows of one batch, which maps are running over. Each map counts what it
- * has made; but as long as all of them made the same number, that is counted
- * once, when the last one has run. */
-struct map_rows {
-    const struct uva__mapping *first;
-    int64_t rows; /* that each map so far has made; NOT_EVEN: they differ, and
-                     are counted */
-    bool here;    /* as in task_count_rows() */
-};
-
-#define NOT_EVEN INT64_MIN
-
-/* Counts the rows of the maps before `end`, if that was not done. */
-static void rows_count_before(const struct map_rows *r,
-                              const struct uva__mapping *end)
-{
-    const struct uva__mapping *m = r->first;
-
-    for (; r->rows != NOT_EVEN && m != end; m = m->next)
-        task_count_rows(m->meter, r->here, r->rows);
-}
-
-/* Map `m` has not made as many rows as what it was given. */
-__attribute__((noinline)) static void
-rows_differ(struct map_rows *r, const struct uva__mapping *m, int64_t rows)
-{
-    if (m == r->first) {
-        r->rows = rows;
-        return;
-    }
-    rows_count_before(r, m);
-    r->rows = NOT_EVEN;
-    task_count_rows(m->meter, r->here, rows);
-}
-
-static inline void rows_note(struct map_rows *r, const struct uva__mapping *m,
-                             const struct ArrowDeviceArray *made)
-{
-    if (made->array.length != r->rows)
-        rows_differ(r, m, made->array.length);
-}
-
 /* Counts a batch that has passed all maps of its producer, in the first one. */
-static inline void rows_end(const struct map_rows *r)
+static void task_count_mapped(struct uva__meter *meter, bool here)
 {
-    struct uva__meter *meter = r->first->meter;
-    const int64_t even = r->rows != NOT_EVEN ? r->rows : 0;
-
-    if (r->here) {
+    if (here)
         uva__counter_add(&meter->loop.batches, 1);
-        uva__counter_add(&meter->loop.even_rows, even);
-    } else {
+    else
         uva__counter_add_shared(&meter->shared.batches, 1);
-        uva__counter_add_shared(&meter->shared.even_rows, even);
-    }
 }
 
 /* Clears what no map sets; for a batch on the stack. */
@@ -351,40 +303,33 @@ static void batch_begin(struct uva_batch *batch)
     memset(batch->reserved, 0, sizeof(batch->reserved));
 }
 
-/* Runs the stream's maps over the batch in `in`. The output of each is the
- * input of the next, and the last one writes `out`: nothing is copied in
+/* Runs the maps of the producer over the batch in `in`. The output of each is
+ * the input of the next, and the last one writes `out`: nothing is copied in
  * between. */
 static int task_map(const struct uva__task *task, struct mapped *in,
                     struct ArrowDeviceArray *out, struct uva_error *error)
 {
     const struct uva__mapping *m = task->producer->maps;
-    struct map_rows rows = {.first = m,
-                            .rows = in->batch.data.array.length,
-                            .here = uva__rt_in_turn(task->producer->rt)};
+    const bool here = uva__rt_in_turn(task->producer->rt);
     struct mapped other;
     struct uva_batch *from = &in->batch, *to = &other.batch, *swap;
-    int code = 0;
+    struct ArrowDeviceArray *made;
+    int code;
 
     batch_begin(from);
     if (m->next != NULL)
         batch_begin(to);
-    for (; m->next != NULL; m = m->next) {
-        code = task_map_one(task, m, from, &to->data, error);
+    for (; m != NULL; m = m->next) {
+        made = m->next != NULL ? &to->data : out;
+        code = task_map_one(task, m, from, made, error);
         if (code != 0)
-            break;
-        rows_note(&rows, m, &to->data);
+            return code;
+        task_count_rows(m->meter, here, made->array.length);
         swap = from;
         from = to;
         to = swap;
     }
-    if (code == 0)
-        code = task_map_one(task, m, from, out, error);
-    if (code != 0) {
-        rows_count_before(&rows, m);
-        return code;
-    }
-    rows_note(&rows, m, out);
-    rows_end(&rows);
+    task_count_mapped(task->producer->maps->meter, here);
     return 0;
 }
 
