@@ -42,27 +42,9 @@ before_the_schema(const struct uva__producer_state *s)
     return s->source_error != 0 ? UVA__MOVE_OFFER_ERROR : UVA__MOVE_WAIT;
 }
 
-/* Whether a move may be made at all, whatever the facts. */
-static bool may_move(const struct uva__producer_state *s)
+static enum uva__producer_move
+after_the_schema(const struct uva__producer_state *s)
 {
-    return !s->in_call && !s->released && !s->stopping;
-}
-
-/* Returns the first move that applies, in the order that docs/clauses.md gives
- * for the producer. */
-enum uva__producer_move
-uva__producer_state_next(const struct uva__producer_state *s)
-{
-    if (!may_move(s))
-        return UVA__MOVE_WAIT;
-    if (s->refused || s->cancelled || s->error_delivered)
-        return UVA__MOVE_RELEASE;
-    if (s->urgent)
-        return UVA__MOVE_OFFER_ERROR;
-    if (s->end_delivered)
-        return after_the_end(s);
-    if (!s->schema_delivered)
-        return before_the_schema(s);
     if (s->paused)
         return UVA__MOVE_WAIT;
     if (s->left == 0)
@@ -74,51 +56,70 @@ uva__producer_state_next(const struct uva__producer_state *s)
     return s->exhausted ? UVA__MOVE_OFFER_END : UVA__MOVE_WAIT;
 }
 
+/* Returns the first move that applies, in the order that docs/clauses.md gives
+ * for the producer. */
+enum uva__producer_move
+uva__producer_state_next(const struct uva__producer_state *s)
+{
+    if (s->in_call || s->stopping || s->phase == UVA__PHASE_RELEASED)
+        return UVA__MOVE_WAIT;
+    if (s->phase >= UVA__PHASE_FAILED)
+        return UVA__MOVE_RELEASE;
+    if (s->urgent_error != 0)
+        return UVA__MOVE_OFFER_ERROR;
+    if (s->phase == UVA__PHASE_FLOWING)
+        return after_the_schema(s);
+    return s->phase == UVA__PHASE_OPENING ? before_the_schema(s)
+                                          : after_the_end(s);
+}
+
 bool uva__producer_state_is_sated(const struct uva__producer_state *s)
 {
-    return s->refused || s->cancelled || s->urgent || s->end_delivered ||
-           s->error_delivered || (s->left == 0 && s->schema_delivered);
+    return s->phase >= UVA__PHASE_ENDED || s->urgent_error != 0 ||
+           (s->left == 0 && s->phase == UVA__PHASE_FLOWING);
 }
 
 void uva__producer_state_begin(struct uva__producer_state *s,
                                enum uva__producer_move move)
 {
     assert(move != UVA__MOVE_WAIT && move == uva__producer_state_next(s));
-    if (move == UVA__MOVE_OFFER_TASK)
-        uva__producer_state_begin_task(s);
-    else
-        s->in_call = true;
+    s->in_call = true;
+    if (move != UVA__MOVE_OFFER_TASK)
+        return;
+    s->ready--;
+    s->demand -= s->demand != UVA__UNBOUNDED;
+    s->left -= s->left > 0;
 }
 
+static void state_reach(struct uva__producer_state *s,
+                        enum uva__producer_phase phase)
+{
+    if (s->phase < phase)
+        s->phase = phase;
+}
+
+/* The handler's result for the end is ignored. Clauses: G-41. */
 void uva__producer_state_end(struct uva__producer_state *s,
                              enum uva__producer_move move, int code)
 {
+    static const enum uva__producer_phase phases[] = {
+        [UVA__MOVE_OFFER_SCHEMA] = UVA__PHASE_FLOWING,
+        [UVA__MOVE_OFFER_TASK] = UVA__PHASE_FLOWING,
+        [UVA__MOVE_OFFER_END] = UVA__PHASE_ENDED,
+        [UVA__MOVE_OFFER_ERROR] = UVA__PHASE_FAILED,
+        [UVA__MOVE_RELEASE] = UVA__PHASE_RELEASED,
+    };
+
     assert(s->in_call && move != UVA__MOVE_WAIT);
-    if (move == UVA__MOVE_OFFER_TASK) {
-        uva__producer_state_end_task(s, code);
-        return;
-    }
     s->in_call = false;
-    switch (move) {
-    case UVA__MOVE_OFFER_SCHEMA:
-        s->schema_delivered = true;
-        s->refused = code != 0;
-        break;
-    case UVA__MOVE_OFFER_END:
-        s->end_delivered = true; /* return value ignored. Clauses: G-41. */
-        break;
-    case UVA__MOVE_OFFER_ERROR:
-        s->error_delivered = true;
-        break;
-    default: /* release */
-        s->released = true;
-    }
+    state_reach(s, phases[move]);
+    if (code != 0 && phases[move] == UVA__PHASE_FLOWING)
+        uva__producer_state_note_refusal(s);
 }
 
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n)
 {
-    if (s->held_up != 0 &&
-        (s->cancelled || s->end_delivered || s->error_delivered || s->released))
+    if (s->phase >= UVA__PHASE_ENDED)
         return;
     if (n < 1)
         uva__producer_state_note_urgent(s, EINVAL);
@@ -130,14 +131,17 @@ void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n)
 
 void uva__producer_state_note_cancel(struct uva__producer_state *s)
 {
-    s->cancelled = true;
+    state_reach(s, UVA__PHASE_CANCELLED);
+}
+
+void uva__producer_state_note_refusal(struct uva__producer_state *s)
+{
+    state_reach(s, UVA__PHASE_REFUSED);
 }
 
 void uva__producer_state_note_urgent(struct uva__producer_state *s, int code)
 {
     assert(code != 0);
-    if (s->urgent || s->error_delivered)
-        return;
-    s->urgent_error = code;
-    s->urgent = true;
+    if (s->urgent_error == 0 && s->phase < UVA__PHASE_FAILED)
+        s->urgent_error = code;
 }

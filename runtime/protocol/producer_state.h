@@ -7,7 +7,6 @@
 #ifndef UVA_PROTOCOL_PRODUCER_STATE_H
 #define UVA_PROTOCOL_PRODUCER_STATE_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,6 +23,19 @@ enum uva__producer_move {
     UVA__MOVE_RELEASE       /* call release; the last move */
 };
 
+/* How far the calls of the handler have come. No phase returns. */
+enum uva__producer_phase {
+    UVA__PHASE_OPENING, /* on_schema has not been called */
+    UVA__PHASE_FLOWING, /* it has: batches follow */
+    UVA__PHASE_ENDED,  /* the closing NULL has been delivered; an extraction may
+                          still fail */
+    UVA__PHASE_FAILED, /* on_error has been called: from here on only release
+                          follows */
+    UVA__PHASE_CANCELLED, /* the consumer wants no more */
+    UVA__PHASE_REFUSED,   /* the consumer returned an error from a callback */
+    UVA__PHASE_RELEASED   /* release has been called */
+};
+
 /* All facts about one stream. A stream that has not begun: all zeroes, but for
  * `left` (see init). */
 struct uva__producer_state {
@@ -34,27 +46,14 @@ struct uva__producer_state {
     int source_error;  /* comes after the batches at hand, or 0 */
     int urgent_error;  /* comes before them: bad request, failed extraction,
                           abort by the owner; or 0 */
-    union {
-        struct {
-            bool refused;   /* the consumer returned an error from a callback */
-            bool cancelled; /* the consumer wants no more */
-            bool error_delivered; /* on_error has been delivered */
-            bool end_delivered;   /* the closing NULL has been delivered */
-            bool released;        /* release has been called */
-            bool paused;   /* the handler accepts no call now, not even the
-                              end */
-            bool stopping; /* the source uses the consumer's memory: no call
-                              follows until its stop has ended */
-            bool urgent;   /* `urgent_error` is set */
-        };
-        uint64_t held_up; /* 0: not held up */
-    };
-    bool in_call; /* a handler callback is running; written for each batch, and
-                     so apart from the facts that are read with one load */
-    bool schema_known;     /* the source has given a schema */
-    bool schema_delivered; /* on_schema has been called */
-    bool exhausted;        /* the source has no further batch */
-    bool drain_ended;      /* release waits for unsettled batches no longer */
+    enum uva__producer_phase phase;
+    bool in_call;      /* a callback of the handler is running */
+    bool schema_known; /* the source has given a schema */
+    bool exhausted;    /* the source has no further batch */
+    bool paused;       /* the handler accepts no call now, not even the end */
+    bool stopping;     /* the source uses the consumer's memory: no call follows
+                          until its stop has ended */
+    bool drain_ended;  /* release waits for unsettled batches no longer */
 };
 
 /* A stream of at most `limit` batches; negative: as many as come. */
@@ -63,15 +62,6 @@ void uva__producer_state_init(struct uva__producer_state *s, int64_t limit);
 /* Decides the next move from the facts alone. Thread: any one at a time. */
 enum uva__producer_move
 uva__producer_state_next(const struct uva__producer_state *s);
-
-/* Whether that is UVA__MOVE_OFFER_TASK: the same answer with fewer looks, for
- * most batches. */
-static inline bool
-uva__producer_state_flows(const struct uva__producer_state *s)
-{
-    return s->ready > 0 && s->demand > 0 && s->left != 0 && s->held_up == 0 &&
-           s->schema_delivered && !s->in_call;
-}
 
 /* Whether the source can stop: no further batch of it would be delivered. */
 bool uva__producer_state_is_sated(const struct uva__producer_state *s);
@@ -83,42 +73,16 @@ void uva__producer_state_begin(struct uva__producer_state *s,
 void uva__producer_state_end(struct uva__producer_state *s,
                              enum uva__producer_move move, int code);
 
-/* The same for UVA__MOVE_OFFER_TASK alone. */
-static inline void uva__producer_state_begin_task(struct uva__producer_state *s)
-{
-    s->in_call = true;
-    s->ready--;
-    if (s->demand != UVA__UNBOUNDED)
-        s->demand--;
-    if (s->left > 0)
-        s->left--;
-}
-
-static inline void uva__producer_state_end_task(struct uva__producer_state *s,
-                                                int code)
-{
-    s->in_call = false;
-    if (code != 0)
-        s->refused = true;
-}
-
 /* Notes a request of the consumer for `n` more batches, saturating; 0 or less
- * is a failure. Ignored after a cancel. Clauses: AP-02, AP-07, AP-09, G-35. */
+ * is a failure. Ignored after the end. Clauses: AP-02, AP-07, AP-09, G-35. */
 void uva__producer_state_note_request(struct uva__producer_state *s, int64_t n);
 
-/* As above with 1, while the stream is not held up; for a consumer with no
- * other requests. */
-static inline void uva__producer_state_note_one(struct uva__producer_state *s)
-{
-    assert(s->held_up == 0 && s->demand != UVA__UNBOUNDED);
-    s->demand++;
-}
-
-/* Notes that the consumer wants no more. */
+/* Notes that the consumer wants no more, or has refused a call. */
 void uva__producer_state_note_cancel(struct uva__producer_state *s);
+void uva__producer_state_note_refusal(struct uva__producer_state *s);
 
 /* Notes an error that goes before everything else: only `code` is delivered.
- * The first one counts; after a delivered error no further one does. */
+ * The first one counts; none once only release follows. */
 void uva__producer_state_note_urgent(struct uva__producer_state *s, int code);
 
 #endif

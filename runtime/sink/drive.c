@@ -115,13 +115,13 @@ static enum uva_end end_of(const struct uva__producer *p,
     const struct uva__producer_state *state = &p->loop->state;
     const struct uva__failure *failure = uva__producer_failure(p);
 
-    if (state->refused)
+    if (state->phase == UVA__PHASE_REFUSED)
         return refused_with(p->loop->refusal, error);
-    if (state->cancelled) {
+    if (state->phase == UVA__PHASE_CANCELLED) {
         (void)uva_error_set(error, ECANCELED, "the handler cancelled");
         return UVA_END_CANCELLED;
     }
-    if (!state->error_delivered)
+    if (state->phase != UVA__PHASE_FAILED)
         return UVA_END_COMPLETE;
     (void)uva__failure_get(failure, error);
     *metadata = uva__failure_metadata(failure);

@@ -185,7 +185,7 @@ static bool for_each_take(void *ctx, struct uva__task *task)
     }
     uva_array_release(&c->batch.data);
     c->delivered++;
-    uva__producer_request_in_run(c->stream->tail);
+    uva__consumer_request(c);
     return true;
 }
 

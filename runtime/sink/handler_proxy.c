@@ -348,9 +348,9 @@ static void proxy_news(struct uva__inlet *inlet)
 static void proxy_released(struct uva__inlet *inlet)
 {
     struct uva__handler_proxy *proxy = proxy_of(inlet);
-    const struct uva__producer_state *state = &proxy->producer->loop->state;
 
-    if (!state->end_delivered && !state->error_delivered) {
+    if (inlet->state != UVA__INLET_ENDED &&
+        proxy->producer->loop->state.phase != UVA__PHASE_FAILED) {
         uva__lock_take(&proxy->lock);
         proxy->locked.discard = true;
         uva__lock_drop(&proxy->lock);

@@ -121,8 +121,8 @@ static bool waits_for_batch(const struct uva__producer *p)
 {
     const struct uva__producer_state *state = &p->loop->state;
 
-    return state->schema_delivered && state->demand > 0 && state->ready == 0 &&
-           !state->paused;
+    return state->phase == UVA__PHASE_FLOWING && state->demand > 0 &&
+           state->ready == 0 && !state->paused;
 }
 
 /* Which limit counts for a batch: for the first one its own, if there is one.
@@ -286,8 +286,7 @@ bool uva__deadlines_check(struct uva__deadlines *d,
     uint64_t now_ns, due_ns;
     bool begins;
 
-    if (d->producer->loop->state.released ||
-        uva__producer_state_is_sated(&d->producer->loop->state)) {
+    if (uva__producer_state_is_sated(&d->producer->loop->state)) {
         uva__deadlines_stop(d);
         return false;
     }

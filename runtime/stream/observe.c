@@ -126,8 +126,6 @@ static void inspectors_end(struct uva__producer *p, int code)
 static void inspectors_move(struct uva__producer *p,
                             enum uva__producer_move move)
 {
-    const struct uva__producer_state *state = &p->loop->state;
-
     if (move == UVA__MOVE_OFFER_SCHEMA)
         inspectors_call(p, UVA_EVENT_SCHEMA, 0, 1);
     else if (move == UVA__MOVE_OFFER_END)
@@ -137,7 +135,7 @@ static void inspectors_move(struct uva__producer *p,
     if (move != UVA__MOVE_RELEASE)
         return;
     /* after a cancel, or a refusal, or the end */
-    inspectors_end(p, state->refused ? p->loop->refusal : ECANCELED);
+    inspectors_end(p, p->loop->refusal != 0 ? p->loop->refusal : ECANCELED);
     inspectors_let_go(p);
 }
 
@@ -182,8 +180,7 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
     const int64_t n = (word & UVA__DEMAND_UNBOUNDED)
                           ? INT64_MAX
                           : (int64_t)(word >> UVA__DEMAND_SHIFT);
-    const bool cancels =
-        (word & UVA__DEMAND_CANCEL) != 0 && !p->loop->state.cancelled;
+    const bool cancels = (word & UVA__DEMAND_CANCEL) && !p->loop->cancel_seen;
 
     if (n != 0 || (word & UVA__DEMAND_BAD))
         observe_report_request(p, n);
@@ -192,6 +189,7 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
         inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
     if (!cancels)
         return;
+    p->loop->cancel_seen = true;
     if (p->observed & UVA__OBSERVED_LOG)
         uva__rt_log(p->rt, UVA_LOG_DEBUG, uva__label_text(p->source->label),
                     NULL, "%s: cancel", p->source->name);
@@ -288,7 +286,7 @@ void uva__observe_run_end(struct uva__producer *p)
     const struct uva__producer_state *state = &p->loop->state;
 
     p->loop->since_ns = uva__clock_ns();
-    if (state->released || state->end_delivered || state->cancelled)
+    if (state->phase >= UVA__PHASE_ENDED)
         return;
     p->loop->starved = state->demand > 0 && state->ready == 0;
     p->loop->idle = state->demand == 0 && state->ready > 0;

@@ -94,15 +94,6 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
         uva__rt_wake(p->rt, &p->wakeup);
 }
 
-void uva__producer_request_in_run(struct uva__producer *p)
-{
-    assert(uva__rt_in_turn(p->rt) && p->loop->running);
-    uva__counter_add(&p->meter->loop.requested, 1);
-    uva__producer_state_note_one(&p->loop->state);
-    if (p->observed != 0)
-        uva__observe_request(p, 1);
-}
-
 static void producer_cancel(struct ArrowAsyncProducer *self)
 {
     struct uva__producer *p = producer_of(self);
@@ -627,6 +618,21 @@ static void producer_describe(struct uva__producer *p)
         (void *)(uintptr_t)p->abi.additional_metadata;
 }
 
+/* Makes what on_schema passes on. False: it cannot be had, and the error goes
+ * first. */
+static bool producer_prepare_schema(struct uva__producer *p)
+{
+    int code;
+
+    producer_describe(p);
+    uva__rt_note_device(p->rt, uva__label_text(p->source->label),
+                        p->abi.device_type);
+    code = producer_map_schema(p, &p->source->schema);
+    if (code != 0)
+        uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
+    return code == 0;
+}
+
 static int producer_move_schema(struct uva__producer *p)
 {
     struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
@@ -672,10 +678,7 @@ producer_offer_observed(struct uva__producer *p, struct uva__task *task)
     return code;
 }
 
-/* In line, as producer_flow() is, also where only the library is optimised as a
- * whole: it runs for each batch. */
-__attribute__((always_inline)) static inline int
-producer_move_task(struct uva__producer *p)
+static inline int producer_move_task(struct uva__producer *p)
 {
     struct uva__task *task = p->source->ops->take(p->source);
     int code;
@@ -712,7 +715,7 @@ static void producer_move_error(struct uva__producer *p)
     const char *name = uva__label_text(p->source->label);
     struct uva_error error;
 
-    if (!p->loop->state.schema_delivered) /* Clauses: AP-20. */
+    if (p->loop->state.phase == UVA__PHASE_OPENING) /* Clauses: AP-20. */
         producer_describe(p);
     (void)uva__failure_get(failure, &error);
     if (p->loop->hooks->foreign && name != NULL)
@@ -746,7 +749,6 @@ static void producer_move_release(struct uva__producer *p)
     if (hooks->releasing != NULL)
         hooks->releasing(ctx);
     handler->release(handler);
-    p->loop->state.released = true;
     if (hooks->released != NULL)
         hooks->released(ctx);
 }
@@ -773,71 +775,58 @@ static bool producer_settle_source(struct uva__producer *p)
     return !p->loop->state.stopping;
 }
 
-/* Makes what on_schema passes on. False: it cannot be had, and the error goes
- * first. */
-static bool producer_prepare_schema(struct uva__producer *p)
+/* Makes way for a move other than to offer a task. False: it has to wait, or
+ * another one goes first. */
+static bool producer_prepare(struct uva__producer *p,
+                             enum uva__producer_move move)
 {
-    int code;
-
-    producer_describe(p);
-    uva__rt_note_device(p->rt, uva__label_text(p->source->label),
-                        p->abi.device_type);
-    code = producer_map_schema(p, &p->source->schema);
-    if (code != 0)
-        uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
-    return code == 0;
+    if (!producer_settle_source(p))
+        return false;
+    if (move == UVA__MOVE_OFFER_SCHEMA && !producer_prepare_schema(p))
+        return false;
+    if (p->observed != 0)
+        uva__observe_move(p, move);
+    return true;
 }
 
-/* Makes `move`, which the rules have just decided; not for a task. */
+/* Calls the handler. Returns its answer, where that counts. */
+static inline int producer_call(struct uva__producer *p,
+                                enum uva__producer_move move)
+{
+    struct ArrowAsyncDeviceStreamHandler *handler = p->loop->handler;
+
+    switch (move) {
+    case UVA__MOVE_OFFER_TASK:
+        return producer_move_task(p);
+    case UVA__MOVE_OFFER_SCHEMA:
+        return producer_move_schema(p);
+    case UVA__MOVE_OFFER_END:
+        (void)handler->on_next_task(handler, NULL, NULL);
+        return 0;
+    case UVA__MOVE_OFFER_ERROR:
+        producer_move_error(p);
+        return 0;
+    default:
+        producer_move_release(p);
+        return 0;
+    }
+}
+
+/* Makes `move`, which the rules have just decided. */
 static void producer_move(struct uva__producer *p, enum uva__producer_move move)
 {
     struct uva__producer_state *state = &p->loop->state;
-    int code = 0;
+    int code;
 
-    if (!producer_settle_source(p))
+    if (move != UVA__MOVE_OFFER_TASK && !producer_prepare(p, move))
         return;
-    if (move == UVA__MOVE_OFFER_SCHEMA && !producer_prepare_schema(p))
-        return;
-    if (p->observed != 0)
-        uva__observe_move(p, move);
     uva__producer_state_begin(state, move);
-    switch (move) {
-    case UVA__MOVE_OFFER_SCHEMA:
-        code = producer_move_schema(p);
-        break;
-    case UVA__MOVE_OFFER_END:
-        (void)p->loop->handler->on_next_task(p->loop->handler, NULL, NULL);
-        break;
-    case UVA__MOVE_OFFER_ERROR:
-        producer_move_error(p);
-        break;
-    case UVA__MOVE_RELEASE:
-        producer_move_release(p);
-        break;
-    default:
-        UVA__UNREACHABLE("the dispatcher waits, or offers a task, itself");
-    }
+    code = producer_call(p, move);
     if (code != 0)
         p->loop->refusal = code;
     uva__producer_state_end(state, move, code);
     if (move == UVA__MOVE_OFFER_END)
         producer_drain(p);
-}
-
-/* Offers a batch, as the rules have just decided: producer_move() for what
- * nearly all moves are. */
-__attribute__((always_inline)) static inline void
-producer_flow(struct uva__producer *p)
-{
-    struct uva__producer_state *state = &p->loop->state;
-    int code;
-
-    assert(uva__producer_state_next(state) == UVA__MOVE_OFFER_TASK);
-    uva__producer_state_begin_task(state);
-    code = producer_move_task(p);
-    if (code != 0)
-        p->loop->refusal = code;
-    uva__producer_state_end_task(state, code);
 }
 
 /* ---- the dispatcher ----------------------------------------------------- */
@@ -856,7 +845,7 @@ static void absorb_demand(struct uva__producer *p)
     if (word >> UVA__DEMAND_SHIFT)
         producer_note_request(p, (int64_t)(word >> UVA__DEMAND_SHIFT));
     if ((word & UVA__DEMAND_BAD) && p->loop->urgent.code == 0 &&
-        !state->cancelled && !state->end_delivered) {
+        state->phase < UVA__PHASE_ENDED) {
         uva__producer_state_note_request(state, 0);
         uva__failure_format(&p->loop->urgent, &p->rt->allocator, EINVAL,
                             "request: n must be positive (AP-08)");
@@ -895,10 +884,11 @@ static void absorb_source(struct uva__producer *p)
     state->source_error = source->failure.code;
 }
 
-/* Makes moves until none is left, or the quantum is spent. Returns how many
- * batches it offered. */
+/* Makes moves until none remains, or the quantum is spent; between two turns it
+ * only offers tasks. Returns how many it offered. */
 static int64_t producer_dispatch(struct uva__producer *p)
 {
+    const bool in_turn = uva__rt_in_turn(p->rt);
     const int64_t before = uva__producer_offered(p);
     int32_t left = p->rt->loop.budget - p->rt->loop.spent;
     enum uva__producer_move move;
@@ -908,16 +898,14 @@ static int64_t producer_dispatch(struct uva__producer *p)
         left = p->rt->loop.quantum;
     p->loop->call_ns = 0;
     for (;;) {
-        if (uva__atomic64_peek(&p->demand) != 0)
-            absorb_demand(p);
-        if (uva__producer_state_flows(&p->loop->state)) {
-            if (left-- <= 0)
+        if (uva__atomic64_peek(&p->demand) != 0) {
+            if (!in_turn)
                 break;
-            producer_flow(p);
-            continue;
+            absorb_demand(p);
         }
         move = uva__producer_state_next(&p->loop->state);
-        if (move == UVA__MOVE_WAIT)
+        if (move == UVA__MOVE_OFFER_TASK ? left-- <= 0
+                                         : move == UVA__MOVE_WAIT || !in_turn)
             break;
         producer_move(p, move);
     }
@@ -1042,7 +1030,7 @@ static bool producer_on_wakeup(struct uva__wakeup *wakeup)
     p->loop->running = false;
     if (p->observed & UVA__OBSERVED_MEASURE)
         uva__observe_run_end(p);
-    if (p->loop->state.released)
+    if (p->loop->state.phase == UVA__PHASE_RELEASED)
         producer_linger(p);
     return more;
 }
@@ -1069,44 +1057,23 @@ bool uva__producer_is_direct(const struct uva__producer *p)
            !p->lazy && !p->source->pulls_inline && p->source->ops->direct;
 }
 
-/* As absorb_source(), which stops the source in a turn only. */
-static void producer_look(struct uva__producer *p)
-{
-    if (!uva__producer_state_is_sated(&p->loop->state))
-        absorb_source(p);
-}
-
-/* As a run, but only offers batches, within what is left of the budget of the
- * last turn. All other moves are left to a turn. */
-static void producer_offer_ready(struct uva__producer *p)
-{
-    struct uva__producer_state *state = &p->loop->state;
-    const int64_t before = uva__producer_offered(p);
-    int32_t left = p->rt->loop.budget - p->rt->loop.spent;
-
-    p->loop->running = true;
-    producer_look(p);
-    for (; left > 0 && uva__atomic64_peek(&p->demand) == 0 &&
-           uva__producer_state_flows(state);
-         left--) {
-        producer_flow(p);
-        if (state->ready == 0)
-            producer_look(p);
-    }
-    p->rt->loop.spent += (int32_t)(uva__producer_offered(p) - before);
-    uva__slots_trim_tasks(p->rt);
-    if (state->ready > 0)
-        producer_look(p);
-    p->loop->running = false;
-}
-
+/* As a run, but only offers batches, within the rest of the budget of the last
+ * turn. All other moves, and the stop of the source, are left to a turn. */
 void uva__producer_request_direct(struct uva__producer *p, int64_t n)
 {
+    struct uva__producer_state *state = &p->loop->state;
+
     assert(!uva__rt_in_turn(p->rt) && !p->loop->running);
     if (n > 0)
         producer_note_request(p, n);
-    producer_offer_ready(p);
-    if (uva__producer_state_next(&p->loop->state) != UVA__MOVE_WAIT)
+    p->loop->running = true;
+    do
+        if (!uva__producer_state_is_sated(state))
+            absorb_source(p);
+    while (producer_dispatch(p) > 0);
+    uva__slots_trim_tasks(p->rt);
+    p->loop->running = false;
+    if (uva__producer_state_next(state) != UVA__MOVE_WAIT)
         uva__producer_wake(p);
 }
 
@@ -1116,7 +1083,7 @@ void uva__producer_abort(struct uva__producer *p, struct uva__failure *failure)
 {
     const struct uva_allocator *allocator = &p->rt->allocator;
 
-    if (p->loop->state.end_delivered) {
+    if (p->loop->state.phase >= UVA__PHASE_ENDED) {
         uva__failure_fini(failure, allocator);
         uva__producer_end_drain(p);
         return;
@@ -1134,7 +1101,7 @@ void uva__producer_quit(struct uva__producer *p,
 {
     struct uva__failure failure = {.code = ECANCELED};
 
-    if (p->loop->state.schema_delivered || p->loop->state.in_call)
+    if (p->loop->state.phase != UVA__PHASE_OPENING || p->loop->state.in_call)
         seen->cancel(seen);
     else
         uva__producer_abort(p, &failure);
@@ -1149,7 +1116,7 @@ void uva__producer_pause(struct uva__producer *p, bool paused)
 
 void uva__producer_refuse(struct uva__producer *p, int code)
 {
-    p->loop->state.refused = true;
+    uva__producer_state_note_refusal(&p->loop->state);
     p->loop->refusal = code;
     uva__producer_wake(p);
 }

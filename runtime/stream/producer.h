@@ -96,6 +96,7 @@ struct uva__producer_loop {
                           handler */
     bool starved;      /* between two runs: for a batch */
     bool idle;         /* between two runs: for a request */
+    bool cancel_seen;  /* a cancel was reported */
     bool running;      /* its run is on the stack */
     bool watching;     /* every task out is watched */
     bool lingering;    /* released, with tasks out */
@@ -161,12 +162,6 @@ void uva__producer_begin_above(struct uva__producer *producer,
 
 /* Its batches are needed from now on, if it has begun ahead. Thread: loop. */
 void uva__producer_need(struct uva__producer *producer);
-
-/* As a request of one batch through the interface, for a handler of ours that
- * requests nothing else, and knows that it calls this producer itself, with
- * nothing in between, and that the producer is calling it. Thread: loop, inside
- * a run. */
-void uva__producer_request_in_run(struct uva__producer *producer);
 
 /* Has the loop run the producer, as facts of the source or the owner changed.
  * Thread: any that holds a reference. */

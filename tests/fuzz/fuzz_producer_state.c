@@ -21,6 +21,12 @@ struct seen {
     bool refused;     /* a callback returned an error */
 };
 
+/* Only release may follow. */
+static bool is_closed(const struct seen *seen)
+{
+    return seen->refused || seen->cancelled || seen->errors > 0;
+}
+
 /* ---- invariants --------------------------------------------------------- */
 
 static void check_task(const struct uva__producer_state *s,
@@ -50,9 +56,8 @@ static void check_release(const struct uva__producer_state *s,
 static void check_move(const struct uva__producer_state *s,
                        const struct seen *seen, enum uva__producer_move move)
 {
-    const bool closed = seen->refused || seen->cancelled || seen->errors > 0;
+    const bool closed = is_closed(seen);
 
-    FUZZ_RULE(uva__producer_state_flows(s) == (move == UVA__MOVE_OFFER_TASK));
     if (move == UVA__MOVE_WAIT)
         return;
     FUZZ_RULE(seen->releases == 0 && !s->stopping);
@@ -76,7 +81,7 @@ static void check_state(const struct uva__producer_state *s,
     FUZZ_RULE(s->ready == seen->given - seen->tasks);
     FUZZ_RULE(s->left == (seen->limit < 0 ? -1 : seen->limit - seen->tasks));
     FUZZ_RULE(s->demand == seen->open);
-    FUZZ_RULE(seen->errors > 0 || s->urgent_error == seen->first_urgent);
+    FUZZ_RULE(s->urgent_error == seen->first_urgent);
 }
 
 /* ---- one step ----------------------------------------------------------- */
@@ -96,13 +101,9 @@ static void note_seen(struct seen *seen, enum uva__producer_move move, int code)
 static void note_request(struct uva__producer_state *s, struct seen *seen,
                          int64_t n)
 {
-    const bool counts = !s->cancelled && seen->ends == 0 && seen->errors == 0 &&
-                        seen->releases == 0;
+    const bool counts = !is_closed(seen) && seen->ends == 0;
 
-    if (n == 1 && s->held_up == 0 && s->demand != UVA__UNBOUNDED)
-        uva__producer_state_note_one(s);
-    else
-        uva__producer_state_note_request(s, n);
+    uva__producer_state_note_request(s, n);
     if (!counts)
         return;
     if (n < 1 && seen->first_urgent == 0)
@@ -140,7 +141,7 @@ static void meddle(struct uva__producer_state *s, struct seen *seen,
             break;
         s->unsettled--;
         uva__producer_state_note_urgent(s, ENODATA); /* an extraction failed */
-        if (seen->first_urgent == 0 && seen->errors == 0)
+        if (seen->first_urgent == 0 && !is_closed(seen))
             seen->first_urgent = ENODATA;
         break;
     default:
@@ -216,11 +217,11 @@ static void finish(struct uva__producer_state *s, struct seen *seen)
     s->exhausted = s->exhausted || s->source_error == 0;
     note_request(s, seen, INT64_MAX);
     s->unsettled = 0;
-    for (int i = 0; i < 2000 && !s->released; i++) {
+    for (int i = 0; i < 2000 && s->phase != UVA__PHASE_RELEASED; i++) {
         (void)carry_out(s, seen, &nothing);
         s->unsettled = 0;
     }
-    FUZZ_RULE(s->released);
+    FUZZ_RULE(s->phase == UVA__PHASE_RELEASED);
     FUZZ_RULE(seen->releases == 1 && seen->schemas <= 1);
     FUZZ_RULE(seen->ends <= 1 && seen->errors <= 1);
     FUZZ_RULE(seen->refused || seen->cancelled ||
