@@ -81,6 +81,7 @@ static int consumer_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
     if (code == 0)
         return 0;
     c->end = code == ECANCELED ? UVA_END_CANCELLED : UVA_END_REJECTED;
+    uva__inlet_quit(inlet);
     return uva_error_set(error, code, "the consumer refused the schema");
 }
 
