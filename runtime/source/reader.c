@@ -57,7 +57,7 @@ static void reader_on_expiry(void *ctx)
                         "%s: its turn has not come within %lld ms",
                         uva__turns_name(r->loop.turn->own, r->source.name),
                         (long long)uva__turns_wait_ms(r->loop.turn->own));
-    r->worker.ended = r->worker.opened = true;
+    r->worker.reading = UVA__READING_OVER;
     reader_open(r);
 }
 
@@ -68,7 +68,7 @@ static void reader_start(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
     const bool ahead = source->producer->loop->ahead;
 
-    r->loop.started = true;
+    r->loop.phase = UVA__READER_STARTED;
     if (!ahead && r->ops->needed != NULL)
         r->ops->needed(r);
     if (r->loop.turn != NULL)
@@ -197,7 +197,7 @@ static void reader_grant(struct uva__reader *r, uint64_t count)
  * a job that is queued to read ahead goes before others now. */
 static void reader_want(struct uva__reader *r, uint64_t count)
 {
-    if (!r->on_loop && uva__awaited_want(&r->awaited, count))
+    if (uva__awaited_want(&r->awaited, count))
         uva__lane_raise(&r->source.rt->jobs, UVA_LANE_BLOCKING, &r->job);
 }
 
@@ -224,7 +224,7 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
     int64_t quantum = r->source.rt->loop.quantum;
 
-    if (!r->on_loop)
+    if (!r->source.pulls_inline)
         return (uint64_t)uva__window_room(&r->window, demand, used);
     if (quantum > r->window.batches)
         quantum = r->window.batches;
@@ -248,16 +248,13 @@ static void reader_pull(struct uva__source *source, int64_t demand)
     reader_account(r);
     if (source->ended || source->failure.code != 0)
         return;
-    r->loop.requested = r->loop.requested || demand > 0;
-    if (!r->loop.requested)
+    if (demand > 0)
+        r->loop.phase = UVA__READER_REQUESTED;
+    if (r->loop.phase != UVA__READER_REQUESTED)
         return;
     if (demand > 0 && source->ready == 0)
         reader_want(r, r->loop.taken + 1);
     reader_unpause(r);
-    if (r->on_loop) {
-        reader_absorb(r);
-        reader_account(r); /* while the slots are there */
-    }
     wanted = (int64_t)reader_room(r, demand);
     room = (uint64_t)uva__share_room(&source->share, &source->producer->wakeup,
                                      wanted, r->loop.largest);
@@ -265,11 +262,9 @@ static void reader_pull(struct uva__source *source, int64_t demand)
         uva__meter_block(source->meter, wanted > 0 && room == 0
                                             ? UVA_WAITING_MEMORY
                                             : UVA_WAITING_NONE);
-    if (room == 0)
-        return;
-    reader_grant(r, room);
-    if (r->on_loop)
-        reader_absorb(r);
+    if (room > 0)
+        reader_grant(r, room);
+    reader_absorb(r); /* the batches of a source that pulls inline */
     reader_account(r);
 }
 
@@ -298,11 +293,11 @@ static void reader_empty(struct uva__reader *r)
     const uint64_t tail = uva__atomic64_load(&r->tail);
     struct uva__link *link;
 
-    if (r->loop.emptied)
+    if (r->loop.phase == UVA__READER_EMPTIED)
         return;
-    r->loop.emptied = true;
-    if (r->loop.draining)
+    if (r->loop.phase == UVA__READER_DRAINING)
         r->source.rt->loop.draining--;
+    r->loop.phase = UVA__READER_EMPTIED;
     for (; r->loop.taken < tail; r->loop.taken++)
         reader_put_slot(r, r->ring[r->loop.taken & r->ring_mask]);
     while ((link = uva__list_pop(&r->worker.slots)) != NULL)
@@ -321,6 +316,7 @@ static void reader_stop(struct uva__source *source)
     struct uva__reader *r = reader_of(source);
     uint64_t tail = uva__atomic64_load(&r->tail), word;
 
+    r->loop.phase = UVA__READER_STOPPED;
     source->ready = 0;
     uva__share_stop(&source->share);
     uva__meter_hold(source->meter, 0, 0);
@@ -337,7 +333,7 @@ static void reader_stop(struct uva__source *source)
         return;
     }
     if (!uva__reader_worker_cancel(r)) {
-        r->loop.draining = true;
+        r->loop.phase = UVA__READER_DRAINING;
         source->rt->loop.draining++;
     } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
         uva__turns_end(r->loop.turn);
@@ -372,12 +368,13 @@ static void reader_leave(struct uva__source *source)
 {
     struct uva__reader *r = reader_of(source);
 
-    if (!r->loop.started) {
+    if (r->loop.phase == UVA__READER_NEW) {
         source->stopped = true;
-        r->worker.ended = r->worker.opened = true;
-        r->on_loop =
-            r->on_loop && (uva__rt_on_loop(source->rt) ||
-                           uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
+        r->worker.reading = UVA__READING_OVER;
+        source->pulls_inline =
+            source->pulls_inline &&
+            (uva__rt_on_loop(source->rt) ||
+             uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
         uva__reader_worker_start(r);
         uva__reader_worker_give_up(r);
     }
@@ -459,7 +456,6 @@ static void reader_init(struct uva__reader *r,
                         const struct uva__reader_ops *ops, struct uva__rt *rt,
                         bool on_loop, bool can_interrupt)
 {
-    r->on_loop = on_loop;
     r->loop.largest = -1;
     uva__source_init(&r->source, &reader_source_ops, rt);
     r->source.name = ops->name;

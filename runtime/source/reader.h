@@ -5,8 +5,9 @@
  *
  * The loop grants credits; the worker fills a slot for each, in order. It takes
  * the slots a few at a time, so that a stream that waits for its source does
- * not hold those of a whole window. The thread that holds
- * the RUNNING bit of `credit` owns the source and everything under `worker`. */
+ * not hold those of a whole window. The thread that holds the RUNNING bit of
+ * `credit` owns the source and everything under `worker`: for a source that
+ * pulls inline, that is the loop thread. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
@@ -74,11 +75,27 @@ struct uva__reader_ops {
     void (*free)(struct uva__reader *reader);
 };
 
+/* How far the loop is, in this order. */
+enum uva__reader_phase {
+    UVA__READER_NEW,
+    UVA__READER_STARTED,
+    UVA__READER_REQUESTED, /* a batch has been requested */
+    UVA__READER_STOPPED,
+    UVA__READER_DRAINING, /* stopped, and a close waits a while for it */
+    UVA__READER_EMPTIED   /* the slots were taken back */
+};
+
+/* How far the worker is. */
+enum uva__reading {
+    UVA__READING_NOT,  /* ops->open has not been called */
+    UVA__READING_OPEN, /* there may be batches */
+    UVA__READING_OVER
+};
+
 struct uva__reader {
     struct uva__source source;         /* first */
     const struct uva__reader_ops *ops; /* static */
     struct uva_window window;          /* with its defaults filled in */
-    bool on_loop;                      /* everything runs on the loop thread */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */
     uint32_t ring_mask;                /* size of `ring` less one */
@@ -98,10 +115,7 @@ struct uva__reader {
         uint64_t measured; /* slots filled and measured, in all */
         uint64_t bytes;    /* of those slots, in all */
         int64_t largest;   /* size of the largest of them; -1: none so far */
-        bool started;      /* the worker was started */
-        bool requested;    /* a batch has been requested */
-        bool draining;     /* a close waits a while for the source */
-        bool emptied;      /* the slots were taken back */
+        enum uva__reader_phase phase;
         struct uva__turn *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 
@@ -119,7 +133,8 @@ struct uva__reader {
                                           slots before this one, the worker the
                                           rest */
 
-    struct {                           /* of the thread that has RUNNING */
+    struct { /* of the thread that has RUNNING */
+        enum uva__reading reading;
         struct ArrowSchema schema;     /* an outline: to check batches with */
         void *room[READER_ROOM];       /* for its nodes and texts */
         void *outline;                 /* owns: instead of that; or NULL */
@@ -136,8 +151,6 @@ struct uva__reader {
         bool working;                /* counts as a running job */
         bool warned; /* a batch of another device type was reported */
         bool inside; /* entered, as `interrupt` has it */
-        bool opened; /* ops->open has been called */
-        bool ended;  /* there is no more to read */
     } worker;
 };
 

@@ -96,14 +96,14 @@ void uva__reader_release(struct uva__reader *r)
  */
 static bool worker_is_wanted(const struct uva__reader *r)
 {
-    return !uva__interrupt_is_cancelled(&r->interrupt) || r->on_loop;
+    return !uva__interrupt_is_cancelled(&r->interrupt);
 }
 
 /* False if it was cancelled before: then the source must not be called. One
  * entry serves for all calls until the worker stops reading for now. */
 static bool worker_enter(struct uva__reader *r)
 {
-    if (r->on_loop || r->worker.inside)
+    if (r->worker.inside)
         return worker_is_wanted(r);
     r->worker.inside = uva__interrupt_enter(&r->interrupt);
     return r->worker.inside;
@@ -128,7 +128,7 @@ static void worker_leave(struct uva__reader *r)
 
 static inline void worker_notify(struct uva__reader *r)
 {
-    if (!r->on_loop)
+    if (!r->source.pulls_inline)
         uva__meter_wake_outside(r->source.meter, &r->wakeup);
 }
 
@@ -141,7 +141,7 @@ static void worker_set_working(struct uva__reader *r, bool working)
     if (meter == NULL || r->worker.working == working)
         return;
     r->worker.working = working;
-    if (r->on_loop)
+    if (r->source.pulls_inline)
         uva__meter_enter(meter, working);
     else
         uva__small_counter_add_shared(&meter->shared.jobs_running,
@@ -156,7 +156,7 @@ static void worker_finish(struct uva__reader *r, int code,
     if (code != 0)
         uva__failure_set(&r->worker.failure, &r->source.rt->allocator, code,
                          error, metadata);
-    r->worker.ended = true;
+    r->worker.reading = UVA__READING_OVER;
 }
 
 /* As that, after a call of the source that failed. */
@@ -242,7 +242,7 @@ static void worker_open(struct uva__reader *r)
     int code;
 
     uva__error_begin(&error);
-    r->worker.opened = true;
+    r->worker.reading = UVA__READING_OPEN;
     if (!worker_enter(r))
         return;
     r->worker.device_type = r->source.device_type;
@@ -357,25 +357,12 @@ static int worker_fill(struct uva__reader *r, struct uva__task *task,
     return 0;
 }
 
-/* The loop thread has slots of its own, and takes no more than it needs: a
- * stream that waits holds little. */
-static bool worker_fetch_slots(struct uva__reader *r)
-{
-    struct uva__task *task;
-
-    if (!r->on_loop)
-        return uva__slots_fetch_tasks(r->source.rt, &r->worker.slots,
-                                      SLOTS_STEP);
-    task = uva__slots_take_task(r->source.rt);
-    if (task != NULL)
-        uva__list_push(&r->worker.slots, &task->link);
-    return task != NULL;
-}
-
 /* Gives the next empty slot, which stays in the list; NULL without memory. */
 static inline struct uva__task *worker_slot(struct uva__reader *r)
 {
-    if (uva__list_is_empty(&r->worker.slots) && !worker_fetch_slots(r))
+    if (uva__list_is_empty(&r->worker.slots) &&
+        !uva__slots_fetch_tasks(r->source.rt, &r->worker.slots,
+                                r->source.pulls_inline ? 1 : SLOTS_STEP))
         return NULL;
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
@@ -467,7 +454,7 @@ static bool worker_is_full(const struct uva__reader *r)
  * jobs it yields after a while. */
 static bool worker_must_yield(struct uva__reader *r)
 {
-    if (r->on_loop ||
+    if (r->source.pulls_inline ||
         !uva__lane_is_wanted(&r->source.rt->jobs, UVA_LANE_BLOCKING))
         return false;
     if (r->worker.count > 0 &&
@@ -507,7 +494,7 @@ static enum worker_stop worker_read_on(struct uva__reader *r)
 {
     struct uva_error error; /* of the call that fails */
 
-    if (r->worker.ended)
+    if (r->worker.reading == UVA__READING_OVER)
         return STOP_OVER;
     while (r->worker.credits > 0) {
         if (worker_is_full(r))
@@ -528,7 +515,7 @@ static enum worker_end worker_work(struct uva__reader *r)
     if (uva__atomic64_load(&r->credit) & CREDIT_CANCEL)
         return WORKER_CLOSE;
     worker_set_working(r, true);
-    if (!r->worker.opened)
+    if (r->worker.reading == UVA__READING_NOT)
         worker_open(r);
     for (;;) {
         worker_set_working(r, true);
@@ -619,7 +606,7 @@ void uva__reader_worker_run(struct uva_job *job)
 /* The thread that has set RUNNING starts the worker. */
 void uva__reader_worker_start(struct uva__reader *r)
 {
-    if (!r->on_loop && uva__rt_job_begin(r->source.rt))
+    if (!r->source.pulls_inline && uva__rt_job_begin(r->source.rt))
         worker_submit(r);
     else if (worker_work(r) == WORKER_CLOSE)
         worker_close(r);
@@ -648,7 +635,8 @@ void uva__reader_worker_give_up(struct uva__reader *r)
 {
     struct uva__rt *rt = r->source.rt;
 
-    if (r->on_loop || !uva__rt_job_begin(rt)) /* until the rescue has run */
+    if ((uva__atomic64_load(&r->credit) & CREDIT_CLOSED) ||
+        !uva__rt_job_begin(rt)) /* until the rescue has run */
         return;
     if (uva__lane_give_up(&rt->jobs, UVA_LANE_BLOCKING, &r->job) !=
         UVA__JOB_WAITING) {
