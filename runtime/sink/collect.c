@@ -24,7 +24,7 @@ struct collect {
     int64_t max_bytes;               /* 0: no limit */
     int64_t bytes;                   /* in the arrays, if there is a limit */
     int64_t counted;                 /* in the arrays, for the budget */
-    struct ArrowDeviceArray *arrays; /* owns, and what is live in them */
+    struct ArrowDeviceArray *arrays; /* owns, with their live members */
     size_t count, room;              /* arrays; that it has room for */
 };
 
@@ -89,9 +89,9 @@ static bool collect_fits(struct collect *c)
     return true;
 }
 
-/* States what it keeps, for the budget of the runtime. As it gives nothing back
- * before the end, it counts as no batches: its stream may always take in
- * another one. */
+/* States the bytes that it keeps to the budget of the runtime. As it gives no
+ * batch back before the end, it counts as no batches: its stream may always
+ * take in another one. */
 static void collect_account(struct collect *c)
 {
     c->counted += uva__window_size(c->consumer.bytes);

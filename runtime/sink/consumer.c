@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What for_each, next, take and collect have in common.
+/* The common part of for_each, next, take and collect.
  *
  * Happy path:  schema -> (request -> task -> extracted -> batch)* -> the end ->
  *              released -> done.
@@ -100,7 +100,7 @@ static bool consumer_may_read(struct uva__consumer *c)
     return false;
 }
 
-/* What consumer_task() does with most tasks: a hook of the producer. */
+/* A hook of the producer: the short way of most tasks. */
 static bool consumer_take(void *ctx, struct uva__task *task)
 {
     struct uva__consumer *c = ctx;

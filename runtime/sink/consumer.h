@@ -25,9 +25,8 @@ struct uva__consumer_ops {
     /* the stream is over; if it is silent, no callback may run */
     void (*done)(struct uva__consumer *consumer,
                  const struct uva_outcome *outcome);
-    /* `take` does at once what `batch` does with most batches, with the
-     * consumer as its ctx; NULL: the consumer takes the batch and calls `batch`
-     */
+    /* `take` is the short way of most batches, with the consumer as its ctx;
+     * NULL: the consumer takes the batch and calls `batch` */
     struct uva__producer_hooks hooks;
 };
 
@@ -59,7 +58,7 @@ UVA_MUST_CHECK int uva__consumer_make(struct uva_stream *stream,
                                       const struct uva_window *window,
                                       struct uva_error *error);
 
-/* Frees what the common part owns; for uva__sink_ops.free. Thread: any. */
+/* Frees the common part; for uva__sink_ops.free. Thread: any. */
 void uva__consumer_free(struct uva_stream *stream);
 
 /* Begins the inlet; for uva__sink_ops.begin. Thread: loop. */
@@ -68,7 +67,7 @@ void uva__consumer_begin(struct uva_stream *stream);
 /* Handles a cancel or a drop, if there was one; for on_wakeup. Thread: loop. */
 void uva__consumer_handle_cancel(struct uva__consumer *consumer);
 
-/* Notes what is known of a batch before its extraction. */
+/* Notes the facts of a batch before its extraction. */
 static inline void uva__consumer_describe(struct uva__consumer *consumer,
                                           const struct uva__batch_info *info)
 {
@@ -120,7 +119,7 @@ static inline void uva__consumer_request(struct uva__consumer *consumer)
 void uva__consumer_stop(struct uva__consumer *consumer, enum uva_end end,
                         int code, const char *text);
 
-/* Gives the outcome of one that is over. Thread: loop. */
+/* Gives the outcome of a consumer that is over. Thread: loop. */
 void uva__consumer_outcome(const struct uva__consumer *consumer,
                            struct uva_outcome *out);
 

@@ -77,7 +77,7 @@ static void drive_abandon(struct drive *d)
     }
 }
 
-/* The last callback. Releases what drive_begin() has acquired for it. */
+/* The last callback. Releases the reference of drive_begin(). */
 static void drive_report_extracted(struct drive *d)
 {
     struct uva_stream *stream = d->stream;
@@ -279,8 +279,8 @@ static int drive_check(const struct ArrowAsyncDeviceStreamHandler *handler,
     return uva__structs_check_handler(handler, error);
 }
 
-/* Gives the producer the metadata of the options, in place of what an earlier
- * attempt may have left. */
+/* Gives the producer the metadata of the options, in place of that of an
+ * earlier attempt. */
 static int drive_set_metadata(struct uva__producer *tail, const char *metadata)
 {
     const struct uva_allocator *allocator = &tail->rt->allocator;

@@ -7,7 +7,7 @@
 #include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 
-/* An entry: a member of what drives the handler. */
+/* An entry: a part of the object that drives the handler. */
 struct uva__driven_handler {
     struct uva__driven_handler *next;              /* in its bucket */
     struct ArrowAsyncDeviceStreamHandler *handler; /* borrows */

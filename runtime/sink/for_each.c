@@ -62,7 +62,7 @@ static void metadata_drop(struct for_each *f)
                            NULL);
 }
 
-/* The batch was accepted: releases what is left of its data. */
+/* The batch was accepted: releases the rest of its data. */
 static void batch_accepted(struct for_each *f)
 {
     uva_array_release(&f->consumer.batch.data);

@@ -29,8 +29,8 @@ void uva__handler_proxy_begin(struct uva__handler_proxy *proxy,
                               const struct uva__producer_hooks *hooks,
                               void *ctx);
 
-/* Passes on to the producer what the extra thread has reported: room, a
- * refusal. True once the handler was released. Thread: loop. */
+/* Passes on to the producer the reports of the extra thread: room, a refusal.
+ * True once the handler was released. Thread: loop. */
 bool uva__handler_proxy_poll(struct uva__handler_proxy *proxy);
 
 /* Its tasks are about to be revoked: the queued ones are discarded, and the end

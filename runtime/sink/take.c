@@ -22,7 +22,7 @@
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
 
-/* All of it is the loop thread's alone. */
+/* For the loop thread alone. */
 struct take {
     struct uva__consumer consumer; /* first */
     struct uva__intake intake;
@@ -117,8 +117,8 @@ static int64_t batch_size(const struct take *t)
                : batch_measure(t, &t->consumer.batch.data);
 }
 
-/* States what waits, for the budget of the runtime. The rest of a stream that
- * is over does not count. */
+/* States the waiting batches to the budget of the runtime. The rest of a stream
+ * that is over does not count. */
 static void take_account(struct take *t)
 {
     if (!uva__consumer_is_over(&t->consumer))
@@ -145,8 +145,8 @@ static void take_request(struct take *t)
         uva__inlet_request(&t->consumer.inlet, n);
 }
 
-/* Requests batches between two turns. What the source has ready comes before
- * this returns. */
+/* Requests batches between two turns. Those that the source has ready come
+ * before this returns. */
 static void take_fill(struct take *t)
 {
     t->filling = true;
@@ -178,7 +178,7 @@ static bool take_may_notify(const struct take *t)
            uva__atomic64_load(&stream->holders) > 0;
 }
 
-/* The last act of what calls it, as the function may release the stream, which
+/* The last act of its caller, as the function may release the stream, which
  * still counts itself. */
 static void take_notify(struct take *t)
 {

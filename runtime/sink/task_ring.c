@@ -62,8 +62,7 @@ static void task_ring_wake(struct uva__task_ring *r)
     uva__parker_unpark(&r->parker);
 }
 
-/* Has the wake-up run wake the reader, once for all that was noted until then.
- */
+/* Has the wake-up run wake the reader, once for all facts noted until then. */
 static void task_ring_schedule_wake(struct uva__task_ring *r)
 {
     if (r->loop.wake_due)
@@ -133,9 +132,10 @@ static void task_ring_pause(struct uva__task_ring *r)
         uva__producer_pause(r->inlet.above, true);
 }
 
-/* States what is in the ring. The reader wakes the loop for the next time when
- * it has taken all. It may have used up `resume_wanted` before it saw a task,
- * so that is set again as long as there is one, before the last look at `head`.
+/* States the contents of the ring. The reader wakes the loop for the next time
+ * when it has taken all. It may have used up `resume_wanted` before it saw a
+ * task, so that is set again as long as there is one, before the last look at
+ * `head`.
  */
 static void task_ring_account(struct uva__task_ring *r)
 {
@@ -247,8 +247,8 @@ static void task_ring_handle_cancel(struct uva__task_ring *r)
     uva__inlet_quit(&r->inlet);
 }
 
-/* Requests what the reader wants. The reader may have reported room that it saw
- * before the ring was full: then it has to report it again. */
+/* Requests the batches that the reader wants. The reader may have reported room
+ * that it saw before the ring was full: then it has to report it again. */
 static void task_ring_request(struct uva__task_ring *r)
 {
     uint64_t n = 0;
@@ -267,9 +267,8 @@ static void task_ring_request(struct uva__task_ring *r)
     uva__producer_pause(r->inlet.above, false);
 }
 
-/* Returns whether the producer is about to call again, so that one wake-up
- * serves for all of it. Only for a few runs, since other objects may be slow
- * in between. */
+/* Whether the producer is about to bring more tasks, so that one wake-up serves
+ * for all. Only for a few runs, since other objects may be slow in between. */
 static bool task_ring_can_delay(const struct uva__task_ring *r)
 {
     return r->loop.delays < DELAYS_MAX && !task_ring_is_cancelled(r) &&
@@ -323,32 +322,27 @@ static int reader_report(struct uva__task_ring *r, int code, const char *text)
     return code;
 }
 
-static int reader_check_alive(struct uva__task_ring *r)
-{
-    return uva__rt_is_alive(r->stream->rt)
-               ? 0
-               : reader_report(
-                     r, EPERM,
-                     "a forked child cannot read its parent's streams");
-}
-
-/* Once the runtime has closed, no wake-up can come. */
-static int reader_check_thread(struct uva__task_ring *r)
+/* Whether the thread may read, and may wait, if it has to. Once the runtime has
+ * closed, no wake-up can come, and it does not wait. */
+static int reader_check(struct uva__task_ring *r, bool waits)
 {
     const struct uva__rt *rt = r->stream->rt;
 
-    if (!uva__rt_must_not_wait(rt) || uva__rt_is_closed(rt))
-        return 0;
-    return reader_report(
-        r, EDEADLK,
-        "to_blocking: this would wait on a thread that others "
-        "wait for: that of a loop, or a compute worker; read the "
-        "stream on another one");
+    if (!uva__rt_is_alive(rt))
+        return reader_report(r, EPERM,
+                             "a forked child cannot read its parent's streams");
+    if (waits && uva__rt_must_not_wait(rt) && !uva__rt_is_closed(rt))
+        return reader_report(
+            r, EDEADLK,
+            "to_blocking: this would wait on a thread that others wait for: "
+            "that of a loop, or a compute worker; read the stream on another "
+            "one");
+    return 0;
 }
 
 /* Reads `events` before `tail`: so with the end, all tasks before it are seen.
- * `tail` is read only when all that it counted before are taken: so the loop
- * keeps its cache line while the reader takes those. */
+ * `tail` is read only when the tasks seen before are taken: so the loop keeps
+ * its cache line meanwhile. */
 static uint64_t reader_poll(struct uva__task_ring *r)
 {
     const uint64_t events = uva__atomic64_load(&r->events);
@@ -368,7 +362,7 @@ static void reader_notify_drained(struct uva__task_ring *r, uint64_t events)
         reader_wake_loop(r);
 }
 
-/* Waits for one of the bits in `wanted`; returns all bits that are set. */
+/* Waits for a bit in `wanted`; returns the whole word. */
 static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 {
     uint64_t events = reader_poll(r);
@@ -392,7 +386,7 @@ static uint64_t reader_await(struct uva__task_ring *r, uint64_t wanted)
 
 /* ---- the reader: taking -------------------------------------------------- */
 
-/* Has more batches requested, as few of those requested are outstanding. */
+/* Has more batches requested, as few are outstanding. */
 static void reader_refill(struct uva__task_ring *r)
 {
     const uint64_t left = r->reader.requested - r->reader.taken;
@@ -422,29 +416,24 @@ static inline bool reader_take(struct uva__task_ring *r,
     return true;
 }
 
+/* Keeps the failure, with the stream's name in its text. */
 static void reader_fail(struct uva__task_ring *r)
 {
     const struct uva__failure *failure = &r->inlet.failure;
     const char *name = uva__stream_name(r->stream);
 
-    r->reader.code = failure->code;
-    if (name != NULL)
-        uva__failure_format(&r->reader.named, &r->stream->rt->allocator,
-                            failure->code, "%s: %s", name,
-                            uva__failure_message(failure));
+    uva__failure_format(&r->reader.outcome, &r->stream->rt->allocator,
+                        failure->code, "%s%s%s", name != NULL ? name : "",
+                        name != NULL ? ": " : "",
+                        uva__failure_message(failure));
 }
 
-static const char *reader_message(const struct uva__task_ring *r)
-{
-    return uva__failure_message(r->reader.named.code != 0 ? &r->reader.named
-                                                          : &r->inlet.failure);
-}
-
-/* Stores how the stream ended, which all later calls return, and lets
- * the stream be done. Tasks that are still in the ring are not used: the stream
- * failed at an earlier task. */
+/* Stores how the stream ended, which all later calls return, and lets the
+ * stream be done. The remaining tasks in the ring are discarded: the stream
+ * failed at an earlier one. */
 static int reader_conclude(struct uva__task_ring *r, uint64_t events)
 {
+    const struct uva__failure *outcome = &r->reader.outcome;
     struct ArrowAsyncTask task;
 
     if (!r->reader.ended) {
@@ -457,8 +446,9 @@ static int reader_conclude(struct uva__task_ring *r, uint64_t events)
         uva__atomic64_exchange(&r->finished, 1);
         reader_wake_loop(r);
     }
-    return reader_report(r, r->reader.code,
-                         r->reader.code != 0 ? reader_message(r) : NULL);
+    return reader_report(r, outcome->code,
+                         outcome->code != 0 ? uva__failure_message(outcome)
+                                            : NULL);
 }
 
 /* Only the stream has, or will have, more of the error than its code. */
@@ -517,11 +507,9 @@ static int reader_give(const struct uva__task_ring *r, int code,
 __attribute__((noinline)) static int reader_next(struct uva__task_ring *r,
                                                  struct ArrowDeviceArray *out)
 {
-    int code = reader_check_alive(r);
+    int code = reader_check(r, true);
 
     out->array.release = NULL;
-    if (code == 0)
-        code = reader_check_thread(r);
     if (code == 0)
         code =
             r->reader.ended ? reader_conclude(r, 0) : reader_take_next(r, out);
@@ -558,19 +546,13 @@ int uva__task_ring_next(struct uva__task_ring *r, struct ArrowDeviceArray *out)
 int uva__task_ring_schema(struct uva__task_ring *r, struct ArrowSchema *out)
 {
     const uint64_t wanted = UVA__TASK_RING_SCHEMA | UVA__TASK_RING_BAD;
-    int code = reader_check_alive(r);
-    uint64_t events;
+    uint64_t events = uva__atomic64_load(&r->events);
+    int code = reader_check(r, !(events & wanted));
 
     memset(out, 0, sizeof(*out));
     if (code != 0)
         return code;
-    events = reader_poll(r);
-    if (!(events & wanted)) {
-        code = reader_check_thread(r);
-        if (code != 0)
-            return code;
-        events = reader_await(r, wanted);
-    }
+    events = reader_await(r, wanted);
     if (!(events & UVA__TASK_RING_SCHEMA))
         return reader_conclude(r, events);
     code = uva_schema_copy(r->stream->loop.info.schema, out);
@@ -597,7 +579,7 @@ static void task_ring_free(struct uva_stream *stream)
 
     uva__share_close(&r->loop.share);
     uva__inlet_fini(&r->inlet);
-    uva__failure_fini(&r->reader.named, allocator);
+    uva__failure_fini(&r->reader.outcome, allocator);
     uva__memory_free(allocator, r->ring, (r->ring_mask + 1) * sizeof(*r->ring));
 }
 

@@ -49,7 +49,7 @@ struct uva__task_ring {
     _Alignas(
         64) struct uva__atomic64 tail; /* tasks put in, in all; by the loop */
     struct {                           /* the loop thread's alone */
-        struct uva__share share;       /* of what is in the ring */
+        struct uva__share share;       /* of the tasks in the ring */
         uint64_t bytes;                /* put in, in all */
         uint64_t taken;                /* bytes taken, when last read */
         uint64_t requested;            /* batches, in all */
@@ -62,17 +62,16 @@ struct uva__task_ring {
     _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
                                                reader, and after a cancel also
                                                by the loop */
-    struct uva__atomic64 consumed; /* bytes taken, in all; by the reader */
-    struct {                       /* the reading thread's alone */
-        uint64_t taken;            /* tasks taken, in all */
-        uint64_t tail;             /* tasks put in, when last read */
-        uint64_t requested;        /* batches requested, in all */
-        uint64_t refill_at;        /* tasks taken when more is requested */
-        bool ended;                /* it knows how the stream ended */
-        int code;                  /* the outcome; 0: success */
-        const char *text;          /* borrows: of the last call; or NULL */
-        struct uva__failure named; /* owns: the failure, with the stream's
-                                      name in its text; code 0: no name */
+    struct uva__atomic64 consumed;   /* bytes taken, in all; by the reader */
+    struct {                         /* the reading thread's alone */
+        uint64_t taken;              /* tasks taken, in all */
+        uint64_t tail;               /* tasks put in, when last read */
+        uint64_t requested;          /* batches requested, in all */
+        uint64_t refill_at;          /* tasks taken when more is requested */
+        bool ended;                  /* it knows how the stream ended */
+        const char *text;            /* borrows: of the last call; or NULL */
+        struct uva__failure outcome; /* owns: the failure, with the stream's
+                                        name in its text; code 0: success */
     } reader;
 };
 

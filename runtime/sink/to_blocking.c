@@ -67,12 +67,14 @@ int uva_stream_to_blocking(struct uva_stream *stream,
     code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)
         return code;
-    out->device_type = task_ring->device_type;
-    out->get_schema = device_get_schema;
-    out->get_next = device_get_next;
-    out->get_last_error = device_get_last_error;
-    out->release = device_release;
-    out->private_data = task_ring;
+    *out = (struct ArrowDeviceArrayStream){
+        .device_type = task_ring->device_type,
+        .get_schema = device_get_schema,
+        .get_next = device_get_next,
+        .get_last_error = device_get_last_error,
+        .release = device_release,
+        .private_data = task_ring,
+    };
     uva__check_hop_stream(stream->label, "to_blocking", out);
     return 0;
 }
@@ -131,11 +133,13 @@ int uva_stream_to_blocking_cpu(struct uva_stream *stream,
     code = uva__task_ring_start(stream, window, &task_ring, error);
     if (code != 0)
         return code;
-    out->get_schema = plain_get_schema;
-    out->get_next = plain_get_next;
-    out->get_last_error = plain_get_last_error;
-    out->release = plain_release;
-    out->private_data = task_ring;
+    *out = (struct ArrowArrayStream){
+        .get_schema = plain_get_schema,
+        .get_next = plain_get_next,
+        .get_last_error = plain_get_last_error,
+        .release = plain_release,
+        .private_data = task_ring,
+    };
     return 0;
 }
 

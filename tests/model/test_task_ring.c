@@ -12,7 +12,7 @@
 #include "model/explore.h"
 #include "uvarrow/arrow.h"
 
-enum { TASKS_MAX = 4, ARENA = 2048 };
+enum { TASKS_MAX = 4, ARENA = 4096 };
 
 /* The kinds of the tasks. A checker wraps them, but for those for which it had
  * no memory. The head elects the one thread that uses a task; the claim of our
