@@ -49,14 +49,14 @@ SYSTEM = ("runtime/base/platform_linux.c", "runtime/base/platform_posix.c",
 # free in these folders.
 THREADS = {"pthread.h", "sched.h"}
 THREADED = ("runtime/base/", "runtime/exec/", "runtime/loop/", "runtime/device/",
-            "runtime/check/")
+            "runtime/check/", "runtime/observe/")
 VENDOR = {"cuda.c": "cuda.h", "hip.c": "hip/hip_runtime_api.h",
           "opencl.c": "CL/cl.h"}
 BELOW = ["uvarrow/", "base/", "arrow/", "protocol/"]
 LOOP = ["loop/rt.h", "loop/mailbox.h", "loop/wakeup.h", "loop/loop.h",
         "exec/lane.h"]
 LAYERS = ["base/", "arrow/", "protocol/", "exec/", "loop/", "device/", "check/",
-          "stream/", "array/", "source/", "stage/", "sink/", "io/", "adbc/", "tck/"]
+          "observe/", "stream/", "array/", "source/", "stage/", "sink/", "io/", "adbc/", "tck/"]
 MAY = {
     "include/uvarrow/arrow_abi.h": [],
     "include/uvarrow/base.h": [],
@@ -68,21 +68,26 @@ MAY = {
                           "uvarrow/check.h", "base/", "protocol/"],
     "runtime/exec/": ["uvarrow/base.h", "uvarrow/runtime.h", "base/", "exec/"],
     "runtime/loop/": ["<uv.h>", "uvarrow/base.h", "uvarrow/runtime.h",
-                      "uvarrow/trace.h", "base/", "exec/", "loop/"],
+                      "uvarrow/trace.h", "base/", "exec/", "loop/",
+                      "observe/trace_file.h"],
+    "runtime/observe/": [*BELOW, *LOOP, "observe/"],
+    "runtime/observe/observe.c": [*BELOW, "stream/stream_impl.h", "observe/"],
+    "runtime/observe/observe.h": ["stream/producer.h"],
+    "runtime/observe/stats.c": [*BELOW, "stream/stream_impl.h"],
     "runtime/device/": ["uvarrow/base.h", "uvarrow/arrow_abi.h",
                         "uvarrow/arrow.h", "uvarrow/device.h", "base/",
                         "arrow/", "device/"],
     "runtime/check/": [*BELOW, "check/"],
-    "runtime/stream/": [*BELOW, *LOOP, "stream/", "device/event_wait.h",
+    "runtime/stream/": [*BELOW, *LOOP, "observe/", "stream/", "device/event_wait.h",
                         "device/registry.h"],
-    "runtime/stream/check_hop.c": [*BELOW, "stream/", "check/checked_task.h",
+    "runtime/stream/check_hop.c": [*BELOW, "observe/", "stream/", "check/checked_task.h",
                                    "check/handler_check.h",
                                    "check/breach_text.h"],
     "runtime/source/": [*BELOW, *LOOP, "stream/", "source/"],
     "runtime/array/": [*BELOW, *LOOP, "device/wait_error.h",
                        "device/driver_gate.h", "device/registry.h",
                        "device/event_wait.h", "stream/", "array/"],
-    "runtime/stage/": [*BELOW, *LOOP, "device/copy.h", "device/wait_error.h",
+    "runtime/stage/": [*BELOW, *LOOP, "observe/observe.h", "device/copy.h", "device/wait_error.h",
                       "device/driver_gate.h",
                        "device/registry.h", "device/event_wait.h", "stream/",
                        "stage/"],

@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "loop/trace_file.h"
+#include "observe/trace_file.h"
 
 enum { LINE_SIZE = 1024 };
 

@@ -75,7 +75,7 @@ struct uva__rt {
     struct uva__wake_fd wake_fd;    /* watched by the loop */
     bool checked;                   /* every hop has a checker */
     uint8_t observed;       /* bits UVA__OBSERVED_..., but for INSPECT */
-    bool traces_to_file;    /* `trace` is of loop/trace_file.h */
+    bool traces_to_file;    /* `trace` is of observe/trace_file.h */
     struct uva_trace trace; /* its ctx is borrowed */
     int64_t memory_bytes;   /* limit of all windows; 0: no limit */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_inspect(): a function that is called for what passes a place. The
- * producer above calls it (stream/observe.c), so this only adds it there. */
+ * producer above calls it (observe/observe.c), so this only adds it there. */
 #include <errno.h>
 
 #include "base/memory.h"
-#include "stream/observe.h"
+#include "observe/observe.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 

@@ -3,7 +3,7 @@
  * above counts them, so this only sets its limit. */
 #include <errno.h>
 
-#include "stream/observe.h"
+#include "observe/observe.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 

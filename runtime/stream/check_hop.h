@@ -5,7 +5,7 @@
 #ifndef UVA_STREAM_CHECK_HOP_H
 #define UVA_STREAM_CHECK_HOP_H
 
-#include "stream/label.h"
+#include "observe/label.h"
 #include "uvarrow/arrow_abi.h"
 
 /* Makes the quarantine of the runtime's checks, unless it exists or the checker

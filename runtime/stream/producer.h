@@ -31,7 +31,7 @@ struct uva__mapping {
     struct uva__producer *producer;        /* borrows: the one that has it */
 };
 
-struct uva__inspector; /* see stream/observe.h */
+struct uva__inspector; /* see observe/observe.h */
 
 /* Callbacks to the producer's creator, a static table. Each may be NULL. On the
  * loop. */

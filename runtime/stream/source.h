@@ -7,9 +7,9 @@
 #define UVA_STREAM_SOURCE_H
 
 #include "loop/rt.h"
+#include "observe/label.h"
 #include "stream/budget.h"
 #include "stream/failure.h"
-#include "stream/label.h"
 #include "stream/task.h"
 
 struct uva__source;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces with known contents, as runtime/loop/trace_json.c writes them.
+"""Traces with known contents, as runtime/observe/trace_json.c writes them.
 
     made_trace.py BATCHES > trace.json
 """

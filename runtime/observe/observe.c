@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports the steps of a producer: see stream/observe.h.
+/* Reports the steps of a producer: see observe/observe.h.
  *
  * Inspectors are called by the dispatcher alone, and so never inside a call of
  * the handler: a request made inside a turn is kept until then, with
  * UVA__DEMAND_SEEN set to have the dispatcher absorb it. */
-#include "stream/observe.h"
+#include "observe/observe.h"
 
 #include <errno.h>
 

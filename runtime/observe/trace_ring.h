@@ -7,8 +7,8 @@
  * the next push to it, or that plus one while the slot holds an event. A thread
  * that stops in the middle of a push holds up the reader, and no other push
  * until the queue is full. */
-#ifndef UVA_LOOP_TRACE_RING_H
-#define UVA_LOOP_TRACE_RING_H
+#ifndef UVA_OBSERVE_TRACE_RING_H
+#define UVA_OBSERVE_TRACE_RING_H
 
 #include "base/atomic.h"
 #include "uvarrow/trace.h"

@@ -13,7 +13,7 @@
  * its stream and number. As stages may number batches anew, it is known also by
  * the last such stage above the span, its segment; a link leads from one
  * segment to the next, and from one stream to another. */
-#include "loop/trace_json.h"
+#include "observe/trace_json.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counts what is more than one addition, reports trace events, and reads a
- * meter for uva_stream_get_stats(). */
-#include "stream/meter.h"
-
-#include "stream/label.h"
+/* The numbers of a stage: reports trace events, counts, and reads a meter for
+ * uva_stream_get_stats(). */
+#include "observe/label.h"
 
 /* ---- events ------------------------------------------------------------- */
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Turns trace events into the JSON of Chrome's trace event format, in its form
  * of an array. It opens no file: the text collects in a buffer. */
-#ifndef UVA_LOOP_TRACE_JSON_H
-#define UVA_LOOP_TRACE_JSON_H
+#ifndef UVA_OBSERVE_TRACE_JSON_H
+#define UVA_OBSERVE_TRACE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "loop/trace_ring.h"
+#include "observe/trace_ring.h"
 
 enum {
     UVA__TRACE_JSON_ROOM = 1 << 16,   /* size of the buffer */

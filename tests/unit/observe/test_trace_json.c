@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text of each kind of trace event, and the spans that an arrow joins. */
-#include "loop/trace_json.h"
+#include "observe/trace_json.h"
 
 #include <check.h>
 #include <stdio.h>

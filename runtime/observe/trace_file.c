@@ -14,7 +14,7 @@
  *              writes the rest and ends. The file is a complete array after
  *              each write, because each one replaces the bracket at the end. */
 #define _GNU_SOURCE
-#include "loop/trace_file.h"
+#include "observe/trace_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +27,7 @@
 #include "base/parker.h"
 #include "base/platform.h"
 #include "base/thread.h"
-#include "loop/trace_json.h"
+#include "observe/trace_json.h"
 
 enum {
     PAUSE_MS = 100,

@@ -2,7 +2,7 @@
 /* The file of trace events: its content after a release, an exit, a fork or a
  * failure. Each test is a separate process. */
 #define _GNU_SOURCE
-#include "loop/trace_file.h"
+#include "observe/trace_file.h"
 
 #include <check.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loop/trace_ring.h"
+#include "observe/trace_ring.h"
 #include "support/check_suite.h"
 
 enum { THREADS = 4, EVENTS = 5000, FULL = (int)UVA__TRACE_RING_SIZE };

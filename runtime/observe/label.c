@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes, names and frees labels of streams, with the meters of their stages. */
-#include "stream/label.h"
+/* Makes, names and frees labels with their meters. */
+#include "observe/label.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * statistics. stream/producer.c calls this only if its flags `observed` are not
  * all clear. Everything here runs on the loop thread, unless its comment states
  * otherwise. */
-#ifndef UVA_STREAM_OBSERVE_H
-#define UVA_STREAM_OBSERVE_H
+#ifndef UVA_OBSERVE_OBSERVE_H
+#define UVA_OBSERVE_OBSERVE_H
 
 #include "stream/producer.h"
 
