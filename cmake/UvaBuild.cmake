@@ -5,13 +5,13 @@ set(UVA_C_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes)
 set(UVA_CXX_WARNINGS -Wall -Wextra -Wpedantic -Wshadow)
 
-add_library(uva_flags INTERFACE)
-target_compile_features(uva_flags INTERFACE c_std_11 cxx_std_17)
-target_compile_options(uva_flags INTERFACE
+add_library(uva_plain_flags INTERFACE)
+target_compile_features(uva_plain_flags INTERFACE c_std_11 cxx_std_17)
+target_compile_options(uva_plain_flags INTERFACE
     $<$<COMPILE_LANGUAGE:C>:${UVA_C_WARNINGS}>
     $<$<COMPILE_LANGUAGE:CXX>:${UVA_CXX_WARNINGS}>
     $<$<BOOL:${UVA_WERROR}>:-Werror> -pthread)
-target_link_options(uva_flags INTERFACE -pthread
+target_link_options(uva_plain_flags INTERFACE -pthread
     $<$<BOOL:${UVA_WERROR}>:-Werror>) # a whole optimisation warns when it links
 
 if(UVA_SANITIZE)
@@ -19,14 +19,18 @@ if(UVA_SANITIZE)
     if(UVA_SANITIZE MATCHES undefined)
         list(APPEND sanitize -fno-sanitize-recover=undefined)
     endif()
-    target_compile_options(uva_flags INTERFACE ${sanitize})
-    target_link_options(uva_flags INTERFACE ${sanitize})
+    target_compile_options(uva_plain_flags INTERFACE ${sanitize})
+    target_link_options(uva_plain_flags INTERFACE ${sanitize})
 endif()
 
 if(UVA_FUZZ) # the compiler adds counters that the fuzzer reads
-    target_compile_options(uva_flags INTERFACE -fsanitize=fuzzer-no-link)
+    target_compile_options(uva_plain_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# Every target has these flags; the simulation has uva_plain_flags, so that it is
+# optimised and counts nothing.
+add_library(uva_flags INTERFACE)
+target_link_libraries(uva_flags INTERFACE uva_plain_flags)
 if(UVA_COVERAGE) # threads and forked children count together
     target_compile_options(uva_flags INTERFACE
         --coverage -fprofile-update=atomic)

@@ -14,8 +14,6 @@ function(uva_limit test seconds reason)
     set_property(GLOBAL PROPERTY "uva_limit_${test}" ${seconds})
 endfunction()
 
-uva_limit(sim/planted 600
-    "compiles, links and searches once for each planted bug")
 uva_limit(fuzz/planted 180
     "compiles and fuzzes once for each planted bug; instrumented, so 900 s")
 uva_limit(model/test_written_off 180

@@ -29,31 +29,35 @@ list(FILTER sim_runtime EXCLUDE REGEX
     "/base/atomic\\.c$|_(posix|windows)\\.c$|/timer_thread\\.c$")
 # libraries beside the runtime
 list(FILTER sim_runtime EXCLUDE REGEX "/runtime/(adbc|io)/")
-add_library(sim_runtime OBJECT ${sim_runtime})
-target_link_libraries(sim_runtime PUBLIC sim_flags)
-target_include_directories(sim_runtime SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
-target_compile_definitions(sim_runtime PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
-# Objects that outlive runtimes use malloc(); here that is the arena (arena.h).
-foreach(name IN ITEMS malloc calloc aligned_alloc free)
-    target_compile_definitions(sim_runtime PRIVATE ${name}=sim_${name})
-endforeach()
-set_source_files_properties("${runtime_dir}/base/thread.c"
-    TARGET_DIRECTORY sim_runtime PROPERTIES
-    COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
-
-# The library of databases, with the replacement of <stdatomic.h>. The fake driver
-# of adbc_peer.c replaces the code that loads libraries, and the table of known
-# drivers.
+# The library of databases. The fake driver of adbc_peer.c replaces the code that
+# loads libraries, and the table of known drivers.
 file(GLOB sim_adbc CONFIGURE_DEPENDS "${runtime_dir}/adbc/*.c")
 list(FILTER sim_adbc EXCLUDE REGEX "/(find|interrupt|known|library|manifest)\\.c$")
-add_library(sim_adbc OBJECT ${sim_adbc})
-target_include_directories(sim_adbc BEFORE PRIVATE
-    "${CMAKE_CURRENT_SOURCE_DIR}/std")
-target_link_libraries(sim_adbc PUBLIC sim_flags)
-target_include_directories(sim_adbc SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
-foreach(name IN ITEMS malloc calloc free)
-    target_compile_definitions(sim_adbc PRIVATE ${name}=sim_${name})
-endforeach()
+
+# sim_layer(NAME OPTIMISATION SOURCE...): sources of the library for this
+# environment. Objects that outlive runtimes use malloc(); here that is the arena
+# (arena.h).
+function(sim_layer name optimisation)
+    add_library(${name} OBJECT ${ARGN})
+    target_link_libraries(${name} PUBLIC sim_flags)
+    target_include_directories(${name} SYSTEM PUBLIC ${LIBUV_INCLUDE_DIRS})
+    target_compile_options(${name} PRIVATE ${optimisation} -UNDEBUG)
+    foreach(function IN ITEMS malloc calloc aligned_alloc free)
+        target_compile_definitions(${name} PRIVATE ${function}=sim_${function})
+    endforeach()
+    if(name MATCHES adbc) # with the replacement of <stdatomic.h>
+        target_include_directories(${name} BEFORE PRIVATE
+            "${CMAKE_CURRENT_SOURCE_DIR}/std")
+    else()
+        target_compile_definitions(${name} PRIVATE UVA_BUILD UVA_ONEAPI_SHIM="")
+        set_source_files_properties("${runtime_dir}/base/thread.c"
+            TARGET_DIRECTORY ${name} PROPERTIES
+            COMPILE_DEFINITIONS uva__thread_self=sim_address_of_thread)
+    endif()
+endfunction()
+
+sim_layer(sim_runtime ${sim_optimized} ${sim_runtime})
+sim_layer(sim_adbc ${sim_optimized} ${sim_adbc})
 
 # The simulated environment of the library, and the peers.
 add_library(sim_world STATIC adbc_peer.c fake_server.c hosts.c expectation.c batches.c arena.c
@@ -71,6 +75,8 @@ foreach(name IN LISTS sim_wrapped)
     target_link_options(sim_world INTERFACE "LINKER:--wrap=${name}")
 endforeach()
 
+target_compile_options(sim_world PRIVATE -UNDEBUG)
+
 # sim_program(NAME SOURCE...): a program in this environment
 function(sim_program name)
     add_executable(${name} ${ARGN})
@@ -78,10 +84,23 @@ function(sim_program name)
     target_compile_options(${name} PRIVATE -UNDEBUG)
 endfunction()
 
-sim_program(uvarrow-sim main.c scenario.c chain.c)
-target_compile_options(sim_runtime PRIVATE ${sim_optimized} -UNDEBUG)
-target_compile_options(sim_adbc PRIVATE ${sim_optimized} -UNDEBUG)
-target_compile_options(sim_world PRIVATE -UNDEBUG)
+set(sim_command main.c scenario.c chain.c)
+sim_program(uvarrow-sim ${sim_command})
+
+# It reaches the code behind races. Its branches are added to those of the
+# library, which is not optimised.
+if(UVA_COVERAGE)
+    sim_layer(sim_runtime_counted -O0 ${sim_runtime})
+    sim_layer(sim_adbc_counted -O0 ${sim_adbc})
+    foreach(layer IN ITEMS sim_runtime_counted sim_adbc_counted)
+        target_compile_options(${layer} PRIVATE --coverage)
+    endforeach()
+    add_executable(uvarrow-sim-counted ${sim_command})
+    target_link_libraries(uvarrow-sim-counted PRIVATE sim_runtime_counted
+        sim_adbc_counted sim_world)
+    target_compile_options(uvarrow-sim-counted PRIVATE -UNDEBUG)
+    target_link_options(uvarrow-sim-counted PRIVATE --coverage)
+endif()
 
 # ---- in CTest ---------------------------------------------------------------
 
@@ -90,22 +109,20 @@ target_compile_options(sim_world PRIVATE -UNDEBUG)
 set(sim_share 20000)
 if(UVA_SANITIZE)
     set(sim_share 2000)
-elseif(UVA_COVERAGE)
-    set(sim_share 10000)
 endif()
 uva_add_test(NAME sim/uvarrow-sim COMMAND uvarrow-sim --schedules ${sim_share})
 uva_test_properties(sim/uvarrow-sim sim)
+if(UVA_COVERAGE)
+    uva_add_test(NAME sim/counted COMMAND uvarrow-sim-counted --schedules 10000)
+    uva_test_properties(sim/counted sim)
+endif()
 uva_add_test(NAME sim/command COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_command
     $<TARGET_FILE:uvarrow-sim>)
 uva_test_properties(sim/command sim)
 
-# The planted bugs that it must find, compiled with the commands of this build
-# folder. Once is enough, in a build that compiles fast; it goes first, as it
-# takes longest and all others can run beside it.
-if(CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT UVA_SANITIZE AND
-        NOT UVA_COVERAGE AND CMAKE_GENERATOR STREQUAL "Ninja")
-    uva_add_test(NAME sim/planted COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/planted/run
-        "${PROJECT_BINARY_DIR}")
+# The planted bugs that it must find: .ci/nightly compiles them and searches.
+if(NOT UVA_SANITIZE)
+    uva_add_test(NAME sim/planted COMMAND
+        ${CMAKE_CURRENT_SOURCE_DIR}/planted/run --fit)
     uva_test_properties(sim/planted sim)
-    set_tests_properties(sim/planted PROPERTIES COST 1000)
 endif()
