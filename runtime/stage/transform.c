@@ -400,22 +400,22 @@ static int run_call(struct transform *t, enum step step)
 static void step_end(struct transform *t, enum phase phase,
                      const struct uva__failure *failure)
 {
+    const int64_t used = t->run.input != NULL;
+    const int64_t bytes = used > 0 ? t->run.input->info.bytes : 0;
     struct uva__transform_rows rows = {0};
 
+    run_drop_input(t); /* a stop may drop it as soon as the phase is known */
     if (t->kind.rows != NULL)
         rows = t->kind.rows(t->options.ctx);
     transform_lock(t);
-    if (t->run.input != NULL) {
-        t->locked.now.used--;
-        t->locked.now.used_bytes -= t->run.input->info.bytes;
-    }
+    t->locked.now.used -= used;
+    t->locked.now.used_bytes -= bytes;
     t->locked.flush = false;
     t->locked.now.rows = rows;
     t->locked.failure = *failure;
     if (t->locked.now.phase == RUNNING)
         t->locked.now.phase = phase;
     transform_unlock(t);
-    run_drop_input(t);
 }
 
 /* Takes a step. A function that returns EAGAIN goes on when there is room. */
