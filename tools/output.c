@@ -342,13 +342,13 @@ int uva__output_write(struct uva__output *output, const void *data, size_t size)
 }
 
 int uva__output_write_part(struct uva__output *output,
-                           struct uva_encoder_part *part, int64_t rows)
+                           struct uva_encoder_part *part)
 {
     struct uva__output_chunk *chunk;
 
     if (part->count == 0) {
-        output->written.rows += rows < 0 ? 0 : rows;
-        output->written.batches += rows >= 0;
+        output->written.rows += part->rows < 0 ? 0 : part->rows;
+        output->written.batches += part->rows >= 0;
         uva_encoder_part_release(part);
         return 0;
     }
@@ -358,7 +358,7 @@ int uva__output_write_part(struct uva__output *output,
         return ENOMEM;
     }
     chunk->size = (size_t)part->bytes;
-    chunk->rows = rows;
+    chunk->rows = part->rows;
     memcpy(chunk->rest, part->buffers, part->count * sizeof(*part->buffers));
     chunk->part = *part;
     *part = (struct uva_encoder_part){0};

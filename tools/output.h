@@ -87,11 +87,10 @@ UVA_MUST_CHECK int uva__output_open_fd(struct uva__output *output,
 UVA_MUST_CHECK int uva__output_write(struct uva__output *output,
                                      const void *data, size_t size);
 
-/* Appends a part, which it takes in every case, and which is a batch of `rows`
- * (-1: none). Returns as uva__output_write(). Thread: loop. */
+/* Appends a part, which it takes in every case. Returns as uva__output_write().
+ * Thread: loop. */
 UVA_MUST_CHECK int uva__output_write_part(struct uva__output *output,
-                                          struct uva_encoder_part *part,
-                                          int64_t rows);
+                                          struct uva_encoder_part *part);
 
 /* Returns whether enough bytes are queued. If so, on_writable will be called.
  * Thread: loop. */

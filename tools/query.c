@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uvarrow query: a query in, rows out. Text is encoded by workers, in a stage
- * of the stream; Arrow IPC, which copies no column, on the loop thread.
+/* uvarrow query: a query in, rows out, which a stage of the stream encodes.
  *
- * Happy path:  open sink -> stream starts -> schema: header written -> (batch:
- *              rows written)* -> done -> sink written and closed -> handles
- *              closed -> runtime detached -> summary.
+ * Happy path:  open sink -> stream starts -> schema -> (part written)* -> done
+ * -> sink written and closed -> handles closed -> runtime detached -> summary.
  * What can fail: the driver, the database, the query (exit code 2 before the
  *              schema arrives, 1 later); the sink. A pipe closed by its reader
  *              is no failure: the reader has read enough.
@@ -26,7 +24,6 @@
 #include "from.h"
 #include "guard.h"
 #include "heartbeat.h"
-#include "lines.h"
 #include "loop.h"
 #include "options.h"
 #include "output.h"
@@ -98,17 +95,16 @@ static const char HELP[] =
 
 /* One run of the command. */
 struct query {
-    struct uva__options options; /* owns */
-    uv_loop_t loop;              /* loop of all the members below */
-    struct uva_runtime *runtime; /* owns, until closed */
-    struct uva_stream *stream;   /* owns a reference, until done */
-    struct uva_encoder *encoder; /* owns; of Arrow IPC; NULL: none so far */
-    struct uva__guard guard;     /* ends it if all else fails */
-    struct uva__target target;   /* the file that the rows end in */
-    struct uva__output output;   /* where the rows go */
-    struct uva__heartbeat heart; /* measures how late the loop is */
-    uv_timer_t progress;         /* shows the line of progress */
-    uv_timer_t reader;           /* of READER_MS */
+    struct uva__options options;             /* owns */
+    uv_loop_t loop;                          /* loop of all the members below */
+    struct uva_runtime *runtime;             /* owns, until closed */
+    struct uva_stream *stream;               /* owns a reference, until done */
+    struct uva__guard guard;                 /* ends it if all else fails */
+    struct uva__target target;               /* the file that the rows end in */
+    struct uva__output output;               /* where the rows go */
+    struct uva__heartbeat heart;             /* measures how late the loop is */
+    uv_timer_t progress;                     /* shows the line of progress */
+    uv_timer_t reader;                       /* of READER_MS */
     uv_signal_t signals[UVA__GUARD_SIGNALS]; /* Ctrl-C and the like */
     struct uva__tally tally;                 /* what was written */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
@@ -119,31 +115,6 @@ struct query {
 };
 
 /* ---- the stream --------------------------------------------------------- */
-
-static bool query_is_text(const struct query *q)
-{
-    return q->options.write.format > UVA_FORMAT_ARROW_FILE;
-}
-
-/* Writes a part, which it takes; of a batch with its rows, or -1. */
-static int query_write(struct query *q, struct uva_encoder_part *part,
-                       int64_t rows)
-{
-    q->tally.bytes += part->bytes;
-    return uva__output_write_part(&q->output, part, rows);
-}
-
-/* Begins the output of Arrow IPC. */
-static int query_begin(struct query *q, const struct ArrowSchema *schema)
-{
-    struct uva_encoder_part part;
-    int code =
-        uva_encoder_new(schema, &q->options.write, &q->encoder, &q->error);
-
-    if (code == 0)
-        code = uva_encoder_begin(q->encoder, &part);
-    return code == 0 ? query_write(q, &part, -1) : code;
-}
 
 /* Keeps how many rows the query has changed, if the driver reports that. */
 static void query_read_affected(struct query *q, const char *metadata)
@@ -166,53 +137,30 @@ static void query_read_affected(struct query *q, const char *metadata)
 static int query_on_schema(void *ctx, const struct uva_stream_info *info)
 {
     struct query *q = ctx;
-    const char *header;
 
     assert(!q->has_begun);
     query_read_affected(q, info->metadata);
-    if (!query_is_text(q)) {
-        const int code = query_begin(q, info->schema);
-
-        q->has_begun = code == 0;
-        return code;
-    }
     q->has_begun = true;
-    header = uva__lines_header(info->schema);
-    q->tally.bytes = (int64_t)strlen(header);
-    return uva__output_write(&q->output, header, strlen(header));
+    return 0;
 }
 
 static int query_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct query *q = ctx;
     struct uva_encoder_part part;
-    int64_t rows = batch->data.array.length;
-    int code = 0;
+    int code = uva_encoder_part_take(&batch->data, &part);
 
-    if (query_is_text(q)) {
-        rows = uva__lines_read(&batch->data.array).rows;
-        part = uva__lines_take(&batch->data.array);
-        uva_array_release(&batch->data); /* a pause is not to bring it again */
-    } else {
-        code = uva_encoder_batch(q->encoder, &batch->data, &part, &q->error);
-    }
-    if (code == 0)
-        code = query_write(q, &part, rows);
     if (code != 0)
         return code;
-    q->tally.rows += rows;
-    q->tally.batches++;
+    q->tally.bytes += part.bytes;
+    if (part.rows >= 0) {
+        q->tally.rows += part.rows;
+        q->tally.batches++;
+    }
+    code = uva__output_write_part(&q->output, &part);
+    if (code != 0)
+        return code;
     return uva__output_is_full(&q->output) ? EAGAIN : 0;
-}
-
-/* Ends the output of Arrow IPC. */
-static void query_end(struct query *q)
-{
-    struct uva_encoder_part part;
-
-    if (q->encoder != NULL && (uva_encoder_end(q->encoder, &part) != 0 ||
-                               query_write(q, &part, -1) != 0))
-        (void)uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
 static void query_on_done(void *ctx, const struct uva_outcome *outcome)
@@ -220,14 +168,9 @@ static void query_on_done(void *ctx, const struct uva_outcome *outcome)
     struct query *q = ctx;
 
     assert(q->stream != NULL);
-    if (outcome->end == UVA_END_COMPLETE)
-        query_end(q);
-    else if ((outcome->end == UVA_END_FAILED ||
-              outcome->end == UVA_END_REJECTED) &&
-             q->error.code == 0)
+    if ((outcome->end == UVA_END_FAILED || outcome->end == UVA_END_REJECTED) &&
+        q->error.code == 0)
         q->error = outcome->error;
-    uva_encoder_free(q->encoder);
-    q->encoder = NULL;
     uva_stream_release(q->stream);
     q->stream = NULL;
     uva__output_close(&q->output);
@@ -363,15 +306,14 @@ static void query_watch(struct query *q)
 
 static int query_start_stream(struct query *q)
 {
-    struct uva_map map = {0};
+    int code;
 
     q->stream = q->options.from != NULL
                     ? uva__from_stream(q->runtime, &q->options, &q->error)
                     : uva__connect(q->runtime, &q->options);
-    if (query_is_text(q) && uva__lines_map(&q->options.write, &map) != 0)
-        return uva_error_set(&q->error, ENOMEM, "out of memory");
-    if (query_is_text(q))
-        (void)uva_stream_map(q->stream, &map);
+    code = uva_stream_encode(q->stream, &q->options.write);
+    if (code == ENOMEM)
+        return uva_error_set(&q->error, code, "out of memory");
     return uva_stream_for_each(
         q->stream,
         &(struct uva_consumer){.on_schema = query_on_schema,

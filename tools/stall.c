@@ -18,7 +18,6 @@
 #include "commands.h"
 #include "connect.h"
 #include "heartbeat.h"
-#include "lines.h"
 #include "loop.h"
 #include "options.h"
 #include "report.h"
@@ -183,9 +182,14 @@ static void sync_run(struct run *run)
 
 static int async_on_batch(void *ctx, struct uva_batch *batch)
 {
-    const struct uva__lines lines = uva__lines_read(&batch->data.array);
+    struct uva_encoder_part part;
+    const int code = uva_encoder_part_take(&batch->data, &part);
 
-    run_count(ctx, lines.rows, lines.size);
+    if (code != 0)
+        return code;
+    if (part.rows >= 0)
+        run_count(ctx, part.rows, (size_t)part.bytes);
+    uva_encoder_part_release(&part);
     return 0;
 }
 
@@ -215,12 +219,10 @@ static void async_on_done(void *ctx, const struct uva_outcome *outcome)
 
 static int async_start(struct run *run)
 {
-    struct uva_map map = {0};
     struct uva_stream *stream = uva__connect(run->runtime, run->options);
-    int code = uva__lines_map(&csv, &map);
+    int code = uva_stream_encode(stream, &csv);
 
-    if (code == 0) {
-        (void)uva_stream_map(stream, &map);
+    if (code != ENOMEM) { /* the start returns the first error, with text */
         code = uva_stream_for_each(
             stream,
             &(struct uva_consumer){.on_batch = async_on_batch,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The encoder as a transform; as a map for text, where no batch depends on one
- * before it: a map runs on several workers at once. A part travels where
- * an array has its bitmap, which nothing reads of an array without rows: not in
- * private_data, because sharing an array replaces that. Text also is the
- * array's one column, so that windows count its bytes.
+/* uva_stream_encode(): the encoder as a transform. Lines of text do not depend
+ * on the batches before them, so text is encoded by a map on several workers,
+ * and the transform puts the line of names before them.
+ *
+ * A part travels where an array has its bitmap, which nothing reads of an array
+ * without rows: not in private_data, because sharing an array replaces that.
+ * Text also is the one column of the array, so that windows count its bytes.
  *
  * Happy path:  schema -> batch (the schema's part goes with the first; the line
  *              of names is the name of the schema) -> finish.
  *
  * What can fail: the encoder. Its code and text end the stream FAILED. */
-#include "io/encode_stage.h"
-
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,12 +35,17 @@ struct encode_stage {
 
 /* What carries a part; borrowed by the array's struct. */
 struct encoded_part {
-    struct uva_encoder_part part; /* owns */
-    bool is_batch;                /* of a batch: not what comes first or last */
-    const void *buffers[1];       /* this struct */
+    struct uva_encoder_part part;   /* owns */
+    const void *buffers[1];         /* this struct */
     const void *column_buffers[2];  /* of text: its bytes */
     struct ArrowArray column;       /* released with the root */
     struct ArrowArray *children[1]; /* the column */
+};
+
+/* What puts the line of names before the lines. */
+struct encode_names {
+    char *line;     /* owns; "": none. NULL: there is no schema */
+    bool has_begun; /* the line was emitted */
 };
 
 /* The schema of encoded text, in one allocation. */
@@ -65,21 +71,6 @@ static void encode_release_column(struct ArrowArray *array)
     array->release = NULL;
 }
 
-const struct uva_encoder_part *
-uva__encode_stage_part(const struct ArrowDeviceArray *array)
-{
-    const struct encoded_part *encoded = array->array.buffers[0];
-
-    return &encoded->part;
-}
-
-bool uva__encode_stage_is_batch(const struct ArrowDeviceArray *array)
-{
-    const struct encoded_part *encoded = array->array.buffers[0];
-
-    return encoded->is_batch;
-}
-
 /* ---- making ------------------------------------------------------------- */
 
 static int encode_no_memory(struct uva_error *error)
@@ -89,7 +80,6 @@ static int encode_no_memory(struct uva_error *error)
 
 /* Makes an array that carries `part`, which it takes in every case. */
 static struct encoded_part *encode_make(struct uva_encoder_part *part,
-                                        bool is_batch,
                                         struct ArrowDeviceArray *out)
 {
     struct encoded_part *encoded = calloc(1, sizeof(*encoded));
@@ -99,7 +89,6 @@ static struct encoded_part *encode_make(struct uva_encoder_part *part,
         return NULL;
     }
     encoded->part = *part;
-    encoded->is_batch = is_batch;
     encoded->buffers[0] = encoded;
     uva_array_clear(out);
     out->device_type = ARROW_DEVICE_CPU;
@@ -131,15 +120,13 @@ static void encode_add_column(struct encoded_part *encoded,
 }
 
 /* Passes on a part, which it takes. Returns as the emitter does. */
-static int encode_emit(struct uva_encoder_part *part, bool is_batch,
-                       uva_emit_fn *emit, void *emitter,
-                       struct uva_error *error)
+static int encode_emit(struct uva_encoder_part *part, uva_emit_fn *emit,
+                       void *emitter, struct uva_error *error)
 {
     struct uva_batch out = {0};
 
-    return encode_make(part, is_batch, &out.data) == NULL
-               ? encode_no_memory(error)
-               : emit(emitter, &out);
+    return encode_make(part, &out.data) == NULL ? encode_no_memory(error)
+                                                : emit(emitter, &out);
 }
 
 /* ---- Arrow IPC ---------------------------------------------------------- */
@@ -155,7 +142,7 @@ static int encode_begin(struct encode_stage *stage, uva_emit_fn *emit,
     if (uva_encoder_begin(stage->encoder, &part) != 0)
         return encode_no_memory(error);
     stage->has_begun = true;
-    return encode_emit(&part, false, emit, emitter, error);
+    return encode_emit(&part, emit, emitter, error);
 }
 
 static void encode_release_schema(struct ArrowSchema *schema)
@@ -184,7 +171,7 @@ static int encode_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
         return code;
     code = uva_encoder_batch(stage->encoder, &in->data, &part, error);
     if (code == 0)
-        code = encode_emit(&part, true, emit, emitter, error);
+        code = encode_emit(&part, emit, emitter, error);
     return code == EAGAIN ? 0 : code;
 }
 
@@ -199,7 +186,7 @@ static int encode_finish(void *ctx, uva_emit_fn *emit, void *emitter,
         return code;
     if (uva_encoder_end(stage->encoder, &part) != 0)
         return encode_no_memory(error);
-    code = encode_emit(&part, false, emit, emitter, error);
+    code = encode_emit(&part, emit, emitter, error);
     return code == EAGAIN ? 0 : code;
 }
 
@@ -261,30 +248,87 @@ static int encode_text_batch(void *ctx, struct uva_batch *in,
 
     if (code != 0)
         return code;
-    encoded = encode_make(&part, true, out);
+    encoded = encode_make(&part, out);
     if (encoded == NULL)
         return encode_no_memory(error);
     encode_add_column(encoded, &out->array);
     return 0;
 }
 
-int uva__encode_stage_first(const struct ArrowSchema *schema,
-                            struct ArrowDeviceArray *out)
+/* ---- the line of names -------------------------------------------------- */
+
+static int names_schema(void *ctx, const struct ArrowSchema *in,
+                        struct ArrowSchema *out, struct uva_error *error)
 {
-    const size_t size = strlen(schema->name);
+    struct encode_names *names = ctx;
+    int code = uva_schema_copy(in, out);
+
+    if (code == 0) {
+        names->line = strdup(in->name);
+        code = names->line != NULL ? 0 : ENOMEM;
+    }
+    return code == 0 ? 0 : encode_no_memory(error);
+}
+
+/* Makes an array that carries the line. */
+static int names_make(const char *line, struct ArrowDeviceArray *out)
+{
     struct uva__encoder_part_draft draft = {0};
     struct uva_encoder_part part;
-    int code = 0;
+    struct encoded_part *encoded = NULL;
 
-    uva_array_clear(out);
-    if (size == 0)
-        return 0;
-    if (!uva__encoder_part_copy(&draft, schema->name, (int64_t)size) ||
-        uva__encoder_part_finish(&draft, NULL, &part) != 0 ||
-        encode_make(&part, false, out) == NULL)
-        code = ENOMEM;
+    if (uva__encoder_part_copy(&draft, line, (int64_t)strlen(line)) &&
+        uva__encoder_part_finish(&draft, NULL, &part) == 0) {
+        part.rows = -1;
+        encoded = encode_make(&part, out);
+    }
     uva__encoder_part_fini(&draft);
-    return code;
+    if (encoded == NULL)
+        return ENOMEM;
+    encode_add_column(encoded, &out->array);
+    return 0;
+}
+
+/* Emits the line, once. */
+static int names_begin(struct encode_names *names, uva_emit_fn *emit,
+                       void *emitter, struct uva_error *error)
+{
+    struct uva_batch out = {0};
+
+    if (names->has_begun || names->line[0] == '\0')
+        return 0;
+    if (names_make(names->line, &out.data) != 0)
+        return encode_no_memory(error);
+    names->has_begun = true;
+    return emit(emitter, &out);
+}
+
+static int names_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
+                       void *emitter, struct uva_error *error)
+{
+    int code = names_begin(ctx, emit, emitter, error);
+
+    if (code == 0) /* after EAGAIN this is called again with the batch */
+        code = uva_array_is_live(&in->data) ? emit(emitter, in) : 0;
+    else
+        return code;
+    return code == EAGAIN ? 0 : code;
+}
+
+static int names_finish(void *ctx, uva_emit_fn *emit, void *emitter,
+                        struct uva_error *error)
+{
+    const int code = names_begin(ctx, emit, emitter, error);
+
+    return code == EAGAIN ? 0 : code;
+}
+
+static void names_free(void *ctx)
+{
+    struct encode_names *names = ctx;
+
+    free(names->line);
+    free(names);
 }
 
 /* ---- the stage ---------------------------------------------------------- */
@@ -313,26 +357,83 @@ static struct encode_stage *encode_stage_new(const struct uva_write *options)
     return stage;
 }
 
-int uva__encode_stage_add(struct uva_stream *stream,
-                          const struct uva_write *options)
+/* Adds the two stages of text, and takes `stage`. */
+static int encode_add_text(struct uva_stream *stream,
+                           struct encode_stage *stage)
 {
-    struct encode_stage *stage = encode_stage_new(options);
-    const struct uva_transform transform = {.batch = encode_batch,
-                                            .finish = encode_finish,
-                                            .schema = encode_schema,
-                                            .free_ctx = encode_free,
-                                            .ctx = stage,
-                                            .on_loop =
-                                                options->compression == 0,
-                                            .window.batches = PARTS_AHEAD};
+    struct encode_names *names = calloc(1, sizeof(*names));
     const struct uva_map map = {.batch = encode_text_batch,
                                 .schema = encode_text_schema,
                                 .free_ctx = encode_free,
                                 .ctx = stage};
+    const struct uva_transform line = {.batch = names_batch,
+                                       .finish = names_finish,
+                                       .schema = names_schema,
+                                       .free_ctx = names_free,
+                                       .ctx = names,
+                                       .on_loop = true,
+                                       .window.batches = PARTS_AHEAD};
+
+    if (names == NULL) {
+        encode_free(stage);
+        return ENOMEM;
+    }
+    (void)uva_stream_map(stream, &map);
+    (void)uva_stream_parallel(stream, NULL);
+    return uva_stream_transform(stream, &line);
+}
+
+int uva_stream_encode(struct uva_stream *stream,
+                      const struct uva_write *options)
+{
+    static const struct uva_write plain = {.format = UVA_FORMAT_ARROW};
+    const struct uva_write *o = options != NULL ? options : &plain;
+    struct encode_stage *stage = encode_stage_new(o);
 
     if (stage == NULL)
         return ENOMEM;
-    return uva__encoder_is_text(options->format)
-               ? uva_stream_map(stream, &map)
-               : uva_stream_transform(stream, &transform);
+    if (uva__encoder_is_text(o->format))
+        return encode_add_text(stream, stage);
+    return uva_stream_transform(
+        stream, &(struct uva_transform){.batch = encode_batch,
+                                        .finish = encode_finish,
+                                        .schema = encode_schema,
+                                        .free_ctx = encode_free,
+                                        .ctx = stage,
+                                        .on_loop = o->compression == 0,
+                                        .window.batches = PARTS_AHEAD});
+}
+
+/* ---- the parts ----------------------------------------------------------- */
+
+/* What the array carries; NULL: it is another one. Looks into no foreign memory
+ * but the list of buffers. */
+static const struct encoded_part *encode_carried(const struct ArrowArray *array)
+{
+    const struct encoded_part *encoded;
+
+    if (array->release == NULL || array->length != 0 || array->n_buffers != 1 ||
+        array->buffers[0] == NULL)
+        return NULL;
+    encoded = array->buffers[0];
+    return (const void *)array->buffers == (const void *)&encoded->buffers
+               ? encoded
+               : NULL;
+}
+
+int uva_encoder_part_take(struct ArrowDeviceArray *array,
+                          struct uva_encoder_part *out)
+{
+    const struct encoded_part *encoded = encode_carried(&array->array);
+    struct uva__encoder_part_draft none = {0};
+    void *owner;
+
+    if (encoded == NULL)
+        return EINVAL;
+    if (uva__encoder_part_finish(&none, array, out) != 0)
+        return ENOMEM;
+    owner = out->owner;
+    *out = encoded->part;
+    out->owner = owner;
+    return 0;
 }

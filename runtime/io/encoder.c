@@ -63,8 +63,10 @@ int uva_encoder_begin(struct uva_encoder *encoder, struct uva_encoder_part *out)
     if (encoder->step != UVA__ENCODER_NEW)
         return EINVAL;
     code = encoder->ops->begin(encoder, out);
-    if (code == 0)
+    if (code == 0) {
         encoder->step = UVA__ENCODER_BEGUN;
+        out->rows = -1;
+    }
     return code;
 }
 
@@ -96,8 +98,15 @@ int uva_encoder_batch(struct uva_encoder *encoder,
                       struct uva_encoder_part *out, struct uva_error *error)
 {
     int code = encoder_check_batch(encoder, batch, error);
+    int64_t rows;
 
-    return code == 0 ? encoder->ops->batch(encoder, batch, out, error) : code;
+    if (code != 0)
+        return code;
+    rows = batch->array.length;
+    code = encoder->ops->batch(encoder, batch, out, error);
+    if (code == 0)
+        out->rows = rows;
+    return code;
 }
 
 int uva_encoder_end(struct uva_encoder *encoder, struct uva_encoder_part *out)
@@ -107,8 +116,10 @@ int uva_encoder_end(struct uva_encoder *encoder, struct uva_encoder_part *out)
     if (encoder->step != UVA__ENCODER_BEGUN)
         return EINVAL;
     code = encoder->ops->end(encoder, out);
-    if (code == 0)
+    if (code == 0) {
         encoder->step = UVA__ENCODER_ENDED;
+        out->rows = -1;
+    }
     return code;
 }
 

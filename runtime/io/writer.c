@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Encoded parts, from a stream to a destination.
  *
- * Happy path:  schema: the line of names, of CSV -> part -> op -> written ->
- *              (part...) -> the end: the last chunk -> written -> on_done.
+ * Happy path:  part -> op -> written -> (part...) -> the end: the last chunk ->
+ *              written -> on_done.
  *
  * What can fail: a write, which cancels the stream with its code; the stream,
  *              which is reported at once, without a last chunk.
@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/encode_stage.h"
 #include "io/encoder.h"
 #include "uvarrow/arrow.h"
 
@@ -50,7 +49,7 @@ static void writer_op_free(struct uva__write_op *op)
 {
     struct uva__writer *w = op->writer;
 
-    uva_array_release(&op->data);
+    uva_encoder_part_release(&op->part);
     free(op);
     writer_release(w);
 }
@@ -159,49 +158,43 @@ void uva__writer_written(struct uva__write_op *op, int code)
 
 /* ---- the consumer ------------------------------------------------------- */
 
-/* Writes what `data` carries, and takes it. A part without bytes is left out:
- * as a chunk, it would be the last one. Returns 0, also if a write fails, since
- * its cancel ends the stream; or ENOMEM. */
-static int writer_write(struct uva__writer *w, struct ArrowDeviceArray *data)
+/* Writes a part, and takes it. A part without bytes is left out: as a chunk, it
+ * would be the last one. Returns 0, also if a write fails, since its cancel
+ * ends the stream; or ENOMEM. */
+static int writer_write(struct uva__writer *w, struct uva_encoder_part *part)
 {
-    const struct uva_encoder_part *part = uva__encode_stage_part(data);
     struct uva__write_op *op;
     int code;
 
     if (part->bytes == 0) {
-        uva_array_release(data);
+        uva_encoder_part_release(part);
         return 0;
     }
     op = writer_op_new(w, part->count + 2);
     if (op == NULL) {
-        uva_array_release(data);
+        uva_encoder_part_release(part);
         return ENOMEM;
     }
     writer_op_fill(op, part);
-    uva_array_move(data, &op->data);
+    op->part = *part;
     code = writer_send(w, op);
     if (code != 0)
         writer_fail(w, code);
     return 0;
 }
 
-static int writer_on_schema(void *ctx, const struct uva_stream_info *info)
-{
-    struct ArrowDeviceArray first;
-    int code = uva__encode_stage_first(info->schema, &first);
-
-    if (code == 0 && uva_array_is_live(&first))
-        code = writer_write(ctx, &first);
-    return code;
-}
-
 static int writer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__writer *w = ctx;
-    const bool is_batch = uva__encode_stage_is_batch(&batch->data);
-    int code = writer_write(w, &batch->data);
+    struct uva_encoder_part part;
+    int64_t rows;
+    int code = uva_encoder_part_take(&batch->data, &part);
 
-    if (code == 0 && is_batch)
+    if (code != 0)
+        return code;
+    rows = part.rows;
+    code = writer_write(w, &part);
+    if (code == 0 && rows >= 0)
         w->batches++;
     if (code != 0 || w->why.code != 0)
         return code;
@@ -283,8 +276,7 @@ int uva__writer_check(const struct uva_write *options, struct uva_error *error)
 int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
                       const struct uva_write *options, struct uva_error *error)
 {
-    const struct uva_consumer consumer = {.on_schema = writer_on_schema,
-                                          .on_batch = writer_on_batch,
+    const struct uva_consumer consumer = {.on_batch = writer_on_batch,
                                           .on_done = writer_on_done,
                                           .free_ctx = writer_on_free,
                                           .ctx = w};
@@ -296,7 +288,7 @@ int uva__writer_start(struct uva__writer *w, struct uva_stream *stream,
     if (w->options.low_bytes == 0)
         w->options.low_bytes = w->options.high_bytes / 4;
     w->users = 1;
-    code = uva__encode_stage_add(stream, options);
+    code = uva_stream_encode(stream, options);
     if (code == ENOMEM)
         code = uva_error_set(error, code, "out of memory");
     else

@@ -31,7 +31,7 @@ struct uva__write_op {
         uv_fs_t file;
     } request;
     struct uva__write_op *next;   /* of a file: the op behind it */
-    struct ArrowDeviceArray data; /* owns: what carries the part; or none */
+    struct uva_encoder_part part; /* owns; zeroes: the last chunk */
     int64_t bytes;                /* of all buffers */
     char head[24];                /* of a chunk */
     unsigned count;               /* number of buffers */

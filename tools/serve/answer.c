@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The consumer of a query's stream. Arrow's buffers are written as they are;
- * lines of CSV and JSON are made by workers. */
+/* The consumer of the encoded stream of a query. */
 #include "answer.h"
 
 #include <assert.h>
@@ -11,50 +10,39 @@
 #include <string.h>
 #include <uv.h>
 
-#include "lines.h"
 #include "status.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
 
-/* What a part of the body borrows from. */
-struct owner {
-    struct uva_encoder_part part; /* owns; of Arrow */
-    struct ArrowDeviceArray data; /* owns; of lines */
-    uv_buf_t buffer;              /* of lines, or of the header */
-    char *text;                   /* owns: that header */
-};
-
 /* ---- parts --------------------------------------------------------------- */
 
-static void owner_free(void *ptr)
+static void part_free(void *ptr)
 {
-    struct owner *owner = ptr;
-
-    uva_encoder_part_release(&owner->part);
-    uva_array_release(&owner->data);
-    free(owner->text);
-    free(owner);
+    uva_encoder_part_release(ptr);
+    free(ptr);
 }
 
-/* Sends what `owner` holds, and takes it. Returns 0, or an errno: the answer is
- * gone. */
-static int answer_send(struct uva__answer *answer, struct owner *owner)
+/* Sends a part, and takes it. Returns 0; ENOMEM; ECANCELED: the answer is gone.
+ */
+static int answer_send(struct uva__answer *answer,
+                       struct uva_encoder_part *part)
 {
-    const bool is_part = owner->part.count > 0;
-    const struct uva__transport_part part = {
-        .buffers = is_part ? owner->part.buffers : &owner->buffer,
-        .count = is_part ? owner->part.count : 1,
-        .release = owner_free,
-        .owner = owner};
-    const int64_t bytes =
-        is_part ? owner->part.bytes : (int64_t)owner->buffer.len;
+    struct uva__transport_part out = {
+        .buffers = part->buffers, .count = part->count, .release = part_free};
+    const int64_t bytes = part->bytes;
+    struct uva_encoder_part *owned = bytes != 0 ? malloc(sizeof(*owned)) : NULL;
 
-    if (bytes == 0) {
-        owner_free(owner);
-        return 0;
+    answer->rows += part->rows > 0 ? part->rows : 0;
+    if (owned == NULL) {
+        uva_encoder_part_release(part);
+        return bytes != 0 ? ENOMEM : 0;
     }
+    *owned = *part;
+    out.owner = owned;
     answer->bytes += bytes;
-    return uva__connection_send(answer->connection, &part, bytes);
+    return uva__connection_send(answer->connection, &out, bytes) == 0
+               ? 0
+               : ECANCELED;
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -66,8 +54,6 @@ static void answer_free(struct uva__answer *answer)
         answer->next->previous = answer->previous;
     if (--answer->answers->count == 0)
         uva__rest_begin(answer->answers->rest);
-    uva_encoder_free(answer->encoder);
-    free(answer->header);
     free(answer);
 }
 
@@ -183,70 +169,21 @@ static void answer_fail(struct uva__answer *answer,
 
 /* ---- the stream ---------------------------------------------------------- */
 
-static int answer_on_schema(void *ctx, const struct uva_stream_info *info)
-{
-    struct uva__answer *answer = ctx;
-    const struct uva_write options = {.format = UVA_FORMAT_ARROW};
-
-    if (answer->format == UVA__ROWS_ARROW)
-        return uva_encoder_new(info->schema, &options, &answer->encoder,
-                               &answer->why);
-    answer->header = strdup(uva__lines_header(info->schema));
-    return answer->header != NULL ? 0 : ENOMEM;
-}
-
-/* Sends the head, and what comes before the rows. Returns 0; ENOMEM; ECANCELED:
- * the answer is gone. */
+/* Sends the head. Returns 0; ECANCELED: the answer is gone. */
 static int answer_begin(struct uva__answer *answer)
 {
-    struct owner *owner;
     char more[48];
-    int code = 0;
 
     if (answer->has_begun)
         return 0;
-    owner = calloc(1, sizeof(*owner));
-    if (owner == NULL)
-        return ENOMEM;
-    if (answer->format == UVA__ROWS_ARROW) {
-        code = uva_encoder_begin(answer->encoder, &owner->part);
-    } else {
-        owner->text = answer->header;
-        owner->buffer = uv_buf_init(owner->text, (unsigned)strlen(owner->text));
-        answer->header = NULL;
-    }
-    if (code != 0) {
-        owner_free(owner);
-        return code;
-    }
     answer->has_begun = true;
     (void)snprintf(more, sizeof(more), "X-Query-Id: %" PRId64 "\r\n",
                    answer->id);
-    if (uva__connection_begin(answer->connection, 200,
-                              uva__format_type(answer->format), answer->origin,
-                              more) != 0) {
-        owner_free(owner);
-        return ECANCELED;
-    }
-    return answer_send(answer, owner) == 0 ? 0 : ECANCELED;
-}
-
-/* Turns a batch into what is written. Returns 0, or an errno of the encoder. */
-static int owner_fill(struct uva__answer *answer, struct uva_batch *batch,
-                      struct owner *owner)
-{
-    struct uva__lines lines;
-
-    if (answer->format == UVA__ROWS_ARROW) {
-        answer->rows += batch->data.array.length;
-        return uva_encoder_batch(answer->encoder, &batch->data, &owner->part,
-                                 &answer->why);
-    }
-    lines = uva__lines_read(&batch->data.array);
-    answer->rows += lines.rows;
-    owner->buffer = uv_buf_init((char *)lines.data, (unsigned)lines.size);
-    uva_array_move(&batch->data, &owner->data);
-    return 0;
+    return uva__connection_begin(answer->connection, 200,
+                                 uva__format_type(answer->format),
+                                 answer->origin, more) == 0
+               ? 0
+               : ECANCELED;
 }
 
 /* A HEAD request needs no rows: the query is over once it has some. */
@@ -264,45 +201,20 @@ static int answer_stop(struct uva__answer *answer)
 static int answer_on_batch(void *ctx, struct uva_batch *batch)
 {
     struct uva__answer *answer = ctx;
-    struct owner *owner;
+    struct uva_encoder_part part;
     int code = answer_begin(answer);
 
     if (code != 0)
         return code;
     if (answer->connection->is_headless)
         return answer_stop(answer);
-    owner = calloc(1, sizeof(*owner));
-    if (owner == NULL)
-        return ENOMEM;
-    code = owner_fill(answer, batch, owner);
-    if (code != 0) {
-        owner_free(owner);
+    code = uva_encoder_part_take(&batch->data, &part);
+    if (code == 0)
+        code = answer_send(answer, &part);
+    if (code != 0)
         return code;
-    }
-    if (answer_send(answer, owner) != 0)
-        return ECANCELED;
     answer->is_paused = uva__connection_is_full(answer->connection);
     return answer->is_paused ? EAGAIN : 0;
-}
-
-/* Sends what comes behind the rows. Returns 0; ENOMEM; ECANCELED: the answer is
- * gone. */
-static int answer_finish(struct uva__answer *answer)
-{
-    struct owner *owner;
-    int code = answer_begin(answer);
-
-    if (code != 0 || answer->format != UVA__ROWS_ARROW)
-        return code;
-    owner = calloc(1, sizeof(*owner));
-    if (owner == NULL)
-        return ENOMEM;
-    code = uva_encoder_end(answer->encoder, &owner->part);
-    if (code != 0) {
-        owner_free(owner);
-        return code;
-    }
-    return answer_send(answer, owner) == 0 ? 0 : ECANCELED;
 }
 
 /* The client has the head and some rows: it sees that the rest is missing. */
@@ -333,18 +245,16 @@ static void answer_on_done(void *ctx, const struct uva_outcome *outcome)
     uva_stream_release(answer->stream);
     answer->stream = NULL;
     if (outcome->end == UVA_END_COMPLETE)
-        code = answer_finish(answer);
-    if (code == ECANCELED)
-        return; /* on_gone has freed it */
+        code = answer_begin(answer);
     if (code != 0)
-        (void)uva_error_set(&answer->why, code, "out of memory");
+        return; /* on_gone has freed it */
     if (outcome_is_late(outcome)) {
         answer->answers->timed_out++;
         (void)uva_error_set(&answer->why, ETIMEDOUT,
                             "the query took longer than %" PRId64 " ms",
                             answer->limit_ms);
     }
-    if (outcome->end == UVA_END_COMPLETE && code == 0) {
+    if (outcome->end == UVA_END_COMPLETE) {
         answer->answers->complete++;
         uva__connection_end(connection);
     } else {
@@ -405,24 +315,21 @@ static int limit_batch(void *ctx, struct uva_batch *in,
 
 static int answer_open(struct uva__answer *answer, struct uva_error *error)
 {
-    const struct uva_write options = {.format = answer->format == UVA__ROWS_JSON
-                                                    ? UVA_FORMAT_JSON
-                                                    : UVA_FORMAT_CSV};
-    struct uva_map map = {0};
+    static const enum uva_format formats[] = {
+        [UVA__ROWS_ARROW] = UVA_FORMAT_ARROW,
+        [UVA__ROWS_JSON] = UVA_FORMAT_JSON,
+        [UVA__ROWS_CSV] = UVA_FORMAT_CSV};
+    const struct uva_write options = {.format = formats[answer->format]};
 
     (void)uva_stream_map(answer->stream,
                          &(struct uva_map){.batch = limit_batch,
                                            .ctx = &answer->answers->batch_bytes,
                                            .on_loop = true});
-    if (answer->format != UVA__ROWS_ARROW) {
-        if (uva__lines_map(&options, &map) != 0)
-            return uva_error_set(error, ENOMEM, "out of memory");
-        (void)uva_stream_map(answer->stream, &map);
-    }
+    if (uva_stream_encode(answer->stream, &options) == ENOMEM)
+        return uva_error_set(error, ENOMEM, "out of memory");
     return uva_stream_for_each(
         answer->stream,
-        &(struct uva_consumer){.on_schema = answer_on_schema,
-                               .on_batch = answer_on_batch,
+        &(struct uva_consumer){.on_batch = answer_on_batch,
                                .on_done = answer_on_done,
                                .ctx = answer},
         error);

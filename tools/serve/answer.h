@@ -34,15 +34,13 @@ struct uva__answer {
     struct uva_stream *stream;            /* counts, until done */
     struct uva__rights_question question; /* asked before the stream starts */
     enum uva__rows format;                /* of the rows */
-    struct uva_encoder *encoder;          /* owns; of Arrow */
-    char *header;                         /* owns; of lines: the first one */
     const char *origin;   /* a site that may read it, or NULL; static */
     int64_t limit_ms;     /* that the database may take */
     int64_t id;           /* number, from 1 */
     int64_t rows;         /* sent so far */
     int64_t bytes;        /* the same of the body */
     uint64_t begun;       /* by uv_hrtime() */
-    struct uva_error why; /* of the encoder; code 0: none */
+    struct uva_error why; /* of the answer itself; code 0: none */
     bool has_begun;       /* the head was sent */
     bool is_paused;       /* the client takes nothing at the moment */
 };

@@ -818,6 +818,127 @@ END_TEST
 
 /* ---- memory ------------------------------------------------------------- */
 
+/* ---- parts for an output of the program ---------------------------------- */
+
+static struct {
+    int64_t rows;
+    int batches, frames; /* parts with and without a batch */
+    int foreign;         /* calls for an array that carries no part */
+} parts;
+
+static int on_part(void *ctx, struct uva_batch *batch)
+{
+    struct uva_encoder_part part;
+    struct ArrowDeviceArray other = {0};
+
+    (void)ctx;
+    parts.foreign += uva_encoder_part_take(&other, &part) == EINVAL;
+    if (uva_encoder_part_take(&batch->data, &part) != 0)
+        return ENOMEM;
+    ck_assert(!uva_array_is_live(&batch->data));
+    for (size_t i = 0; i < part.count; i++) {
+        memcpy(received + size, part.buffers[i].base, part.buffers[i].len);
+        size += part.buffers[i].len;
+    }
+    parts.rows += part.rows > 0 ? part.rows : 0;
+    parts.batches += part.rows >= 0;
+    parts.frames += part.rows < 0;
+    uva_encoder_part_release(&part);
+    ck_assert_ptr_null(part.owner);
+    return 0;
+}
+
+static void on_parts_done(void *ctx, const struct uva_outcome *outcome)
+{
+    on_done(ctx, outcome, (int64_t)size);
+}
+
+static int take_parts(const struct uva_write *write, struct uva_error *error)
+{
+    int code;
+
+    memset(&parts, 0, sizeof(parts));
+    code = uva_stream_encode(stream, write);
+    return code == ENOMEM ? code
+                          : uva_stream_for_each(
+                                stream,
+                                &(struct uva_consumer){.on_batch = on_part,
+                                                       .on_done = on_parts_done,
+                                                       .ctx = &done},
+                                error);
+}
+
+START_TEST(parts_are_the_bytes_of_the_stream)
+{
+    const struct uva_write write = {.format = _i & 1 ? UVA_FORMAT_CSV
+                                                     : UVA_FORMAT_ARROW};
+
+    f.fake.batches = _i < 2 ? BATCHES : 0;
+    ck_assert_int_eq(take_parts(_i == 0 ? NULL : &write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.end, UVA_END_COMPLETE);
+    ck_assert_int_eq(parts.batches, f.fake.batches);
+    ck_assert_int_eq(parts.rows, f.fake.batches * ROWS);
+    ck_assert_int_eq(parts.frames, _i & 1 ? 1 : 2);
+    ck_assert_int_eq(parts.foreign, parts.batches + parts.frames);
+    if (_i == 0)
+        check_received();
+    else if (_i & 1)
+        check_lines(UVA_FORMAT_CSV, "5");
+}
+END_TEST
+
+START_TEST(a_batch_of_a_source_carries_no_part)
+{
+    struct uva_encoder_part part;
+    struct ArrowArray array = {.length = 0, .n_buffers = 1};
+    const void *buffers[] = {&array};
+    struct ArrowDeviceArray device = {.array = array};
+
+    device.array.buffers = buffers;
+    device.array.release = (void (*)(struct ArrowArray *))(uintptr_t)1;
+    ck_assert_int_eq(uva_encoder_part_take(&device, &part), EINVAL);
+}
+END_TEST
+
+START_TEST(an_encode_without_memory_fails)
+{
+    const struct uva_write write = {.format = _i == 0 ? UVA_FORMAT_ARROW
+                                                      : UVA_FORMAT_CSV};
+    bool failed = true;
+
+    for (long k = 1; failed; k++) {
+        int code;
+
+        done.count = 0;
+        tear_down();
+        set_up();
+        f.fake.batches = 3;
+        faulty_libc_only_thread("test_write");
+        faulty_libc_fail(k);
+        code = take_parts(&write, NULL);
+        if (code == 0)
+            await_done();
+        failed = faulty_libc_stop();
+        if (code == 0 && done.error.code != 0)
+            code = done.error.code;
+        ck_assert(code == 0 || code == ENOMEM);
+        ck_assert(failed || code == 0);
+    }
+}
+END_TEST
+
+START_TEST(an_encode_checks_its_options)
+{
+    const struct uva_write write = {.format = UVA_FORMAT_CSV, .compression = 1};
+
+    ck_assert_int_eq(take_parts(&write, NULL), 0);
+    await_done();
+    ck_assert_int_eq(done.error.code, EINVAL);
+    ck_assert_ptr_nonnull(strstr(done.error.message, "compression"));
+}
+END_TEST
+
 /* Every allocation fails once, of the loop thread or of the one worker that
  * encodes text: the start fails, or the end reports ENOMEM. */
 START_TEST(a_stream_without_memory_fails)
@@ -873,7 +994,11 @@ int main(void)
     suite_add_loops(all, 0, 3, a_dropped_stream_reports_nothing, NULL);
     suite_add_loops(all, 0, 2, a_write_that_fails_after_the_source_is_reported,
                     NULL);
-    suite_add(all, a_file_without_threads_of_libuv_is_refused,
+    suite_add_loops(all, 0, 4, parts_are_the_bytes_of_the_stream, NULL);
+    suite_add_loops(all, 0, 2, an_encode_without_memory_fails, NULL);
+    suite_add(all, a_batch_of_a_source_carries_no_part,
+              an_encode_checks_its_options,
+              a_file_without_threads_of_libuv_is_refused,
               a_pipe_is_written_to_in_pieces, an_empty_stream_is_written,
               a_slow_reader_stops_the_source, a_failed_write_cancels_the_stream,
               a_closing_socket_fails_the_first_write,
