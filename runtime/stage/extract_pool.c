@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The extractors of a parallel stage, which run on compute workers.
  *
- * Happy path:  an entry is granted and published -> a worker is started, or an
- *              active one goes on -> it claims the entry -> extracts it ->
+ * Happy path:  a batch is granted and published -> a worker is started, or an
+ *              active one goes on -> it claims the batch -> extracts it ->
  *              marks it as done and posts the stage.
  *
- * What can fail: an extraction; its code is in the entry.
+ * What can fail: an extraction; the batch has its code.
  *
- * On stop:     entries that are not claimed are taken back; a batch that is
+ * On stop:     batches that are not claimed are taken back; a batch that is
  *              being extracted is discarded by its worker, which is not waited
  *              for: its thread may be written off. */
 #include "stage/extract_pool.h"
@@ -32,30 +32,30 @@ struct uva__extractor {
 };
 
 void uva__extract_pool_grant(struct uva__extract_pool *pool,
-                             struct uva__extract_entry *entry)
+                             struct uva__flight_batch *batch)
 {
     uva__atomic_ptr_store(&pool->granted[pool->put++ & (pool->ring - 1)],
-                          entry);
+                          batch);
 }
 
-/* The ring is read before the claim: once the entry is claimed and done, the
+/* The ring is read before the claim: once the batch is claimed and done, the
  * loop may grant another one in its place. */
-static struct uva__extract_entry *
+static struct uva__flight_batch *
 extract_pool_take(struct uva__extract_pool *pool)
 {
     uint64_t claimed = uva__atomic64_load(&pool->claimed);
-    struct uva__extract_entry *entry;
+    struct uva__flight_batch *batch;
 
     do
-        entry =
+        batch =
             uva__atomic_ptr_load(&pool->granted[claimed & (pool->ring - 1)]);
     while (!uva__atomic64_cas(&pool->claimed, &claimed, claimed + 1));
-    return entry;
+    return batch;
 }
 
-/* Claims the next entry. NULL if there is none: then the caller no longer
+/* Claims the next batch. NULL if there is none: then the caller no longer
  * counts as active. */
-static struct uva__extract_entry *
+static struct uva__flight_batch *
 extract_pool_claim(struct uva__extract_pool *pool)
 {
     uint64_t work = uva__atomic64_load(&pool->work);
@@ -68,13 +68,15 @@ extract_pool_claim(struct uva__extract_pool *pool)
     return some ? extract_pool_take(pool) : NULL;
 }
 
+/* The array takes the place of the promise in the slot. */
 static void extract_pool_extract(struct uva__extract_pool *pool,
-                                 struct uva__extract_entry *entry)
+                                 struct uva__flight_batch *batch)
 {
-    struct uva__task *slot = entry->batch.slot;
+    struct uva__task *slot = batch->slot;
+    struct ArrowAsyncTask promise = slot->promise;
 
-    entry->batch.failure.code = uva_task_extract(&entry->task, &slot->array);
-    if (entry->batch.failure.code != 0)
+    batch->failure.code = uva_task_extract(&promise, &slot->array);
+    if (batch->failure.code != 0)
         slot->array.array.release = NULL;
     else if (uva__atomic64_load(&pool->stopped) != 0)
         uva_array_release(&slot->array);
@@ -85,8 +87,8 @@ static void extract_pool_extract(struct uva__extract_pool *pool,
         slot->info.bytes = uva__window_size(slot->info.bytes);
 }
 
-/* Between two entries an extractor yields to jobs that go before its next one.
- * `waited` is its place if a consumer waits for that. */
+/* Between two batches an extractor yields to jobs that go before its next
+ * batch. `waited` is its place if a consumer waits for that. */
 static bool extract_pool_must_yield(const struct uva__extract_pool *pool,
                                     enum uva__place waited)
 {
@@ -116,16 +118,16 @@ static void extract_pool_submit(struct uva__extract_pool *pool)
                       &worker->job, &worker->submitted_ns);
 }
 
-/* Extracts entries. False: there are none left, and the caller no longer counts
+/* Extracts batches. False: there are none left, and the caller no longer counts
  * as active; true: it yields. */
 static bool extract_pool_work(struct uva__extract_pool *pool,
                               enum uva__place waited)
 {
-    struct uva__extract_entry *entry;
+    struct uva__flight_batch *batch;
 
-    while ((entry = extract_pool_claim(pool)) != NULL) {
-        extract_pool_extract(pool, entry);
-        uva__flight_finish(pool->flight, &entry->batch);
+    while ((batch = extract_pool_claim(pool)) != NULL) {
+        extract_pool_extract(pool, batch);
+        uva__flight_finish(pool->flight, batch);
         if (extract_pool_must_yield(pool, waited))
             return true;
     }
@@ -236,7 +238,7 @@ uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool)
     return work >> WORK_SHIFT;
 }
 
-struct uva__extract_entry *
+struct uva__flight_batch *
 uva__extract_pool_ungrant(struct uva__extract_pool *pool)
 {
     return uva__atomic_ptr_load(&pool->granted[--pool->put & (pool->ring - 1)]);
@@ -258,14 +260,14 @@ void uva__extract_pool_fini(struct uva__extract_pool *pool)
     pool->extractors = NULL;
 }
 
-int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t entries,
+int uva__extract_pool_prepare(struct uva__extract_pool *pool, int64_t batches,
                               const struct ArrowSchema *schema)
 {
     const struct uva_allocator *allocator =
         &pool->flight->stage.source.rt->allocator;
     int32_t i;
 
-    pool->ring = uva__window_ring(entries);
+    pool->ring = uva__window_ring(batches);
     pool->granted =
         uva__memory_new(allocator, sizeof(*pool->granted) * pool->ring);
     pool->extractors = uva__memory_new(allocator, sizeof(*pool->extractors) *

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extractors of one stage: jobs that extract its batches on compute workers, as
- * many at once as it allows. They claim entries in the order in which the stage
+ * many at once as it allows. They claim batches in the order in which the stage
  * has granted them; the stage collects those that are done. */
 #ifndef UVA_STAGE_EXTRACT_POOL_H
 #define UVA_STAGE_EXTRACT_POOL_H
 
 #include "stage/flight.h"
 #include "stage/stuck_calls.h"
-
-/* One batch that is extracted. */
-struct uva__extract_entry {
-    struct uva__flight_batch batch; /* first */
-    struct ArrowAsyncTask task;     /* until claimed; then the worker's */
-};
 
 struct uva__extractor;
 
@@ -24,14 +18,14 @@ struct uva__extract_pool {
     int32_t priority;           /* of their jobs; set before the room is made */
 
     struct ArrowSchema schema;       /* owns: to measure with */
-    struct uva__atomic_ptr *granted; /* owns: a ring of entries to be claimed */
+    struct uva__atomic_ptr *granted; /* owns: a ring of batches to be claimed */
     uint64_t ring;                   /* its size, a power of two */
     struct uva__extractor *extractors; /* owns: `workers` of them */
-    uint64_t put;                      /* entries granted, in all; loop only */
-    struct uva__atomic64 work; /* entries to be claimed << 8 | active workers */
-    struct uva__atomic64 claimed; /* entries claimed, in all */
-    struct uva__atomic64 awaited; /* entries; see exec/awaited.h */
-    struct uva__atomic64 stopped; /* 1: workers discard what they extract */
+    uint64_t put;                      /* batches granted, in all; loop only */
+    struct uva__atomic64 work; /* batches to be claimed << 8 | active workers */
+    struct uva__atomic64 claimed; /* batches claimed, in all */
+    struct uva__atomic64 awaited; /* batches; see exec/awaited.h */
+    struct uva__atomic64 stopped; /* 1: workers discard their results */
     struct uva__lock lock;
     struct {
         struct uva__list idle; /* extractors with a job that is not queued */
@@ -39,31 +33,31 @@ struct uva__extract_pool {
     } locked;
 };
 
-/* Makes room for `entries` to be granted at once, of batches of `schema`. 0 or
+/* Makes room for `batches` to be granted at once, which fit `schema`. 0 or
  * ENOMEM. Thread: loop. */
 UVA_MUST_CHECK int uva__extract_pool_prepare(struct uva__extract_pool *pool,
-                                             int64_t entries,
+                                             int64_t batches,
                                              const struct ArrowSchema *schema);
 
 /* Frees the room; no worker is active. Thread: any. */
 void uva__extract_pool_fini(struct uva__extract_pool *pool);
 
-/* Puts an entry behind those granted; then publishes `count` of them, and
+/* Puts a batch after the granted ones; then publishes `count` of them, and
  * starts a worker for each, up to the number of workers. Thread: loop. */
 void uva__extract_pool_grant(struct uva__extract_pool *pool,
-                             struct uva__extract_entry *entry);
+                             struct uva__flight_batch *batch);
 void uva__extract_pool_publish(struct uva__extract_pool *pool, uint64_t count);
 
-/* The consumer waits for entry number `count`, counted from 1 in the order in
- * which they were granted: it is extracted before what no consumer waits for.
- * Thread: loop. */
+/* The consumer waits for batch number `count`, counted from 1 in the order in
+ * which they were granted: it is extracted before the batches that no consumer
+ * waits for. Thread: loop. */
 void uva__extract_pool_want(struct uva__extract_pool *pool, uint64_t count);
 
-/* From now on results are discarded. Returns how many entries were not claimed;
+/* From now on results are discarded. Returns how many batches were not claimed;
  * uva__extract_pool_ungrant() returns each of them, the last one first.
  * Thread: loop. */
 uint64_t uva__extract_pool_stop(struct uva__extract_pool *pool);
-struct uva__extract_entry *
+struct uva__flight_batch *
 uva__extract_pool_ungrant(struct uva__extract_pool *pool);
 
 #endif

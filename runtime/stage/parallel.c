@@ -36,11 +36,6 @@ static struct parallel *parallel_at(struct uva__source *source)
     return uva__container_of(uva__flight_at(source), struct parallel, flight);
 }
 
-static struct uva__extract_entry *entry_of(struct uva__flight_batch *batch)
-{
-    return uva__container_of(batch, struct uva__extract_entry, batch);
-}
-
 /* ---- the loop ----------------------------------------------------------- */
 
 static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
@@ -51,15 +46,14 @@ static void parallel_task(struct uva__stage *stage, struct ArrowAsyncTask *task,
 
     if (batch == NULL)
         return;
-    entry_of(batch)->task = *task;
+    batch->slot->promise = *task;
     uva__flight_wait(flight, batch, uva__task_bytes(task));
 }
 
 static void parallel_grant(struct uva__flight *flight,
                            struct uva__flight_batch *batch)
 {
-    uva__extract_pool_grant(&parallel_at(&flight->stage.source)->pool,
-                            entry_of(batch));
+    uva__extract_pool_grant(&parallel_at(&flight->stage.source)->pool, batch);
 }
 
 static void parallel_pull(struct uva__source *source, int64_t demand)
@@ -96,10 +90,10 @@ static struct uva__task *parallel_take(struct uva__source *source)
     return uva__flight_take(source);
 }
 
-static void entry_drop(struct parallel *p, struct uva__extract_entry *entry)
+static void promise_drop(struct parallel *p, struct uva__flight_batch *batch)
 {
-    uva__task_drop(&entry->task);
-    uva__flight_discard(&p->flight, &entry->batch);
+    uva__task_drop(&batch->slot->promise);
+    uva__flight_discard(&p->flight, batch);
 }
 
 /* A batch that is not over waits, or was granted, or a worker has it. */
@@ -110,11 +104,11 @@ static void parallel_stop(struct uva__source *source)
     struct uva__link *link;
 
     while ((link = uva__list_pop(&p->flight.loop.waiting)) != NULL)
-        entry_drop(
-            p, uva__container_of(link, struct uva__extract_entry, batch.link));
+        promise_drop(p,
+                     uva__container_of(link, struct uva__flight_batch, link));
     uva__flight_stop(source);
     for (; unclaimed > 0; unclaimed--)
-        entry_drop(p, uva__extract_pool_ungrant(&p->pool));
+        promise_drop(p, uva__extract_pool_ungrant(&p->pool));
     uva__flight_clear(&p->flight);
 }
 
@@ -145,7 +139,7 @@ static const struct uva__stage_ops parallel_ops = {
 };
 
 static const struct uva__flight_ops parallel_flight_ops = {
-    .size = sizeof(struct uva__extract_entry),
+    .size = sizeof(struct uva__flight_batch),
     .begin = parallel_grant,
     .extracts = true,
 };

@@ -17,9 +17,9 @@ static struct {
     struct uva__meter meter;
     struct uva__flight flight;
     struct uva__extract_pool extract_pool;
-    struct uva__extract_entry entries[ENTRIES];
-    struct uva__task slots[ENTRIES];
-    struct uva__extract_entry ungranted;  /* in the ring at first */
+    struct uva__flight_batch entries[ENTRIES];
+    struct uva__task slots[ENTRIES], spare;
+    struct uva__flight_batch ungranted;   /* in the ring at first */
     uint64_t spent[ENTRIES];              /* how often each was extracted */
     uint64_t granted, taken_back, done;   /* entries */
     struct uva__atomic64 submitted, over; /* jobs submitted; 1: all are */
@@ -134,6 +134,8 @@ static int entry_extract(struct ArrowAsyncTask *task,
     if (++*spent != 1)
         sim_fail("a cell is extracted twice");
     memset(out, 0, sizeof(*out));
+    memcpy(out, task, sizeof(*task)); /* the array lies where the promise was:
+                                         so a second extraction is found */
     out->array.n_buffers = 1;
     out->array.buffers = no_buffers;
     out->array.release = array_release;
@@ -167,11 +169,11 @@ static void worker_run(void *arg)
 static void loop_grant(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
-        struct uva__extract_entry *entry = &world.entries[world.granted];
+        struct uva__flight_batch *entry = &world.entries[world.granted];
 
         sim_plain(&world.spent[world.granted]);
-        entry->batch.slot = &world.slots[world.granted];
-        entry->task = (struct ArrowAsyncTask){
+        entry->slot = &world.slots[world.granted];
+        entry->slot->promise = (struct ArrowAsyncTask){
             .extract_data = entry_extract,
             .private_data = &world.spent[world.granted++],
         };
@@ -189,10 +191,11 @@ static bool one_is_done(void *arg)
 static void loop_take_done(void)
 {
     struct uva__link *link = uva__mpsc_take(&world.flight.done);
+    const struct uva__flight_batch *batch;
 
     for (; link != NULL; link = link->next) {
-        sim_plain(uva__container_of(link, struct uva__extract_entry, batch.done)
-                      ->task.private_data);
+        batch = uva__container_of(link, struct uva__flight_batch, done);
+        sim_plain(&world.spent[batch - world.entries]);
         world.done++;
     }
 }
@@ -212,8 +215,8 @@ static void loop_run(void *arg)
         back = uva__extract_pool_stop(&world.extract_pool);
     }
     for (; back > 0; back--) {
-        uint64_t *spent =
-            uva__extract_pool_ungrant(&world.extract_pool)->task.private_data;
+        uint64_t *spent = uva__extract_pool_ungrant(&world.extract_pool)
+                              ->slot->promise.private_data;
 
         sim_plain(spent);
         if (++*spent != 1)
@@ -230,7 +233,8 @@ static void first(void *arg)
 
     if (uva__extract_pool_prepare(&world.extract_pool, ROOM, &schema) != 0)
         sim_fail("no memory");
-    world.ungranted.task.extract_data = entry_extract;
+    world.ungranted.slot = &world.spare;
+    world.spare.promise.extract_data = entry_extract;
     for (uint64_t i = 0; i < world.extract_pool.ring; i++)
         world.extract_pool.granted[i].pointer = &world.ungranted;
     for (int i = 0; i < WORKERS; i++)

@@ -25,7 +25,7 @@ START_TEST(without_worker_threads_no_extractor_is_launched)
     struct faulty_allocator memory;
     struct uva_runtime_options options = {0};
     struct uva__flight flight = {0};
-    struct uva__extract_entry entry = {0};
+    struct uva__flight_batch entry = {0};
     struct uva__extract_pool pool = {.flight = &flight, .workers = 2};
 
     faulty_allocator_init(&memory, 0);
