@@ -225,11 +225,9 @@ static void pusher_pull(struct uva__source *source, int64_t demand)
 static struct uva__task *pusher_take(struct uva__source *source)
 {
     struct uva_pusher *p = pusher_at(source);
-    struct uva__task *task = uva__producer_take_task(source->producer);
+    struct uva__task *task = uva__push_queue_take(&p->queue);
 
-    if (task == NULL)
-        return NULL;
-    uva__push_queue_take(&p->queue, task);
+    task->producer = source->producer;
     task->info.ordinal = p->loop.ordinal++;
     source->ready--;
     return task;
@@ -330,15 +328,19 @@ static int pusher_new(struct uva__rt *rt, const struct uva_push_source *options,
                       struct uva_pusher **out, struct uva_error *error)
 {
     struct uva_pusher *p = uva__memory_new(&rt->allocator, sizeof(*p));
+    int code;
 
     if (p == NULL)
         return uva_error_set(error, ENOMEM, "no memory for the stream");
-    if (uva__push_queue_init(&p->queue, rt, &p->wakeup, &options->window) !=
-        0) {
+    code = uva__push_queue_init(&p->queue, rt, &p->wakeup, &options->window);
+    if (code != 0) {
         uva__memory_free(&rt->allocator, p, sizeof(*p));
-        return uva_error_set(error, EINVAL,
-                             "from_pusher: a window must not be negative, "
-                             "and its reserved members must be NULL");
+        return uva_error_set(error, code, "%s",
+                             code == ENOMEM
+                                 ? "no memory for the stream"
+                                 : "from_pusher: a window must not be "
+                                   "negative, and its reserved members must "
+                                   "be NULL");
     }
     uva__source_init(&p->source, &pusher_source_ops, rt);
     if (options->device_type != 0)

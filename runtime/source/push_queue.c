@@ -3,7 +3,7 @@
  * batches that have come, not for each of them.
  *
  * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
- *              moved into a slot -> the next absorb subtracts it: room.
+ *              taken -> the next absorb subtracts it: room.
  *
  * What can fail: a push, and then the array is still the caller's.
  *
@@ -15,8 +15,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/memory.h"
 #include "exec/lane.h"
+#include "stream/slots.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 
@@ -26,75 +26,42 @@ enum { POLL_MS = 100 };
 
 static const int64_t NS_PER_MS = 1000000;
 
-static struct uva__pushed *pushed_of(struct uva__link *link)
+static struct uva__task *task_of(struct uva__link *link)
 {
-    return uva__container_of(link, struct uva__pushed, link);
+    return uva__container_of(link, struct uva__task, link);
 }
 
 /* ---- batches ------------------------------------------------------------ */
 
-static void pushed_drop_metadata(struct uva__pushed *pushed,
-                                 const struct uva_allocator *allocator)
-{
-    uva__metadata_fini(&pushed->entry.info.metadata, allocator, pushed->room);
-}
-
-static void pushed_discard(struct uva__list *list,
-                           const struct uva_allocator *allocator)
-{
-    struct uva__link *link;
-
-    while ((link = uva__list_pop(list)) != NULL) {
-        uva_array_release(&pushed_of(link)->entry.array);
-        pushed_drop_metadata(pushed_of(link), allocator);
-        uva__memory_free(allocator, pushed_of(link),
-                         sizeof(struct uva__pushed));
-    }
-}
-
-/* ---- pushing: a batch --------------------------------------------------- */
-
-static void queue_put_free(struct uva__push_queue *q,
-                           struct uva__pushed *pushed)
-{
-    pushed_drop_metadata(pushed, &q->rt->allocator);
-    uva__lock_take(&q->lock);
-    uva__list_push(&q->locked.free_list, &pushed->link);
-    uva__lock_drop(&q->lock);
-}
-
-static struct uva__pushed *queue_get_free(struct uva__push_queue *q)
-{
-    struct uva__link *link;
-
-    uva__lock_take(&q->lock);
-    link = uva__list_pop(&q->locked.free_list);
-    uva__lock_drop(&q->lock);
-    if (link != NULL)
-        return pushed_of(link);
-    return uva__memory_new(&q->rt->allocator, sizeof(struct uva__pushed));
-}
-
+/* Gives a slot with a copy of `metadata`; a block without keys is the same as
+ * none. */
 static int queue_prepare(struct uva__push_queue *q, const char *metadata,
-                         struct uva__pushed **out)
+                         struct uva__list *slot)
 {
     size_t size = 0;
-    struct uva__pushed *pushed;
 
     if (metadata != NULL && uva_metadata_size(metadata, &size) != 0)
         return EINVAL;
-    pushed = queue_get_free(q);
-    if (pushed == NULL)
+    if (!uva__slots_fetch_tasks(q->rt, slot, 1))
         return ENOMEM;
-    if (size > sizeof(int32_t) && /* a count of 0 is the same as no metadata */
-        uva__metadata_copy_to_room(&q->rt->allocator, metadata, size,
-                                   pushed->room,
-                                   &pushed->entry.info.metadata) != 0) {
-        queue_put_free(q, pushed);
-        return ENOMEM;
+    if (uva__task_take_metadata(task_of(slot->head), &q->rt->allocator,
+                                size > sizeof(int32_t) ? metadata : NULL) == 0)
+        return 0;
+    uva__slots_return_tasks(q->rt, slot);
+    return ENOMEM;
+}
+
+/* Takes slots of batches, or one of which the batch was not pushed. */
+static void queue_discard(struct uva__push_queue *q, struct uva__list *slots)
+{
+    struct uva__link *link = slots->head;
+
+    for (; link != NULL; link = link->next) {
+        uva_array_release(&task_of(link)->array);
+        uva__task_clear(task_of(link), &q->rt->allocator);
     }
-    *out = pushed;
-    return 0;
+    if (!uva__list_is_empty(slots))
+        uva__slots_return_tasks(q->rt, slots);
 }
 
 /* ---- pushing: room ------------------------------------------------------ */
@@ -117,10 +84,11 @@ static bool queue_has_room(const struct uva__push_queue *q)
 
 /* Moves the array into the queue, if there is room for it now. */
 static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
-                             struct uva__pushed *pushed,
+                             struct uva__list *slot,
                              struct ArrowDeviceArray *array)
 {
-    int64_t *bytes = &pushed->entry.info.bytes;
+    struct uva__task *task = task_of(slot->head);
+    int64_t *bytes = &task->info.bytes;
 
     if (q->locked.shut || uva__rt_is_closed(q->rt))
         return EPIPE;
@@ -128,9 +96,9 @@ static int push_enter_locked(struct uva__push_queue *q, struct queue_push *push,
         return EAGAIN;
     if (*bytes > INT64_MAX - q->locked.bytes)
         *bytes = INT64_MAX - q->locked.bytes;
-    uva_array_move(array, &pushed->entry.array);
+    uva_array_move(array, &task->array);
     push->first = uva__list_is_empty(&q->locked.fresh);
-    uva__list_push(&q->locked.fresh, &pushed->link);
+    uva__list_append(&q->locked.fresh, slot);
     q->locked.count++;
     q->locked.bytes += *bytes;
     return 0;
@@ -176,13 +144,12 @@ static bool push_wait_locked(struct uva__push_queue *q, struct queue_push *push)
 }
 
 static int push_admit(struct uva__push_queue *q, struct queue_push *push,
-                      struct uva__pushed *pushed,
-                      struct ArrowDeviceArray *array)
+                      struct uva__list *slot, struct ArrowDeviceArray *array)
 {
     int code;
 
     uva__lock_take(&q->lock);
-    while ((code = push_enter_locked(q, push, pushed, array)) == EAGAIN)
+    while ((code = push_enter_locked(q, push, slot, array)) == EAGAIN)
         if (!push_wait_locked(q, push))
             break;
     if (code == EAGAIN && push->timeout_ms == 0)
@@ -196,15 +163,16 @@ int uva__push_queue_push(struct uva__push_queue *q, struct uva__meter *meter,
                          const char *metadata, int64_t timeout_ms)
 {
     struct queue_push push = {.timeout_ms = timeout_ms};
-    struct uva__pushed *pushed;
-    int code = queue_prepare(q, metadata, &pushed);
+    struct uva__list slot = {0};
+    int code = queue_prepare(q, metadata, &slot);
 
     if (code != 0)
         return code;
-    pushed->entry.info.bytes = bytes;
-    code = push_admit(q, &push, pushed, array);
+    task_of(slot.head)->array.array.release = NULL;
+    task_of(slot.head)->info.bytes = bytes;
+    code = push_admit(q, &push, &slot, array);
     if (code != 0)
-        queue_put_free(q, pushed);
+        queue_discard(q, &slot);
     else if (push.first)
         uva__meter_wake(meter, q->wakeup);
     return code;
@@ -245,7 +213,6 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q,
     uva__lock_take(&q->lock);
     q->locked.count -= q->loop.taken_count;
     q->locked.bytes -= q->loop.taken_bytes;
-    uva__list_append(&q->locked.free_list, &q->loop.taken);
     uva__list_append(&q->loop.ready, &q->locked.fresh);
     call = queue_admit_locked(q);
     ready = q->locked.count;
@@ -260,15 +227,13 @@ int64_t uva__push_queue_absorb(struct uva__push_queue *q,
     return ready;
 }
 
-void uva__push_queue_take(struct uva__push_queue *q, struct uva__task *task)
+struct uva__task *uva__push_queue_take(struct uva__push_queue *q)
 {
-    struct uva__pushed *pushed = pushed_of(q->loop.ready.head);
+    struct uva__task *task = task_of(uva__list_pop(&q->loop.ready));
 
-    uva__list_remove_first(&q->loop.ready, &pushed->link);
-    uva__task_fill_entry(task, &pushed->entry, pushed->room);
     q->loop.taken_count++;
-    q->loop.taken_bytes += pushed->entry.info.bytes;
-    uva__list_push(&q->loop.taken, &pushed->link);
+    q->loop.taken_bytes += task->info.bytes;
+    return task;
 }
 
 /* Another thread may have used the room up: then the report is still due. */
@@ -300,8 +265,8 @@ void uva__push_queue_shut(struct uva__push_queue *q)
     q->locked.fresh = (struct uva__list){0};
     uva__lock_drop(&q->lock);
     uva__futex_raise(&q->admitted);
-    pushed_discard(&q->loop.ready, &q->rt->allocator);
-    pushed_discard(&left, &q->rt->allocator);
+    queue_discard(q, &q->loop.ready);
+    queue_discard(q, &left);
 }
 
 int uva__push_queue_init(struct uva__push_queue *q, struct uva__rt *rt,
@@ -310,15 +275,13 @@ int uva__push_queue_init(struct uva__push_queue *q, struct uva__rt *rt,
 {
     q->rt = rt;
     q->wakeup = wakeup;
-    return uva__window_complete(window, &q->window);
+    return uva__window_complete(window, &q->window) != 0
+               ? EINVAL
+               : uva__slots_ensure(rt);
 }
 
 void uva__push_queue_fini(struct uva__push_queue *q)
 {
-    const struct uva_allocator *allocator = &q->rt->allocator;
-
-    pushed_discard(&q->loop.ready, allocator);
-    pushed_discard(&q->loop.taken, allocator);
-    pushed_discard(&q->locked.fresh, allocator);
-    pushed_discard(&q->locked.free_list, allocator);
+    queue_discard(q, &q->loop.ready);
+    queue_discard(q, &q->locked.fresh);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that any number of threads push to the loop: a queue with a window,
  * and the pushes that wait for room in it. The rules of a push, and the
- * callback for room, are in from_pusher.
+ * callback for room, are in from_pusher. Each batch is in the slot in which it
+ * is offered.
  *
  * There is room while the queue holds less than its window. A push that found
  * none is woken only when the queue has run down to the refill mark, and no
@@ -15,23 +16,14 @@
 #include "stream/source.h"
 #include "stream/task.h"
 
-/* One batch in the queue; reused, so that a steady stream allocates nothing. */
-struct uva__pushed {
-    struct uva__link link;         /* in one of the lists below */
-    struct uva__entry entry;       /* its array is owned while queued; its
-                                      metadata may lie in `room` */
-    char room[UVA__METADATA_ROOM]; /* for metadata that fits */
-};
-
 struct uva__push_queue {
     struct uva__rt *rt;         /* borrows: the pusher holds a reference */
     struct uva__wakeup *wakeup; /* borrows: posted for new batches and room */
     struct uva_window window;   /* with its defaults filled in */
 
     struct {                    /* the loop thread's alone */
-        struct uva__list ready; /* owns: batches to be taken */
-        struct uva__list taken; /* owns: taken since the last absorb */
-        int64_t taken_count;    /* number of batches in `taken` */
+        struct uva__list ready; /* owns: slots to be taken */
+        int64_t taken_count;    /* batches taken since the last absorb */
         int64_t taken_bytes;    /* their size */
         bool room_due;          /* room has to be reported */
     } loop;
@@ -39,22 +31,22 @@ struct uva__push_queue {
     struct uva__futex admitted; /* raised for all pushes that wait */
     struct uva__lock lock;
     struct {
-        struct uva__list fresh;     /* owns: pushed since the last absorb */
-        struct uva__list free_list; /* owns: not in use */
-        int64_t count;              /* batches not known to be taken */
-        int64_t bytes;              /* of those batches */
-        int64_t waiting;            /* pushes that wait to be admitted */
-        uint64_t admissions;        /* how often pushes were admitted */
-        bool room_wanted;           /* a push returned EAGAIN: room has to be
-                                       reported */
-        bool running; /* the loop takes, and shuts the queue at the
-                         end */
-        bool shut;    /* no more batches are wanted */
+        struct uva__list fresh; /* owns: slots pushed since the last absorb
+                                 */
+        int64_t count;          /* batches not known to be taken */
+        int64_t bytes;          /* of those batches */
+        int64_t waiting;        /* pushes that wait to be admitted */
+        uint64_t admissions;    /* how often pushes were admitted */
+        bool room_wanted;       /* a push returned EAGAIN: room has to be
+                                   reported */
+        bool running;           /* the loop takes, and shuts the queue at the
+                                   end */
+        bool shut;              /* no more batches are wanted */
     } locked;
 };
 
-/* Initialises a queue in cleared memory. 0; EINVAL for an invalid window.
- * Thread: any. */
+/* Initialises a queue in cleared memory. 0; ENOMEM; EINVAL for an invalid
+ * window. Thread: any. */
 UVA_MUST_CHECK int uva__push_queue_init(struct uva__push_queue *queue,
                                         struct uva__rt *rt,
                                         struct uva__wakeup *wakeup,
@@ -84,9 +76,8 @@ void uva__push_queue_start(struct uva__push_queue *queue);
 int64_t uva__push_queue_absorb(struct uva__push_queue *queue,
                                struct uva__source *source);
 
-/* Moves the first batch of an absorb to a free slot. Thread: loop. */
-void uva__push_queue_take(struct uva__push_queue *queue,
-                          struct uva__task *task);
+/* Gives the first batch of an absorb. Thread: loop. */
+struct uva__task *uva__push_queue_take(struct uva__push_queue *queue);
 
 /* Returns whether room has to be reported now, to a program that got EAGAIN;
  * once. The wake-up is posted when this may be so. Thread: loop. */

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "loop/loop.h"
 #include "source/push_queue.h"
+#include "stream/slots.h"
 #include "support/check_suite.h"
 #include "support/plain_tree.h"
 #include "support/push_fixture.h"
@@ -502,12 +503,13 @@ static int queue_push(int64_t length)
 /* Takes `n` batches, as one look of the loop does. */
 static void queue_take(int n)
 {
-    struct uva__task task = {0};
+    struct uva__task *task;
 
     while (n-- > 0) {
-        uva__push_queue_take(&queue, &task);
-        uva_array_release(&task.array);
-        uva__task_clear(&task, &queue.rt->allocator);
+        task = uva__push_queue_take(&queue);
+        uva_array_release(&task->array);
+        uva__task_clear(task, &queue.rt->allocator);
+        uva__slots_put_task(queue.rt, task);
     }
     (void)uva__push_queue_absorb(&queue, &source);
 }
