@@ -4,7 +4,7 @@
  * Happy path:  cases selected -> the subject loaded once, in a sandbox, to find
  *              its roles -> each case in its own sandbox, several at the
  *              same time -> results reported in order -> files written.
- * Failures: the caller's options (EINVAL, ENOENT) and the system; never a
+ * Failures:    the caller's options (EINVAL, ENOENT) and the system; never a
  *              case, which has a verdict.
  * On cancel:   there is no cancel; sandboxes end with the program.
  *

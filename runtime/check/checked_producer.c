@@ -2,7 +2,7 @@
 /* Happy path:  recorded in on_schema -> request and cancel are checked, and
  *              passed on with no lock held.
  *
- * Failures: none. A call before on_schema is delayed until then, as the
+ * Failures:    none. A call before on_schema is delayed until then, as the
  *              producer is not known; a call after release was entered is not
  *              passed on, as the producer may be freed. */
 #include "check/checked_producer.h"

@@ -3,7 +3,7 @@
  *              extract (EXTRACTING) into memory of the check, checked, passed
  *              on -> IDLE.
  *
- * Failures: the producer's extraction: its code is passed on. A second
+ * Failures:    the producer's extraction: its code is passed on. A second
  *              extraction is not: EINVAL, `out` unchanged.
  *
  * Refused:     a task for which on_next_task returned an error, and which was

@@ -13,7 +13,7 @@
  * target; if these are peers, only sizes go to the host -> the result is given
  * as to a device.
  *
- * Failures: memory, a call, an event. Copies that were begun are completed
+ * Failures:    memory, a call, an event. Copies that were begun are completed
  *              before the failure is reported. */
 #include "device/copy.h"
 

@@ -2,8 +2,8 @@
 /* The caller's functions run with their device current, where the vendor has
  * such a thing, and get the stream that the memory is ordered by.
  *
- * Failures: entering the device; the caller's function. Memory is given
- *              back even if the device cannot be entered: it may have failed.
+ * Failures:    entering the device; the caller's function. Memory is given back
+ *              even if the device cannot be entered: it may have failed.
  */
 #include "device/copy_allocator.h"
 

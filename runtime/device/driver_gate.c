@@ -4,8 +4,8 @@
  * Happy path:  threads enter and leave -> the process exits: the gate closes,
  *              before the exit handlers of the drivers that were loaded.
  *
- * Failures: a call does not return within the limit; then the process
- *              exits nevertheless. */
+ * Failures:    a call does not return within the limit; then the process exits
+ *              nevertheless. */
 #include "device/driver_gate.h"
 
 #include <assert.h>

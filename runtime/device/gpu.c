@@ -4,8 +4,8 @@
  * Happy path:  an event is polled for some milliseconds -> if it is still
  *              pending, our stream waits for it and then calls back.
  *
- * Failures: every call. If no callback can be armed, the event is polled
- *              for as long as it takes. After a failure of the device all later
+ * Failures:    every call. If no callback can be armed, the event is polled for
+ *              as long as it takes. After a failure of the device all later
  *              calls fail, so results of calls that free are ignored. */
 #include "device/gpu.h"
 

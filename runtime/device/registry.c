@@ -5,7 +5,7 @@
  *              each loaded by the device thread when a stream first uses its
  *              type -> all unloaded by the device thread before it exits.
  *
- * Failures: a load. Its error is kept, and reported to every stream that
+ * Failures:    a load. Its error is kept, and reported to every stream that
  *              needs the type. A load that needs a library which the program
  *              has not loaded so far is tried again instead. */
 #include "device/registry.h"

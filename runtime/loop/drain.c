@@ -3,8 +3,8 @@
  * stream is open. The runtime itself stays open; loop/runtime.c closes it.
  *
  * Happy path:  the request -> the last stream ends -> foreign handlers have
- * extracted their tasks -> the user's callback is called. Each step wakes the
- * drainer.
+ *              extracted their tasks -> the user's callback is called. Each
+ *              step wakes the drainer.
  *
  * Failures: streams may outlast the deadline; they are cancelled. Tasks may
  * too; they stay as they are.

@@ -8,8 +8,8 @@
  * Failures: open, which then leaves no trace.
  *
  * On close:    the struct is given up with the last handle; with its own
- * thread, in join; turned by the user, in the last turn. It is freed when the
- * user has released it, too. */
+ *              thread, in join; turned by the user, in the last turn. It is
+ *              freed when the user has released it, too. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

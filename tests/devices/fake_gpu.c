@@ -3,9 +3,9 @@
  *              runs them in order -> a stream that was destroyed drains, and
  *              its thread frees it.
  *
- * Failures: a poisoned device: no copy is made, waits return, events
- *              never complete, callbacks get the code, host functions are not
- *              called. */
+ * Failures:    a poisoned device: no copy is made, waits return, events never
+ *              complete, callbacks get the code, host functions are not called.
+ */
 #define _GNU_SOURCE
 #include "devices/fake_gpu.h"
 
