@@ -69,17 +69,11 @@ static struct uva__task *waiting_pop(struct take *t)
     return slot;
 }
 
-static void slot_clear(const struct take *t, struct uva__task *slot)
-{
-    uva_array_release(&slot->array);
-    uva__task_clear(slot, allocator_of(t));
-}
-
 /* No token leads to the slot. */
 static void slot_put(const struct take *t, struct uva__task *slot)
 {
-    slot_clear(t, slot);
-    uva__slots_reuse_task(t->consumer.stream->rt, slot);
+    uva_array_release(&slot->array);
+    uva__slots_put_task(t->consumer.stream->rt, slot, false);
 }
 
 /* Gives a slot for a batch with the metadata of the consumer's; NULL without
@@ -93,7 +87,7 @@ static struct uva__task *slot_take(struct take *t)
     if (uva__task_take_metadata(slot, allocator_of(t),
                                 t->consumer.batch.metadata) == 0)
         return slot;
-    uva__slots_reuse_task(t->consumer.stream->rt, slot);
+    uva__slots_put_task(t->consumer.stream->rt, slot, false);
     return NULL;
 }
 
@@ -272,12 +266,16 @@ static void take_on_wakeup(struct uva_stream *stream)
 static void take_free(struct uva_stream *stream)
 {
     struct take *t = take_at(stream);
+    struct uva__task *slot;
     struct uva__link *link;
 
     if (t->last != NULL)
         uva__list_push(&t->waiting, &t->last->link);
-    for (link = t->waiting.head; link != NULL; link = link->next)
-        slot_clear(t, uva__container_of(link, struct uva__task, link));
+    for (link = t->waiting.head; link != NULL; link = link->next) {
+        slot = uva__container_of(link, struct uva__task, link);
+        uva_array_release(&slot->array);
+        uva__task_clear(slot, allocator_of(t));
+    }
     uva__slots_return_tasks(stream->rt, &t->waiting);
     uva__consumer_free(stream);
 }

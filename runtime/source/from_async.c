@@ -161,7 +161,7 @@ static struct uva__task *async_take(struct uva__source *source)
         return NULL;
     if (uva__task_fill_lazy(task, &source->rt->allocator, &lazy,
                             pending_task->metadata.block) != 0) {
-        uva__slots_put_task(source->rt, task);
+        uva__slots_put_task(source->rt, task, true);
         return NULL;
     }
     (void)uva__list_pop(&f->loop.ready);

@@ -281,12 +281,6 @@ static struct uva__task *reader_take(struct uva__source *source)
 
 /* ---- the loop: stopping ------------------------------------------------- */
 
-static void reader_put_slot(struct uva__reader *r, struct uva__task *task)
-{
-    uva__task_clear(task, &r->source.rt->allocator);
-    uva__slots_put_task(r->source.rt, task);
-}
-
 /* The worker has closed the source: takes its slots back. */
 static void reader_empty(struct uva__reader *r)
 {
@@ -299,9 +293,12 @@ static void reader_empty(struct uva__reader *r)
         r->source.rt->loop.draining--;
     r->loop.phase = UVA__READER_EMPTIED;
     for (; r->loop.taken < tail; r->loop.taken++)
-        reader_put_slot(r, r->ring[r->loop.taken & r->ring_mask]);
+        uva__slots_put_task(r->source.rt, r->ring[r->loop.taken & r->ring_mask],
+                            true);
     while ((link = uva__list_pop(&r->worker.slots)) != NULL)
-        reader_put_slot(r, uva__container_of(link, struct uva__task, link));
+        uva__slots_put_task(r->source.rt,
+                            uva__container_of(link, struct uva__task, link),
+                            true);
 }
 
 static void reader_discard_until(struct uva__reader *r, uint64_t tail)

@@ -63,8 +63,7 @@ void uva__flight_discard(struct uva__flight *f, struct uva__flight_batch *batch)
 {
     uva_array_release(&batch->slot->array);
     uva__failure_fini(&batch->failure, allocator_of(f));
-    uva__task_clear(batch->slot, allocator_of(f));
-    uva__slots_put_task(f->stage.source.rt, batch->slot);
+    uva__slots_put_task(f->stage.source.rt, batch->slot, true);
     batch_put(f, batch);
 }
 

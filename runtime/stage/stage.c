@@ -119,12 +119,6 @@ void uva__stage_leave(struct uva__source *source)
 
 /* ---- batches that are kept ---------------------------------------------- */
 
-static void slot_put(struct uva__stage *stage, struct uva__task *slot)
-{
-    uva__task_clear(slot, &stage->source.rt->allocator);
-    uva__slots_put_task(stage->source.rt, slot);
-}
-
 bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
                      struct ArrowAsyncTask *task, const char *metadata)
 {
@@ -145,7 +139,7 @@ bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
     }
     uva__metadata_fini(&batch.info.metadata, &source->rt->allocator, NULL);
     if (slot != NULL)
-        slot_put(stage, slot);
+        uva__slots_put_task(source->rt, slot, true);
     return room;
 }
 

@@ -365,23 +365,6 @@ void uva__producer_wake(struct uva__producer *p)
 
 /* ---- outstanding tasks -------------------------------------------------- */
 
-/* Frees the slot of a task that is over. */
-static void producer_put_task(struct uva__producer *p, struct uva__task *task)
-{
-    uva__task_clear(task, &p->rt->allocator);
-    uva__slots_put_task(p->rt, task);
-}
-
-/* Frees the slot of a task that the handler took. It was never offered and is
- * not lazy, so there is no token of it and no error to free. */
-static void producer_put_taken(struct uva__producer *p, struct uva__task *task)
-{
-    if (task->info.metadata.block != NULL)
-        uva__task_free_texts(task, &p->rt->allocator);
-    task->info.bytes = 0;
-    uva__slots_reuse_task(p->rt, task);
-}
-
 /* Takes a slot back that is over. If the extraction failed, its error becomes
  * the producer's error. */
 static void producer_end_task(struct uva__producer *p, struct uva__task *task)
@@ -397,7 +380,7 @@ static void producer_end_task(struct uva__producer *p, struct uva__task *task)
     p->loop->dropped_count -= task->dropped;
     task->dropped = false;
     if (state != UVA__TASK_ORPHANED)
-        producer_put_task(p, task);
+        uva__slots_put_task(p->rt, task, true);
 }
 
 static struct uva__task *task_of(struct uva__link *link)
@@ -439,10 +422,7 @@ static void producer_reap_extracted(struct uva__producer *p)
     over.tail->next = NULL;
     p->loop->out_count -= (int64_t)count;
     p->loop->head_age = 0;
-    if (p->loop->reuses_slots)
-        uva__slots_reuse_tasks(p->rt, &over, count);
-    else
-        uva__slots_put_tasks(p->rt, &over, count);
+    uva__slots_put_tasks(p->rt, &over, count, !p->loop->reuses_slots);
 }
 
 /* Takes slots back that are over, from the oldest on. */
@@ -556,7 +536,7 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
     if (task->is_lazy)
         producer_keep_dropped(p, task);
     else
-        producer_put_task(p, task);
+        uva__slots_put_task(p->rt, task, true);
 }
 
 /* ---- moves -------------------------------------------------------------- */
@@ -691,7 +671,7 @@ static inline int producer_move_task(struct uva__producer *p)
     }
     producer_count_task(p, task);
     if (p->loop->takes && p->loop->hooks->take(p->loop->hooks_ctx, task)) {
-        producer_put_taken(p, task);
+        uva__slots_put_task(p->rt, task, false);
         return 0;
     }
     code = p->observed == 0 ? producer_offer(p, task)
@@ -699,7 +679,7 @@ static inline int producer_move_task(struct uva__producer *p)
     if (code != 0)
         (void)uva__task_revoke(task); /* Clauses: LC-18, LC-19, G-18. */
     if (uva__task_state(task) == UVA__TASK_DONE) {
-        producer_put_task(p, task);
+        uva__slots_put_task(p->rt, task, true);
         return code;
     }
     producer_keep_task(p, task);

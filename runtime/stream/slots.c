@@ -172,30 +172,24 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt)
     return task != NULL ? task : slots_fetch_task(rt, &slots->tasks);
 }
 
-void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task, bool rests)
 {
-    uva__slab_put(&slots_existing(rt)->tasks, task);
+    struct uva__list one = {&task->link, &task->link};
+
+    uva__task_clear(task, &rt->allocator);
+    task->link.next = NULL;
+    uva__slots_put_tasks(rt, &one, 1, rests);
 }
 
 void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
-                          size_t count)
-{
-    uva__slab_put_list(&slots_existing(rt)->tasks, tasks, count);
-}
-
-void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task)
+                          size_t count, bool rests)
 {
     struct slots *slots = slots_existing(rt);
 
-    uva__list_push_front(&slots->reusable, &task->link);
-    slots->reusable_count++;
-}
-
-void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
-                            size_t count)
-{
-    struct slots *slots = slots_existing(rt);
-
+    if (rests) {
+        uva__slab_put_list(&slots->tasks, tasks, count);
+        return;
+    }
     uva__list_prepend(&slots->reusable, tasks);
     slots->reusable_count += count;
 }
@@ -203,11 +197,12 @@ void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
 void uva__slots_end_task(struct uva__rt *rt, struct uva__list *empty,
                          struct uva__task *task)
 {
+    if (empty == NULL) {
+        uva__slots_put_task(rt, task, false);
+        return;
+    }
     uva__task_clear(task, &rt->allocator);
-    if (empty != NULL)
-        uva__list_push_front(empty, &task->link);
-    else
-        uva__slots_reuse_task(rt, task);
+    uva__list_push_front(empty, &task->link);
 }
 
 struct uva__task *uva__slots_new_task(struct uva__rt *rt,

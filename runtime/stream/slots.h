@@ -29,19 +29,17 @@ struct uva__task *uva__slots_take_task(struct uva__rt *rt);
 UVA_MUST_CHECK bool uva__slots_fetch_tasks(struct uva__rt *rt,
                                            struct uva__list *out, size_t count);
 
-/* Takes a cleared slot back. Thread: loop. */
-void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task);
+/* Clears a slot that is over, or was not offered, and takes it back. It `rests`
+ * if a token may still lead to it. Those that need no rest are taken again
+ * first, the latest before the others, as they are still in the cache.
+ * Thread: loop. */
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task,
+                         bool rests);
 
-/* The same for `count` tasks, in a list of their links. Thread: loop. */
+/* Takes `count` cleared slots back, in a list of their links, which is empty
+ * afterwards. Thread: loop. */
 void uva__slots_put_tasks(struct uva__rt *rt, struct uva__list *tasks,
-                          size_t count);
-
-/* Take back cleared slots to which no token leads that is still used: they need
- * no quarantine, and the one put back last is taken first, as it is still in
- * the cache. A list is empty afterwards. Thread: loop. */
-void uva__slots_reuse_task(struct uva__rt *rt, struct uva__task *task);
-void uva__slots_reuse_tasks(struct uva__rt *rt, struct uva__list *tasks,
-                            size_t count);
+                          size_t count, bool rests);
 
 /* Takes back cleared slots, a list of their links, that have held batches and
  * were never offered: they need no quarantine. The list is empty afterwards.

@@ -195,8 +195,9 @@ struct uva__task *uva__producer_take_task(struct uva__producer *producer)
     return &world.slots[world.begun - 1];
 }
 
-void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task)
+void uva__slots_put_task(struct uva__rt *rt, struct uva__task *task, bool rests)
 {
+    (void)rests;
     (void)rt;
     (void)task;
     world.slots_out--;

@@ -39,12 +39,12 @@ START_TEST(a_slot_rests_behind_many_others)
 {
     struct uva__task *task = take();
 
-    uva__slots_put_task(rt, task);
+    uva__slots_put_task(rt, task, true);
     for (int i = 0; i < RESTING; i++) {
         struct uva__task *other = take();
 
         ck_assert_ptr_ne(other, task);
-        uva__slots_put_task(rt, other);
+        uva__slots_put_task(rt, other, true);
     }
     ck_assert_ptr_eq(take(), task);
 }
@@ -54,8 +54,8 @@ START_TEST(a_slot_without_a_token_does_not_rest)
 {
     struct uva__task *first = take(), *second = take();
 
-    uva__slots_reuse_task(rt, first);
-    uva__slots_reuse_task(rt, second);
+    uva__slots_put_task(rt, first, false);
+    uva__slots_put_task(rt, second, false);
     ck_assert_ptr_eq(take(), second); /* which is in the cache */
     ck_assert_ptr_eq(take(), first);
     ck_assert_ptr_ne(take(), first);
@@ -67,10 +67,10 @@ START_TEST(several_do_not_rest_either)
     struct uva__task *first = take(), *second = take(), *third = take();
     struct uva__list tasks = {0};
 
-    uva__slots_reuse_task(rt, third);
+    uva__slots_put_task(rt, third, false);
     uva__list_push(&tasks, &first->link);
     uva__list_push(&tasks, &second->link);
-    uva__slots_reuse_tasks(rt, &tasks, 2);
+    uva__slots_put_tasks(rt, &tasks, 2, false);
     ck_assert_ptr_eq(take(), first);
     ck_assert_ptr_eq(take(), second);
     ck_assert_ptr_eq(take(), third);
@@ -85,7 +85,7 @@ static struct uva__task *give_back(int count)
     for (int i = 0; i < count; i++)
         tasks[i] = take();
     for (int i = 0; i < count; i++)
-        uva__slots_reuse_task(rt, tasks[i]);
+        uva__slots_put_task(rt, tasks[i], false);
     uva__slots_trim_tasks(rt);
     return tasks[count - 1];
 }
