@@ -88,7 +88,7 @@ static void path_write(const char *target, char *out, size_t room)
 }
 
 /* Writes the number of the query, and why its answer was cut. */
-static void query_write(const struct uva__http_entry *entry, char *out,
+static void query_write(const struct uva__answered *entry, char *out,
                         size_t room)
 {
     char why[WHY_MOST];
@@ -106,7 +106,7 @@ static void query_write(const struct uva__http_entry *entry, char *out,
 }
 
 void uva__access_log_add(struct uva__access_log *log,
-                         const struct uva__http_entry *entry)
+                         const struct uva__answered *entry)
 {
     const struct uva__request *request = &entry->connection->request;
     const bool has_method = request->phase >= UVA__REQUEST_READY &&

@@ -36,6 +36,6 @@ UVA_MUST_CHECK int uva__access_log_reopen(struct uva__access_log *log,
 
 /* Writes a line, or counts it as lost. */
 void uva__access_log_add(struct uva__access_log *log,
-                         const struct uva__http_entry *entry);
+                         const struct uva__answered *entry);
 
 #endif

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http.h"
+#include "server_limits.h"
+#include "tls.h"
 
 /* Input that waits while a request is answered. */
 #define INPUT_MOST 65536
@@ -55,13 +56,13 @@ static void wait_at_most(struct uva__connection *c, int64_t ms)
 /* The end waits for answers, but for no client that stands still. */
 static int64_t client_ms(const struct uva__connection *c, int64_t ms)
 {
-    return c->http->is_draining && ms > DRAIN_STEP_MS ? DRAIN_STEP_MS : ms;
+    return c->all->is_draining && ms > DRAIN_STEP_MS ? DRAIN_STEP_MS : ms;
 }
 
 /* Answers state whole seconds, and one at least. */
 static int64_t idle_stated_ms(const struct uva__connection *c)
 {
-    const int64_t ms = c->http->limits->idle_ms;
+    const int64_t ms = c->all->limits->idle_ms;
 
     return ms < 1000 ? 1000 : ms / 1000 * 1000;
 }
@@ -76,7 +77,7 @@ static int64_t idle_ms(const struct uva__connection *c)
 /* Sets the limit of what the connection waits for now. */
 static void connection_wait(struct uva__connection *c)
 {
-    const struct uva__limits *limits = c->http->limits;
+    const struct uva__limits *limits = c->all->limits;
     const size_t queued = uva__transport_queued(&c->transport);
 
     if (queued > 0)
@@ -97,7 +98,7 @@ static void connection_wait(struct uva__connection *c)
 /* Another site that may read an answer that the handler does not give. */
 static const char *origin_of(const struct uva__connection *c)
 {
-    const struct uva__http_handler *handler = &c->http->handler;
+    const struct uva__connection_handler *handler = &c->all->handler;
 
     return handler->origin_of != NULL ? handler->origin_of(handler->ctx, c)
                                       : NULL;
@@ -128,7 +129,7 @@ static void on_timer(uv_timer_t *timer)
     if (uva__connection_yield(c))
         return;
     if (c->phase != UVA__CONNECTION_LINGERING)
-        c->http->stats.timed_out++;
+        c->all->stats.timed_out++;
     if (c->phase == UVA__CONNECTION_READING && c->queued == 0 &&
         c->request.phase != UVA__REQUEST_IDLE) {
         uva__connection_fail(c, 408, origin_of(c), NULL,
@@ -142,12 +143,12 @@ static void on_timer(uv_timer_t *timer)
 
 static void connection_free(struct uva__connection *c)
 {
-    struct uva__http *http = c->http;
+    struct uva__connections *all = c->all;
 
     uva__request_fini(&c->request);
     uva__bytes_clear(&c->input, 0);
     free(c);
-    uva__http_forget(http);
+    all->on_freed(all);
 }
 
 static void on_handle_closed(struct uva__connection *c)
@@ -170,18 +171,18 @@ static void on_closed(struct uva__transport *transport)
 static void connection_log(struct uva__connection *c, bool is_whole,
                            const char *why)
 {
-    const struct uva__http_handler *handler = &c->http->handler;
+    const struct uva__connection_handler *handler = &c->all->handler;
 
     if (c->status != 0 && handler->on_answered != NULL)
         handler->on_answered(
             handler->ctx,
-            &(struct uva__http_entry){.connection = c,
-                                      .status = c->status,
-                                      .bytes = c->bytes,
-                                      .ns = (int64_t)(uv_hrtime() - c->begun),
-                                      .is_whole = is_whole,
-                                      .query = c->query,
-                                      .why = why});
+            &(struct uva__answered){.connection = c,
+                                    .status = c->status,
+                                    .bytes = c->bytes,
+                                    .ns = (int64_t)(uv_hrtime() - c->begun),
+                                    .is_whole = is_whole,
+                                    .query = c->query,
+                                    .why = why});
     c->status = 0;
     c->query = 0;
     c->bytes = 0; /* or a client that leaves before its next answer has them */
@@ -211,8 +212,7 @@ static void connection_close(struct uva__connection *c, bool reset)
     uva__transport_close(&c->transport, reset);
     uv_close((uv_handle_t *)&c->timer, on_timer_closed);
     connection_leave(c);
-    if (c->is_spare)
-        uva__http_spare_closed(c->http, c);
+    c->all->on_closed(c->all, c);
 }
 
 void uva__connection_abort(struct uva__connection *connection)
@@ -256,7 +256,7 @@ static void connection_next(struct uva__connection *c, const char *why)
     memset(&c->events, 0, sizeof(c->events));
     connection_log(c, why == NULL, why);
     c->answered++;
-    if (!c->keeps_alive || c->http->is_draining) {
+    if (!c->keeps_alive || c->all->is_draining) {
         connection_linger(c, why != NULL);
         return;
     }
@@ -294,7 +294,7 @@ static int connection_head(struct uva__connection *c,
     c->is_chunked = response->length < 0 && !c->request.is_old;
     c->keeps_alive = c->request.keeps_alive && !c->is_spare &&
                      c->request.phase == UVA__REQUEST_COMPLETE &&
-                     !c->http->is_draining;
+                     !c->all->is_draining;
     response->is_chunked = c->is_chunked;
     response->keeps_alive = c->keeps_alive;
     response->idle_s = idle_stated_ms(c) / 1000;
@@ -443,7 +443,7 @@ bool uva__connection_yield(struct uva__connection *connection)
     if (!connection->is_spare || (!is_silent && !is_answered))
         return false;
     if (is_silent) {
-        connection->http->stats.refused++;
+        connection->all->stats.refused++;
         connection->begun = uv_hrtime();
         uva__connection_fail(connection, 503, NULL, "Retry-After: 1\r\n",
                              "there are too many connections", NULL);
@@ -471,7 +471,7 @@ static void input_compact(struct uva__connection *c)
  * the body. */
 static void connection_on_head(struct uva__connection *c)
 {
-    const struct uva__http_handler *handler = &c->http->handler;
+    const struct uva__connection_handler *handler = &c->all->handler;
     const char *go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const struct uva__bytes none = {0};
 
@@ -481,16 +481,16 @@ static void connection_on_head(struct uva__connection *c)
         handler->on_head(handler->ctx, c);
     if (c->phase != UVA__CONNECTION_READING)
         return;
-    wait_at_most(c, c->http->limits->body_ms);
+    wait_at_most(c, c->all->limits->body_ms);
     if (c->request.expects_continue && c->looked_at == c->input.size)
         (void)connection_write(c, &none, NULL, go_on);
 }
 
 static void connection_on_request(struct uva__connection *c)
 {
-    const struct uva__http_handler *handler = &c->http->handler;
+    const struct uva__connection_handler *handler = &c->all->handler;
 
-    c->http->stats.requests++;
+    c->all->stats.requests++;
     c->phase = UVA__CONNECTION_ANSWERING;
     handler->on_request(handler->ctx, c);
     assert(c->phase != UVA__CONNECTION_ANSWERING || c->events.on_gone != NULL);
@@ -498,7 +498,7 @@ static void connection_on_request(struct uva__connection *c)
 
 static void connection_on_refused(struct uva__connection *c)
 {
-    c->http->stats.malformed++;
+    c->all->stats.malformed++;
     c->request.keeps_alive = false;
     uva__connection_fail(c, c->request.status, origin_of(c), NULL,
                          c->request.why, NULL);
@@ -515,7 +515,7 @@ static void request_step(struct uva__connection *c)
                                       uva__bytes_text(&c->input) + c->looked_at,
                                       c->input.size - c->looked_at);
     if (is_new && c->request.phase == UVA__REQUEST_HEAD)
-        wait_at_most(c, c->http->limits->head_ms);
+        wait_at_most(c, c->all->limits->head_ms);
     switch (c->request.phase) {
     case UVA__REQUEST_READY:
         connection_on_head(c);
@@ -636,28 +636,26 @@ static void connection_name_peer(struct uva__connection *c)
         (void)uv_ip_name((struct sockaddr *)&address, c->peer, sizeof(c->peer));
 }
 
-int uva__connection_accept(struct uva__http *http, uv_loop_t *loop, int fd,
-                           bool is_spare)
+int uva__connection_accept(struct uva__connections *all, uv_loop_t *loop,
+                           int fd, bool is_spare)
 {
     struct uva__connection *c = calloc(1, sizeof(*c));
     int code;
 
     if (c == NULL)
         return ENOMEM;
-    c->http = http;
+    c->all = all;
     c->is_spare = is_spare;
-    if (is_spare)
-        http->spare = c;
-    c->next = http->first;
-    c->previous = &http->first;
+    c->next = all->first;
+    c->previous = &all->first;
     if (c->next != NULL)
         c->next->previous = &c->next;
-    http->first = c;
-    uva__request_init(&c->request, http->limits);
+    all->first = c;
+    uva__request_init(&c->request, all->limits);
     (void)uv_timer_init(loop, &c->timer);
     c->timer.data = c;
     c->handles = 2;
-    code = uva__transport_accept(&c->transport, loop, fd, http->tls, &EVENTS);
+    code = uva__transport_accept(&c->transport, loop, fd, all->tls, &EVENTS);
     if (code != 0) {
         connection_close(c, true);
         return 0;

@@ -20,7 +20,62 @@
 #include "response.h"
 #include "transport.h"
 
-struct uva__http;
+struct uva__connection;
+struct uva__connections;
+struct uva__limits;
+struct uva__tls;
+
+/* What was answered, for an access log. */
+struct uva__answered {
+    const struct uva__connection *connection; /* its peer and request */
+    int status;                               /* of the answer */
+    int64_t bytes;                            /* of its body */
+    int64_t ns;    /* from the first byte of the request */
+    bool is_whole; /* all of the answer was handed to the system or its queue */
+    int64_t query; /* the number of the query that it answers; 0: none */
+    const char *why; /* borrows: what cut it; NULL: the client, or nothing */
+};
+
+/* Takes the requests. */
+struct uva__connection_handler {
+    /* The head of a request with a body is there. May refuse it by answering
+     * it; then on_request does not follow. NULL: all are accepted. */
+    void (*on_head)(void *ctx, struct uva__connection *connection);
+    /* A request is there: answer it, now or later. */
+    void (*on_request)(void *ctx, struct uva__connection *connection);
+    /* Returns another site that may read the answer to a request that is
+     * malformed or late, or NULL. NULL: none may. */
+    const char *(*origin_of)(void *ctx,
+                             const struct uva__connection *connection);
+    /* A request was answered, wholly or in part. NULL: no call. */
+    void (*on_answered)(void *ctx, const struct uva__answered *entry);
+    void *ctx; /* borrows, as long as there are connections */
+};
+
+/* Counts since the start. */
+struct uva__connection_stats {
+    int64_t connections; /* open now */
+    int64_t accepted;    /* in all */
+    int64_t refused;     /* for there were too many */
+    int64_t requests;    /* whole ones */
+    int64_t malformed;   /* requests that were refused by the parser or a limit
+                          */
+    int64_t timed_out;   /* connections that were too slow */
+};
+
+/* What the connections of a server share. */
+struct uva__connections {
+    const struct uva__limits *limits; /* borrows */
+    struct uva__tls *tls;             /* borrows; NULL: plain */
+    struct uva__connection_handler handler;
+    struct uva__connection *first;      /* list of those that are open */
+    struct uva__connection_stats stats; /* as above */
+    bool is_draining;                   /* no next request */
+    /* a connection has left the list; and has been freed */
+    void (*on_closed)(struct uva__connections *all,
+                      const struct uva__connection *connection);
+    void (*on_freed)(struct uva__connections *all);
+};
 
 /* What an answer that is not given at once is called for. Neither is called
  * after uva__connection_end() or uva__connection_cut(). */
@@ -42,7 +97,7 @@ enum uva__connection_phase {
 /* A connection. */
 struct uva__connection {
     struct uva__transport transport;   /* first */
-    struct uva__http *http;            /* borrows: the server */
+    struct uva__connections *all;      /* borrows: those of the server */
     struct uva__connection *next;      /* in its list */
     struct uva__connection **previous; /* what points to this one */
     uv_timer_t timer;                  /* limits the present wait */
@@ -72,7 +127,7 @@ struct uva__connection {
 /* Begins the connection of a socket. A spare one has a moment for one request,
  * which can be no query. Returns 0, and has taken `fd`; an errno. Thread: loop,
  * as all here. */
-UVA_MUST_CHECK int uva__connection_accept(struct uva__http *http,
+UVA_MUST_CHECK int uva__connection_accept(struct uva__connections *all,
                                           uv_loop_t *loop, int fd,
                                           bool is_spare);
 

@@ -22,7 +22,7 @@ static void on_pause_over(uv_timer_t *timer);
 
 static void http_check_closed(struct uva__http *http)
 {
-    if (http->handles == 0 && http->stats.connections == 0)
+    if (http->handles == 0 && http->all.stats.connections == 0)
         http->handler.on_closed(http->handler.ctx);
 }
 
@@ -46,9 +46,9 @@ static void http_refuse(struct uva__http *http, int fd)
                                "Connection: close\r\n\r\n";
     char nowhere[4096];
 
-    http->stats.accepted++;
-    http->stats.refused++;
-    if (http->tls == NULL) {
+    http->all.stats.accepted++;
+    http->all.stats.refused++;
+    if (http->all.tls == NULL) {
         (void)send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
         (void)recv(fd, nowhere, sizeof(nowhere), MSG_DONTWAIT);
     }
@@ -59,20 +59,23 @@ static void http_refuse(struct uva__http *http, int fd)
  * asked what it wants, so that the server shows its state. */
 static void http_take(struct uva__http *http, int fd, bool is_spare)
 {
-    const int64_t normal = http->stats.connections - (http->spare != NULL);
+    const int64_t normal = http->all.stats.connections - (http->spare != NULL);
 
-    is_spare = is_spare || normal >= http->limits->connections;
+    is_spare = is_spare || normal >= http->all.limits->connections;
     if (is_spare && http->spare != NULL &&
         !uva__connection_yield(http->spare)) {
         http_refuse(http, fd);
         return;
     }
-    http->stats.connections++;
-    if (uva__connection_accept(http, http->listener.loop, fd, is_spare) == 0) {
-        http->stats.accepted++;
+    http->all.stats.connections++;
+    if (uva__connection_accept(&http->all, http->listener.loop, fd, is_spare) ==
+        0) {
+        http->all.stats.accepted++;
+        if (is_spare && http->all.first != NULL && http->all.first->is_spare)
+            http->spare = http->all.first;
         return;
     }
-    http->stats.connections--;
+    http->all.stats.connections--;
     http_refuse(http, fd);
 }
 
@@ -156,6 +159,26 @@ static void on_pause_over(uv_timer_t *timer)
     http_listen(timer->data);
 }
 
+/* ---- connections that end ------------------------------------------------ */
+
+static void http_on_closed(struct uva__connections *all,
+                           const struct uva__connection *connection)
+{
+    struct uva__http *http = (struct uva__http *)all;
+
+    if (http->spare != connection)
+        return;
+    http->spare = NULL;
+    if (!all->is_draining)
+        http_listen(http);
+}
+
+static void http_on_freed(struct uva__connections *all)
+{
+    all->stats.connections--;
+    http_check_closed((struct uva__http *)all);
+}
+
 /* ---- begin and end ------------------------------------------------------- */
 
 static int listener_open(const struct sockaddr *address)
@@ -198,8 +221,11 @@ int uva__http_open(struct uva__http *http, uv_loop_t *loop,
     http->listener.data = http->pause.data = http;
     http->handles = 2;
     http->handler = *handler;
-    http->limits = limits;
-    http->tls = tls;
+    http->all.handler = handler->requests;
+    http->all.on_closed = http_on_closed;
+    http->all.on_freed = http_on_freed;
+    http->all.limits = limits;
+    http->all.tls = tls;
     http->fd = fd;
     http->reserve = -1;
     http_listen(http);
@@ -222,16 +248,16 @@ void uva__http_drain(struct uva__http *http)
 {
     struct uva__connection *connection, *next;
 
-    if (http->is_draining)
+    if (http->all.is_draining)
         return;
-    http->is_draining = true;
+    http->all.is_draining = true;
     uv_close((uv_handle_t *)&http->listener, on_handle_closed);
     uv_close((uv_handle_t *)&http->pause, on_handle_closed);
     (void)close(http->fd); /* no longer polled */
     if (http->reserve >= 0)
         (void)close(http->reserve);
     http->fd = http->reserve = -1;
-    for (connection = http->first; connection != NULL; connection = next) {
+    for (connection = http->all.first; connection != NULL; connection = next) {
         next = connection->next;
         uva__connection_drain(connection);
     }
@@ -240,22 +266,6 @@ void uva__http_drain(struct uva__http *http)
 void uva__http_close(struct uva__http *http)
 {
     uva__http_drain(http);
-    while (http->first != NULL)
-        uva__connection_abort(http->first);
-}
-
-void uva__http_forget(struct uva__http *http)
-{
-    http->stats.connections--;
-    http_check_closed(http);
-}
-
-void uva__http_spare_closed(struct uva__http *http,
-                            const struct uva__connection *connection)
-{
-    if (http->spare != connection)
-        return;
-    http->spare = NULL;
-    if (!http->is_draining)
-        http_listen(http);
+    while (http->all.first != NULL)
+        uva__connection_abort(http->all.first);
 }

@@ -40,7 +40,7 @@ static void call_refuse(const struct call *call, int status, const char *why)
 /* Refuses a query of a connection beside which there are too many. */
 static void call_refuse_spare(const struct call *call)
 {
-    call->site->http.stats.refused++;
+    call->site->http.all.stats.refused++;
     uva__connection_fail(call->connection, 503, call->origin,
                          "Retry-After: 1\r\n",
                          "there are too many connections, or no descriptors "
@@ -461,7 +461,7 @@ static json_t *stats_cuts(const struct uva__answers *answers)
 static void stats(const struct call *call)
 {
     const struct uva__site *site = call->site;
-    const struct uva__http_stats *http = &site->http.stats;
+    const struct uva__connection_stats *http = &site->http.all.stats;
     const struct uva__answers *answers = &site->answers;
     struct uva_runtime_stats runtime;
 
@@ -617,7 +617,7 @@ static const char *on_origin_of(void *ctx,
     return uva__access_origin(&site->access, &connection->request);
 }
 
-static void on_answered(void *ctx, const struct uva__http_entry *entry)
+static void on_answered(void *ctx, const struct uva__answered *entry)
 {
     const struct uva__site *site = ctx;
 
@@ -641,10 +641,11 @@ static void on_closed(void *ctx)
 
 struct uva__http_handler uva__site_handler(struct uva__site *site)
 {
-    return (struct uva__http_handler){.on_head = on_any,
-                                      .on_request = on_any,
-                                      .origin_of = on_origin_of,
-                                      .on_answered = on_answered,
+    return (struct uva__http_handler){.requests = {.on_head = on_any,
+                                                   .on_request = on_any,
+                                                   .origin_of = on_origin_of,
+                                                   .on_answered = on_answered,
+                                                   .ctx = site},
                                       .on_starved = on_starved,
                                       .on_closed = on_closed,
                                       .ctx = site};

@@ -71,7 +71,7 @@ static void set_up(void)
     static struct uva__limits limits;
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const struct uva__http_handler handler = {.on_request = on_request,
+    const struct uva__http_handler handler = {.requests.on_request = on_request,
                                               .on_starved = on_starved,
                                               .on_closed = on_closed};
     struct uva_error error;
