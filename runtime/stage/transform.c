@@ -73,8 +73,9 @@ enum phase {
 /* How far the runs are. The loop acts on a copy of it. */
 struct progress {
     enum phase phase;
-    int64_t used, used_bytes;        /* inputs, with the current one */
-    int64_t ready, ready_bytes;      /* results that were not passed on */
+    struct uva__kept inputs;  /* their tasks; the first may be at a run */
+    struct uva__kept results; /* counts the batches that are passed on of them
+                               */
     struct uva__transform_rows rows; /* after the last step */
 };
 
@@ -88,7 +89,7 @@ struct transform {
     uint64_t submitted_ns; /* when that was; 0: not timed */
 
     struct {                     /* the run's alone */
-        struct uva__task *input; /* owns: the current input; or NULL */
+        struct uva__task *input; /* the first one, once it is extracted */
         struct uva_batch batch;  /* owns its data */
         bool full;               /* an emit of this call has returned EAGAIN */
         int fault; /* why this call fails, whatever it returns: an emit has
@@ -106,8 +107,6 @@ struct transform {
 
     struct uva__lock lock;
     struct {
-        struct uva__list inputs;  /* slots with tasks, in order */
-        struct uva__list results; /* filled slots, in order */
         struct progress now;
         int64_t ordinal;               /* of the next result */
         bool input_ended;              /* no input follows */
@@ -140,10 +139,9 @@ static void transform_unlock(struct transform *t)
         uva__lock_drop(&t->lock);
 }
 
-static struct uva__task *slot_of(struct uva__link *link)
+static struct uva__task *kept_first(const struct uva__kept *kept)
 {
-    return link != NULL ? uva__container_of(link, struct uva__task, link)
-                        : NULL;
+    return uva__container_of(kept->tasks.head, struct uva__task, link);
 }
 
 /* Gives an empty slot to a run, with a copy of the metadata. A worker has a
@@ -164,12 +162,12 @@ static void run_put_slot(struct transform *t, struct uva__task *slot)
 
 /* ---- a run: emitting ---------------------------------------------------- */
 
-static bool has_room_locked(const struct transform *t)
+static bool has_room(const struct transform *t, const struct progress *now)
 {
     const struct uva_window *window = &t->loop.in.window;
 
-    return t->locked.now.ready < window->batches &&
-           t->locked.now.ready_bytes < window->bytes;
+    return now->results.count < window->batches &&
+           now->results.bytes < window->bytes;
 }
 
 /* Puts a result, which is passed on as `batches`, after the earlier ones.
@@ -182,10 +180,9 @@ static int result_push_locked(struct transform *t, struct uva__task *slot,
     slot->info.ordinal = t->locked.ordinal;
     slot->info.bytes = bytes;
     t->locked.ordinal += batches;
-    t->locked.now.ready += batches;
-    t->locked.now.ready_bytes += bytes;
-    uva__list_push(&t->locked.results, &slot->link);
-    return has_room_locked(t) ? 0 : EAGAIN;
+    uva__kept_push(&t->locked.now.results, slot);
+    t->locked.now.results.count += batches - 1;
+    return has_room(t, &t->locked.now) ? 0 : EAGAIN;
 }
 
 /* Joins the batches of a result to the input from which it was made, if there
@@ -301,46 +298,54 @@ int uva__transform_pass(void *emitter, struct uva_batch *in)
 
 static enum step step_peek_locked(const struct transform *t)
 {
-    if (t->locked.now.phase > RUNNING || !has_room_locked(t))
+    if (t->locked.now.phase > RUNNING || !has_room(t, &t->locked.now))
         return STEP_NOTHING;
-    if (t->locked.now.used > 0)
+    if (t->locked.now.inputs.count > 0)
         return t->run.input != NULL ? STEP_AGAIN : STEP_INPUT;
     if (t->locked.input_ended)
         return STEP_FINISH;
     return t->locked.flush ? STEP_FLUSH : STEP_NOTHING;
 }
 
-/* Releases the current input, if there is one. */
-static void run_drop_input(struct transform *t)
+/* Takes the current input from the run: from then on, a stop need not. */
+static struct uva__task *run_take_input_locked(struct transform *t)
 {
-    if (t->run.input == NULL)
+    struct uva__task *input = t->run.input;
+
+    t->run.input = NULL;
+    return input;
+}
+
+/* Ends an input that a run had, if there is one. */
+static void run_end_input(struct transform *t, struct uva__task *input)
+{
+    if (input == NULL)
         return;
     if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
-    run_put_slot(t, t->run.input);
-    t->run.input = NULL;
+    run_put_slot(t, input);
 }
 
 /* Decides on the next step, and takes its input. With STEP_NOTHING the run is
  * over, and another one may begin on another thread. */
 static enum step step_begin(struct transform *t)
 {
+    struct uva__task *stopped = NULL;
     struct uva__list slots = {0};
     enum step step;
-    bool stopped;
 
     transform_lock(t);
     step = step_peek_locked(t);
-    stopped = t->locked.now.phase == STOPPED;
     if (step == STEP_INPUT)
-        t->run.input = slot_of(uva__list_pop(&t->locked.inputs));
-    if (step == STEP_NOTHING && !stopped)
+        t->run.input = kept_first(&t->locked.now.inputs);
+    if (t->locked.now.phase == STOPPED)
+        stopped = run_take_input_locked(t);
+    else if (step == STEP_NOTHING)
         uva__list_append(&slots, &t->run.slots);
     if (step == STEP_NOTHING && t->locked.now.phase == RUNNING)
         t->locked.now.phase = IDLE;
     transform_unlock(t);
-    if (stopped)
-        run_drop_input(t);
+    run_end_input(t, stopped);
     if (!uva__list_is_empty(&slots))
         uva__slots_return_tasks(t->stage.source.rt, &slots);
     return step;
@@ -400,22 +405,23 @@ static int run_call(struct transform *t, enum step step)
 static void step_end(struct transform *t, enum phase phase,
                      const struct uva__failure *failure)
 {
-    const int64_t used = t->run.input != NULL;
-    const int64_t bytes = used > 0 ? t->run.input->info.bytes : 0;
     struct uva__transform_rows rows = {0};
+    struct uva__task *input;
 
-    run_drop_input(t); /* a stop may drop it as soon as the phase is known */
     if (t->kind.rows != NULL)
         rows = t->kind.rows(t->options.ctx);
     transform_lock(t);
-    t->locked.now.used -= used;
-    t->locked.now.used_bytes -= bytes;
-    t->locked.flush = false;
-    t->locked.now.rows = rows;
+    input = run_take_input_locked(t);
     t->locked.failure = *failure;
-    if (t->locked.now.phase == RUNNING)
+    if (t->locked.now.phase == RUNNING) {
+        if (input != NULL)
+            (void)uva__kept_pop(&t->locked.now.inputs);
         t->locked.now.phase = phase;
+        t->locked.now.rows = rows;
+        t->locked.flush = false;
+    }
     transform_unlock(t);
+    run_end_input(t, input);
 }
 
 /* Takes a step. A function that returns EAGAIN goes on when there is room. */
@@ -493,9 +499,7 @@ static void transform_task(struct uva__stage *stage,
     slot->info.bytes = uva__task_bytes(task);
     uva__intake_note_size(&t->loop.in, slot->info.bytes);
     transform_lock(t);
-    t->locked.now.used++;
-    t->locked.now.used_bytes += slot->info.bytes;
-    uva__list_push(&t->locked.inputs, &slot->link);
+    uva__kept_push(&t->locked.now.inputs, slot);
     transform_unlock(t);
 }
 
@@ -549,7 +553,7 @@ static void transform_conclude(struct transform *t, const struct progress *now)
     struct uva__stage *stage = &t->stage;
     struct uva__source *source = &stage->source;
 
-    source->ready = now->ready;
+    source->ready = now->results.count;
     if (source->failure.code != 0 || source->ended)
         return;
     switch (now->phase) {
@@ -565,7 +569,7 @@ static void transform_conclude(struct transform *t, const struct progress *now)
                                    source);
         break;
     default:
-        if (stage->inlet.failure.code != 0 && now->used == 0)
+        if (stage->inlet.failure.code != 0 && now->inputs.count == 0)
             uva__inlet_conclude(&stage->inlet, source);
     }
 }
@@ -591,12 +595,12 @@ static int64_t transform_room(const struct transform *t, int64_t demand,
                               const struct progress *now)
 {
     const struct uva_window *window = &t->loop.in.window;
-    const int64_t coming = now->used + t->loop.in.requested;
+    const int64_t coming = now->inputs.count + t->loop.in.requested;
     int64_t n;
 
     if (window->refill != UVA__WINDOW_FOLLOWS)
-        return uva__window_room(window, demand, coming + now->ready);
-    n = uva__window_allowed(window, demand) - now->ready;
+        return uva__window_room(window, demand, coming + now->results.count);
+    n = uva__window_allowed(window, demand) - now->results.count;
     if (n <= 0)
         return 0;
     return uva__window_room(window, transform_inputs(t, n, &now->rows), coming);
@@ -611,13 +615,12 @@ static void transform_request(struct transform *t, int64_t demand,
     int64_t room = transform_room(t, demand, now), n;
 
     in->started = in->started || demand > 0;
-    if (!in->started || room == 0 || now->ready >= in->window.batches ||
-        now->ready_bytes >= in->window.bytes)
+    if (!in->started || room == 0 || !has_room(t, now))
         return;
-    in->bytes = now->used_bytes + now->ready_bytes;
+    in->bytes = now->inputs.bytes + now->results.bytes;
     n = uva__intake_fit(in, room, in->requested, 1);
     if (n == 0)
-        n = now->used + in->requested == 0;
+        n = now->inputs.count + in->requested == 0;
     if (n == 0)
         return;
     in->requested += n;
@@ -643,7 +646,8 @@ static void transform_set_timer(struct transform *t, int64_t demand,
 {
     struct uva__rt *rt = t->stage.source.rt;
     const bool waits = demand > 0 && now->rows.since_ns != 0 &&
-                       now->used == 0 && now->ready == 0 && now->phase == IDLE;
+                       now->inputs.count == 0 && now->results.count == 0 &&
+                       now->phase == IDLE;
     int64_t age_ms;
 
     if (waits == t->loop.timer.running)
@@ -657,22 +661,17 @@ static void transform_set_timer(struct transform *t, int64_t demand,
                      age_ms < t->kind.wait_ms ? t->kind.wait_ms - age_ms : 0);
 }
 
-/* The result that goes first; only the loop takes it away. */
-static struct uva__task *result_first(const struct transform *t)
-{
-    return slot_of(t->locked.results.head);
-}
-
 /* States what the window holds, and the result that goes first. */
 static void transform_account(struct transform *t, const struct progress *now)
 {
     struct uva__source *source = &t->stage.source;
 
-    uva__source_hold(source, now->used + now->ready,
-                     now->used_bytes + now->ready_bytes);
-    if (now->ready > 0)
+    uva__source_hold(source, now->inputs.count + now->results.count,
+                     now->inputs.bytes + now->results.bytes);
+    if (now->results.count > 0)
         uva__share_keep(&source->share, &t->loop.kept, &t->output.schema,
-                        &result_first(t)->array, &result_first(t)->info);
+                        &kept_first(&now->results)->array,
+                        &kept_first(&now->results)->info);
 }
 
 static void transform_pull(struct uva__source *source, int64_t demand)
@@ -721,7 +720,8 @@ static struct uva__task *result_cut(struct transform *t,
 static struct uva__task *transform_take(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
-    struct uva__task *first = result_first(t), *task = first;
+    struct uva__kept *results = &t->locked.now.results;
+    struct uva__task *first = kept_first(results), *task = first;
     const int64_t slices = result_slices(t, first->array.array.length);
 
     if (slices > 1)
@@ -729,10 +729,12 @@ static struct uva__task *transform_take(struct uva__source *source)
     if (task == NULL)
         return NULL;
     transform_lock(t);
-    if (task == first)
-        (void)uva__list_pop(&t->locked.results);
-    t->locked.now.ready--;
-    t->locked.now.ready_bytes -= task->info.bytes;
+    if (task == first) {
+        (void)uva__kept_pop(results);
+    } else {
+        results->count--;
+        results->bytes -= task->info.bytes;
+    }
     transform_unlock(t);
     task->producer = source->producer;
     source->ready--;
@@ -756,31 +758,29 @@ static void transform_give_up(struct transform *t)
 static void transform_stop(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
-    struct uva__list inputs, results;
-    struct uva__task *slot;
-    bool running;
+    struct uva__task *slot, *input = NULL;
+    struct progress last;
 
     uva__stage_stop(source);
     uva__source_hold(source, 0, 0);
     uva__timer_stop(source->rt, &t->loop.timer);
-    transform_lock(t);
-    running = t->locked.now.phase == RUNNING;
-    t->locked.now.phase = STOPPED;
-    inputs = t->locked.inputs;
-    results = t->locked.results;
-    t->locked.inputs = t->locked.results = (struct uva__list){0};
-    transform_unlock(t);
     uva__share_give_up(&t->loop.room);
-    while ((slot = slot_of(uva__list_pop(&inputs))) != NULL) {
+    transform_lock(t);
+    last = t->locked.now;
+    if (t->run.input != NULL) /* it is the first one */
+        (void)uva__kept_pop(&last.inputs);
+    if (last.phase != RUNNING)
+        input = run_take_input_locked(t);
+    t->locked.now = (struct progress){.phase = STOPPED};
+    transform_unlock(t);
+    while ((slot = uva__kept_pop(&last.inputs)) != NULL) {
         uva__task_drop(&slot->promise);
         uva__slots_end_task(source->rt, NULL, slot);
     }
-    while ((slot = slot_of(uva__list_pop(&results))) != NULL)
-        uva__producer_drop_task(source->producer, slot);
-    if (running)
+    uva__kept_drop(&last.results, source);
+    run_end_input(t, input);
+    if (last.phase == RUNNING)
         transform_give_up(t);
-    else
-        run_drop_input(t);
 }
 
 static bool transform_on_wakeup(struct uva__wakeup *wakeup)
