@@ -237,8 +237,8 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     if (f == NULL)
         return NULL;
     uva__source_init(&f->source, &async_ops, rt);
-    f->source.expensive = !options->on_loop;
-    f->source.lazy = true;
+    f->source.extraction =
+        options->on_loop ? UVA__EXTRACTION_MAKES : UVA__EXTRACTION_EXPENSIVE;
     if (options->device_type != 0)
         f->source.device_type = options->device_type;
     f->options = *options;

@@ -149,8 +149,7 @@ static int items_new(struct uva__rt *rt, const struct uva_task_source *source,
         return code;
     items = items_of(reader);
     items->source = *source;
-    items->reader.source.expensive = true;
-    items->reader.source.lazy = true;
+    items->reader.source.extraction = UVA__EXTRACTION_EXPENSIVE;
     if (source->device_type != 0)
         items->reader.source.device_type = source->device_type;
     *out = items;

@@ -224,7 +224,7 @@ static uint64_t reader_room(const struct uva__reader *r, int64_t demand)
     int64_t used = (int64_t)(r->loop.granted - r->loop.taken);
     int64_t quantum = r->source.rt->loop.quantum;
 
-    if (!r->source.pulls_inline)
+    if (!r->on_loop)
         return (uint64_t)uva__window_room(&r->window, demand, used);
     if (quantum > r->window.batches)
         quantum = r->window.batches;
@@ -368,10 +368,9 @@ static void reader_leave(struct uva__source *source)
     if (r->loop.phase == UVA__READER_NEW) {
         source->stopped = true;
         r->worker.reading = UVA__READING_OVER;
-        source->pulls_inline =
-            source->pulls_inline &&
-            (uva__rt_on_loop(source->rt) ||
-             uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
+        r->on_loop =
+            r->on_loop && (uva__rt_on_loop(source->rt) ||
+                           uva__rt_ensure_lane(source->rt, UVA_LANE_BLOCKING));
         uva__reader_worker_start(r);
         uva__reader_worker_give_up(r);
     }
@@ -414,7 +413,7 @@ static int reader_threads(struct uva__rt *rt, bool on_loop, bool can_interrupt)
     return code;
 }
 
-static const struct uva__source_ops reader_source_ops = {
+static const struct uva__source_ops worker_ops = {
     .name = "reader",
     .start = reader_start,
     .pull = reader_pull,
@@ -424,6 +423,18 @@ static const struct uva__source_ops reader_source_ops = {
     .need = reader_need,
     .busy_ns = reader_busy_ns,
     .direct = true, /* woken by the worker, or by the budget */
+};
+
+static const struct uva__source_ops inline_ops = {
+    .name = "reader",
+    .start = reader_start,
+    .pull = reader_pull,
+    .take = reader_take,
+    .stop = reader_stop,
+    .leave = reader_leave,
+    .need = reader_need,
+    .busy_ns = reader_busy_ns,
+    .pulls_inline = true,
 };
 
 /* Gives cleared memory for a reader with its ring, which is not cleared: it is
@@ -453,11 +464,11 @@ static void reader_init(struct uva__reader *r,
                         const struct uva__reader_ops *ops, struct uva__rt *rt,
                         bool on_loop, bool can_interrupt)
 {
+    r->on_loop = on_loop;
     r->loop.largest = -1;
-    uva__source_init(&r->source, &reader_source_ops, rt);
+    uva__source_init(&r->source, on_loop ? &inline_ops : &worker_ops, rt);
     r->source.name = ops->name;
     r->source.sized = ops->sized;
-    r->source.pulls_inline = on_loop;
     r->ops = ops;
     r->can_interrupt = can_interrupt;
     (void)uva__awaited_want(&r->awaited, 1); /* for the schema */

@@ -7,7 +7,7 @@
  * the slots a few at a time, so that a stream that waits for its source does
  * not hold those of a whole window. The thread that holds the RUNNING bit of
  * `credit` owns the source and everything under `worker`: for a source that
- * pulls inline, that is the loop thread. */
+ * may run there, that is the loop thread. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
 
@@ -96,6 +96,7 @@ struct uva__reader {
     struct uva__source source;         /* first */
     const struct uva__reader_ops *ops; /* static */
     struct uva_window window;          /* with its defaults filled in */
+    bool on_loop;                      /* the loop thread is its worker */
     bool can_interrupt;                /* ops->interrupt has an effect */
     bool is_timed;                     /* its calls are measured */
     uint32_t ring_mask;                /* size of `ring` less one */

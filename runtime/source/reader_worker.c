@@ -128,7 +128,7 @@ static void worker_leave(struct uva__reader *r)
 
 static inline void worker_notify(struct uva__reader *r)
 {
-    if (!r->source.pulls_inline)
+    if (!r->on_loop)
         uva__meter_wake_outside(r->source.meter, &r->wakeup);
 }
 
@@ -141,7 +141,7 @@ static void worker_set_working(struct uva__reader *r, bool working)
     if (meter == NULL || r->worker.working == working)
         return;
     r->worker.working = working;
-    if (r->source.pulls_inline)
+    if (r->on_loop)
         uva__meter_enter(meter, working);
     else
         uva__small_counter_add_shared(&meter->shared.jobs_running,
@@ -362,7 +362,7 @@ static inline struct uva__task *worker_slot(struct uva__reader *r)
 {
     if (uva__list_is_empty(&r->worker.slots) &&
         !uva__slots_fetch_tasks(r->source.rt, &r->worker.slots,
-                                r->source.pulls_inline ? 1 : SLOTS_STEP))
+                                r->on_loop ? 1 : SLOTS_STEP))
         return NULL;
     return uva__container_of(r->worker.slots.head, struct uva__task, link);
 }
@@ -454,7 +454,7 @@ static bool worker_is_full(const struct uva__reader *r)
  * jobs it yields after a while. */
 static bool worker_must_yield(struct uva__reader *r)
 {
-    if (r->source.pulls_inline ||
+    if (r->on_loop ||
         !uva__lane_is_wanted(&r->source.rt->jobs, UVA_LANE_BLOCKING))
         return false;
     if (r->worker.count > 0 &&
@@ -606,7 +606,7 @@ void uva__reader_worker_run(struct uva_job *job)
 /* The thread that has set RUNNING starts the worker. */
 void uva__reader_worker_start(struct uva__reader *r)
 {
-    if (!r->source.pulls_inline && uva__rt_job_begin(r->source.rt))
+    if (!r->on_loop && uva__rt_job_begin(r->source.rt))
         worker_submit(r);
     else if (worker_work(r) == WORKER_CLOSE)
         worker_close(r);

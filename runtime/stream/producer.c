@@ -176,8 +176,8 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     uva__small_counter_set(&source->meter->sized,
                            source->sized ||
                                (p->observed & UVA__OBSERVED_MEASURE) != 0);
-    p->expensive = source->expensive;
-    p->lazy = source->lazy;
+    p->expensive = source->extraction == UVA__EXTRACTION_EXPENSIVE;
+    p->lazy = source->extraction != UVA__EXTRACTION_MOVES;
     source->producer = p;
     return p;
 }
@@ -299,8 +299,7 @@ static void drain_over(struct uva__timer *timer)
  * before that would find nothing. */
 static bool producer_is_woken(const struct uva__producer *p)
 {
-    return p->source->ops->direct && !p->source->pulls_inline &&
-           p->observed == 0 && p->deadlines == NULL;
+    return p->source->ops->direct && p->observed == 0 && p->deadlines == NULL;
 }
 
 void uva__producer_begin_driving(struct uva__producer *p,
@@ -972,8 +971,8 @@ static void producer_linger(struct uva__producer *p)
 static bool producer_fetch(struct uva__producer *p, int64_t offered)
 {
     uva__slots_trim_tasks(p->rt);
-    if (offered > 0 && p->source->pulls_inline && p->loop->state.demand > 0 &&
-        p->loop->state.ready == 0)
+    if (offered > 0 && p->source->ops->pulls_inline &&
+        p->loop->state.demand > 0 && p->loop->state.ready == 0)
         return true;
     absorb_source(p);
     return uva__producer_state_next(&p->loop->state) != UVA__MOVE_WAIT;
@@ -1034,7 +1033,7 @@ void uva__producer_run(struct uva__producer *p)
 bool uva__producer_is_direct(const struct uva__producer *p)
 {
     return p->rt->loop.turned && p->observed == 0 && p->deadlines == NULL &&
-           !p->lazy && !p->source->pulls_inline && p->source->ops->direct;
+           !p->lazy && p->source->ops->direct;
 }
 
 /* As a run, but only offers batches, within the rest of the budget of the last

@@ -47,10 +47,19 @@ struct uva__source_ops {
      * measured. */
     uint64_t (*busy_ns)(const struct uva__source *source, uint64_t now_ns,
                         bool *is_busy);
-    bool direct; /* unless it pulls inline, pull and take may be called between
-                    two turns: they call no code of the user's; after the start
-                    a wake-up comes for the schema, and after a pull for the
-                    next batch, or for the end */
+    bool pulls_inline; /* pull itself makes the batches, whenever it is called
+                        */
+    bool direct; /* pull and take may be called between two turns: they call no
+                    code of the user's; after the start a wake-up comes for the
+                    schema, and after a pull for the next batch, or for the end
+                  */
+};
+
+/* What the extraction of a batch does. Clauses: G-17. */
+enum uva__extraction {
+    UVA__EXTRACTION_MOVES,    /* the data is there */
+    UVA__EXTRACTION_MAKES,    /* it makes the data, and may fail */
+    UVA__EXTRACTION_EXPENSIVE /* that may take long: not on the loop thread */
 };
 
 /* Part of every source: the facts, and the producer to wake. */
@@ -63,11 +72,8 @@ struct uva__source {
     struct uva__meter *meter;          /* borrows: the label's */
     struct uva__producer *producer;    /* borrows, until stop */
     ArrowDeviceType device_type;       /* of the batches; known at the schema */
-    bool expensive; /* extraction may be expensive: not for the loop thread */
-    bool lazy;  /* extraction may fail, as it makes the data. Clauses: G-17. */
+    enum uva__extraction extraction;   /* of its batches */
     bool sized; /* its batches come with their sizes, as far as known */
-    bool
-        pulls_inline; /* pull itself makes the batches, whenever it is called */
 
     struct ArrowSchema schema;     /* owns, until the producer moves it out */
     struct uva__metadata metadata; /* owns: the producer's */
