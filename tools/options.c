@@ -149,7 +149,8 @@ static int param_add(struct uva__options *options, const char *text,
     if (options->n_params == UVA__OPTIONS_PARAMS)
         return uva_error_set(error, EINVAL, "more than %d parameters",
                              UVA__OPTIONS_PARAMS);
-    code = uva__value_read(text, &options->params[options->n_params], error);
+    code =
+        uva__parameter_read(text, &options->params[options->n_params], error);
     options->n_params += code == 0;
     return code;
 }
@@ -530,7 +531,7 @@ void uva__options_fini(struct uva__options *options)
         free(options->settings[i].key);
     options->n_settings = 0;
     for (i = 0; i < options->n_params; i++)
-        uva__value_fini(&options->params[i]);
+        uva__parameter_fini(&options->params[i]);
     options->n_params = 0;
     free(options->sql_text);
     options->sql_text = NULL;

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "parameter.h"
 #include "uvarrow/base.h"
 #include "uvarrow/io.h"
-#include "value.h"
 
 /* Maximum number of driver settings on a command line. */
 #define UVA__OPTIONS_SETTINGS 32
@@ -66,7 +66,7 @@ struct uva__options {
     size_t n_settings;      /* number of settings below */
     struct uva__setting settings[UVA__OPTIONS_SETTINGS]; /* in order */
     size_t n_params;                                     /* and of these: */
-    struct uva__value params[UVA__OPTIONS_PARAMS];       /* owns, in order */
+    struct uva__parameter params[UVA__OPTIONS_PARAMS];   /* owns, in order */
 };
 
 /* Parses the arguments after the name of a sub-command, which accepts the

@@ -131,20 +131,21 @@ static void on_release(struct ArrowArrayStream *stream)
 /* ---- the values ---------------------------------------------------------- */
 
 /* Fills a cell; returns its format, or NULL without memory. */
-static const char *cell_fill(struct cell *cell, const struct uva__value *from)
+static const char *cell_fill(struct cell *cell,
+                             const struct uva__parameter *from)
 {
     cell->buffers[1] = &cell->as;
     switch (from->kind) {
-    case UVA__VALUE_INT:
+    case UVA__PARAMETER_INT:
         cell->as.whole = from->integer;
         return "l";
-    case UVA__VALUE_FLOAT:
+    case UVA__PARAMETER_FLOAT:
         cell->as.number = from->number;
         return "g";
-    case UVA__VALUE_BOOL:
+    case UVA__PARAMETER_BOOL:
         cell->as.bit = from->boolean;
         return "b";
-    case UVA__VALUE_TEXT:
+    case UVA__PARAMETER_TEXT:
         cell->as.offsets[1] = (int32_t)from->size;
         cell->text = malloc(from->size + 1);
         if (cell->text == NULL)
@@ -153,14 +154,14 @@ static const char *cell_fill(struct cell *cell, const struct uva__value *from)
         cell->buffers[2] = cell->text;
         return "u";
     default:
-        assert(from->kind == UVA__VALUE_NULL);
+        assert(from->kind == UVA__PARAMETER_NULL);
         return "n";
     }
 }
 
-static int row_set(struct row *row, size_t i, const struct uva__value *from)
+static int row_set(struct row *row, size_t i, const struct uva__parameter *from)
 {
-    const bool is_null = from->kind == UVA__VALUE_NULL;
+    const bool is_null = from->kind == UVA__PARAMETER_NULL;
     struct cell *cell = &row->cells[i];
     struct ArrowSchema *field = &row->fields[i];
     struct ArrowArray *column = &row->columns[i];
@@ -207,7 +208,7 @@ static struct row *row_new(size_t count)
     return row;
 }
 
-int uva__row_new(const struct uva__value *values, size_t count,
+int uva__row_new(const struct uva__parameter *values, size_t count,
                  struct ArrowArrayStream *out, struct uva_error *error)
 {
     struct row *row = row_new(count);

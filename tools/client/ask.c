@@ -13,16 +13,16 @@
 /* ---- the body ------------------------------------------------------------ */
 
 /* Returns NULL without memory, and for what is not UTF-8. */
-static json_t *json_of(const struct uva__value *value)
+static json_t *json_of(const struct uva__parameter *value)
 {
     switch (value->kind) {
-    case UVA__VALUE_INT:
+    case UVA__PARAMETER_INT:
         return json_integer(value->integer);
-    case UVA__VALUE_FLOAT:
+    case UVA__PARAMETER_FLOAT:
         return json_real(value->number);
-    case UVA__VALUE_BOOL:
+    case UVA__PARAMETER_BOOL:
         return json_boolean(value->boolean);
-    case UVA__VALUE_TEXT:
+    case UVA__PARAMETER_TEXT:
         return json_stringn(value->text, value->size);
     default:
         return json_null();

@@ -8,26 +8,26 @@
 #include "row.h"
 
 /* Fills a value, which borrows. */
-static int value_set(struct uva__value *value, const json_t *from)
+static int value_set(struct uva__parameter *value, const json_t *from)
 {
     switch (json_typeof(from)) {
     case JSON_INTEGER:
-        value->kind = UVA__VALUE_INT;
+        value->kind = UVA__PARAMETER_INT;
         value->integer = json_integer_value(from);
         return 0;
     case JSON_REAL:
-        value->kind = UVA__VALUE_FLOAT;
+        value->kind = UVA__PARAMETER_FLOAT;
         value->number = json_real_value(from);
         return 0;
     case JSON_TRUE:
     case JSON_FALSE:
-        value->kind = UVA__VALUE_BOOL;
+        value->kind = UVA__PARAMETER_BOOL;
         value->boolean = json_is_true(from);
         return 0;
     case JSON_NULL:
         return 0;
     case JSON_STRING:
-        value->kind = UVA__VALUE_TEXT;
+        value->kind = UVA__PARAMETER_TEXT;
         value->text = (char *)json_string_value(from);
         value->size = json_string_length(from);
         return 0;
@@ -40,7 +40,7 @@ int uva__parameters_new(const json_t *values, struct ArrowArrayStream *out,
                         struct uva_error *error)
 {
     const size_t count = json_array_size(values);
-    struct uva__value *row;
+    struct uva__parameter *row;
     size_t i;
     int code = 0;
 

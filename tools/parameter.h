@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A parameter of a query, as a command line or a request states it. */
-#ifndef UVA_TOOLS_VALUE_H
-#define UVA_TOOLS_VALUE_H
+#ifndef UVA_TOOLS_PARAMETER_H
+#define UVA_TOOLS_PARAMETER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,17 +10,17 @@
 #include "uvarrow/base.h"
 
 /* The types that a value may have: those of JSON. */
-enum uva__value_kind {
-    UVA__VALUE_NULL = 0,
-    UVA__VALUE_BOOL,
-    UVA__VALUE_INT,
-    UVA__VALUE_FLOAT,
-    UVA__VALUE_TEXT
+enum uva__parameter_kind {
+    UVA__PARAMETER_NULL = 0,
+    UVA__PARAMETER_BOOL,
+    UVA__PARAMETER_INT,
+    UVA__PARAMETER_FLOAT,
+    UVA__PARAMETER_TEXT
 };
 
 /* One value. Zeroes: null. */
-struct uva__value {
-    enum uva__value_kind kind; /* member below that is valid */
+struct uva__parameter {
+    enum uva__parameter_kind kind; /* member below that is valid */
     bool boolean;
     int64_t integer;
     double number;
@@ -30,12 +30,13 @@ struct uva__value {
 
 /* Reads a value: a number, true, false, null or a string in quotes, as in JSON.
  * What is none of these is a text as it stands. Returns 0 and gives `out`,
- * freed by uva__value_fini(); EINVAL for a number that is too large; ENOMEM.
- * Thread: any. */
-UVA_MUST_CHECK int uva__value_read(const char *from, struct uva__value *out,
-                                   struct uva_error *error);
+ * freed by uva__parameter_fini(); EINVAL for a number that is too large;
+ * ENOMEM. Thread: any. */
+UVA_MUST_CHECK int uva__parameter_read(const char *from,
+                                       struct uva__parameter *out,
+                                       struct uva_error *error);
 
 /* Frees the text. Thread: any. */
-void uva__value_fini(struct uva__value *value);
+void uva__parameter_fini(struct uva__parameter *value);
 
 #endif

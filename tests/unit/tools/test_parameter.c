@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of a command line, as JSON and as texts. */
+#include "parameter.h"
 #include "support/check_suite.h"
-#include "value.h"
 
 #include <check.h>
 #include <errno.h>
@@ -9,25 +9,26 @@
 
 START_TEST(scalars_of_json_have_its_types)
 {
-    struct uva__value value;
+    struct uva__parameter value;
 
-    ck_assert_int_eq(uva__value_read("null", &value, NULL), 0);
-    ck_assert_int_eq(value.kind, UVA__VALUE_NULL);
-    ck_assert_int_eq(uva__value_read("true", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_BOOL && value.boolean);
-    ck_assert_int_eq(uva__value_read("false", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_BOOL && !value.boolean);
-    ck_assert_int_eq(uva__value_read("-9223372036854775808", &value, NULL), 0);
-    ck_assert_int_eq(value.kind, UVA__VALUE_INT);
+    ck_assert_int_eq(uva__parameter_read("null", &value, NULL), 0);
+    ck_assert_int_eq(value.kind, UVA__PARAMETER_NULL);
+    ck_assert_int_eq(uva__parameter_read("true", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_BOOL && value.boolean);
+    ck_assert_int_eq(uva__parameter_read("false", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_BOOL && !value.boolean);
+    ck_assert_int_eq(uva__parameter_read("-9223372036854775808", &value, NULL),
+                     0);
+    ck_assert_int_eq(value.kind, UVA__PARAMETER_INT);
     ck_assert(value.integer == INT64_MIN);
-    ck_assert_int_eq(uva__value_read("0", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_INT && value.integer == 0);
-    ck_assert_int_eq(uva__value_read("-0.5e+1", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_FLOAT && value.number == -5.0);
-    ck_assert_int_eq(uva__value_read("2E2", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_FLOAT && value.number == 200.0);
-    ck_assert_int_eq(uva__value_read("1e-400", &value, NULL), 0);
-    ck_assert(value.kind == UVA__VALUE_FLOAT && value.number == 0.0);
+    ck_assert_int_eq(uva__parameter_read("0", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_INT && value.integer == 0);
+    ck_assert_int_eq(uva__parameter_read("-0.5e+1", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == -5.0);
+    ck_assert_int_eq(uva__parameter_read("2E2", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == 200.0);
+    ck_assert_int_eq(uva__parameter_read("1e-400", &value, NULL), 0);
+    ck_assert(value.kind == UVA__PARAMETER_FLOAT && value.number == 0.0);
 }
 END_TEST
 
@@ -35,12 +36,13 @@ START_TEST(numbers_out_of_range_are_refused)
 {
     static const char *const NUMBERS[] = {"9223372036854775808", "1e999",
                                           "-1e999"};
-    struct uva__value value;
+    struct uva__parameter value;
     struct uva_error error;
     size_t i;
 
     for (i = 0; i < sizeof(NUMBERS) / sizeof(*NUMBERS); i++) {
-        ck_assert_int_eq(uva__value_read(NUMBERS[i], &value, &error), EINVAL);
+        ck_assert_int_eq(uva__parameter_read(NUMBERS[i], &value, &error),
+                         EINVAL);
         ck_assert_ptr_nonnull(strstr(error.message, NUMBERS[i]));
     }
 }
@@ -57,15 +59,15 @@ START_TEST(strings_in_quotes_have_escapes)
         {"\"\\ud83d\\ude80!\"", "\xf0\x9f\x9a\x80!"},
         {"\"\xc3\xa4\"", "\xc3\xa4"},
     };
-    struct uva__value value;
+    struct uva__parameter value;
     size_t i;
 
     for (i = 0; i < sizeof(STRINGS) / sizeof(*STRINGS); i++) {
-        ck_assert_int_eq(uva__value_read(STRINGS[i][0], &value, NULL), 0);
-        ck_assert_int_eq(value.kind, UVA__VALUE_TEXT);
+        ck_assert_int_eq(uva__parameter_read(STRINGS[i][0], &value, NULL), 0);
+        ck_assert_int_eq(value.kind, UVA__PARAMETER_TEXT);
         ck_assert_str_eq(value.text, STRINGS[i][1]);
         ck_assert_uint_eq(value.size, strlen(STRINGS[i][1]));
-        uva__value_fini(&value);
+        uva__parameter_fini(&value);
         ck_assert_ptr_null(value.text);
     }
 }
@@ -102,15 +104,15 @@ START_TEST(what_is_no_json_is_a_text_as_it_stands)
         "\"\\ud800\\u0041\"",
         "\"\\",
     };
-    struct uva__value value;
+    struct uva__parameter value;
     size_t i;
 
     for (i = 0; i < sizeof(TEXTS) / sizeof(*TEXTS); i++) {
-        ck_assert_int_eq(uva__value_read(TEXTS[i], &value, NULL), 0);
-        ck_assert_int_eq(value.kind, UVA__VALUE_TEXT);
+        ck_assert_int_eq(uva__parameter_read(TEXTS[i], &value, NULL), 0);
+        ck_assert_int_eq(value.kind, UVA__PARAMETER_TEXT);
         ck_assert_str_eq(value.text, TEXTS[i]);
         ck_assert_uint_eq(value.size, strlen(TEXTS[i]));
-        uva__value_fini(&value);
+        uva__parameter_fini(&value);
     }
 }
 END_TEST
@@ -123,5 +125,5 @@ int main(void)
     tcase_add_test(values, numbers_out_of_range_are_refused);
     tcase_add_test(values, strings_in_quotes_have_escapes);
     tcase_add_test(values, what_is_no_json_is_a_text_as_it_stands);
-    return suite_main("value", NULL, NULL, values, NULL);
+    return suite_main("parameter", NULL, NULL, values, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* JSON's grammar of what is neither an array nor an object. */
-#include "value.h"
+#include "parameter.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,14 +45,14 @@ static enum shape shape_of(const char *at)
 }
 
 static int number_read(const char *from, enum shape shape,
-                       struct uva__value *out, struct uva_error *error)
+                       struct uva__parameter *out, struct uva_error *error)
 {
     errno = 0;
     if (shape == SHAPE_INT) {
-        out->kind = UVA__VALUE_INT;
+        out->kind = UVA__PARAMETER_INT;
         out->integer = strtoimax(from, NULL, 10);
     } else {
-        out->kind = UVA__VALUE_FLOAT;
+        out->kind = UVA__PARAMETER_FLOAT;
         out->number = strtod(from, NULL);
     }
     if (shape == SHAPE_INT ? errno == 0 : isfinite(out->number))
@@ -154,7 +154,7 @@ static ptrdiff_t string_read(const char *from, char *to)
 }
 
 /* Takes `from` as a string in quotes, or as it stands. */
-static int text_read(const char *from, struct uva__value *out,
+static int text_read(const char *from, struct uva__parameter *out,
                      struct uva_error *error)
 {
     const size_t size = strlen(from);
@@ -166,34 +166,34 @@ static int text_read(const char *from, struct uva__value *out,
     read = string_read(from, text);
     if (read < 0)
         memcpy(text, from, size + 1);
-    *out = (struct uva__value){.kind = UVA__VALUE_TEXT,
-                               .text = text,
-                               .size = read < 0 ? size : (size_t)read};
+    *out = (struct uva__parameter){.kind = UVA__PARAMETER_TEXT,
+                                   .text = text,
+                                   .size = read < 0 ? size : (size_t)read};
     return 0;
 }
 
 /* ---- values ---------------------------------------------------------------
  */
 
-int uva__value_read(const char *from, struct uva__value *out,
-                    struct uva_error *error)
+int uva__parameter_read(const char *from, struct uva__parameter *out,
+                        struct uva_error *error)
 {
     const enum shape shape = shape_of(from);
 
-    *out = (struct uva__value){.kind = UVA__VALUE_NULL};
+    *out = (struct uva__parameter){.kind = UVA__PARAMETER_NULL};
     if (shape != SHAPE_NONE)
         return number_read(from, shape, out, error);
     if (strcmp(from, "null") == 0)
         return 0;
     if (strcmp(from, "true") != 0 && strcmp(from, "false") != 0)
         return text_read(from, out, error);
-    out->kind = UVA__VALUE_BOOL;
+    out->kind = UVA__PARAMETER_BOOL;
     out->boolean = from[0] == 't';
     return 0;
 }
 
-void uva__value_fini(struct uva__value *value)
+void uva__parameter_fini(struct uva__parameter *value)
 {
     free(value->text);
-    *value = (struct uva__value){.kind = UVA__VALUE_NULL};
+    *value = (struct uva__parameter){.kind = UVA__PARAMETER_NULL};
 }
