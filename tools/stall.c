@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "blocking_query.h"
 #include "commands.h"
 #include "connect.h"
 #include "heartbeat.h"
 #include "loop.h"
 #include "options.h"
 #include "report.h"
-#include "session.h"
 #include "uvarrow/uvarrow.h"
 
 static const char HELP[] =
@@ -47,10 +47,10 @@ struct run {
     struct uva_error error;             /* code 0: none */
     bool stuck;                         /* a driver call has not returned */
 
-    struct uva__session session;  /* sync: owns */
-    uv_idle_t idle;               /* sync: one iteration of the loop */
-    struct ArrowArrayStream rows; /* sync: owns */
-    struct uva_encoder *encoder;  /* sync: owns; NULL: not open */
+    struct uva__blocking_query session; /* sync: owns */
+    uv_idle_t idle;                     /* sync: one iteration of the loop */
+    struct ArrowArrayStream rows;       /* sync: owns */
+    struct uva_encoder *encoder;        /* sync: owns; NULL: not open */
 
     struct uva_runtime *runtime; /* async: owns, until closed */
 };
@@ -102,8 +102,8 @@ static int sync_open(struct run *run)
 {
     struct uva_encoder_part header = {0};
     struct ArrowSchema schema;
-    int code =
-        uva__session_open(&run->session, run->options, &run->rows, &run->error);
+    int code = uva__blocking_query_open(&run->session, run->options, &run->rows,
+                                        &run->error);
 
     if (code != 0)
         return code;
@@ -163,7 +163,7 @@ static void sync_free(struct run *run)
     uva_encoder_free(run->encoder);
     if (run->rows.release != NULL)
         run->rows.release(&run->rows);
-    uva__session_close(&run->session);
+    uva__blocking_query_close(&run->session);
 }
 
 static void sync_run(struct run *run)

@@ -2,7 +2,7 @@
 /* Happy path:  load -> database -> connection -> statement -> execute.
  * What can fail: each step; the error has the driver's message. What was made
  *              before is released at the close. */
-#include "session.h"
+#include "blocking_query.h"
 
 /* Converts an error of the driver, and releases it. */
 static int session_check(AdbcStatusCode status, struct AdbcError *adbc,
@@ -22,7 +22,7 @@ static int session_check(AdbcStatusCode status, struct AdbcError *adbc,
     return code;
 }
 
-static AdbcStatusCode session_set(struct uva__session *s,
+static AdbcStatusCode session_set(struct uva__blocking_query *s,
                                   const struct uva__setting *setting,
                                   struct AdbcError *adbc)
 {
@@ -47,7 +47,7 @@ static AdbcStatusCode session_set(struct uva__session *s,
     }
 }
 
-static int session_set_all(struct uva__session *s,
+static int session_set_all(struct uva__blocking_query *s,
                            const struct uva__options *options,
                            enum uva__setting_place place,
                            struct uva_error *error)
@@ -64,7 +64,7 @@ static int session_set_all(struct uva__session *s,
     return code;
 }
 
-static int session_database(struct uva__session *s,
+static int session_database(struct uva__blocking_query *s,
                             const struct uva__options *options,
                             struct uva_error *error)
 {
@@ -85,7 +85,7 @@ static int session_database(struct uva__session *s,
     return code;
 }
 
-static int session_connection(struct uva__session *s,
+static int session_connection(struct uva__blocking_query *s,
                               const struct uva__options *options,
                               struct uva_error *error)
 {
@@ -104,7 +104,7 @@ static int session_connection(struct uva__session *s,
     return code;
 }
 
-static int session_execute(struct uva__session *s,
+static int session_execute(struct uva__blocking_query *s,
                            const struct uva__options *options,
                            struct ArrowArrayStream *rows,
                            struct uva_error *error)
@@ -131,9 +131,10 @@ static int session_execute(struct uva__session *s,
     return code;
 }
 
-int uva__session_open(struct uva__session *s,
-                      const struct uva__options *options,
-                      struct ArrowArrayStream *rows, struct uva_error *error)
+int uva__blocking_query_open(struct uva__blocking_query *s,
+                             const struct uva__options *options,
+                             struct ArrowArrayStream *rows,
+                             struct uva_error *error)
 {
     int code = uva_adbc_load_driver(options->driver, options->entrypoint,
                                     &s->driver, error);
@@ -148,7 +149,7 @@ int uva__session_open(struct uva__session *s,
 }
 
 /* Errors are ignored: nothing can be done about them. */
-void uva__session_close(struct uva__session *s)
+void uva__blocking_query_close(struct uva__blocking_query *s)
 {
     struct AdbcError adbc = ADBC_ERROR_INIT;
 
