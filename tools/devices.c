@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "gauge.h"
+#include "event_delay.h"
 #include "report.h"
 #include "uvarrow/device.h"
 #include "uvarrow/runtime.h"
@@ -54,15 +54,15 @@ static int print_types(struct uva_runtime *runtime)
 
 static int measure(struct uva_runtime *runtime)
 {
-    struct uva__gauge gauge;
+    struct uva__event_delay delay;
     struct uva_error error;
 
-    if (uva__gauge_opencl(runtime, &gauge, &error) != 0)
+    if (uva__event_delay_opencl(runtime, &delay, &error) != 0)
         return uva__report_error(&error, UVA__EXIT_FAILED);
     printf("\nOPENCL: from an event to the loop in %.1f us (p50), %.1f us "
            "(p99), %lld events\n",
-           (double)gauge.p50_ns / 1000, (double)gauge.p99_ns / 1000,
-           (long long)gauge.samples);
+           (double)delay.p50_ns / 1000, (double)delay.p99_ns / 1000,
+           (long long)delay.samples);
     return UVA__EXIT_OK;
 }
 

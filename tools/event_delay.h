@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures the delay from a device event to the callback on the loop. */
-#ifndef UVA_TOOLS_GAUGE_H
-#define UVA_TOOLS_GAUGE_H
+#ifndef UVA_TOOLS_EVENT_DELAY_H
+#define UVA_TOOLS_EVENT_DELAY_H
 
 #include <stdint.h>
 
 #include "uvarrow/runtime.h"
 
 /* The result. */
-struct uva__gauge {
+struct uva__event_delay {
     int64_t samples; /* events waited for */
     uint64_t p50_ns; /* median delay */
     uint64_t p99_ns; /* 99th percentile */
@@ -18,8 +18,8 @@ struct uva__gauge {
  * completes. Returns 0; ENOTSUP with an error that names what is missing.
  * `runtime` must have a thread of its own. Blocks for about a second. Thread:
  * any but the loop. */
-UVA_MUST_CHECK int uva__gauge_opencl(struct uva_runtime *runtime,
-                                     struct uva__gauge *out,
-                                     struct uva_error *error);
+UVA_MUST_CHECK int uva__event_delay_opencl(struct uva_runtime *runtime,
+                                           struct uva__event_delay *out,
+                                           struct uva_error *error);
 
 #endif

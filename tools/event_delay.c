@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures one event at a time: begins a wait, completes the event a little
  * later, and takes the time in the loop's callback. */
-#include "gauge.h"
+#include "event_delay.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -148,8 +148,8 @@ static int by_size(const void *left, const void *right)
 
 /* ---- all samples -------------------------------------------------------- */
 
-static int gauge_run(struct uva_runtime *runtime, const struct opencl *cl,
-                     void *context, struct uva__gauge *out,
+static int delay_run(struct uva_runtime *runtime, const struct opencl *cl,
+                     void *context, struct uva__event_delay *out,
                      struct uva_error *error)
 {
     struct sample sample = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -163,13 +163,14 @@ static int gauge_run(struct uva_runtime *runtime, const struct opencl *cl,
                                  "a wait for an OpenCL event has failed");
     }
     qsort(took, SAMPLES, sizeof(took[0]), by_size);
-    *out = (struct uva__gauge){SAMPLES, (uint64_t)took[SAMPLES / 2],
-                               (uint64_t)took[SAMPLES * 99 / 100]};
+    *out = (struct uva__event_delay){SAMPLES, (uint64_t)took[SAMPLES / 2],
+                                     (uint64_t)took[SAMPLES * 99 / 100]};
     return 0;
 }
 
-int uva__gauge_opencl(struct uva_runtime *runtime, struct uva__gauge *out,
-                      struct uva_error *error)
+int uva__event_delay_opencl(struct uva_runtime *runtime,
+                            struct uva__event_delay *out,
+                            struct uva_error *error)
 {
     struct opencl cl;
     void *context;
@@ -180,7 +181,7 @@ int uva__gauge_opencl(struct uva_runtime *runtime, struct uva__gauge *out,
     context = context_make(&cl, error);
     if (context == NULL)
         return error->code;
-    code = gauge_run(runtime, &cl, context, out, error);
+    code = delay_run(runtime, &cl, context, out, error);
     (void)cl.release_context(context);
     return code;
 }
