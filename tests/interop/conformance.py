@@ -118,12 +118,12 @@ producer, its importer with a queue of 5 the handler. It was run {runs} times.
 
 The tests do not check this table, as they do the rest of this page. A Go
 compiler that is new enough can be installed where these run, as a package for
-Python, but arrow-go and the modules that it imports cannot: neither Debian nor
-the Python package index has a package of its source. The subject is
+Python, but arrow-go and the modules that it imports cannot: Debian and
+the Python package index have no package of its source. The subject is
 `tests/interop/arrow_go`, which `go build` makes where modules can be fetched;
 with `-DUVA_ARROW_GO=FILE.so` the target `conformance` writes this table, too.
 
-A crash inside Go ends with SIGQUIT or SIGABRT. Where a case crashed behind a
+A crash inside Go ends with SIGQUIT or SIGABRT. Where a case crashed after a
 breach of LC-13, that is named as the cause. It may also be AT-04, as most cases
 have a scenario in which all tasks are extracted to NULL.
 
