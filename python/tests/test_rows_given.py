@@ -174,7 +174,7 @@ def test_what_the_source_raises_is_raised(run, database, before, text, kind):
     ([{"a": 1}, {"a": 1, "b": 1}], ValueError, "other names than the first"),
     ([{"a": 1}, {"a": "x"}], TypeError, "data that Arrow has no type for"),
     ([{"a": object()}], TypeError, "data that Arrow has no type for"),
-    ([], ValueError, "data yields nothing"),
+    ([], ValueError, "data is empty"),
 ])
 def test_items_that_are_no_rows_are_refused(run, small, given, items, error,
                                             text):
