@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fair queue with places: elements of an earlier place go before those of a
- * later one. Within a place, clients with queued elements are served
+/* A fair queue with places: elements of an earlier place go before elements of
+ * a later one. Within a place, clients with queued elements are served
  * round-robin, one element each, and each client's own elements go by priority,
  * then first in, first out. Nothing is starved: a place, or a priority of one
  * client, that was passed over UVA__FAIR_QUEUE_PASSES times has the next turn.

@@ -4,7 +4,7 @@
  * Happy path:  ensure keeps one thread for the lane -> submit queues the job
  *              and finds it a thread, or gives it to the executor -> it runs.
  *
- * What can fail:
+ * Failures:
  * - thread creation fails: ensure returns the code; a job waits for an existing
  *   thread, and the loop of its runtime tries again;
  * - the executor refuses a job: a thread of our own runs it. If there is none

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes of worker threads, to which jobs are submitted. What a job does, and
- * how it wakes the loop afterwards, is up to the job.
+/* Lanes of worker threads, to which jobs are submitted. The work of a job, and
+ * the way it wakes the loop afterwards, are up to the job.
  *
  * compute   as many threads as cores; a job uses a core and never waits
  * blocking  grows on demand up to a cap; a job may wait for ever
@@ -20,7 +20,7 @@
 
 struct uva__jobs;
 
-/* One lane more than the public ones: that of the extra, uncapped threads. */
+/* One lane more than the public lanes, for the extra, uncapped threads. */
 enum { UVA__LANE_UNCAPPED = UVA_LANE_BLOCKING + 1, UVA__LANES };
 
 /* One piece of work, embedded in the object that it works on. Ready to be
@@ -34,7 +34,7 @@ struct uva_job {
     struct uva__atomic64 *awaited;    /* borrows: the results that a consumer
                                          waits for; NULL: this job is one */
     uint64_t done;    /* results that there are; set before a submit */
-    int32_t priority; /* its sign: before or behind others of its queue */
+    int32_t priority; /* its sign: before or after other jobs of its queue */
     uint8_t turns;    /* a thread has taken it so often, at most
                          UVA__JOB_NEW_TURNS; locked */
 };
@@ -42,12 +42,12 @@ struct uva_job {
 /* Where a job is. */
 enum uva__job_place {
     UVA__JOB_GONE,    /* it has ended, or an executor has it */
-    UVA__JOB_RUNNING, /* a thread of ours runs it */
+    UVA__JOB_RUNNING, /* one of our threads runs it */
     UVA__JOB_WAITING  /* it is queued: a thread without a job may take another
                          one first */
 };
 
-/* What a runtime is to do or to log about its threads. */
+/* News about its threads for a runtime, to act on or to log. */
 enum uva__news {
     UVA__NEWS_RETRY = 1,       /* call uva__lane_retry() after a while */
     UVA__NEWS_WRITTEN_OFF = 2, /* threads were written off for its jobs */
@@ -56,11 +56,11 @@ enum uva__news {
 };
 
 /* A job goes before others in its first turns: the few calls of a small query
- * then do not queue behind those of long ones. */
+ * then do not queue after the calls of long queries. */
 enum { UVA__JOB_NEW_TURNS = 4 };
 
 /* The place of `job`, which is running or about to be queued, depending on
- * whether it is read-ahead. Thread: the one that runs or queues it. */
+ * whether it is read-ahead. Thread: the caller runs or queues it. */
 static inline enum uva__place uva__place_of_job(const struct uva_job *job,
                                                 bool ahead)
 {
@@ -146,7 +146,7 @@ void uva__lane_raise(struct uva__jobs *jobs, enum uva_lane lane,
 
 /* Takes back a job that was submitted and is not running (or is, but has not
  * been freed). True: the job is the caller's again and will not run. Always
- * false for one that an executor accepted. Thread: any. */
+ * false for a job that an executor accepted. Thread: any. */
 bool uva__lane_take_back(struct uva__jobs *jobs, struct uva_job *job);
 
 /* Gives up a job that was submitted to `lane`: nothing waits for it any more.
@@ -159,7 +159,7 @@ enum uva__job_place uva__lane_give_up(struct uva__jobs *jobs,
 /* Gives up the job that the caller runs, if it runs one. Thread: any. */
 void uva__lane_give_up_here(void);
 
-/* Takes what is to be done and logged, as bits UVA__NEWS_.... Thread: any. */
+/* Takes the news, as bits UVA__NEWS_.... Thread: any. */
 unsigned uva__lane_take_news(struct uva__jobs *jobs);
 
 /* Tries again to find threads for jobs that wait. Thread: any. */
@@ -170,8 +170,8 @@ void uva__lane_retry(struct uva__jobs *jobs);
  * cannot see the executor's queue. Thread: any. */
 bool uva__lane_is_wanted(struct uva__jobs *jobs, enum uva_lane lane);
 
-/* Whether a job of `lane` waits that goes before those of `place`: a job there
- * then gives its thread back after each step. Thread: any. */
+/* Whether a job of `lane` waits that goes before the jobs of `place`: a job
+ * there then gives its thread back after each step. Thread: any. */
 bool uva__lane_must_yield(const struct uva__jobs *jobs, enum uva_lane lane,
                           enum uva__place place);
 

@@ -9,7 +9,7 @@
  *              last owner has all threads leave, joins the last of them (which
  *              has joined the rest) and frees.
  *
- * What can fail:
+ * Failures:
  * - thread creation: queued jobs then wait for existing threads; each later
  *   submit or take in the lane tries again, and so do the loops of the runtimes
  *   with jobs that wait;
@@ -22,7 +22,7 @@
  *              their job returns. Threads that stay inside a job for
  *              UVA__LIMIT_WORKERS_MS are stuck and are abandoned: they are not
  *              joined but detach themselves, and the last one to leave frees.
- *              So does the thread of the last owner, if it is one of ours.
+ *              So does the thread of the last owner, if it is a worker.
  *
  * One rule keeps jobs from being forgotten: while a job is queued that may be
  * taken and a thread sleeps, or may be started, another thread is awake and
@@ -233,7 +233,7 @@ struct uva__pool_data *uva__pool_get_data(struct uva_workers *workers,
     return none;
 }
 
-/* ---- what runtimes are notified of -------------------------------------- */
+/* ---- news for runtimes -------------------------------------------------- */
 
 /* The queue of which a turn in `place` is linked into the rounds of a lane. */
 static struct uva__jobs *jobs_of(struct uva__link *link, int lane, int place)
@@ -306,7 +306,7 @@ void uva__worker_give_up_locked(struct uva__worker *worker)
     class_of(worker)->may_return++;
 }
 
-/* The thread that was given up first. One that is blocked does not count
+/* The thread that was given up first. A blocked thread does not count
  * against the cap anyway. */
 static struct uva__worker *
 class_oldest_locked(const struct uva__pool_class *pool_class)
@@ -432,8 +432,8 @@ static bool class_has_room_locked(struct uva_workers *workers, int lane)
     return true;
 }
 
-/* Whether a thread without a job has to exit. One that is being started does
- * not count, as that may fail. */
+/* Whether a thread without a job has to exit. A start in progress does not
+ * count, as it may fail. */
 static bool class_is_beyond_cap_locked(const struct uva__pool_class *pool_class)
 {
     return uva__pool_class_sum_locked(pool_class, UVA__WORKER_LOOKING,

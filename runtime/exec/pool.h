@@ -11,8 +11,8 @@
 #include "exec/lane.h"
 #include "uvarrow/runtime.h"
 
-/* What a thread does now. Each number that a rule needs is the sum of a range
- * of these. */
+/* The state of a thread. Each number that a rule needs is the sum of a range of
+ * states. */
 enum uva__worker_state {
     UVA__WORKER_STARTING,    /* it was reserved, and has not begun */
     UVA__WORKER_LOOKING,     /* it is awake without a job */
@@ -95,8 +95,8 @@ struct uva_workers {
                                  job is queued, or 0; written locked */
     struct uva__atomic64
         threads_started[UVA__LANES]; /* threads ever begun, for names */
-    struct uva__atomic_ptr data; /* owns: struct uva__pool_data, what a higher
-                                    layer keeps here; or NULL */
+    struct uva__atomic_ptr data; /* owns: struct uva__pool_data, an object of a
+                                    higher layer; or NULL */
     struct uva__futex changed;   /* raised when a thread begins, could not be
                                     started or exits; raised locked */
     struct {
@@ -118,7 +118,7 @@ struct uva_workers {
  * Thread: any. */
 UVA_MUST_CHECK int uva__pool_acquire(struct uva_workers *workers);
 
-/* Whether this process is a fork of the one that made the workers.
+/* Whether this process is a fork of the process that made the workers.
  * Thread: any. */
 bool uva__pool_is_forked(const struct uva_workers *workers);
 

@@ -10,7 +10,7 @@
  *              -> the producer has released and the last call has returned:
  *              free_ctx -> the last reference is dropped: freed.
  *
- * What can fail:
+ * Failures:
  * - start: its code counts where the producer has reported no failure itself;
  *   if it has called no callback, the handler is ours again;
  * - a call does not return within UVA__LIMIT_FOREIGN_CALLS_MS: it is abandoned,
@@ -41,7 +41,7 @@ enum { MS_NS = 1000000 };
 
 /* ---- life --------------------------------------------------------------- */
 
-/* The memory may be that of an old one, with a late call that holds the lock.
+/* The memory may have been an old object, of which a late call holds the lock.
  */
 struct uva__foreign *uva__foreign_alloc(struct uva__rt *rt)
 {
@@ -373,7 +373,7 @@ void uva__foreign_await_calls(struct uva__foreign *f)
 
 /* ---- interrupting ------------------------------------------------------- */
 
-/* Counts as a call, so that free_ctx comes later; but not as one that is stuck.
+/* Counts as a call, so that free_ctx comes later; but not as a stuck call.
  * False: no call is blocked any more. */
 static bool foreign_interrupt_once(struct uva__foreign *f)
 {

@@ -53,7 +53,7 @@ enum uva__foreign_wish {
     UVA__FOREIGN_ABANDONED /* calls in flight count as stuck */
 };
 
-/* What the producer has reported since the loop last collected it. */
+/* The reports of the producer since the loop last collected them. */
 struct uva__foreign_events {
     struct ArrowSchema schema;     /* gives, if live */
     ArrowDeviceType device_type;   /* with the schema */
@@ -158,7 +158,7 @@ void uva__foreign_started(struct uva__foreign *foreign, int code,
 void uva__foreign_poll(struct uva__foreign *foreign, int64_t taken,
                        struct uva__foreign_events *events);
 
-/* Wants no more batches: discards the tasks in `ready` and those that were not
+/* Wants no more batches: discards the tasks in `ready` and the tasks not
  * collected, has the producer cancelled, and interrupted while start or request
  * is in progress. Thread: loop. */
 void uva__foreign_stop(struct uva__foreign *foreign, int64_t taken,
@@ -185,15 +185,15 @@ void uva__foreign_discard(struct uva__foreign *foreign,
  * CLOSED after that. Thread: any. */
 void uva__foreign_close(struct uva__foreign *foreign);
 
-/* Notes that the producer releases inside an extraction of ours, which has to
- * return before the producer is CLOSED. Thread: the one that extracts. */
+/* Notes that the producer releases inside one of our extractions, which has to
+ * return before the producer is CLOSED. Thread: the extracting one. */
 void uva__foreign_release_below(struct uva__foreign *foreign);
 
 /* Returns how many batches the caller has to request now; 0: none, and there
  * is no call to end. Thread: any. */
 int64_t uva__foreign_request_begin_locked(struct uva__foreign *foreign);
 
-/* A call of ours has returned; `*thread` (or NULL) is the thread inside it.
+/* One of our calls has returned; `*thread` (or NULL) is the thread inside it.
  * Wakes the callbacks that wait for that. Thread: any. */
 void uva__foreign_call_end_locked(struct uva__foreign *foreign,
                                   uint64_t *thread);

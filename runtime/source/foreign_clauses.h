@@ -9,7 +9,7 @@
  */
 const char *uva__foreign_clauses_text(const char *clause);
 
-/* Counts a breach, and logs it while the runtime is open: what the log borrows
+/* Counts a breach, and logs it while the runtime is open: the texts of the log
  * may be freed after that. Thread: any. */
 void uva__foreign_clauses_count(const struct uva__source *source,
                                 const char *clause);

@@ -7,12 +7,12 @@
  *              on_next_task(NULL) -> release: foreign tasks that are not
  *              extracted are extracted here, or on an extra thread.
  *
- * What can fail:
- * - the producer reports an error: it is reported behind the batches before it;
+ * Failures:
+ * - the producer reports an error: it is reported after the batches before it;
  * - the producer breaks a rule: it is counted, and the rules decide what to do;
  * - no memory: it is reported like an error, and the producer is cancelled.
  *
- * On cancel and close: what the producer still sends is discarded, here.
+ * On cancel and close: later batches of the producer are discarded, here.
  *
  * On a loop thread no task is extracted here, unless on_loop is set.
  *

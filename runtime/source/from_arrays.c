@@ -4,12 +4,12 @@
  *
  * Happy path:  checked -> moved into one block -> taken one by one -> end.
  *
- * What can fail: making the stream, if the schema or an array is not valid:
+ * Failures:    making the stream, if the schema or an array is not valid:
  *              EINVAL, which names it. All arrays are released.
  *
  * On cancel:   arrays that were not taken are released, on the loop thread;
- *              those of a stream that was never started, by the thread that
- *              releases it. */
+ *              the arrays of a stream that was never started, by the thread
+ * that releases it. */
 #include <errno.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ struct arrays {
     struct uva__source source; /* first */
     size_t count;              /* of `items` */
     size_t taken;              /* of `items`, or released */
-    struct item items[];       /* owns the arrays of those behind `taken` */
+    struct item items[];       /* owns the arrays from `taken` on */
 };
 
 static struct arrays *arrays_at(struct uva__source *source)

@@ -6,8 +6,8 @@
  *              stream -> schema, tasks and end, from the events of the handler
  *              -> stopped.
  *
- * What can fail:
- * - the producer, or start: reported behind the batches before it;
+ * Failures:
+ * - the producer, or start: reported after the batches before it;
  * - an extraction: reported at once, and the producer is cancelled.
  *
  * On stop:     (extra threads) cancel; interrupt, while start or request is in

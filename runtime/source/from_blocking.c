@@ -4,7 +4,7 @@
  *
  * Happy path:  (open) -> get_schema -> (get_next)* -> release -> free_ctx.
  *
- * What can fail:
+ * Failures:
  * - any of the first three: the code, with the text of get_last_error;
  * - a hook that returns success without a usable stream: EINVAL.
  *
@@ -24,7 +24,7 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* What the user gives, as far as it is used while the stream is read. */
+/* The options of the user that are used while the stream is read. */
 struct given {
     int (*open)(void *ctx, struct ArrowArrayStream *out,
                 struct uva_error *error);

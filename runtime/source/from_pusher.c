@@ -6,10 +6,10 @@
  * Happy path:  made -> schema set -> (push) -> the loop takes -> close -> the
  *              stream ends after the batches that were pushed.
  *
- * What can fail:
+ * Failures:
  * - a push: the array is still the caller's, the stream goes on;
  * - a close without a schema: the stream ends with EPROTO, unless the close had
- *   an error of its own.
+ *   its own error.
  *
  * On cancel:   queued batches are released, pushes that wait return EPIPE, then
  *              on_closed is called. An end of the stream before the close has
@@ -32,7 +32,7 @@
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 
-/* What has happened so far: bits of `facts`. */
+/* The events so far: bits of `facts`. */
 enum {
     FACT_CLAIMED = 1,   /* a thread is setting the schema */
     FACT_DESCRIBED = 2, /* the schema can be read */
@@ -280,7 +280,8 @@ static void pusher_call_user(struct uva_pusher *p)
 }
 
 /* Callbacks may close the pusher, after which only the wake-up's reference
- * keeps it; on_writable comes first, so that the producer finds what it pushes.
+ * keeps it; on_writable comes first, so that the producer finds the batches
+ * that it pushes.
  */
 static bool pusher_on_wakeup(struct uva__wakeup *wakeup)
 {

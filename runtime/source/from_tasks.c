@@ -5,8 +5,8 @@
  *
  * Happy path:  schema -> (next)* -> each item extracted, once -> free_ctx.
  *
- * What can fail:
- * - schema or next: reported behind the items before it;
+ * Failures:
+ * - schema or next: reported after the items before it;
  * - extract: its task fails, and the stream with it.
  *
  * On stop:     interrupt, while schema or next is in progress; extract frees
@@ -57,7 +57,7 @@ static int items_extract(void *ctx, void *item, struct ArrowDeviceArray *out,
     return uva__error_positive(code);
 }
 
-/* What windows count for an item. */
+/* The size of an item for a window. */
 static int64_t items_size(const struct uva_task_source *source,
                           const void *item)
 {

@@ -4,7 +4,7 @@
  * Happy path:  kept (HELD) -> claimed (EXTRACTING) -> extracted and checked ->
  *              freed.
  *
- * What can fail:
+ * Failures:
  * - the extraction, or the array it gives: a code for the thread that claimed
  *   it;
  * - no memory to keep a task: a code for the callback that gave it.

@@ -2,7 +2,7 @@
 /* Tasks received from a foreign producer that are not extracted. Each is copied
  * in the callback that gave it and extracted once, by the thread that wants its
  * data. Foreign ones are extracted when the producer releases, since they may
- * become invalid then; those of another stream of ours stay valid. The
+ * become invalid then; tasks of another stream of this library stay valid. The
  * callbacks are in source/foreign_handler.c, the source that hands the tasks on
  * is source/from_async.c.
  *
@@ -122,8 +122,8 @@ bool uva__pending_tasks_is_at_risk(struct uva__pending_tasks *pending_tasks);
 
 /* Discards a task that is not wanted. A foreign one is extracted, and its array
  * released at once: not with a NULL `out`, though the Arrow document asks for
- * that, as some producers crash on it, and all accept this. One of ours is not
- * made into data. Thread: any.
+ * that, as some producers crash on it, and all accept this. A task of ours is
+ * not made into data. Thread: any.
  *
  * Clauses: G-21, Q-13. */
 void uva__pending_tasks_extract_unwanted(const struct ArrowAsyncTask *task,

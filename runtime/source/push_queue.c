@@ -5,7 +5,7 @@
  * Happy path:  push -> (no room: wait -> woken) -> fresh -> absorbed: ready ->
  *              taken -> the next absorb subtracts it: room.
  *
- * What can fail: a push, and then the array is still the caller's.
+ * Failures:    a push, and then the array is still the caller's.
  *
  * On close:    shut makes all pushes return EPIPE. A queue that was not started
  *              is not shut when its runtime closes, so pushes that wait in it
@@ -51,7 +51,7 @@ static int queue_prepare(struct uva__push_queue *q, const char *metadata,
     return ENOMEM;
 }
 
-/* Takes slots of batches, or one of which the batch was not pushed. */
+/* Takes slots, with or without a batch. */
 static void queue_discard(struct uva__push_queue *q, struct uva__list *slots)
 {
     struct uva__link *link = slots->head;

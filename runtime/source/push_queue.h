@@ -71,8 +71,8 @@ UVA_MUST_CHECK int uva__push_queue_push(struct uva__push_queue *queue,
 void uva__push_queue_start(struct uva__push_queue *queue);
 
 /* Collects the batches that were pushed, and admits pushes for which there is
- * room. States for `source` what the queue holds. Returns how many batches can
- * be taken. Thread: loop. */
+ * room. States the contents of the queue for `source`. Returns how many batches
+ * can be taken. Thread: loop. */
 int64_t uva__push_queue_absorb(struct uva__push_queue *queue,
                                struct uva__source *source);
 

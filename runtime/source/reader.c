@@ -5,8 +5,8 @@
  *              -> the worker fills slots, and wakes the loop for each -> the
  *              loop takes them -> end -> (worker) source closed.
  *
- * What can fail:
- * - open, schema or a read: reported behind the batches before it;
+ * Failures:
+ * - open, schema or a read: reported after the batches before it;
  * - a batch that does not fit the schema: EPROTO.
  *
  * On stop:     no call is waited for. A call in progress is interrupted, if the
@@ -150,15 +150,15 @@ static void reader_absorb(struct uva__reader *r)
     }
 }
 
-/* What was found of the batch that goes next, if the runtime limits its memory:
- * it lies in front of the ring. */
+/* The memory found in the batch that goes next, if the runtime limits its
+ * memory: it lies in front of the ring. */
 static struct uva__share_kept *reader_kept(const struct uva__reader *r)
 {
     return (struct uva__share_kept *)(void *)r->ring - 1;
 }
 
-/* States what the window holds, and has asked for at the size of the largest
- * batch, if the runtime limits its memory. */
+/* States the bytes that the window holds, and asked for at the size of the
+ * largest batch, if the runtime limits its memory. */
 static void reader_account(struct uva__reader *r)
 {
     const uint64_t tail = r->loop.taken + (uint64_t)r->source.ready;
@@ -382,7 +382,7 @@ static void reader_leave(struct uva__source *source)
 static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
                                                          uva__reader_free};
 
-/* Makes what a source with a limit needs. 0 or ENOMEM. */
+/* Makes the turn of a source with a limit. 0 or ENOMEM. */
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
                         struct uva_turns *turns)
 {

@@ -5,8 +5,8 @@
  *
  * The loop grants credits; the worker fills a slot for each, in order. It takes
  * the slots a few at a time, so that a stream that waits for its source does
- * not hold those of a whole window. The thread that holds the RUNNING bit of
- * `credit` owns the source and everything under `worker`: for a source that
+ * not hold the slots of a whole window. The thread that holds the RUNNING bit
+ * of `credit` owns the source and everything under `worker`: for a source that
  * may run there, that is the loop thread. */
 #ifndef UVA_SOURCE_READER_H
 #define UVA_SOURCE_READER_H
@@ -61,8 +61,8 @@ struct uva__reader_ops {
      * the last call: borrows, until the next call; or NULL. NULL: none */
     const char *(*metadata)(struct uva__reader *reader, int code);
     /* ends reading, before close, also of a source that was never opened:
-     * releases what is read. Returns whether the stream may end before close
-     * has returned. NULL: it may not */
+     * releases the batches that are read. Returns whether the stream may end
+     * before close has returned. NULL: it may not */
     bool (*end)(struct uva__reader *reader);
     /* the last of these calls: releases the source, even if it was never
      * opened */
@@ -70,8 +70,8 @@ struct uva__reader_ops {
     /* makes an open or next that waits return; NULL: not supported. On an extra
      * thread, while one of these runs */
     void (*interrupt)(struct uva__reader *reader);
-    /* frees what the kind of source owns, when the reader is not used any more;
-     * NULL: nothing. Any thread */
+    /* frees the members of the kind of source, when the reader is not used any
+     * more; NULL: no call. Any thread */
     void (*free)(struct uva__reader *reader);
 };
 
@@ -106,7 +106,7 @@ struct uva__reader {
     uint64_t submitted_ns;      /* when that was submitted; 0: not timed */
     struct uva_job interrupter; /* the extra thread's: interrupts */
     struct uva__discard rescue; /* closes the source if its job waits */
-    struct uva__task **ring;    /* slots filled, a power of two: lies behind
+    struct uva__task **ring;    /* slots filled, a power of two: lies after
                                    the struct of the kind of source */
     size_t size;                /* of the whole */
 

@@ -55,7 +55,7 @@ static inline uint64_t uva__reader_credit_cancel(struct uva__atomic64 *word)
 
 /* ---- the worker, while it has RUNNING ----------------------------------- */
 
-/* What the worker does next. */
+/* The next step of the worker. */
 enum uva__reader_credit_next {
     UVA__READER_CREDIT_GO,   /* credits were taken */
     UVA__READER_CREDIT_IDLE, /* there were none: RUNNING was given up */

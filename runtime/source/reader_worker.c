@@ -132,8 +132,8 @@ static inline void worker_notify(struct uva__reader *r)
         uva__meter_wake_outside(r->source.meter, &r->wakeup);
 }
 
-/* Counts for the statistics whether the worker runs. What has no meter was
- * never part of a stream. */
+/* Counts for the statistics whether the worker runs. A source without a
+ * meter was never part of a stream. */
 static void worker_set_working(struct uva__reader *r, bool working)
 {
     struct uva__meter *meter = r->source.meter;

@@ -23,7 +23,7 @@ void uva__reader_worker_interrupt(struct uva_job *job);
 /* Drops a reference; the last release frees the reader. Thread: any. */
 void uva__reader_release(struct uva__reader *reader);
 
-/* Frees what a source with a limit has. Thread: any. */
+/* Frees the turn of a source with a limit. Thread: any. */
 void uva__reader_free_turn(struct uva__reader *reader, struct uva__rt *rt);
 
 /* For uva__wakeup_ops: frees the reader. Thread: any. */
