@@ -199,9 +199,10 @@ void uva__inlet_reopen(struct uva__inlet *inlet, struct uva_stream *stream)
 void uva__inlet_quit(struct uva__inlet *inlet)
 {
     assert(inlet->state != UVA__INLET_IDLE);
-    if (inlet->state != UVA__INLET_RUNNING)
+    if (inlet->above == NULL || inlet->state == UVA__INLET_QUIT)
         return;
-    inlet->state = UVA__INLET_QUIT;
+    if (inlet->state == UVA__INLET_RUNNING)
+        inlet->state = UVA__INLET_QUIT;
     if (inlet->stream != NULL)
         inlet->stream->tail = NULL; /* its cancel changes nothing any more */
     uva__producer_quit(inlet->above, inlet->handler.producer);

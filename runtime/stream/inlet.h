@@ -100,7 +100,8 @@ static inline void uva__inlet_request(struct uva__inlet *inlet, int64_t n)
         producer->request(producer, n);
 }
 
-/* Cancels the producer above, if it is RUNNING. */
+/* Cancels the producer above, unless it has released the handler. After the end
+ * it may still wait for tasks, and does not any more. */
 void uva__inlet_quit(struct uva__inlet *inlet);
 
 /* There was no memory for a batch: fails, and quits. */
