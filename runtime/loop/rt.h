@@ -15,8 +15,8 @@
 #include "base/thread.h"
 #include "exec/lane.h"
 #include "loop/mailbox.h"
+#include "loop/permits.h"
 #include "loop/stats.h"
-#include "loop/turns.h"
 #include "uvarrow/runtime.h"
 
 struct uva__rt;
@@ -115,7 +115,8 @@ struct uva__rt {
         int32_t budget;              /* most batches in a turn */
         int64_t draining; /* sources being closed by a worker, and producers
                              with a task that is being extracted */
-        struct uva__turns turns; /* of blocking sources, if they are limited */
+        struct uva__permits
+            turns; /* of blocking sources, if they are limited */
         struct uva__detach_hook *detach_hooks; /* borrows */
     } loop;
 };

@@ -266,7 +266,7 @@ static int given_check(const struct given *g,
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: reserved members must be "
                              "NULL; clear the struct before filling it in");
-    if (options->turns != NULL && !uva__turns_are_of(options->turns, rt))
+    if (options->turns != NULL && !uva__permits_are_of(options->turns, rt))
         return uva_error_set(error, EINVAL,
                              "uva_blocking_source: `turns` are those of "
                              "another runtime");

@@ -55,8 +55,8 @@ static void reader_on_expiry(void *ctx)
 
     uva__failure_format(&r->worker.failure, &r->source.rt->allocator, ETIMEDOUT,
                         "%s: its turn has not come within %lld ms",
-                        uva__turns_name(r->loop.turn->own, r->source.name),
-                        (long long)uva__turns_wait_ms(r->loop.turn->own));
+                        uva__permits_name(r->loop.turn->own, r->source.name),
+                        (long long)uva__permits_wait_ms(r->loop.turn->own));
     r->worker.reading = UVA__READING_OVER;
     reader_open(r);
 }
@@ -73,7 +73,7 @@ static void reader_start(struct uva__source *source)
         r->ops->needed(r);
     if (r->loop.turn != NULL)
         r->loop.turn->ahead = ahead;
-    if (r->loop.turn == NULL || uva__turns_take(r->loop.turn))
+    if (r->loop.turn == NULL || uva__permits_take(r->loop.turn))
         reader_open(r);
     else
         uva__meter_block(source->meter, UVA_WAITING_TURN);
@@ -105,7 +105,7 @@ static void reader_need(struct uva__source *source)
     if (reader_waits(r) && r->ops->needed != NULL)
         r->ops->needed(r);
     if (r->loop.turn != NULL)
-        uva__turns_need(r->loop.turn);
+        uva__permits_need(r->loop.turn);
 }
 
 /* The source is closed: it is the next one's turn, and this one takes none any
@@ -114,7 +114,7 @@ static void reader_end_turn(struct uva__reader *r)
 {
     if (r->loop.turn == NULL)
         return;
-    uva__turns_end(r->loop.turn);
+    uva__permits_end(r->loop.turn);
     uva__reader_free_turn(r, r->source.rt);
 }
 
@@ -322,7 +322,7 @@ static void reader_stop(struct uva__source *source)
     word = uva__reader_credit_cancel(&r->credit);
     reader_want(r, UVA__AWAITED_ALL);
     if (reader_waits(r))
-        uva__turns_end(r->loop.turn);
+        uva__permits_end(r->loop.turn);
     if (word & CREDIT_CLOSED) {
         reader_end_turn(r);
         reader_discard_until(r, uva__atomic64_load(&r->tail));
@@ -333,7 +333,7 @@ static void reader_stop(struct uva__source *source)
         r->loop.phase = UVA__READER_DRAINING;
         source->rt->loop.draining++;
     } else if (r->loop.turn != NULL && r->loop.turn->own == NULL) {
-        uva__turns_end(r->loop.turn);
+        uva__permits_end(r->loop.turn);
     }
     if (!(word & CREDIT_RUNNING)) {
         uva__reader_credit_run(&r->credit);
@@ -386,15 +386,15 @@ static const struct uva__wakeup_ops reader_wakeup_ops = {reader_on_wakeup,
 static int reader_limit(struct uva__reader *r, struct uva__rt *rt, bool on_loop,
                         struct uva_turns *turns)
 {
-    struct uva__turn *turn;
+    struct uva__permit *turn;
 
     if (on_loop || (turns == NULL && rt->loop.turns.limit == 0))
         return 0;
     turn = uva__memory_new(&rt->allocator, sizeof(*turn));
     if (turn == NULL)
         return ENOMEM;
-    turn->of = turns != NULL ? uva__turns_of(turns) : &rt->loop.turns;
-    turn->own = turns != NULL ? uva__turns_acquire(turns) : NULL;
+    turn->of = turns != NULL ? uva__permits_of(turns) : &rt->loop.turns;
+    turn->own = turns != NULL ? uva__permits_acquire(turns) : NULL;
     turn->begin = reader_on_turn;
     turn->expire = reader_on_expiry;
     turn->ctx = r;

@@ -117,7 +117,7 @@ struct uva__reader {
         uint64_t bytes;    /* of those slots, in all */
         int64_t largest;   /* size of the largest of them; -1: none so far */
         enum uva__reader_phase phase;
-        struct uva__turn *turn; /* owns: to be open; NULL: without a limit */
+        struct uva__permit *turn; /* owns: to be open; NULL: without a limit */
     } loop;
 
     struct uva__atomic64 credit;     /* see source/reader_credit.h */

@@ -89,7 +89,7 @@ struct uva__producer_loop {
                           this run; 0: not timed */
     int64_t ordinal;   /* of the batch offered last, if that is reported */
     bool ahead;        /* it began before its batches are needed, as
-                          loop/turns.h has it */
+                          loop/permits.h has it */
     bool takes;        /* hooks->take is called */
     bool to_foreign;   /* hooks->foreign, and nothing of ours before it */
     bool reuses_slots; /* hooks->reuses_slots, and no checker stands before the
