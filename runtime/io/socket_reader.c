@@ -21,7 +21,7 @@
 
 #include "io/ipc_decoder.h"
 #include "io/ipc_source.h"
-#include "io/message_batch.h"
+#include "io/pushed_message.h"
 #include "uvarrow/adapters.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/runtime.h"
@@ -107,7 +107,7 @@ static void reader_on_closed(void *ctx, struct uva_pusher *pusher)
 static int reader_begin(struct socket_reader *r)
 {
     struct ArrowSchema schema;
-    int code = uva__message_batch_schema(&schema);
+    int code = uva__pushed_message_schema(&schema);
 
     if (code != 0)
         return code;
@@ -128,14 +128,14 @@ static int reader_push(struct socket_reader *r)
     int code;
 
     uva__ipc_framer_take(framer, &message);
-    code = uva__message_batch_new(&message, &batch);
+    code = uva__pushed_message_new(&message, &batch);
     if (code != 0) {
         uva__message_fini(&message);
         return code;
     }
     code = uva_pusher_push(r->loop.pusher, &batch, NULL, 0);
     if (code == EAGAIN)
-        uva__ipc_framer_give_back(framer, uva__message_batch_message(&batch));
+        uva__ipc_framer_give_back(framer, uva__pushed_message_of(&batch));
     if (code != 0)
         uva_array_release(&batch);
     return code;
@@ -256,7 +256,7 @@ static int reader_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
     struct uva__ipc_item *item = NULL;
     char *metadata = NULL;
     int code = uva__ipc_decoder_take(
-        r->decoder, uva__message_batch_message(&in->data), &item, error);
+        r->decoder, uva__pushed_message_of(&in->data), &item, error);
 
     if (item == NULL)
         return code;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One column of large binary. A struct behind the offsets has the message: not
  * private_data, because other code may put its own there. */
-#include "io/message_batch.h"
+#include "io/pushed_message.h"
 
 #include <stdlib.h>
 
 #include "uvarrow/arrow.h"
 
-struct message_batch {
+struct pushed_message {
     int64_t offsets[2];          /* first: of the row */
     struct uva__message message; /* owns */
     struct ArrowArray column;
@@ -16,21 +16,21 @@ struct message_batch {
     const void *no_bitmap[1];
 };
 
-static void message_batch_keep(struct ArrowSchema *schema)
+static void pushed_message_keep(struct ArrowSchema *schema)
 {
     schema->release = NULL;
 }
 
-int uva__message_batch_schema(struct ArrowSchema *out)
+int uva__pushed_message_schema(struct ArrowSchema *out)
 {
     struct ArrowSchema column = {
-        .format = "Z", .name = "message", .release = message_batch_keep};
+        .format = "Z", .name = "message", .release = pushed_message_keep};
     struct ArrowSchema *columns[] = {&column};
     struct ArrowSchema root = {.format = "+s",
                                .name = "",
                                .n_children = 1,
                                .children = columns,
-                               .release = message_batch_keep};
+                               .release = pushed_message_keep};
 
     const int code = uva_schema_copy(&root, out);
 
@@ -40,14 +40,14 @@ int uva__message_batch_schema(struct ArrowSchema *out)
 }
 
 /* The column goes with the batch. */
-static void message_batch_release_column(struct ArrowArray *array)
+static void pushed_message_release_column(struct ArrowArray *array)
 {
     array->release = NULL;
 }
 
-static void message_batch_release(struct ArrowArray *array)
+static void pushed_message_release(struct ArrowArray *array)
 {
-    struct message_batch *carrier = array->private_data;
+    struct pushed_message *carrier = array->private_data;
 
     array->release = NULL;
     if (carrier->column.release != NULL)
@@ -56,10 +56,10 @@ static void message_batch_release(struct ArrowArray *array)
     free(carrier);
 }
 
-int uva__message_batch_new(struct uva__message *message,
-                           struct ArrowDeviceArray *out)
+int uva__pushed_message_new(struct uva__message *message,
+                            struct ArrowDeviceArray *out)
 {
-    struct message_batch *carrier = calloc(1, sizeof(*carrier));
+    struct pushed_message *carrier = calloc(1, sizeof(*carrier));
     const struct uva__shared_bytes *shared =
         message->body == NULL ? message->head : message->body;
     struct ArrowArray root;
@@ -76,22 +76,22 @@ int uva__message_batch_new(struct uva__message *message,
         (struct ArrowArray){.length = 1,
                             .n_buffers = 3,
                             .buffers = carrier->buffers,
-                            .release = message_batch_release_column};
+                            .release = pushed_message_release_column};
     root = (struct ArrowArray){.length = 1,
                                .n_buffers = 1,
                                .buffers = carrier->no_bitmap,
                                .n_children = 1,
                                .children = carrier->columns,
-                               .release = message_batch_release,
+                               .release = pushed_message_release,
                                .private_data = carrier};
     uva_array_from_cpu(&root, out);
     return 0;
 }
 
 struct uva__message *
-uva__message_batch_message(const struct ArrowDeviceArray *batch)
+uva__pushed_message_of(const struct ArrowDeviceArray *batch)
 {
     const void *offsets = batch->array.children[0]->buffers[1];
 
-    return &((struct message_batch *)(uintptr_t)offsets)->message;
+    return &((struct pushed_message *)(uintptr_t)offsets)->message;
 }
