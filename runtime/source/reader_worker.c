@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "arrow/layout.h"
-#include "arrow/outline.h"
+#include "arrow/schema_outline.h"
 #include "arrow/structs.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -200,8 +200,8 @@ static void *worker_outline_room(struct uva__reader *r, size_t size)
  * loop. */
 static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
 {
-    struct uva__outline outline;
-    int code = uva__outline_measure(&outline, &r->worker.delivered);
+    struct uva__schema_outline outline;
+    int code = uva__schema_outline_measure(&outline, &r->worker.delivered);
     void *room;
 
     if (code != 0)
@@ -209,10 +209,11 @@ static int worker_outline_schema(struct uva__reader *r, struct uva_error *error)
             error, code,
             "get_schema gave a schema that makes no sense: its metadata, its "
             "children or a format of theirs");
-    room = worker_outline_room(r, uva__outline_size(&outline));
+    room = worker_outline_room(r, uva__schema_outline_size(&outline));
     if (room == NULL)
         return ENOMEM;
-    uva__outline_fill(&outline, &r->worker.delivered, room, &r->worker.schema);
+    uva__schema_outline_fill(&outline, &r->worker.delivered, room,
+                             &r->worker.schema);
     uva__fixed_width_read(&r->worker.shape, &r->worker.schema);
     return 0;
 }

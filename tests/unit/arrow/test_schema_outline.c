@@ -2,7 +2,7 @@
 /* An outline has the formats, names, children and dictionaries of its schema,
  * in a block of the size that was measured, and outlives it. A schema that
  * uva_schema_copy() refuses has no outline. */
-#include "arrow/outline.h"
+#include "arrow/schema_outline.h"
 
 #include <check.h>
 #include <errno.h>
@@ -56,13 +56,13 @@ static void check_outline(const struct ArrowSchema *a,
 static void *outline_of(const struct ArrowSchema *schema,
                         struct ArrowSchema *out)
 {
-    struct uva__outline outline;
+    struct uva__schema_outline outline;
     void *block;
 
-    ck_assert_int_eq(uva__outline_measure(&outline, schema), 0);
-    block = malloc(uva__outline_size(&outline));
+    ck_assert_int_eq(uva__schema_outline_measure(&outline, schema), 0);
+    block = malloc(uva__schema_outline_size(&outline));
     ck_assert_ptr_nonnull(block);
-    uva__outline_fill(&outline, schema, block, out);
+    uva__schema_outline_fill(&outline, schema, block, out);
     return block;
 }
 
@@ -101,12 +101,12 @@ END_TEST
 
 START_TEST(an_outline_of_a_single_node_is_its_text)
 {
-    struct uva__outline outline;
+    struct uva__schema_outline outline;
     struct ArrowSchema schema;
 
     plain_schema(&schema, "l", "id", 0);
-    ck_assert_int_eq(uva__outline_measure(&outline, &schema), 0);
-    ck_assert_uint_eq(uva__outline_size(&outline), 5);
+    ck_assert_int_eq(uva__schema_outline_measure(&outline, &schema), 0);
+    ck_assert_uint_eq(uva__schema_outline_size(&outline), 5);
     uva_schema_release(&schema);
 }
 END_TEST
@@ -115,9 +115,9 @@ END_TEST
  * releases the schema. */
 static int code_of(struct ArrowSchema *schema)
 {
-    struct uva__outline outline;
+    struct uva__schema_outline outline;
     struct ArrowSchema copy;
-    const int code = uva__outline_measure(&outline, schema);
+    const int code = uva__schema_outline_measure(&outline, schema);
 
     ck_assert_int_eq(code, uva_schema_copy(schema, &copy));
     uva_schema_release(&copy);
@@ -185,7 +185,7 @@ START_TEST(a_schema_with_too_many_nodes_has_no_outline)
     struct ArrowSchema *leaves[CHILDREN], *nodes[CHILDREN];
     struct ArrowSchema leaf = {.format = "i", .release = keep_schema};
     struct ArrowSchema node = leaf, root;
-    struct uva__outline outline;
+    struct uva__schema_outline outline;
 
     for (int i = 0; i < CHILDREN; i++) {
         leaves[i] = &leaf;
@@ -195,9 +195,9 @@ START_TEST(a_schema_with_too_many_nodes_has_no_outline)
     node.children = leaves;
     root = node;
     root.children = nodes;
-    ck_assert_int_eq(uva__outline_measure(&outline, &node), 0);
+    ck_assert_int_eq(uva__schema_outline_measure(&outline, &node), 0);
     ck_assert_uint_eq(outline.nodes, CHILDREN);
-    ck_assert_int_eq(uva__outline_measure(&outline, &root), EINVAL);
+    ck_assert_int_eq(uva__schema_outline_measure(&outline, &root), EINVAL);
 }
 END_TEST
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A schema is walked twice: to measure it, and to fill the block. */
-#include "arrow/outline.h"
+#include "arrow/schema_outline.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ---- measuring ---------------------------------------------------------- */
 
-static int outline_measure_node(struct uva__outline *outline,
+static int outline_measure_node(struct uva__schema_outline *outline,
                                 const struct ArrowSchema *schema, int depth)
 {
     size_t metadata;
@@ -34,12 +34,12 @@ static int outline_measure_node(struct uva__outline *outline,
     return code;
 }
 
-int uva__outline_measure(struct uva__outline *outline,
-                         const struct ArrowSchema *schema)
+int uva__schema_outline_measure(struct uva__schema_outline *outline,
+                                const struct ArrowSchema *schema)
 {
     int code;
 
-    *outline = (struct uva__outline){0};
+    *outline = (struct uva__schema_outline){0};
     code = outline_measure_node(outline, schema, 0);
     outline->nodes -= code == 0;
     return code;
@@ -95,9 +95,9 @@ static void outline_fill_node(struct outline_rest *rest,
     outline_fill_node(rest, schema->dictionary, out->dictionary);
 }
 
-void uva__outline_fill(const struct uva__outline *outline,
-                       const struct ArrowSchema *schema, void *block,
-                       struct ArrowSchema *out)
+void uva__schema_outline_fill(const struct uva__schema_outline *outline,
+                              const struct ArrowSchema *schema, void *block,
+                              struct ArrowSchema *out)
 {
     struct outline_rest rest = {.nodes = block};
 
