@@ -124,8 +124,9 @@ bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
 {
     struct uva__source *source = &stage->source;
     struct uva__task *slot = uva__producer_take_task(source->producer);
-    struct uva__entry batch = {.info = {.ordinal = uva__task_ordinal(task),
-                                        .bytes = uva__task_bytes(task)}};
+    struct uva__loose_batch batch = {
+        .info = {.ordinal = uva__task_ordinal(task),
+                 .bytes = uva__task_bytes(task)}};
     const bool room =
         slot != NULL && uva__metadata_copy(&source->rt->allocator, metadata,
                                            &batch.info.metadata) != ENOMEM;
@@ -133,7 +134,7 @@ bool uva__stage_keep(struct uva__stage *stage, struct uva__kept *kept,
     if (!room)
         uva__task_drop(task);
     if (room && uva__task_extract_first(task, &batch.array) == 0) {
-        uva__task_fill_entry(slot, &batch, NULL);
+        uva__task_fill_loose(slot, &batch, NULL);
         uva__kept_push(kept, slot);
         return true;
     }

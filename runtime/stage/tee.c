@@ -22,7 +22,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "arrow/entry.h"
+#include "arrow/batch_info.h"
 #include "arrow/share.h"
 #include "arrow/structs.h"
 #include "base/memory.h"
@@ -40,7 +40,7 @@ struct tee;
 struct part {
     struct uva__link link;
     struct record *record; /* borrows: it is in there */
-    struct uva__entry batch;
+    struct uva__loose_batch batch;
 };
 
 /* A batch, with a part for each branch. */
@@ -144,7 +144,7 @@ static int part_push(struct branch *b, struct record *record,
                      struct ArrowDeviceArray *array)
 {
     struct part *part = &record->parts[b->number];
-    struct uva__entry *batch = &part->batch;
+    struct uva__loose_batch *batch = &part->batch;
 
     batch->info = *info;
     if (uva__metadata_copy(allocator_of(b->tee), metadata,
@@ -564,7 +564,7 @@ static struct uva__task *branch_take(struct uva__source *source)
         return NULL;
     part = part_pop(b);
     source->ready--;
-    uva__task_fill_entry(task, &part->batch, NULL);
+    uva__task_fill_loose(task, &part->batch, NULL);
     part_put(b->tee, part);
     return task;
 }

@@ -10,7 +10,7 @@
 #ifndef UVA_STREAM_BUDGET_H
 #define UVA_STREAM_BUDGET_H
 
-#include "arrow/entry.h"
+#include "arrow/batch_info.h"
 #include "loop/rt.h"
 #include "uvarrow/arrow_abi.h"
 

@@ -67,8 +67,8 @@ int uva__task_fill_lazy(struct uva__task *task,
     return 0;
 }
 
-void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
-                          const char *room)
+void uva__task_fill_loose(struct uva__task *task,
+                          struct uva__loose_batch *entry, const char *room)
 {
     struct uva__metadata *metadata = &task->info.metadata;
 

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "arrow/entry.h"
+#include "arrow/batch_info.h"
 #include "base/list.h"
 #include "stream/discard_queue.h"
 #include "stream/task_state.h"
@@ -102,8 +102,8 @@ uva__task_take_metadata(struct uva__task *task,
 /* Fills a free slot with the array of `entry` (takes it) and the facts about
  * it; metadata in `room` (NULL: none is there) is copied. Thread: the one that
  * fills the slot. */
-void uva__task_fill_entry(struct uva__task *task, struct uva__entry *entry,
-                          const char *room);
+void uva__task_fill_loose(struct uva__task *task,
+                          struct uva__loose_batch *entry, const char *room);
 
 /* Makes a filled slot extractable, and gives the task to offer. `to_foreign`:
  * to a handler of the user's, so the statistics count it until it is over.

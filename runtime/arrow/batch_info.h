@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A batch that waits: a queue or a stage keeps this of it until it goes into a
- * task (stream/task.h). Whatever holds a batch as a task, and not as an array,
- * keeps only the second part of it. */
-#ifndef UVA_ARROW_ENTRY_H
-#define UVA_ARROW_ENTRY_H
+/* The facts about a batch besides its array, and a batch that is in no task
+ * (stream/task.h) so far. */
+#ifndef UVA_ARROW_BATCH_INFO_H
+#define UVA_ARROW_BATCH_INFO_H
 
 #include "arrow/metadata.h"
 #include "uvarrow/arrow_abi.h"
@@ -15,7 +14,8 @@ struct uva__batch_info {
     struct uva__metadata metadata; /* owns; perhaps in a room beside it */
 };
 
-struct uva__entry {
+/* A batch that is in no task. */
+struct uva__loose_batch {
     struct ArrowDeviceArray array; /* owns, once there is one and code is 0 */
     struct uva__batch_info info;
     int code; /* why there is no array; 0: there is one, or there will be */
