@@ -83,6 +83,11 @@ UVA_MUST_CHECK bool uva__stage_keep(struct uva__stage *stage,
                                     struct ArrowAsyncTask *task,
                                     const char *metadata);
 
+static inline struct uva__task *uva__kept_first(const struct uva__kept *kept)
+{
+    return uva__container_of(kept->tasks.head, struct uva__task, link);
+}
+
 /* Gives the oldest batch; NULL: none is kept. Keeps one more. */
 struct uva__task *uva__kept_pop(struct uva__kept *kept);
 void uva__kept_push(struct uva__kept *kept, struct uva__task *task);

@@ -24,9 +24,8 @@
  *
  * What can fail: an extraction: the producer above reports why. The function,
  *              or a result that does not fit the schema: the error follows the
- *              results before it, and no further input is taken. Without memory
- *              for an input it is lost, and the error follows the results of
- *              the inputs before it.
+ *              results before it, and no further input is taken. Memory for an
+ *              input: it is lost, and the error takes its place.
  *
  * On stop:     inputs and results are discarded; a run is not waited for, as it
  *              counts the stage. */
@@ -65,8 +64,7 @@ enum phase {
     RUNNING, /* a run is in progress, or waits for its worker */
     ENDED,   /* no run follows: finish was called, or it was enough */
     FAILED,  /* no run follows: the function has failed */
-    CUT_OFF, /* no run follows: an extraction has failed, and the producer above
-                has the reason */
+    CUT_OFF, /* no run follows: an extraction has failed */
     STOPPED
 };
 
@@ -74,8 +72,7 @@ enum phase {
 struct progress {
     enum phase phase;
     struct uva__kept inputs;  /* their tasks; the first may be at a run */
-    struct uva__kept results; /* counts the batches that are passed on of them
-                               */
+    struct uva__kept results; /* counts the batches that they become */
     struct uva__transform_rows rows; /* after the last step */
 };
 
@@ -139,25 +136,10 @@ static void transform_unlock(struct transform *t)
         uva__lock_drop(&t->lock);
 }
 
-static struct uva__task *kept_first(const struct uva__kept *kept)
+/* The empty slots of a run; NULL: those of the loop thread. */
+static struct uva__list *run_slots(struct transform *t)
 {
-    return uva__container_of(kept->tasks.head, struct uva__task, link);
-}
-
-/* Gives an empty slot to a run, with a copy of the metadata. A worker has a
- * list of its own. NULL without memory. */
-static struct uva__task *run_take_slot(struct transform *t,
-                                       const char *metadata)
-{
-    return uva__slots_new_task(t->stage.source.rt,
-                               t->options.on_loop ? NULL : &t->run.slots,
-                               metadata);
-}
-
-static void run_put_slot(struct transform *t, struct uva__task *slot)
-{
-    uva__slots_end_task(t->stage.source.rt,
-                        t->options.on_loop ? NULL : &t->run.slots, slot);
+    return t->options.on_loop ? NULL : &t->run.slots;
 }
 
 /* ---- a run: emitting ---------------------------------------------------- */
@@ -211,7 +193,9 @@ static int64_t result_slices(const struct transform *t, int64_t rows)
 static int result_give(struct transform *t, struct uva_batch *out,
                        int64_t bytes)
 {
-    struct uva__task *slot = run_take_slot(t, out->metadata);
+    struct uva__rt *rt = t->stage.source.rt;
+    struct uva__task *slot =
+        uva__slots_new_task(rt, run_slots(t), out->metadata);
     int64_t ordinal, batches;
     int code;
 
@@ -225,7 +209,7 @@ static int result_give(struct transform *t, struct uva_batch *out,
     transform_unlock(t);
     if (code == ECANCELED) {
         uva_array_release(&slot->array);
-        run_put_slot(t, slot);
+        uva__slots_end_task(rt, run_slots(t), slot);
     } else {
         result_announce(t, ordinal, batches);
     }
@@ -323,7 +307,7 @@ static void run_end_input(struct transform *t, struct uva__task *input)
         return;
     if (uva_array_is_live(&t->run.batch.data))
         uva_array_release(&t->run.batch.data);
-    run_put_slot(t, input);
+    uva__slots_end_task(t->stage.source.rt, run_slots(t), input);
 }
 
 /* Decides on the next step, and takes its input. With STEP_NOTHING the run is
@@ -337,7 +321,7 @@ static enum step step_begin(struct transform *t)
     transform_lock(t);
     step = step_peek_locked(t);
     if (step == STEP_INPUT)
-        t->run.input = kept_first(&t->locked.now.inputs);
+        t->run.input = uva__kept_first(&t->locked.now.inputs);
     if (t->locked.now.phase == STOPPED)
         stopped = run_take_input_locked(t);
     else if (step == STEP_NOTHING)
@@ -362,41 +346,34 @@ static int run_extract(struct transform *t)
     return uva_task_extract(&input->promise, &t->run.batch.data);
 }
 
-static int run_call_function(struct transform *t, enum step step)
-{
-    const struct uva_transform *options = &t->options;
-    struct uva_error *error = &t->run.error;
-
-    if (step == STEP_FLUSH)
-        return t->kind.flush(options->ctx, transform_emit, t, error);
-    if (step != STEP_FINISH)
-        return options->batch(options->ctx, &t->run.batch, transform_emit, t,
-                              error);
-    return options->finish != NULL
-               ? options->finish(options->ctx, transform_emit, t, error)
-               : 0;
-}
-
 /* Calls one of the functions, and gives the code for what it has returned. */
 static int run_call(struct transform *t, enum step step)
 {
+    const struct uva_transform *options = &t->options;
+    struct uva_error *error = &t->run.error;
     const char *name = t->stage.source.name;
     uint64_t since_ns;
-    int code;
+    int code = 0;
 
     t->run.full = false;
     t->run.fault = 0;
-    uva__error_begin(&t->run.error);
+    uva__error_begin(error);
     since_ns = uva__span_begin(t->stage.source.rt);
-    code = run_call_function(t, step);
+    if (t->run.input != NULL)
+        code = options->batch(options->ctx, &t->run.batch, transform_emit, t,
+                              error);
+    else if (step == STEP_FLUSH)
+        code = t->kind.flush(options->ctx, transform_emit, t, error);
+    else if (options->finish != NULL)
+        code = options->finish(options->ctx, transform_emit, t, error);
     uva__span_end(t->stage.source.meter, name,
                   t->run.input != NULL ? t->run.batch.ordinal : -1, since_ns);
     if (t->run.fault != 0)
         return t->run.fault;
     code = uva__error_positive(code);
     if (code == EAGAIN && !t->run.full)
-        return uva_error_set(&t->run.error, EPROTO,
-                             "%s: EAGAIN without a full window", name);
+        return uva_error_set(error, EPROTO, "%s: EAGAIN without a full window",
+                             name);
     return code;
 }
 
@@ -574,21 +551,6 @@ static void transform_conclude(struct transform *t, const struct progress *now)
     }
 }
 
-/* How many inputs `batches` results take, at least, if none is larger than the
- * largest one so far. */
-static int64_t transform_inputs(const struct transform *t, int64_t batches,
-                                const struct uva__transform_rows *need)
-{
-    int64_t rows;
-
-    if (need->input == 0)
-        return t->kind.rows == NULL ? batches : 1;
-    if (__builtin_mul_overflow(batches - 1, need->whole, &rows) ||
-        __builtin_add_overflow(rows, need->next, &rows))
-        return t->loop.in.window.batches;
-    return rows > need->input ? (rows - 1) / need->input + 1 : 1;
-}
-
 /* How many more inputs the demand takes. Without a window of its own the stage
  * requests what the results take that are requested here and not ready. */
 static int64_t transform_room(const struct transform *t, int64_t demand,
@@ -603,7 +565,9 @@ static int64_t transform_room(const struct transform *t, int64_t demand,
     n = uva__window_allowed(window, demand) - now->results.count;
     if (n <= 0)
         return 0;
-    return uva__window_room(window, transform_inputs(t, n, &now->rows), coming);
+    if (t->kind.rows != NULL)
+        n = now->rows.input > 0 ? uva__transform_inputs(&now->rows, n) : 1;
+    return uva__window_room(window, n, coming);
 }
 
 /* Requests inputs as far as they fit by their size, which the first one shows.
@@ -619,10 +583,9 @@ static void transform_request(struct transform *t, int64_t demand,
         return;
     in->bytes = now->inputs.bytes + now->results.bytes;
     n = uva__intake_fit(in, room, in->requested, 1);
-    if (n == 0)
-        n = now->inputs.count + in->requested == 0;
-    if (n == 0)
+    if (n == 0 && now->inputs.count + in->requested > 0)
         return;
+    n = n > 0 ? n : 1;
     in->requested += n;
     uva__inlet_request(&t->stage.inlet, n);
 }
@@ -665,13 +628,15 @@ static void transform_set_timer(struct transform *t, int64_t demand,
 static void transform_account(struct transform *t, const struct progress *now)
 {
     struct uva__source *source = &t->stage.source;
+    const struct uva__task *first;
 
     uva__source_hold(source, now->inputs.count + now->results.count,
                      now->inputs.bytes + now->results.bytes);
-    if (now->results.count > 0)
-        uva__share_keep(&source->share, &t->loop.kept, &t->output.schema,
-                        &kept_first(&now->results)->array,
-                        &kept_first(&now->results)->info);
+    if (now->results.count == 0)
+        return;
+    first = uva__kept_first(&now->results);
+    uva__share_keep(&source->share, &t->loop.kept, &t->output.schema,
+                    &first->array, &first->info);
 }
 
 static void transform_pull(struct uva__source *source, int64_t demand)
@@ -721,7 +686,7 @@ static struct uva__task *transform_take(struct uva__source *source)
 {
     struct transform *t = transform_at(source);
     struct uva__kept *results = &t->locked.now.results;
-    struct uva__task *first = kept_first(results), *task = first;
+    struct uva__task *first = uva__kept_first(results), *task = first;
     const int64_t slices = result_slices(t, first->array.array.length);
 
     if (slices > 1)

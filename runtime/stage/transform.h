@@ -15,6 +15,19 @@ struct uva__transform_rows {
     int64_t input;     /* in the largest batch so far; 0: none is known */
 };
 
+/* How many inputs `batches` results take, at least, if none is larger than the
+ * largest one so far, which is known. Thread: any. */
+static inline int64_t
+uva__transform_inputs(const struct uva__transform_rows *need, int64_t batches)
+{
+    int64_t rows;
+
+    if (__builtin_mul_overflow(batches - 1, need->whole, &rows) ||
+        __builtin_add_overflow(rows, need->next, &rows))
+        return INT64_MAX;
+    return rows > need->input ? (rows - 1) / need->input + 1 : 1;
+}
+
 /* What makes a stage of a transform. */
 struct uva__transform_kind {
     const char *name;   /* static; for errors and logs */
