@@ -28,7 +28,7 @@ struct uva__output_chunk {
     struct uva__output *output;     /* borrows */
     struct uva__output_chunk *next; /* for a file */
     struct uva_encoder_part part;   /* owns; zeroes: the bytes are a copy, which
-                                       is behind the buffers */
+                                       is after the buffers */
     size_t size;                    /* in bytes */
     int64_t rows;                   /* of a batch; -1: it is none */
     unsigned count;                 /* number of buffers */
@@ -301,7 +301,7 @@ static void output_send(struct uva__output *output,
     output->truncate = false;
 }
 
-/* Makes a chunk with room for buffers, and for bytes behind them. */
+/* Makes a chunk with room for buffers, and for bytes after them. */
 static struct uva__output_chunk *chunk_new(struct uva__output *output,
                                            size_t count, size_t bytes)
 {

@@ -77,7 +77,7 @@ static long hex_read(const char *at)
     return strtol(text, NULL, 16);
 }
 
-/* Writes a character as UTF-8; returns the place behind it. */
+/* Writes a character as UTF-8; returns the place after it. */
 static char *utf8_put(char *to, long c)
 {
     if (c < 0x80) {
@@ -99,7 +99,7 @@ static char *utf8_put(char *to, long c)
     return to;
 }
 
-/* Reads what follows "\u", also a pair of surrogates. Returns the place behind
+/* Reads what follows "\u", also a pair of surrogates. Returns the place after
  * it; NULL if it is no character, or NUL. */
 static const char *unicode_read(const char *at, char **to)
 {

@@ -124,7 +124,7 @@ static bool scan_name(struct scanner *s)
     return take(s, ':') || fail(s, "a colon behind the name");
 }
 
-/* Steps over a value, a name before it, or a list; it goes on behind a list
+/* Steps over a value, a name before it, or a list; it goes on after a list
  * that it has begun without calling itself, so the depth is that of `closers`.
  */
 static bool scan_plain(struct scanner *s)
@@ -199,7 +199,7 @@ static bool scan_value(struct scanner *s)
 
 /* ---- the trace ---------------------------------------------------------- */
 
-/* Steps over the events behind a "[", and the "]". */
+/* Steps over the events after a "[", and the "]". */
 static bool scan_events(struct scanner *s, struct uva__scan *out)
 {
     skip_space(s);
@@ -221,7 +221,7 @@ static bool scan_events(struct scanner *s, struct uva__scan *out)
     return true;
 }
 
-/* Steps over the members of an object, behind its "{". */
+/* Steps over the members of an object, after its "{". */
 static bool scan_members(struct scanner *s, struct uva__scan *out)
 {
     static const char NAME[] = "\"traceEvents\"";

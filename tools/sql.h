@@ -15,7 +15,7 @@ UVA_MUST_CHECK int uva__sql_read(const char *path, char **out,
                                  struct uva_error *error);
 
 /* Returns whether a query changes rows and gives none: each of its statements
- * begins with INSERT, UPDATE, DELETE, REPLACE or MERGE, perhaps behind
+ * begins with INSERT, UPDATE, DELETE, REPLACE or MERGE, perhaps after
  * comments, and RETURNING does not occur in it. Thread: any. */
 bool uva__sql_is_update(const char *sql);
 

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LINKS_MOST 40  /* symbolic links behind each other */
+#define LINKS_MOST 40  /* symbolic links in a row */
 #define NAMES_MOST 100 /* names that are tried for a new file */
 
 /* ---- what is read ------------------------------------------------------- */
@@ -66,13 +66,13 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Gives in `out` the path in what stands behind "file:". */
+/* Gives in `out` the path in what stands after "file:". */
 static void uri_path(const char *at, char *out, size_t room)
 {
     size_t n = 0;
 
     if (strncmp(at, "//", 2) == 0 && strchr(at + 2, '/') != NULL)
-        at = strchr(at + 2, '/'); /* behind the host */
+        at = strchr(at + 2, '/'); /* after the host */
     for (; *at != '\0' && *at != '?' && *at != '#' && n + 1 < room; at++) {
         const int high = *at == '%' ? hex_value(at[1]) : -1;
         const int low = high >= 0 ? hex_value(at[2]) : -1;
@@ -83,7 +83,7 @@ static void uri_path(const char *at, char *out, size_t room)
     out[n] = '\0';
 }
 
-/* Returns what stands behind the scheme, or NULL. */
+/* Returns what stands after the scheme, or NULL. */
 static const char *uri_rest(const char *uri)
 {
     const size_t size = strspn(uri, "abcdefghijklmnopqrstuvwxyz"
@@ -175,7 +175,7 @@ int uva__target_check(const struct uva__options *options,
 
 /* ---- open --------------------------------------------------------------- */
 
-/* Gives the folder of `path` with its last slash, and `name` behind it. NULL:
+/* Gives the folder of `path` with its last slash, and `name` after it. NULL:
  * no memory. */
 static char *path_beside(const char *path, const char *name)
 {

@@ -17,12 +17,12 @@ struct uva__target {
     struct uva__guard *guard; /* borrows: removes the new file if all else
                                  fails */
     const char *name; /* borrows: as the user has it; NULL: standard output */
-    char *path;       /* owns: behind symbolic links; NULL: it is written to
-                         itself */
-    char *fresh;      /* owns: path of the new file */
-    int fd;           /* owns: of the new file; -1: none */
-    bool is_named;    /* the new file is in its folder */
-    bool replaces;    /* there was an old file */
+    char *path;    /* owns: with symbolic links resolved; NULL: it is written to
+                      itself */
+    char *fresh;   /* owns: path of the new file */
+    int fd;        /* owns: of the new file; -1: none */
+    bool is_named; /* the new file is in its folder */
+    bool replaces; /* there was an old file */
 };
 
 /* Returns 0 unless the output is something that the command reads: by any path,

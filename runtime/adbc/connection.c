@@ -26,7 +26,7 @@ int uva__connection_set(struct uva__connection *c, char *const *options,
                           c->adbc.private_driver, "connection", failure);
 }
 
-/* Looks for a pooler behind the first connect to a database. */
+/* Looks for a pooler after the first connect to a database. */
 static void connection_look(struct uva__connection *c,
                             struct uva__database *database)
 {

@@ -8,12 +8,12 @@
 #include "adbc/known.h"
 #include "adbc/pooler.h"
 
-/* What may be done with it. */
+/* The uses of it. */
 enum uva__database_state {
     UVA__DATABASE_CALLED,  /* a connect uses it: ADBC allows one at one time */
     UVA__DATABASE_FREE,    /* the next connect may use it */
     UVA__DATABASE_STUCK,   /* a connect uses it that was written off */
-    UVA__DATABASE_RETIRED, /* no connect: closed behind its last connection */
+    UVA__DATABASE_RETIRED, /* no connect: closed after its last connection */
 };
 
 /* Does not move: what belongs to it points to its driver. */
@@ -24,8 +24,8 @@ struct uva__database {
                                        of the connect that uses it */
     bool is_postgresql;             /* and reached by libpq */
     bool splits_memory;             /* as in adbc/known.h */
-    bool has_looked;                /* for a pooler, behind the first connect */
-    enum uva__pooler pooler;        /* what it has found */
+    bool has_looked;                /* for a pooler, after the first connect */
+    enum uva__pooler pooler;        /* its finding */
 
     /* the pool's, under its lock */
     struct uva__database *next;

@@ -62,7 +62,7 @@ static int execution_check(struct uva__execution *e, int code)
     return fault != 0 ? fault : code;
 }
 
-/* What was cancelled does not count. */
+/* The failure of a cancelled execution does not count. */
 static int execution_finish(struct uva__execution *e)
 {
     if (e->ops->finish == NULL)

@@ -20,7 +20,7 @@ struct uva__execution_ops {
     /* executes, and gives `result` and, if it is known, how many rows were
      * affected. 0 or an errno, with the failure. NULL: executes `statement` */
     int (*run)(struct uva__execution *execution, int64_t *rows);
-    /* looks, behind what a driver states, whether what it was given has failed:
+    /* looks, after what a driver states, whether what it was given has failed:
      * 0 or an errno, with the failure. NULL: it was given nothing */
     int (*check)(struct uva__execution *execution);
     /* the result was read to its end: makes it count, before that is reported.
@@ -36,7 +36,7 @@ struct uva__execution_ops {
     /* looks at the schema of the result, which it borrows. NULL: nothing */
     void (*look)(struct uva__execution *execution,
                  const struct ArrowSchema *schema);
-    /* whether it may be prepared and run once more, behind a failure: then it
+    /* whether it may be prepared and run once more, after a failure: then it
      * is as before. Once. NULL: it may not */
     bool (*retry)(struct uva__execution *execution);
     /* the result was read, or released before, and the statement is released:

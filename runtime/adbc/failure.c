@@ -101,7 +101,7 @@ static char *notes_encode(const struct notes *notes)
     return block;
 }
 
-/* Whether the text of `error` was cut in `set`, behind "what: ". */
+/* Whether the text of `error` was cut in `set`, after "what: ". */
 static bool text_is_cut(const struct uva_error *set, const char *what,
                         const struct AdbcError *error)
 {

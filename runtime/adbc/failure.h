@@ -7,7 +7,7 @@
 #include "uvarrow/adbc_abi.h"
 #include "uvarrow/base.h"
 
-/* What a driver reported. All zeroes: nothing. */
+/* The report of a driver. Zeroes: none. */
 struct uva__adbc_failure {
     struct uva_error error;
     char *metadata;      /* owns; NULL: none, or there was no memory for it */
@@ -17,7 +17,7 @@ struct uva__adbc_failure {
 /* An error for a driver to fill in, which may have details. */
 struct AdbcError uva__adbc_error(struct AdbcDriver *driver);
 
-/* Copies what `error` states, behind "what: ". Returns the errno of `status`,
+/* Copies what `error` states, after "what: ". Returns the errno of `status`,
  * which is not OK. Thread: any. */
 int uva__adbc_failure_copy(struct uva__adbc_failure *failure, const char *what,
                            AdbcStatusCode status, const struct AdbcError *error,

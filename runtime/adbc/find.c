@@ -84,7 +84,7 @@ static int library_load(const char *path, struct uva__adbc_found *out,
     return failure->error.code;
 }
 
-/* Loads what a manifest names. */
+/* Loads the library that a manifest names. */
 static int manifest_follow(const struct uva__adbc_manifest *manifest,
                            struct uva__adbc_found *out,
                            struct uva__adbc_failure *failure)

@@ -116,7 +116,7 @@ struct binary_schema {
     struct ArrowSchema child, *children[1];
 };
 
-/* An array, in one block; its data is behind the offsets. */
+/* An array, in one block; its data is after the offsets. */
 struct binary_array {
     struct ArrowArray child, *children[1];
     const void *buffers[1], *child_buffers[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Statements of the user's as streams. The stream is made around an empty
+/* Statements of the user as streams. The stream is made around an empty
  * execution, which gets the statement when nothing can fail any more: so a
  * failure leaves the statement as it was. */
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static void given_put_back(struct given *g, struct AdbcStatement *statement)
     g->free_ctx = NULL;
 }
 
-/* The stream failed: what it takes is freed here. */
+/* The stream failed: the statement is freed here. */
 static void give_up(struct AdbcStatement *statement,
                     const struct uva_adbc_source *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user calls for a pool as for a session. */
+/* The public calls for pools and sessions. */
 #include "adbc/handle.h"
 
 void uva_adbc_pool_release(struct uva_adbc_pool *pool)

@@ -17,7 +17,7 @@ enum uva__use {
     UVA__USE_CANCELLED /* or not read to its end */
 };
 
-/* What it was used for. */
+/* The use of a connection. */
 struct uva__used {
     enum uva__sql sql; /* of the text that was executed; a commit and a
                           roll-back of the driver's are that */
@@ -73,7 +73,7 @@ struct uva__handle_ops {
                    struct uva__connection *const *at);
     /* a failure states that connections, or the database, are lost */
     void (*lose)(struct uva_adbc_pool *pool, enum uva__loss loss);
-    /* a result has a type that was made behind the open of its database: the
+    /* a result has a type that was made after the open of its database: the
      * next queries get to know it */
     void (*know)(struct uva_adbc_pool *pool, const char *type);
     /* whether a connection that was used to the end for `text` has to be reset

@@ -5,7 +5,7 @@
  *              it, by options of the connection, and SQLite opens the same file
  *              -> the extension gives the connection's handle.
  *
- * What can fail: each step: then the query goes on behind its cancel, as the
+ * What can fail: each step: then the query goes on after its cancel, as the
  *              driver has it.
  *
  * Loading is turned on for that where it was off, and off again. */

@@ -21,7 +21,7 @@ struct uva__known {
     const char *file;   /* part of the name of its file */
     enum uva__known_reset reset;
     /* begin a transaction that reads and cannot be made to write any more, NULL
-     * behind the last one; NULL: the driver has an option for that. ROLLBACK
+     * after the last one; NULL: the driver has an option for that. ROLLBACK
      * ends it */
     const char *const *read_only;
     bool refuses_rollback; /* outside of a transaction: so a success means that
@@ -34,7 +34,7 @@ struct uva__known {
     const char *batch_option;   /* of a statement: how large a batch should be;
                                    NULL: none */
     bool batch_counts_rows;     /* that is a number of rows, not of bytes */
-    const char *lock_statement; /* behind which milliseconds stand: how long a
+    const char *lock_statement; /* after which milliseconds stand: how long a
                                    connection waits for a lock; NULL: none */
     bool connects_at_once; /* connects may run side by side, each on a database
                               of its own, as it opens nothing but sockets */

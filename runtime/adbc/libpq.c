@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parameters are added at the end: of a URI behind "?" or "&", of a list behind
+/* Parameters are added at the end: of a URI after "?" or "&", of a list after
  * a blank. */
 #include "adbc/libpq.h"
 

@@ -23,7 +23,7 @@ static const char *const texts[] = {"server closed the connection",
                                     "SSL SYSCALL error",
                                     "(Unavailable;"};
 
-/* What PostgreSQL's driver calls before it executes. */
+/* Calls of PostgreSQL's driver before it executes. */
 static const char *const unused[] = {
     "Failed to prepare query", "[libpq] Failed to prepare query",
     "[libpq] Failed to describe prepared statement"};

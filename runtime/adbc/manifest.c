@@ -88,7 +88,7 @@ static char unescape(char c)
     }
 }
 
-/* Takes a string of one line behind its first quote. False if it is malformed
+/* Takes a string of one line after its first quote. False if it is malformed
  * or too long. */
 static bool take_string(struct parser *p, char quote, char *out, size_t size)
 {

@@ -7,7 +7,7 @@
 
 enum { UVA__ADBC_PATH = 4096, UVA__ADBC_NAME = 256 };
 
-/* What of a manifest is used. */
+/* The used part of a manifest. */
 struct uva__adbc_manifest {
     char library[UVA__ADBC_PATH];    /* for this platform */
     char entrypoint[UVA__ADBC_NAME]; /* "": not named */

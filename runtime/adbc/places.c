@@ -12,7 +12,7 @@ enum {
 /* The states that do not last. */
 static const struct {
     uint32_t limit_ms;               /* 0: it is not for a fixed time */
-    enum uva__connection_state then; /* behind that */
+    enum uva__connection_state then; /* after that */
 } states[UVA__CONNECTION_STATES] = {
     [UVA__CONNECTION_IDLE] = {0, UVA__CONNECTION_CLOSING},
     [UVA__CONNECTION_CANCELLED] = {CANCEL_MS, UVA__CONNECTION_STUCK},

@@ -164,7 +164,7 @@ static void pool_release(struct uva_adbc_pool *pool)
     pool_unhold(pool);
 }
 
-/* A snapshot reads behind the lock. */
+/* A snapshot is read under the lock. */
 static void pool_get_stats(const struct uva_adbc_pool *pool,
                            struct uva_adbc_pool_stats *out)
 {

@@ -100,7 +100,7 @@ static void connect_begin_locked(struct uva__connection *c)
 
 /* ---- taking and putting ------------------------------------------------- */
 
-/* What a query waits with. */
+/* The wait of a query. */
 struct wait {
     const atomic_bool *is_cancelled;   /* borrows */
     uint64_t until_ns;                 /* it waits no longer */

@@ -148,7 +148,7 @@ bool uva__pooled_retry(struct uva__pooled *p, bool may_repeat)
     struct uva__execution *e = &p->execution;
 
     if (uva__handle(p->pool)->is_session)
-        return false; /* what was before it is lost, too */
+        return false; /* the queries before it are lost, too */
     if (e->failure.loss != UVA__LOSS_UNUSED &&
         !(may_repeat && e->failure.loss == UVA__LOSS_CONNECTION))
         return false;

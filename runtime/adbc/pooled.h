@@ -32,7 +32,7 @@ int uva__pooled_connect(struct uva__pooled *pooled, bool may_share);
  * and lets it be cancelled. */
 int uva__pooled_prepare(struct uva__execution *execution);
 
-/* For the ops of what is pooled. */
+/* Ops of pooled executions. */
 void uva__pooled_needed(struct uva__execution *execution);
 void uva__pooled_interrupt(struct uva__execution *execution);
 

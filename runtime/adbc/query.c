@@ -371,7 +371,7 @@ static int query_commit(struct uva__execution *e)
     return code;
 }
 
-/* What was cancelled is closed in a session, too. */
+/* A cancelled query is closed in a session, too. */
 static void query_undo(struct query *q)
 {
     struct AdbcConnection *connection = q->pooled.execution.connection;

@@ -464,7 +464,7 @@ static int ending_prepare(struct uva__execution *e)
     return code != 0 || s->connection == NULL ? code : uva__pooled_prepare(e);
 }
 
-/* What runs behind it is in another transaction. */
+/* Later queries are in another transaction. */
 static void ending_uncount(struct ending *n)
 {
     if (!n->has_run)

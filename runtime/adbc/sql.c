@@ -27,7 +27,7 @@ static bool is_comment(const char *at)
     return strncmp(at, "--", 2) == 0 || strncmp(at, "/*", 2) == 0;
 }
 
-/* Returns what follows the comment that begins here. */
+/* Returns the end of the comment that begins here. */
 static const char *comment_skip(const char *at,
                                 const struct uva__sql_dialect *dialect)
 {
@@ -95,7 +95,7 @@ static const char *dollar_skip(const char *at)
     return end;
 }
 
-/* Returns what follows the part of a statement that begins here. */
+/* Returns the end of the part of a statement that begins here. */
 static const char *part_skip(const char *at,
                              const struct uva__sql_dialect *dialect)
 {
@@ -146,7 +146,7 @@ static bool word_is(const char *at, const char *word)
     return true;
 }
 
-/* NULL is behind the last of the words. */
+/* NULL is after the last of the words. */
 static bool word_is_any(const char *at, const char *const *words)
 {
     while (*words != NULL && !word_is(at, *words))

@@ -8,7 +8,7 @@
 
 #define UVA__SQL_BLANKS " \t\r\n\f\v"
 
-/* What databases read differently. */
+/* The dialects of databases. */
 struct uva__sql_dialect {
     const char *quotes;    /* any of these begins and ends a quoted part */
     const char *line_ends; /* any of these ends a comment of one line */
@@ -36,7 +36,7 @@ enum uva__sql uva__sql_transaction(const char *sql);
  * comments, empty statements. Thread: any. */
 const char *uva__sql_skip(const char *at);
 
-/* Returns the next statement of a text, behind the one that begins at `at`, or
+/* Returns the next statement of a text, after the one that begins at `at`, or
  * the end. The semicolons of a trigger or another program end none. Thread:
  * any.
  */

@@ -30,10 +30,10 @@ struct encode_stage {
     struct uva_write options;
     struct uva_encoder *encoder; /* owns; NULL: there is no schema */
     bool has_begun;              /* the schema's part was emitted */
-    char null_text[];            /* what options.csv.null_text is */
+    char null_text[];            /* options.csv.null_text */
 };
 
-/* What carries a part; borrowed by the array's struct. */
+/* The carrier of a part; borrowed by the array's struct. */
 struct encoded_part {
     struct uva_encoder_part part;   /* owns */
     const void *buffers[1];         /* this struct */
@@ -42,7 +42,7 @@ struct encoded_part {
     struct ArrowArray *children[1]; /* the column */
 };
 
-/* What puts the line of names before the lines. */
+/* The stage that puts the line of names before the lines. */
 struct encode_names {
     char *line;     /* owns; "": none. NULL: there is no schema */
     bool has_begun; /* the line was emitted */
@@ -52,7 +52,7 @@ struct encode_names {
 struct encode_shape {
     struct ArrowSchema column;       /* gone with the root: nothing moves it */
     struct ArrowSchema *children[1]; /* the column */
-    char first[];                    /* what comes first, and a NUL */
+    char first[];                    /* the line of names, and a NUL */
 };
 
 static void encode_release(struct ArrowArray *array)
@@ -131,7 +131,7 @@ static int encode_emit(struct uva_encoder_part *part, uva_emit_fn *emit,
 
 /* ---- Arrow IPC ---------------------------------------------------------- */
 
-/* Emits what comes first, once. */
+/* Emits the begin of the output, once. */
 static int encode_begin(struct encode_stage *stage, uva_emit_fn *emit,
                         void *emitter, struct uva_error *error)
 {

@@ -49,7 +49,7 @@ uva__encoder_part_finish(struct uva__encoder_part_draft *draft,
 /* Empties the draft. */
 void uva__encoder_part_clear(struct uva__encoder_part_draft *draft);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__encoder_part_fini(struct uva__encoder_part_draft *draft);
 
 #endif

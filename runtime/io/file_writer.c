@@ -43,7 +43,7 @@ static void file_fail(struct file_writer *w, int code)
     }
 }
 
-/* Leaves out of an op what was written of it. */
+/* Leaves the written bytes out of an op. */
 static void file_advance(struct uva__write_op *op, size_t size)
 {
     unsigned done = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FlatBuffers, written from the end. A table lies behind its list of offsets
+/* FlatBuffers, written from the end. A table lies after its list of offsets
  * (vtable), so the list is written last; offsets count forward, from the member
  * to what it refers to. */
 #include "io/flatbuffer_writer.h"

@@ -31,7 +31,7 @@ void uva__flatbuffer_clear(struct uva__flatbuffer *flat);
 /* Frees the block. */
 void uva__flatbuffer_fini(struct uva__flatbuffer *flat);
 
-/* Writes zeroes, so that `align` divides the place behind `size` more bytes. */
+/* Writes zeroes, so that `align` divides the place after `size` more bytes. */
 void uva__flatbuffer_align(struct uva__flatbuffer *flat, size_t align,
                            size_t size);
 

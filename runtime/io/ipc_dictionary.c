@@ -111,7 +111,7 @@ static bool values_same_offsets(struct values_at *last, struct values_at *next,
 enum { VIEW_SIZE = 16, VIEW_INLINE = 12 };
 
 /* The bytes of a view of `size` bytes, which lie in a data buffer; `at` is
- * behind the views. NULL if there is no such place. */
+ * after the views. NULL if there is no such place. */
 static const char *values_view(const struct values_at *at, const char *view,
                                int32_t size)
 {

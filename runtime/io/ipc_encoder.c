@@ -243,7 +243,7 @@ static int encoder_send_dictionary(struct ipc_encoder *encoder,
     return encoder_send_values(encoder, use, body, false, error);
 }
 
-/* Adds what has to be sent of a dictionary, behind those in its values. */
+/* Adds what has to be sent of a dictionary, after those in its values. */
 static int encoder_add_use(struct ipc_encoder *encoder,
                            const struct uva__ipc_use *use, bool *replaced,
                            struct uva_error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prefix -> header -> body -> full -> (taken) prefix ... -> over. An empty body
  * is skipped. What the 8 bytes in front of the first header hold shows whether
- * there are markers; behind a message without one, only 4 bytes are wanted, as
+ * there are markers; after a message without one, only 4 bytes are wanted, as
  * no more may follow. */
 #include "io/ipc_framer.h"
 
@@ -60,7 +60,7 @@ void uva__ipc_framer_want(struct uva__ipc_framer *framer, uint8_t **to,
     *size -= framer->done;
 }
 
-/* ---- what was read ------------------------------------------------------ */
+/* ---- input -------------------------------------------------------------- */
 
 static int framer_too_large(const struct uva__ipc_framer *framer,
                             const char *what, int64_t size,

@@ -20,7 +20,7 @@ struct uva__message {
 };
 
 enum uva__ipc_framer_state {
-    UVA__IPC_FRAMER_PREFIX, /* what is in front of a header is wanted */
+    UVA__IPC_FRAMER_PREFIX, /* the bytes before a header are wanted */
     UVA__IPC_FRAMER_HEAD,   /* the header is */
     UVA__IPC_FRAMER_BODY,   /* the body is */
     UVA__IPC_FRAMER_FULL,   /* a message is complete: to be taken */
@@ -72,7 +72,7 @@ void uva__ipc_framer_give_back(struct uva__ipc_framer *framer,
 
 void uva__ipc_framer_fini(struct uva__ipc_framer *framer);
 
-/* Releases what a message owns, and leaves zeroes. Thread: any. */
+/* Releases the content of a message, and leaves zeroes. Thread: any. */
 void uva__message_fini(struct uva__message *message);
 
 /* Puts in front of an error's text which message it is about. Returns the code.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plan: counts the fields and dictionaries, then fills them in. The values
- * of a dictionary come behind the fields of what has that dictionary, in the
+ * of a dictionary come after the fields of what has that dictionary, in the
  * order in which dictionaries are found. */
 #include "io/ipc_plan.h"
 

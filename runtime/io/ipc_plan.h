@@ -27,7 +27,7 @@ struct uva__ipc_plan {
     struct ArrowSchema schema;            /* owns: a copy */
     struct uva__ipc_field *fields;        /* owns */
     struct uva__ipc_values *dictionaries; /* owns; those inside of another's
-                                             values behind it */
+                                             values after it */
     int32_t n_fields;
     int32_t n_dictionaries;
 };
@@ -39,7 +39,7 @@ UVA_MUST_CHECK int uva__ipc_plan_init(struct uva__ipc_plan *plan,
                                       const struct ArrowSchema *schema,
                                       struct uva_error *error);
 
-/* Frees what it owns. A plan of zeroes is allowed. Thread: any. */
+/* Frees its content. A plan of zeroes is allowed. Thread: any. */
 void uva__ipc_plan_fini(struct uva__ipc_plan *plan);
 
 #endif

@@ -21,7 +21,7 @@ enum { PREFIX = 8, ALIGN = 8, FIRST_BUFFERS = 3 };
 /* More rows are refused: so no size in bits or bytes overflows. */
 #define MOST_ROWS (INT64_C(1) << 48)
 
-/* What arrays borrow from. */
+/* The owner of the memory of arrays. */
 struct array_owner {
     atomic_int_least64_t users;     /* arrays that are not released, and one */
     struct uva__shared_bytes *body; /* owns */
@@ -128,7 +128,7 @@ static int array_begin(struct array_walk *w, int64_t n_buffers,
     return 0;
 }
 
-/* ---- what the header lists ---------------------------------------------- */
+/* ---- the lists of the header -------------------------------------------- */
 
 /* Takes the next node: the length and the number of nulls. */
 static int array_take_node(struct array_walk *w, struct ArrowArray *array)
@@ -390,7 +390,7 @@ static int array_take_views(struct array_walk *w, struct ArrowArray *array)
     return code;
 }
 
-/* Takes the buffers behind the bitmap. */
+/* Takes the buffers after the bitmap. */
 static int array_take_rest(struct array_walk *w, struct ArrowArray *array,
                            int64_t *data_size)
 {

@@ -7,7 +7,7 @@
 #include "io/ipc_read_header.h"
 #include "io/shared_bytes.h"
 
-/* What an array is made of. */
+/* The source of an array. */
 struct uva__ipc_input {
     const struct uva__ipc_plan *plan;
     const struct uva__ipc_parts *parts; /* NULL: an array without rows */

@@ -11,7 +11,7 @@
 enum { VERSION_4 = 3, VERSION_5 = 4 };
 enum { PLACE_SIZE = 24 };
 
-/* What the readers of metadata accept. */
+/* Limits of the readers of metadata. */
 enum { MOST_PAIRS = 1 << 20, MOST_METADATA = 64 << 20 };
 
 static int head_malformed(const char *what, struct uva_error *error)

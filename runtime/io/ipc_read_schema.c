@@ -124,7 +124,7 @@ static int schema_metadata(struct schema_reader *r,
 
 /* ---- types -------------------------------------------------------------- */
 
-/* What parameters are if they are not written. */
+/* Defaults of parameters. */
 static void schema_defaults(struct uva__ipc_type *type)
 {
     switch (type->tag) {

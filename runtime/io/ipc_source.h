@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the sources of Arrow IPC have in common as streams. */
+/* The common part of the sources of Arrow IPC. */
 #ifndef UVA_IO_IPC_SOURCE_H
 #define UVA_IO_IPC_SOURCE_H
 

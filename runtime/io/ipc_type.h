@@ -7,7 +7,7 @@
 #include "uvarrow/arrow_abi.h"
 #include "uvarrow/base.h"
 
-/* What the buffers of an array hold. */
+/* The content of the buffers of an array. */
 enum uva__ipc_kind {
     UVA__IPC_NULL,      /* no buffer */
     UVA__IPC_BITS,      /* a bit an item */

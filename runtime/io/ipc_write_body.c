@@ -528,7 +528,7 @@ static int body_add_union(struct body_walk *walk, const struct body_at *at)
 
 /* ---- run ends ----------------------------------------------------------- */
 
-/* The first run that ends behind item `item`; `n` if there is none. */
+/* The first run that ends after item `item`; `n` if there is none. */
 static int64_t body_find_run(const char *ends, int32_t width, int64_t n,
                              int64_t item)
 {
@@ -602,7 +602,7 @@ static int body_add_runs(struct body_walk *walk, const struct body_at *at)
 
 /* ---- the walk ----------------------------------------------------------- */
 
-/* Adds what follows the node and the bitmap. */
+/* Adds the buffers after the node and the bitmap. */
 static int body_add_kind(struct body_walk *walk, const struct body_at *at)
 {
     const int64_t first = at->array->offset + at->from;

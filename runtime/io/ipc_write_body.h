@@ -74,7 +74,7 @@ uva__ipc_body_fill(struct uva__ipc_body *body, const struct uva__ipc_plan *plan,
 /* Empties it: frees the copied buffers. */
 void uva__ipc_body_clear(struct uva__ipc_body *body);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__ipc_body_fini(struct uva__ipc_body *body);
 
 /* Whether bit `i` is set. */

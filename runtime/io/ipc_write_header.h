@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers of messages, and the footer of a file. What stands in them of the
- * schema is in ipc_write_schema.h; the body behind a header is in
+ * schema is in ipc_write_schema.h; the body after a header is in
  * ipc_write_body.h. */
 #ifndef UVA_IO_IPC_WRITE_HEADER_H
 #define UVA_IO_IPC_WRITE_HEADER_H
@@ -15,7 +15,7 @@ struct uva__ipc_place {
     int64_t body_size;
 };
 
-/* What a message with a body is. */
+/* The kinds of a message with a body. */
 struct uva__ipc_message {
     int64_t dictionary; /* id of the dictionary that it has values of; -1: a
                            batch */

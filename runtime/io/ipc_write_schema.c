@@ -74,7 +74,7 @@ static size_t ipc_schema_codes(struct uva__flatbuffer *flat,
                                const struct uva__ipc_type *type)
 {
     const char *text = type->text;
-    int32_t codes[UVA__IPC_MOST_CODES + 1]; /* one behind the last */
+    int32_t codes[UVA__IPC_MOST_CODES + 1]; /* one after the last */
     size_t count = 0;
 
     if (type->tag != UVA__IPC_TAG_UNION)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One column of large binary. A struct behind the offsets has the message: not
+/* One column of large binary. A struct after the offsets has the message: not
  * private_data, because other code may put its own there. */
 #include "io/pushed_message.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes lie behind the struct, in one allocation. */
+/* The bytes lie after the struct, in one allocation. */
 #include "io/shared_bytes.h"
 
 #include <stdlib.h>

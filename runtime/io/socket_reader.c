@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uva_stream_from_socket(): the loop thread cuts what arrives into messages and
- * pushes them; a transform behind the pusher makes batches of them.
+ * pushes them; a transform after the pusher makes batches of them.
  *
  * Happy path:  (read -> message -> push)* -> the end's marker -> the socket is
  *              released -> the pusher is closed.
@@ -27,7 +27,7 @@
 #include "uvarrow/runtime.h"
 #include "uvarrow/stages.h"
 
-/* Batches that wait behind the transform. */
+/* Batches that wait after the transform. */
 enum { BATCHES_AHEAD = 2 };
 
 struct socket_reader {

@@ -17,7 +17,7 @@ struct text_encoder {
     struct uva_encoder encoder;  /* first */
     struct ArrowSchema schema;   /* owns: a copy, which `root` borrows */
     struct uva__text_field root; /* the struct with the columns */
-    struct uva__csv_style csv;   /* its text of nulls is behind this struct */
+    struct uva__csv_style csv;   /* its text of nulls is after this struct */
     bool is_json;
     bool has_header;          /* of CSV */
     atomic_size_t bytes_hint; /* size of the largest text so far */
@@ -73,7 +73,7 @@ static void csv_style_set(struct text_encoder *encoder,
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Makes the delimiter behind the last field the end of the line. */
+/* Makes the delimiter after the last field the end of the line. */
 static void csv_end_line(const struct text_encoder *encoder,
                          struct uva__text *out)
 {

@@ -249,7 +249,7 @@ static bool runs_are_sound(const struct uva__text_field *field)
            ends->dictionary == NULL;
 }
 
-/* Fills in what depends on the kind alone. */
+/* Fills in the members that depend on the kind alone. */
 static void kind_set(struct uva__text_field *field, const struct format *format,
                      bool is_loose)
 {

@@ -115,7 +115,7 @@ static bool scan_name(struct scan *s)
 }
 
 /* Closes what ends here, and steps over a comma. False if something else is
- * there; `at` is the end behind the last value. */
+ * there; `at` is the end after the last value. */
 static bool scan_behind_value(struct scan *s)
 {
     for (scan_space(s); s->level > 0; scan_space(s)) {

@@ -15,7 +15,7 @@ struct uva__write_op;
 
 /* The destination. All are called on the loop thread. */
 struct uva__writer_ops {
-    /* takes `op` and begins to write it, behind those before it. 0, and
+    /* takes `op` and begins to write it, after those before it. 0, and
      * uva__writer_written() follows, later; or an errno, and nothing was
      * taken. */
     int (*write)(struct uva__writer *writer, struct uva__write_op *op);
@@ -30,7 +30,7 @@ struct uva__write_op {
         uv_write_t socket;
         uv_fs_t file;
     } request;
-    struct uva__write_op *next;   /* of a file: the op behind it */
+    struct uva__write_op *next;   /* of a file: the op after it */
     struct uva_encoder_part part; /* owns; zeroes: the last chunk */
     int64_t bytes;                /* of all buffers */
     char head[24];                /* of a chunk */

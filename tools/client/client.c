@@ -6,7 +6,7 @@
  *              body -> feed)* -> the answer is complete -> the feed has ended
  *              -> the stream has ended, and releases its socket -> all closed.
  * What can fail: each of these. The reason is in `error` before the feed ends
- *              without its last byte, which fails the stream behind its rows.
+ *              without its last byte, which fails the stream after its rows.
  * Back-pressure: the feed is full: the connection is not read.
  * On cancel:   the stream releases its socket: all is closed. */
 #include "client.h"

@@ -44,7 +44,7 @@ UVA_MUST_CHECK int uva__feed_write(struct uva__feed *feed, const char *data,
 /* Returns whether no more should be written before on_room. */
 bool uva__feed_is_full(struct uva__feed *feed);
 
-/* Ends the bytes behind those that wait. If they are not `whole`, the last one
+/* Ends the bytes after those that wait. If they are not `whole`, the last one
  * is left out. */
 void uva__feed_end(struct uva__feed *feed, bool whole);
 

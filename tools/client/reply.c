@@ -42,7 +42,7 @@ static int reply_keep(struct uva__reply *reply, struct uva__bytes *bytes,
 }
 
 /* A server of queries explains its status as {"error": {"message": ...}}; other
- * ones have a reason behind it. */
+ * ones have a reason after it. */
 static void reply_explain(struct uva__reply *reply)
 {
     const int status = llhttp_get_status_code(&reply->parser);
@@ -130,7 +130,7 @@ static int on_value_complete(llhttp_t *parser)
     struct uva__reply *reply = parser->data;
     struct uva__bytes *field = field_find(reply);
 
-    reply->in_value = true; /* also behind an empty one */
+    reply->in_value = true; /* also after an empty one */
     while (field != NULL && field->size > 0 &&
            strchr(" \t", field->data[field->size - 1]) != NULL)
         field->data[--field->size] = '\0';

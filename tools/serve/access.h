@@ -31,7 +31,7 @@ struct uva__access {
 UVA_MUST_CHECK int uva__access_load(struct uva__access *access,
                                     const char *path, struct uva_error *error);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__access_fini(struct uva__access *access);
 
 /* Returns the site of another page that the request states and that may read

@@ -117,7 +117,7 @@ struct uva__connection {
     bool is_spare;    /* there are too many connections beside it */
     bool is_chunked;  /* the present answer */
     bool is_headless; /* its request was HEAD: no body is sent */
-    bool keeps_alive; /* behind the present answer */
+    bool keeps_alive; /* after the present answer */
     bool is_working;  /* inside the loop over the input */
     bool was_full;    /* on_writable is due */
     bool has_ended;   /* the client sends nothing more */
@@ -173,7 +173,7 @@ void uva__connection_cut(struct uva__connection *connection, const char *why);
  * has its answer. Returns whether it was one. */
 bool uva__connection_yield(struct uva__connection *connection);
 
-/* Closes it behind the present answer; at once if there is none. */
+/* Closes it after the present answer; at once if there is none. */
 void uva__connection_drain(struct uva__connection *connection);
 
 /* Closes it at once. */

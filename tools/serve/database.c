@@ -108,7 +108,7 @@ static int option_set(struct uva__database *database, const char *key,
     return list_set(&database->options, key, value, error);
 }
 
-/* As option_set(), with a value that is made of texts, one behind the other. */
+/* As option_set(), with a value that is made of texts, one after the other. */
 static int option_join(struct uva__database *database, const char *key,
                        const char *const texts[4], struct uva_error *error)
 {

@@ -103,7 +103,7 @@ const char *const *
 uva__database_query_options(const struct uva__database *database,
                             const char *sql);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__database_fini(struct uva__database *database);
 
 #endif

@@ -55,7 +55,7 @@ static int weight_read(const char *at)
     return weight < 1000 ? weight : 1000;
 }
 
-/* Reads the entry at `*at`, and steps behind it. */
+/* Reads the entry at `*at`, and steps after it. */
 static struct entry entry_read(const char **at)
 {
     struct entry entry = {.weight = 1000};

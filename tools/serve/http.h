@@ -57,7 +57,7 @@ UVA_MUST_CHECK int uva__http_open(struct uva__http *http, uv_loop_t *loop,
 /* Returns the port that it listens at. */
 int uva__http_port(const struct uva__http *http);
 
-/* Accepts nothing more, and closes each connection behind its running answer.
+/* Accepts nothing more, and closes each connection after its running answer.
  * on_closed follows, later. */
 void uva__http_drain(struct uva__http *http);
 

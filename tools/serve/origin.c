@@ -16,8 +16,8 @@ static const char DIGITS[] = "0123456789";
 
 /* ---- addresses ----------------------------------------------------------- */
 
-/* Reads a number of an address: decimal, octal behind a 0, or hexadecimal
- * behind 0x. Returns whether it is one. */
+/* Reads a number of an address: decimal, octal after a 0, or hexadecimal
+ * after 0x. Returns whether it is one. */
 static bool number_read(const char *text, size_t size, uint64_t *out)
 {
     char part[16], *end;

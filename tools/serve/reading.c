@@ -13,7 +13,7 @@ static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyz"
                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 struct dialect {
-    const char *const *words; /* that a text may begin with, NULL behind them */
+    const char *const *words; /* that a text may begin with, NULL after them */
     const struct uva__sql_dialect *text; /* how it is read */
     bool is_one;                         /* it must be one statement */
     const char *refusal;                 /* of a word that changes something */
@@ -72,7 +72,7 @@ static bool word_is(const char *at, const char *word)
     return size == strlen(word) && strncasecmp(at, word, size) == 0;
 }
 
-/* Whether one of the words is here; NULL is behind the last one. */
+/* Whether one of the words is here; NULL is after the last one. */
 static bool has_word(const char *at, const char *const *word)
 {
     while (*word != NULL && !word_is(at, *word))

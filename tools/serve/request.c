@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The callbacks of llhttp keep what they are given. They return -1 once the
- * request is refused, and pause the parser behind the head and at the end. */
+ * request is refused, and pause the parser after the head and at the end. */
 #include "request.h"
 
 #include <assert.h>

@@ -65,7 +65,7 @@ struct uva__request {
     bool has_origin;                       /* all of that field is there */
     bool in_value;                         /* of a header */
     int64_t head_size;                     /* bytes up to the body */
-    int64_t frame_size;                    /* bytes behind it, but the body's */
+    int64_t frame_size;                    /* bytes after it, but the body's */
 };
 
 /* Thread: loop, as all here. */
@@ -75,7 +75,7 @@ void uva__request_init(struct uva__request *request,
 /* Makes it ready for the next request of the connection. */
 void uva__request_reset(struct uva__request *request);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__request_fini(struct uva__request *request);
 
 /* Reads up to `size` bytes at `data`. Returns how many were read: all, or fewer

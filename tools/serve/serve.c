@@ -37,7 +37,7 @@
 /* The time for the reader of the log at the end. */
 #define LOG_MS 200
 
-/* The times after which the process is left, whatever stands still: behind
+/* The times after which the process is left, whatever stands still: after
  * drain_ms, and from a second signal. */
 #define GUARD_MS  1000
 #define SECOND_MS 800

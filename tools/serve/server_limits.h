@@ -25,7 +25,7 @@ struct uva__limits {
     int64_t body_ms;      /* from there to the end of the body */
     int64_t idle_ms;      /* between two requests */
     int64_t write_ms;     /* without a byte that the client has taken */
-    int64_t linger_ms;    /* for the client's close behind the last answer */
+    int64_t linger_ms;    /* for the client's close after the last answer */
     int64_t drain_ms;     /* for running answers after SIGTERM */
     int64_t queries;      /* running at one time: connections to the database */
     int64_t stuck;        /* connections that are replaced while a call on them
@@ -51,7 +51,7 @@ struct uva__limit {
 /* Sets the defaults. Thread: any. */
 void uva__limits_init(struct uva__limits *limits);
 
-/* Returns the limit at a position, in the order of --help; NULL behind the
+/* Returns the limit at a position, in the order of --help; NULL after the
  * last. Thread: any. */
 const struct uva__limit *uva__limits_at(size_t i);
 

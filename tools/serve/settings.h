@@ -33,7 +33,7 @@ UVA_MUST_CHECK int uva__settings_init(struct uva__settings *settings,
 /* Prints what is possible, and not safe. */
 void uva__settings_warn(const struct uva__settings *settings);
 
-/* Frees what it owns. */
+/* Frees its content. */
 void uva__settings_fini(struct uva__settings *settings);
 
 /* Prints the help. */

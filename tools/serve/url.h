@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The target of a request: a path, and parameters behind a "?". */
+/* The target of a request: a path, and parameters after a "?". */
 #ifndef UVA_SERVE_URL_H
 #define UVA_SERVE_URL_H
 
