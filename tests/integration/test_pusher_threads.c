@@ -508,8 +508,7 @@ static void queue_take(int n)
     while (n-- > 0) {
         task = uva__push_queue_take(&queue);
         uva_array_release(&task->array);
-        uva__task_clear(task, &queue.rt->allocator);
-        uva__slots_put_task(queue.rt, task);
+        uva__slots_put_task(queue.rt, task, false);
     }
     (void)uva__push_queue_absorb(&queue, &source);
 }
