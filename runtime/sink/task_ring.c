@@ -102,6 +102,7 @@ static int task_ring_schema(struct uva__inlet *inlet,
         return uva_error_set(error, code,
                              "no memory for the facts of the stream");
     task_ring_check_device(r);
+    r->direct = inlet->handler.producer == &inlet->above->abi;
     task_ring_notify(r, UVA__TASK_RING_SCHEMA);
     r->loop.requested = (uint64_t)r->window.batches;
     uva__inlet_request(inlet, r->window.batches);
@@ -167,6 +168,7 @@ static void task_ring_task(struct uva__inlet *inlet,
 
     (void)metadata;
     assert(tail - uva__atomic64_load(&r->head) <= r->ring_mask);
+    assert(!r->direct || uva__task_is_ours(task));
     /* member by member, as the task was just written so: a wider load would
      * have to wait for both stores */
     slot->task.extract_data = task->extract_data;
@@ -215,7 +217,9 @@ static void task_ring_begin(struct uva_stream *stream)
     uva__inlet_begin_last(&r->inlet, &hooks, NULL);
 }
 
-/* The reader may be taking the same tasks: a task goes to the thread that
+/* The reader may be taking the same tasks. In a direct ring a task goes to the
+ * thread that claims it, and the reader alone advances `head`. A task that a
+ * checker has wrapped must not be used twice: it goes to the thread that
  * advances `head`. */
 static void task_ring_discard(struct uva__task_ring *r)
 {
@@ -225,7 +229,7 @@ static void task_ring_discard(struct uva__task_ring *r)
 
     while (head < tail) {
         task = &r->ring[head & r->ring_mask].task;
-        if (!uva__atomic64_cas(&r->head, &head, head + 1))
+        if (!r->direct && !uva__atomic64_cas(&r->head, &head, head + 1))
             continue;
         uva__task_drop(task);
         head++;
@@ -399,20 +403,22 @@ static void reader_refill(struct uva__task_ring *r)
 }
 
 /* Takes the task at the head. False if the loop has taken it meanwhile, as it
- * takes all after a cancel. */
+ * takes all after a cancel; in a direct ring the extraction fails then. */
 static inline bool reader_take(struct uva__task_ring *r,
                                struct ArrowAsyncTask *out)
 {
-    uint64_t head = r->reader.taken;
-    const struct uva__task_ring_slot slot = r->ring[head & r->ring_mask];
-    const bool taken = uva__atomic64_cas(&r->head, &head, head + 1);
+    const struct uva__task_ring_slot *slot =
+        &r->ring[r->reader.taken & r->ring_mask];
+    const uint64_t bytes = (uint64_t)slot->bytes;
 
-    r->reader.taken = head + taken;
-    if (!taken)
+    *out = slot->task;
+    if (r->direct)
+        uva__atomic64_store(&r->head, r->reader.taken + 1);
+    else if (!uva__atomic64_cas(&r->head, &r->reader.taken,
+                                r->reader.taken + 1))
         return false;
-    *out = slot.task;
-    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) +
-                                          (uint64_t)slot.bytes);
+    r->reader.taken++;
+    uva__atomic64_store(&r->consumed, uva__atomic64_peek(&r->consumed) + bytes);
     return true;
 }
 
@@ -524,9 +530,9 @@ static inline bool reader_take_at_once(struct uva__task_ring *r,
     const struct uva__rt *rt = r->stream->rt;
     const uint64_t taken = r->reader.taken;
 
-    return uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
+    return r->direct && uva__rt_is_alive(rt) && !uva__rt_must_not_wait(rt) &&
            taken < r->reader.tail && taken + 1 < r->reader.refill_at &&
-           !r->lazy && uva__task_is_ours(&r->ring[taken & r->ring_mask].task) &&
+           !r->lazy &&
            uva__atomic64_load(&r->events) == UVA__TASK_RING_SCHEMA &&
            reader_take(r, out);
 }

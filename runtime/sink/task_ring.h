@@ -36,7 +36,9 @@ struct uva__task_ring {
     struct uva_stream *stream;   /* borrows: it owns us */
     struct uva_window window;    /* with its defaults filled in */
     ArrowDeviceType device_type; /* of the stream */
-    bool lazy; /* extraction makes the data; set before the schema is known */
+    bool lazy;   /* extraction makes the data; set before the schema is known */
+    bool direct; /* all tasks are of ours, as the producer calls the inlet
+                    itself; set before the first one */
     struct uva__task_ring_slot *ring; /* owns */
     uint64_t ring_mask;               /* its size, a power of two, less one */
     struct uva__atomic64 events;      /* by the loop */
@@ -61,7 +63,8 @@ struct uva__task_ring {
 
     _Alignas(64) struct uva__atomic64 head; /* tasks taken, in all; by the
                                                reader, and after a cancel also
-                                               by the loop */
+                                               by the loop, unless it is direct
+                                             */
     struct uva__atomic64 consumed;   /* bytes taken, in all; by the reader */
     struct {                         /* the reading thread's alone */
         uint64_t taken;              /* tasks taken, in all */

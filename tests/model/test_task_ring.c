@@ -15,8 +15,7 @@
 enum { TASKS_MAX = 4, ARENA = 4096 };
 
 /* The kinds of the tasks. A checker wraps them, but for those for which it had
- * no memory. The head elects the one thread that uses a task; the claim of our
- * own task would elect one, too. */
+ * no memory. A claim elects the one thread that uses a task of ours. */
 enum kind { WRAPPED, OURS, MIXED };
 
 static const struct {
@@ -538,6 +537,11 @@ START_TEST(its_words_must_be_exchanged)
                           "the head is loaded and stored");
     explore_finds_spoiled(kernel_of(BOTH_CANCEL), &o->head, SIM_SPLIT,
                           "the head of both kinds is loaded and stored");
+    explore_finds_spoiled(kernel_of(OURS_CANCEL), &world.claims[0], SIM_SPLIT,
+                          "the claim of a task is loaded and stored");
+    explore_finds_spoiled(kernel_of(OURS_FLOWS_CANCEL), &world.claims[1],
+                          SIM_SPLIT,
+                          "the claim of the second one is loaded and stored");
     explore_finds_spoiled(kernel_of(OURS_BYTES), &o->resume_wanted, SIM_SPLIT,
                           "resume_wanted is loaded and stored");
 }
