@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports the steps of a producer: see observe/observe.h.
- *
- * Inspectors are called by the dispatcher alone, and so never inside a call of
- * the handler: a request made inside a turn is kept until then, with
- * UVA__DEMAND_SEEN set to have the dispatcher absorb it. */
+/* Reports the steps of a producer: see observe/observe.h. Inspectors are called
+ * by the dispatcher alone, and so never inside a call of the handler. */
 #include "observe/observe.h"
 
 #include <errno.h>
@@ -147,32 +144,11 @@ static void observe_log_request(struct uva__producer *p, int64_t n)
                 "%s: request %lld", p->source->name, (long long)n);
 }
 
-static void observe_report_request(struct uva__producer *p, int64_t n)
+void uva__observe_request(struct uva__producer *p, int64_t n)
 {
     if (p->observed & UVA__OBSERVED_LOG)
         observe_log_request(p, n);
     uva__point_instant(&p->source->meter->point, "request", n);
-}
-
-/* Reports requests made in a turn, which were logged then. */
-static void inspectors_report_seen(struct uva__producer *p)
-{
-    const int64_t n = p->loop->unreported;
-
-    p->loop->unreported = 0;
-    if (n > 0)
-        inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
-}
-
-void uva__observe_request(struct uva__producer *p, int64_t n)
-{
-    observe_report_request(p, n);
-    if (!(p->observed & UVA__OBSERVED_INSPECT) || n < 1)
-        return;
-    p->loop->unreported = n > INT64_MAX - p->loop->unreported
-                              ? INT64_MAX
-                              : p->loop->unreported + n;
-    uva__atomic64_or(&p->demand, UVA__DEMAND_SEEN);
 }
 
 void uva__observe_demand(struct uva__producer *p, uint64_t word)
@@ -183,8 +159,7 @@ void uva__observe_demand(struct uva__producer *p, uint64_t word)
     const bool cancels = (word & UVA__DEMAND_CANCEL) && !p->loop->cancel_seen;
 
     if (n != 0 || (word & UVA__DEMAND_BAD))
-        observe_report_request(p, n);
-    inspectors_report_seen(p);
+        uva__observe_request(p, n);
     if (n != 0)
         inspectors_call(p, UVA_EVENT_REQUEST, 0, n);
     if (!cancels)

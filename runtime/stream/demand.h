@@ -15,7 +15,6 @@ enum {
     UVA__DEMAND_DEAD = 8,      /* its release was entered */
     UVA__DEMAND_ASLEEP = 16,   /* the object is in quarantine */
     UVA__DEMAND_FAILED = 32,   /* an extraction failed; it stays set */
-    UVA__DEMAND_SEEN = 64,     /* requests in a turn, for inspectors */
     UVA__DEMAND_SHIFT = 8
 };
 
@@ -47,14 +46,14 @@ static inline uint64_t uva__demand_cancel(struct uva__atomic64 *word)
     return uva__atomic64_or(word, UVA__DEMAND_CANCEL);
 }
 
-/* Takes the requests since the last call: clears the number, BAD, UNBOUNDED and
- * SEEN. Thread: loop. */
+/* Takes the requests since the last call: clears the number, BAD and UNBOUNDED.
+ * Thread: loop. */
 static inline uint64_t uva__demand_take(struct uva__atomic64 *word)
 {
     const uint64_t seen = uva__atomic64_peek(word);
 
     if (seen >> UVA__DEMAND_SHIFT ||
-        (seen & (UVA__DEMAND_BAD | UVA__DEMAND_UNBOUNDED | UVA__DEMAND_SEEN)))
+        (seen & (UVA__DEMAND_BAD | UVA__DEMAND_UNBOUNDED)))
         return uva__atomic64_and(word, UVA__DEMAND_CANCEL | UVA__DEMAND_DEAD |
                                            UVA__DEMAND_FAILED);
     return seen;

@@ -11,11 +11,7 @@
  * - no memory for a task: reported at once as ENOMEM.
  *
  * On cancel:   the source is stopped, the handler released at the next
- *              boundary.
- *
- * Task slots are taken back from the oldest on. One that is still unsettled
- * after HEAD_AGE_MAX further offers moves to the list `aside`, so that it does
- * not hold up those behind it. */
+ *              boundary. */
 #include "stream/producer.h"
 
 #include <assert.h>
@@ -33,8 +29,6 @@
 #include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
-
-enum { HEAD_AGE_MAX = 64 };
 
 _Static_assert(offsetof(struct uva__producer, abi.additional_metadata) == 24,
                "where the released layout has it");
@@ -61,7 +55,9 @@ static void producer_note_request(struct uva__producer *p, int64_t n)
 }
 
 /* Inside a turn only the caller uses the rules; the dispatcher acts on them
- * afterwards. */
+ * afterwards. For inspectors it reports the request then, too, as they are
+ * never called inside a call of the handler: it goes the way of other threads.
+ */
 static void request_in_turn(struct uva__producer *p, int64_t n)
 {
     if (uva__atomic64_peek(&p->demand) & UVA__DEMAND_DEAD) {
@@ -84,7 +80,7 @@ static void producer_request(struct ArrowAsyncProducer *self, int64_t n)
 
     if (!uva__rt_is_alive(p->rt))
         return;
-    if (uva__rt_in_turn(p->rt)) {
+    if (uva__rt_in_turn(p->rt) && !(p->observed & UVA__OBSERVED_INSPECT)) {
         request_in_turn(p, n);
         return;
     }
@@ -320,7 +316,8 @@ void uva__producer_begin_driving(struct uva__producer *p,
     p->loop->hooks = hooks;
     p->loop->hooks_ctx = ctx;
     p->loop->to_foreign = hooks->foreign && !hooks->relayed;
-    p->loop->reuses_slots = hooks->reuses_slots && handler == unchecked;
+    p->loop->out.failure = &p->loop->urgent;
+    p->loop->out.reuses_slots = hooks->reuses_slots && handler == unchecked;
     p->loop->takes = hooks->take != NULL && handler == unchecked &&
                      p->observed == 0 && !p->lazy;
     p->loop->handler = handler;
@@ -364,142 +361,17 @@ void uva__producer_wake(struct uva__producer *p)
 
 /* ---- outstanding tasks -------------------------------------------------- */
 
-/* Takes a slot back that is over. If the extraction failed, its error becomes
- * the producer's error. */
-static void producer_end_task(struct uva__producer *p, struct uva__task *task)
+/* The error of an extraction that has failed goes before all others. */
+static void producer_note_failed(struct uva__producer *p)
 {
-    const enum uva__task_state state = uva__task_state(task);
-
-    if (state == UVA__TASK_FAILED && p->loop->urgent.code == 0) {
-        uva__failure_set(&p->loop->urgent, &p->rt->allocator, task->failed.code,
-                         task->failed.error, NULL);
+    if (p->loop->urgent.code != 0)
         uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
-    }
-    p->loop->out_count--;
-    p->loop->dropped_count -= task->dropped;
-    task->dropped = false;
-    if (state != UVA__TASK_ORPHANED)
-        uva__slots_put_task(p->rt, task, true);
 }
 
-static struct uva__task *task_of(struct uva__link *link)
-{
-    return uva__container_of(link, struct uva__task, link);
-}
-
-static void producer_reap_aside(struct uva__producer *p)
-{
-    struct uva__list still = {0};
-    struct uva__link *link;
-
-    while ((link = uva__list_pop(&p->loop->aside)) != NULL)
-        if (uva__task_is_over(task_of(link)))
-            producer_end_task(p, task_of(link));
-        else
-            uva__list_push(&still, link);
-    p->loop->aside = still;
-}
-
-/* Takes back all slots at the head with a batch that was extracted: they stay
- * linked, and go back together. */
-static void producer_reap_extracted(struct uva__producer *p)
-{
-    struct uva__list over = p->loop->out;
-    struct uva__link *link = over.head;
-    size_t count = 0;
-
-    for (; link != NULL && uva__task_state(task_of(link)) == UVA__TASK_DONE;
-         link = link->next) {
-        assert(!task_of(link)->dropped);
-        uva__task_clear(task_of(link), &p->rt->allocator);
-        over.tail = link;
-        count++;
-    }
-    if (count == 0)
-        return;
-    p->loop->out.head = link;
-    over.tail->next = NULL;
-    p->loop->out_count -= (int64_t)count;
-    p->loop->head_age = 0;
-    uva__slots_put_tasks(p->rt, &over, count, !p->loop->reuses_slots);
-}
-
-/* Takes slots back that are over, from the oldest on. */
-static void producer_reap(struct uva__producer *p)
-{
-    struct uva__link *head;
-
-    for (;;) {
-        producer_reap_extracted(p);
-        head = p->loop->out.head;
-        if (head == NULL)
-            return;
-        if (uva__task_is_over(task_of(head))) {
-            (void)uva__list_pop(&p->loop->out);
-            producer_end_task(p, task_of(head));
-        } else if (p->loop->head_age > HEAD_AGE_MAX) {
-            (void)uva__list_pop(&p->loop->out);
-            uva__list_push(&p->loop->aside, head);
-        } else {
-            return;
-        }
-        p->loop->head_age = 0;
-    }
-}
-
-/* The settling thread will post the producer, unless the task is over. */
-static void producer_watch_task(struct uva__producer *p, struct uva__task *task)
-{
-    uva__producer_acquire(p);
-    if (!uva__task_notify(task))
-        uva__producer_release(p);
-}
-
-/* Keeps a task that was offered, or is being discarded, until it is over. */
-static void producer_keep_task(struct uva__producer *p, struct uva__task *task)
-{
-    uva__list_push(&p->loop->out, &task->link);
-    p->loop->out_count++;
-    assert(!p->loop->watching); /* tasks are watched only after the last one */
-    if (p->loop->head_age++ <= HEAD_AGE_MAX)
-        return;
-    producer_reap(p);
-    producer_reap_aside(p);
-}
-
-/* Keeps a task that was never offered while its data is discarded. */
-static void producer_keep_dropped(struct uva__producer *p,
-                                  struct uva__task *task)
-{
-    task->dropped = true;
-    p->loop->dropped_count++;
-    producer_keep_task(p, task);
-}
-
-/* How many tasks that consumers hold may still fail. */
-static int64_t producer_unsettled(const struct uva__producer *p)
-{
-    return p->lazy ? p->loop->out_count - p->loop->dropped_count : 0;
-}
-
-/* From now on the thread that settles a task posts the producer. */
-static void producer_watch_tasks(struct uva__producer *p)
-{
-    struct uva__link *link;
-
-    if (p->loop->watching)
-        return;
-    p->loop->watching = true;
-    uva__list_append(&p->loop->out, &p->loop->aside);
-    for (link = p->loop->out.head; link != NULL; link = link->next)
-        producer_watch_task(p, task_of(link));
-}
-
-/* Takes all slots back that are over, wherever they stand. */
 static void producer_reap_all(struct uva__producer *p)
 {
-    uva__list_append(&p->loop->aside, &p->loop->out);
-    producer_reap_aside(p);
+    uva__outstanding_reap_all(&p->loop->out);
+    producer_note_failed(p);
 }
 
 /* Takes back all unclaimed tasks by `take_back`, and counts those that a
@@ -508,16 +380,16 @@ static int64_t producer_take_back(struct uva__producer *p,
                                   bool (*take_back)(struct uva__task *task))
 {
     struct uva__atomic64 *revoked = &p->rt->stats.tasks_revoked;
-    struct uva__link *link, *next;
-    int64_t count = 0;
+    const int64_t count = uva__outstanding_take_back(&p->loop->out, take_back);
 
-    uva__list_prepend(&p->loop->out, &p->loop->aside);
-    for (link = p->loop->out.head; link != NULL; link = next) {
-        next = link->next; /* the task may be gone after the next call */
-        count += take_back(task_of(link));
-    }
     uva__atomic64_store(revoked, uva__atomic64_peek(revoked) + (uint64_t)count);
     return count;
+}
+
+/* How many tasks that consumers hold may still fail. */
+static int64_t producer_unsettled(const struct uva__producer *p)
+{
+    return p->lazy ? p->loop->out.count - p->loop->out.dropped : 0;
 }
 
 struct uva__task *uva__producer_take_task(struct uva__producer *p)
@@ -533,7 +405,7 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
 {
     uva__task_discard(task);
     if (task->is_lazy)
-        producer_keep_dropped(p, task);
+        uva__outstanding_keep_dropped(&p->loop->out, task);
     else
         uva__slots_put_task(p->rt, task, true);
 }
@@ -681,7 +553,8 @@ static inline int producer_move_task(struct uva__producer *p)
         uva__slots_put_task(p->rt, task, true);
         return code;
     }
-    producer_keep_task(p, task);
+    uva__outstanding_keep(&p->loop->out, task);
+    producer_note_failed(p);
     if (uva__task_state(task) == UVA__TASK_FAILED)
         producer_reap_all(p); /* before other callbacks. Clauses: AT-08. */
     return code;
@@ -738,7 +611,7 @@ static void producer_drain(struct uva__producer *p)
 {
     assert(!p->loop->state.drain_ended); /* set only after the end */
     if (producer_unsettled(p) > 0) {
-        producer_watch_tasks(p);
+        uva__outstanding_watch(&p->loop->out, &p->wakeup);
         producer_reap_all(p);
         uva__timer_start(p->rt, &p->loop->drain, UVA__LIMIT_DRAIN_MS);
     }
@@ -839,8 +712,9 @@ static void absorb_demand(struct uva__producer *p)
  * the producer waits for each. */
 static void absorb_tasks(struct uva__producer *p)
 {
-    if (!p->loop->watching) {
-        producer_reap(p);
+    if (!p->loop->out.watched) {
+        uva__outstanding_reap(&p->loop->out);
+        producer_note_failed(p);
         return;
     }
     producer_reap_all(p);
@@ -944,16 +818,16 @@ static void producer_detach(struct uva__detach_hook *hook)
 static void producer_linger(struct uva__producer *p)
 {
     producer_reap_all(p);
-    if (p->loop->out_count > 0) {
+    if (p->loop->out.count > 0) {
         p->loop->detach.close = producer_close;
         p->loop->detach.run = producer_detach;
         if (!p->loop->lingering)
             uva__rt_add_detach_hook(p->rt, &p->loop->detach);
         p->loop->lingering = true;
-        producer_watch_tasks(p);
+        uva__outstanding_watch(&p->loop->out, &p->wakeup);
         producer_reap_all(p);
     }
-    if (p->loop->out_count > 0)
+    if (p->loop->out.count > 0)
         return;
     if (p->loop->lingering)
         uva__rt_remove_detach_hook(p->rt, &p->loop->detach);

@@ -14,6 +14,7 @@
 #include "loop/loop.h"
 #include "protocol/producer_state.h"
 #include "stream/demand.h"
+#include "stream/outstanding.h"
 #include "stream/source.h"
 #include "uvarrow/stages.h"
 
@@ -72,35 +73,27 @@ struct uva__producer_loop {
     struct uva__producer_state state;  /* the rules */
     struct uva__failure urgent;        /* reported before any batch */
     struct uva__metadata metadata;     /* owns: instead of the source's */
-    struct uva__list out;              /* tasks offered, in order */
-    struct uva__list aside;            /* outstanding for long */
-    int64_t out_count;                 /* tasks in both lists */
-    int64_t dropped_count;             /* of these, never offered */
+    struct uva__outstanding out;       /* tasks offered, and not over */
     int64_t revoked;                   /* taken back by a close */
-    int32_t head_age;                  /* offers since the head's */
     int refusal;                       /* the code that the handler returned */
     struct uva__timer drain;           /* limits the wait at the end */
     struct uva__detach_hook detach;    /* registered while it lingers */
     struct uva__inspector *inspectors; /* owns, until its end */
     int64_t limit;                     /* batches at most; negative: no limit */
-    int64_t unreported;                /* requests, to the inspectors */
     uint64_t since_ns;                 /* it waits since; 0: not timed */
-    uint64_t call_ns;  /* a foreign handler is called since, or has returned in
-                          this run; 0: not timed */
-    int64_t ordinal;   /* of the batch offered last, if that is reported */
-    bool ahead;        /* it began before its batches are needed, as
-                          loop/permits.h has it */
-    bool takes;        /* hooks->take is called */
-    bool to_foreign;   /* hooks->foreign, and nothing of ours before it */
-    bool reuses_slots; /* hooks->reuses_slots, and no checker stands before the
-                          handler */
-    bool starved;      /* between two runs: for a batch */
-    bool idle;         /* between two runs: for a request */
-    bool cancel_seen;  /* a cancel was reported */
-    bool running;      /* its run is on the stack */
-    bool watching;     /* every task out is watched */
-    bool lingering;    /* released, with tasks out */
-    bool closing;      /* a close waits for those tasks */
+    uint64_t call_ns; /* a foreign handler is called since, or has returned in
+                         this run; 0: not timed */
+    int64_t ordinal;  /* of the batch offered last, if that is reported */
+    bool ahead;       /* it began before its batches are needed, as
+                         loop/permits.h has it */
+    bool takes;       /* hooks->take is called */
+    bool to_foreign;  /* hooks->foreign, and nothing of ours before it */
+    bool starved;     /* between two runs: for a batch */
+    bool idle;        /* between two runs: for a request */
+    bool cancel_seen; /* a cancel was reported */
+    bool running;     /* its run is on the stack */
+    bool lingering;   /* released, with tasks out */
+    bool closing;     /* a close waits for those tasks */
 };
 
 /* The part that any thread may reach: its memory rests in quarantine when the
