@@ -80,7 +80,7 @@ UVA_MUST_CHECK int uva__options_init(struct uva__options *options, char **args,
 /* Returns whether `from` is a URL of a server. Thread: any. */
 bool uva__options_from_server(const struct uva__options *options);
 
-/* Frees what `options` owns. Thread: any. */
+/* Frees the content of `options`. Thread: any. */
 void uva__options_fini(struct uva__options *options);
 
 #endif

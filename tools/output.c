@@ -32,7 +32,7 @@ struct uva__output_chunk {
     size_t size;                    /* in bytes */
     int64_t rows;                   /* of a batch; -1: it is none */
     unsigned count;                 /* number of buffers */
-    uv_buf_t rest[];                /* file: what is not written so far */
+    uv_buf_t rest[];                /* file: the remaining bytes */
 };
 
 /* ---- open --------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static void chunk_written(uv_write_t *write, int code)
     chunk_end((struct uva__output_chunk *)write, code);
 }
 
-/* Leaves out of a chunk what was written of it; returns whether that is all. */
+/* Leaves the written bytes out of a chunk; returns whether that is all. */
 static bool chunk_advance(struct uva__output_chunk *chunk, size_t size)
 {
     unsigned done = 0, i;

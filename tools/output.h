@@ -26,7 +26,7 @@ struct uva__output_events {
 
 struct uva__output_chunk; /* a chunk of bytes to write */
 
-/* What the system has taken, in whole chunks. */
+/* The chunks that the system has taken whole. */
 struct uva__output_written {
     int64_t bytes;   /* of all chunks */
     int64_t rows;    /* of batches */

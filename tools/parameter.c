@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON's grammar of what is neither an array nor an object. */
+/* JSON's grammar of scalar values. */
 #include "parameter.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 /* ---- numbers --------------------------------------------------------------
  */
 
-/* What a text is as a number of JSON. */
+/* The meaning of a text as a number of JSON. */
 enum shape { SHAPE_NONE, SHAPE_INT, SHAPE_FLOAT };
 
 /* Skips digits; returns NULL if there are none. */
@@ -119,7 +119,7 @@ static const char *unicode_read(const char *at, char **to)
     return at;
 }
 
-/* Reads what follows a backslash. */
+/* Reads an escape after its backslash. */
 static const char *escape_read(const char *at, char **to)
 {
     static const char NAMES[] = "\"\\/bfnrt", MEANT[] = "\"\\/\b\f\n\r\t";
@@ -158,7 +158,8 @@ static int text_read(const char *from, struct uva__parameter *out,
                      struct uva_error *error)
 {
     const size_t size = strlen(from);
-    char *text = malloc(size + 1); /* escapes are longer than what they mean */
+    char *text =
+        malloc(size + 1); /* escapes are longer than their characters */
     ptrdiff_t read;
 
     if (text == NULL)

@@ -106,7 +106,7 @@ struct query {
     uv_timer_t progress;                     /* shows the line of progress */
     uv_timer_t reader;                       /* of READER_MS */
     uv_signal_t signals[UVA__GUARD_SIGNALS]; /* Ctrl-C and the like */
-    struct uva__tally tally;                 /* what was written */
+    struct uva__tally tally;                 /* the written rows */
     struct uva_runtime_stats stats; /* of the runtime, once it is closed */
     struct uva_error error;         /* code 0: none */
     bool has_begun;                 /* the schema has arrived */
@@ -131,7 +131,7 @@ static void query_read_affected(struct query *q, const char *metadata)
     text[value.size] = '\0';
     affected = strtoll(text, NULL, 10);
     if (affected > 0 || (sql != NULL && uva__sql_is_update(sql)))
-        q->tally.affected = affected; /* 0 is what some report of any query */
+        q->tally.affected = affected; /* some report 0 of any query */
 }
 
 static int query_on_schema(void *ctx, const struct uva_stream_info *info)
@@ -341,7 +341,7 @@ static int query_set_trace(struct query *q)
                : uva_error_set(&q->error, ENOMEM, "out of memory");
 }
 
-/* Prints what is to be known about the rows. Any thread. */
+/* Prints a note about the rows. Any thread. */
 static void query_on_log(void *ctx, const struct uva_log_record *record)
 {
     uva__report_note(record->message, query_shows_progress(ctx));

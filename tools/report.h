@@ -16,7 +16,7 @@ enum uva__exit {
     UVA__EXIT_SIGNAL = 128, /* plus the number of the signal */
 };
 
-/* What has been done so far. */
+/* The work so far. */
 struct uva__tally {
     int64_t rows;      /* rows read */
     int64_t affected;  /* rows that the query changed; -1: unknown */

@@ -29,7 +29,7 @@ struct row {
     atomic_int users;                  /* structs that are not released */
     bool was_read;                     /* get_next has given the batch */
     size_t count;                      /* number of values */
-    struct ArrowSchema schema;         /* owns nothing but what is here */
+    struct ArrowSchema schema;         /* owns no other memory */
     struct ArrowSchema first_schema;   /* owns; for get_schema */
     struct ArrowSchema *fields;        /* owns, `count` */
     struct ArrowSchema **field_places; /* owns, `count` */
@@ -55,7 +55,7 @@ static void row_drop(struct row *row)
     free(row);
 }
 
-/* The schemas stay in the row; what is given away are copies. */
+/* The schemas stay in the row; copies are given away. */
 static void on_schema_release(struct ArrowSchema *schema)
 {
     schema->release = NULL;

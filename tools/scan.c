@@ -13,7 +13,7 @@ enum { DEPTH = 64 }; /* values within values */
 struct scanner {
     const char *text; /* borrows */
     const char *at, *end;
-    const char *fault; /* static: what was expected; NULL: all is well */
+    const char *fault; /* static: the expected token; NULL: no fault */
     bool ended;        /* the text has ended where more was expected */
 };
 
@@ -147,7 +147,7 @@ static bool scan_plain(struct scanner *s)
     }
 }
 
-/* Behind a value: steps over what closes lists, and over the comma before the
+/* After a value: steps over what closes lists, and over the comma before the
  * next value. `*depth` becomes 0 at the end of the outermost. */
 static bool scan_closers(struct scanner *s, const char *closers, int *depth)
 {

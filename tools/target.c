@@ -21,7 +21,7 @@
 #define LINKS_MOST 40  /* symbolic links in a row */
 #define NAMES_MOST 100 /* names that are tried for a new file */
 
-/* ---- what is read ------------------------------------------------------- */
+/* ---- input files -------------------------------------------------------- */
 
 /* An output that must be no input. */
 struct output {
@@ -66,7 +66,7 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Gives in `out` the path in what stands after "file:". */
+/* Gives in `out` the path after "file:". */
 static void uri_path(const char *at, char *out, size_t room)
 {
     size_t n = 0;
@@ -83,7 +83,7 @@ static void uri_path(const char *at, char *out, size_t room)
     out[n] = '\0';
 }
 
-/* Returns what stands after the scheme, or NULL. */
+/* Returns the text after the scheme, or NULL. */
 static const char *uri_rest(const char *uri)
 {
     const size_t size = strspn(uri, "abcdefghijklmnopqrstuvwxyz"

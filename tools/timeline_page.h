@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* What stands before the array of events, and what stands after it. */
+/* The page before the array of events, and after it. */
 extern const unsigned char uva__timeline_head[], uva__timeline_tail[];
 extern const size_t uva__timeline_head_size, uva__timeline_tail_size;
 

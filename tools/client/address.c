@@ -32,7 +32,7 @@ static int address_refuse(const char *url, const char *why,
     return uva_error_set(error, EINVAL, "%s: %s", url, why);
 }
 
-/* Finds the host and the port. Returns NULL, or what is wrong with them. */
+/* Finds the host and the port. Returns NULL, or their fault. */
 static const char *parts_find_host(struct parts *p)
 {
     const char *end = p->authority + p->size;
@@ -69,7 +69,7 @@ static const char *parts_find_host(struct parts *p)
     return NULL;
 }
 
-/* Returns NULL, or what is wrong. */
+/* Returns NULL, or the fault. */
 static const char *parts_find(struct parts *p, const char *url)
 {
     const char *at;

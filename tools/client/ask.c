@@ -12,7 +12,7 @@
 
 /* ---- the body ------------------------------------------------------------ */
 
-/* Returns NULL without memory, and for what is not UTF-8. */
+/* Returns NULL without memory, and for a text that is not UTF-8. */
 static json_t *json_of(const struct uva__parameter *value)
 {
     switch (value->kind) {

@@ -38,7 +38,7 @@ struct client {
     uv_getaddrinfo_t resolve;        /* of the host */
     struct addrinfo *found;          /* owns: its addresses */
     const struct addrinfo *next;     /* borrows: the next one to be tried */
-    struct uva__reply reply;         /* what the server answers */
+    struct uva__reply reply;         /* the answer of the server */
     struct uva__feed feed;           /* where its body goes */
     uv_pipe_t socket;                /* where the stream reads that */
     uv_loop_t *loop;                 /* of all these */
@@ -124,7 +124,7 @@ static int reply_on_body(void *ctx, const char *data, size_t size)
     return uva__feed_write(&c->feed, data, size);
 }
 
-/* Acts on what was read. */
+/* Acts on the input. */
 static void client_look(struct client *c)
 {
     const struct uva__reply *reply = &c->reply;
@@ -165,7 +165,7 @@ static void transport_on_end(struct uva__transport *transport, int code)
     client_look(c);
 }
 
-/* A write that fails leaves what the server has answered before. */
+/* A write that fails leaves the answer that has come before. */
 static void transport_on_written(struct uva__transport *transport, int code)
 {
     (void)transport;
@@ -269,7 +269,7 @@ static int client_resolve(struct client *c)
 
 /* ---- the stream ---------------------------------------------------------- */
 
-/* Makes what needs no loop. */
+/* Makes the parts that need no loop. */
 static int client_prepare(struct client *c, const struct uva__options *options,
                           struct uva_error *error)
 {

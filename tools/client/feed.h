@@ -48,7 +48,7 @@ bool uva__feed_is_full(struct uva__feed *feed);
  * is left out. */
 void uva__feed_end(struct uva__feed *feed, bool whole);
 
-/* Drops what waits; on_closed follows. */
+/* Drops the bytes that wait; on_closed follows. */
 void uva__feed_close(struct uva__feed *feed);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of llhttp keep what they are given. They return -1 once the
+/* The callbacks of llhttp keep their arguments. They return -1 once the
  * reply has failed. A body ends with its last chunk, at its length, or, if it
  * states neither, with the connection. */
 #include "reply.h"
@@ -62,7 +62,7 @@ static void reply_explain(struct uva__reply *reply)
 
 /* ---- callbacks of the parser --------------------------------------------- */
 
-/* Counts what a head has, and trailers. */
+/* Counts the bytes of a head, and of trailers. */
 static int head_count(struct uva__reply *reply, size_t size)
 {
     reply->head_size += size;
@@ -137,7 +137,7 @@ static int on_value_complete(llhttp_t *parser)
     return 0;
 }
 
-/* Only what follows can be read as rows. */
+/* Only later bytes can be read as rows. */
 static int rows_check(struct uva__reply *reply)
 {
     const char *type = uva__bytes_text(&reply->fields[UVA__REPLY_TYPE]);
@@ -281,7 +281,7 @@ void uva__reply_feed(struct uva__reply *reply, const char *data, size_t size)
                          llhttp_get_error_reason(&reply->parser));
 }
 
-/* What a connection that has ended means. */
+/* The meaning of a connection that has ended. */
 static void reply_cut(struct uva__reply *reply, const char *why)
 {
     const char *more = why != NULL ? why : "the server has closed it";

@@ -209,7 +209,8 @@ const char *uva__access_origin(const struct uva__access *access,
         return NULL;
     for (i = 0; i < access->n_origins; i++)
         if (strcmp(origin, access->origins[i]) == 0)
-            return site; /* browsers compare it with what they have sent */
+            return site; /* browsers compare it with the origin they have sent
+                          */
     return NULL;
 }
 

@@ -15,7 +15,7 @@
 /* Most names, and most sites. */
 #define UVA__ACCESS_MOST 16
 
-/* What is configured. */
+/* The configuration. */
 struct uva__access {
     char *token;                         /* owns; NULL: none */
     const char *hosts[UVA__ACCESS_MOST]; /* borrows: NAME or NAME:PORT */

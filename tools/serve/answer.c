@@ -77,7 +77,7 @@ static void answer_on_writable(void *ctx)
         uva_stream_resume(answer->stream);
 }
 
-/* What the driver states of an error, for its members. */
+/* The facts of a driver about an error, for its members. */
 struct details {
     char values[4][64];
     const char *members[9]; /* key, value, ..., NULL */

@@ -29,7 +29,7 @@ struct uva__answers;
 struct uva__answer {
     struct uva__answers *answers;         /* borrows: all of them */
     struct uva__answer *next;             /* in their list */
-    struct uva__answer **previous;        /* what points to this one */
+    struct uva__answer **previous;        /* the pointer to this one */
     struct uva__connection *connection;   /* borrows, until it is gone */
     struct uva_stream *stream;            /* counts, until done */
     struct uva__rights_question question; /* asked before the stream starts */

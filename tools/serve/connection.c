@@ -74,7 +74,7 @@ static int64_t idle_ms(const struct uva__connection *c)
     return idle_stated_ms(c) + IDLE_GRACE_MS;
 }
 
-/* Sets the limit of what the connection waits for now. */
+/* Sets the limit of the present wait. */
 static void connection_wait(struct uva__connection *c)
 {
     const struct uva__limits *limits = c->all->limits;
@@ -167,7 +167,7 @@ static void on_closed(struct uva__transport *transport)
     on_handle_closed(connection_of(transport));
 }
 
-/* Reports what was answered, once for each request. `why`: what has cut it. */
+/* Reports the answer, once for each request. `why`: the cause of its cut. */
 static void connection_log(struct uva__connection *c, bool is_whole,
                            const char *why)
 {
@@ -504,7 +504,7 @@ static void connection_on_refused(struct uva__connection *c)
                          c->request.why, NULL);
 }
 
-/* Reads what there is of the present request. */
+/* Reads the input of the present request. */
 static void request_step(struct uva__connection *c)
 {
     const bool is_new = c->request.phase == UVA__REQUEST_IDLE;

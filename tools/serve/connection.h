@@ -25,7 +25,7 @@ struct uva__connections;
 struct uva__limits;
 struct uva__tls;
 
-/* What was answered, for an access log. */
+/* An answer, for an access log. */
 struct uva__answered {
     const struct uva__connection *connection; /* its peer and request */
     int status;                               /* of the answer */
@@ -33,7 +33,8 @@ struct uva__answered {
     int64_t ns;    /* from the first byte of the request */
     bool is_whole; /* all of the answer was handed to the system or its queue */
     int64_t query; /* the number of the query that it answers; 0: none */
-    const char *why; /* borrows: what cut it; NULL: the client, or nothing */
+    const char
+        *why; /* borrows: the cause of a cut; NULL: the client, or none */
 };
 
 /* Takes the requests. */
@@ -63,7 +64,7 @@ struct uva__connection_stats {
     int64_t timed_out;   /* connections that were too slow */
 };
 
-/* What the connections of a server share. */
+/* The common state of the connections of a server. */
 struct uva__connections {
     const struct uva__limits *limits; /* borrows */
     struct uva__tls *tls;             /* borrows; NULL: plain */
@@ -99,7 +100,7 @@ struct uva__connection {
     struct uva__transport transport;   /* first */
     struct uva__connections *all;      /* borrows: those of the server */
     struct uva__connection *next;      /* in its list */
-    struct uva__connection **previous; /* what points to this one */
+    struct uva__connection **previous; /* the pointer to this one */
     uv_timer_t timer;                  /* limits the present wait */
     int handles;                       /* timer and socket, until closed */
     enum uva__connection_phase phase;  /* as above */

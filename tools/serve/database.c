@@ -274,7 +274,7 @@ static int name_find(struct uva__database *database, const char **key,
                : uva_error_set(error, ENOMEM, "out of memory");
 }
 
-/* What PostgreSQL's driver cannot do by COPY has options of its own. */
+/* Queries that PostgreSQL's driver cannot do by COPY have own options. */
 static int plain_make(struct uva__database *database, struct uva_error *error)
 {
     const struct uva__database_list *all = &database->statements;

@@ -20,14 +20,14 @@ struct uva__database_list {
     size_t count;                               /* of options */
 };
 
-/* What is configured. */
+/* The configuration. */
 struct uva__database {
     const char *driver;                    /* borrows; NULL: by the URI */
     const char *entrypoint;                /* borrows; NULL: guessed */
     const char *name;                      /* borrows: file, URI; or NULL */
     char *own_name;                        /* owns; of an option, or NULL */
     char *own_driver;                      /* owns; of a URI, or NULL */
-    enum uva__kind found;                  /* by what the driver has stated */
+    enum uva__kind found;                  /* as the driver has stated */
     bool is_writable;                      /* changes are allowed */
     bool trusts_user;                      /* whatever its rights are */
     struct uva__database_list options;     /* of the database */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server of HTTP on a loop: it listens, counts its connections, and ends
- * them. What is answered is up to its handler.
+ * them. The answer is up to its handler.
  *
  * Too many:    one connection beyond the limit at a time is the spare one: it
  *              has a moment for one request, so that /health can be asked. The

@@ -11,7 +11,7 @@
  * Thread: loop. */
 void uva__json_memory_init(void);
 
-/* Forgets what has failed on this thread. Thread: any. */
+/* Forgets the failures on this thread. Thread: any. */
 void uva__json_memory_reset(void);
 
 /* Returns whether an allocation has failed on this thread since then.

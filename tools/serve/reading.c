@@ -20,7 +20,7 @@ struct dialect {
     const char *unknown;                 /* of another one */
 };
 
-/* What changes something, for the status alone. */
+/* Statements that change something, for the status alone. */
 static const char *const CHANGING[] = {
     "ABORT",      "ALTER",      "ANALYZE",  "ATTACH",    "BEGIN",    "CALL",
     "CHECKPOINT", "CLOSE",      "CLUSTER",  "COMMENT",   "COMMIT",   "COPY",
@@ -106,7 +106,8 @@ static const char *explain_skip(const char *at, const struct dialect *dialect)
     return uva__sql_gap(at, UVA__SQL_BLANKS "(", dialect->text);
 }
 
-/* ---- what may be asked --------------------------------------------------- */
+/* ---- allowed queries ------------------------------------------------------
+ */
 
 int uva__reading_check(enum uva__kind kind, const char *sql, const char **why)
 {

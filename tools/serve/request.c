@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of llhttp keep what they are given. They return -1 once the
+/* The callbacks of llhttp keep their arguments. They return -1 once the
  * request is refused, and pause the parser after the head and at the end. */
 #include "request.h"
 
@@ -218,7 +218,7 @@ static int target_split(struct uva__request *request)
     return 0;
 }
 
-/* What the parser accepts, and this server does not. */
+/* Requests that the parser accepts, and this server does not. */
 static int head_check(struct uva__request *request)
 {
     const char *expect = uva__request_field(request, UVA__FIELD_EXPECT);

@@ -8,7 +8,7 @@
 
 #include "bytes.h"
 
-/* What the head of an answer states. */
+/* The head of an answer. */
 struct uva__response {
     int status;         /* "200" */
     const char *type;   /* of the content; NULL: none */

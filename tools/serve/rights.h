@@ -25,7 +25,7 @@ struct uva__rights {
     bool must_be_few;           /* the user's rights */
     bool are_few;               /* nothing has to be asked any more */
     bool are_many;        /* by the last answer, or it is another driver */
-    enum uva__kind found; /* by what the driver has stated */
+    enum uva__kind found; /* as the driver has stated */
 };
 
 /* A question. Zeroes: none is under way. */

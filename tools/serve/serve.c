@@ -90,7 +90,7 @@ static void serve_on_detached(void *ctx)
     uva_runtime_get_stats(s->runtime, &s->stats);
 }
 
-/* Nothing is answered any more: closes what keeps the loop alive. */
+/* No request is answered any more: closes the handles that keep the loop. */
 static void serve_release(struct serve *s)
 {
     uva__rights_drop(&s->question);
@@ -291,7 +291,7 @@ static int serve_listen(struct serve *s)
     const struct uva__limits *limits = &s->settings.limits;
     const struct uva__http_handler handler = uva__site_handler(&s->site);
 
-    s->site.access = s->settings.access; /* which keeps what it owns */
+    s->site.access = s->settings.access; /* which stays the owner */
     s->site.answers.pool = s->rights.pool = s->pool;
     s->site.reading_pool = s->reading_pool;
     s->site.answers.rights = &s->rights;

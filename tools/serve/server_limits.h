@@ -45,7 +45,7 @@ struct uva__limit {
     const char *meaning; /* for --help */
     size_t offset;       /* in struct uva__limits */
     int64_t normal;      /* the default */
-    int64_t least, most; /* what is accepted */
+    int64_t least, most; /* the accepted values */
 };
 
 /* Sets the defaults. Thread: any. */

@@ -293,7 +293,7 @@ static int args_read(struct uva__settings *settings, char **args,
     return code;
 }
 
-/* ---- what must fit together ---------------------------------------------- */
+/* ---- settings that must fit together ------------------------------------- */
 
 /* Reads "127.0.0.1:8080" or "[::1]:8080". */
 static int address_read(struct uva__settings *settings, struct uva_error *error)

@@ -10,13 +10,13 @@
 #include "database.h"
 #include "server_limits.h"
 
-/* What it states. Texts are borrowed from it. */
+/* Its content. Texts are borrowed from it. */
 struct uva__settings {
     struct uva__limits limits;       /* with defaults */
     struct uva__database database;   /* owns */
     struct uva__access access;       /* owns: names and sites */
     const char *listen;              /* ADDRESS:PORT */
-    struct sockaddr_storage address; /* what that means */
+    struct sockaddr_storage address; /* its meaning */
     const char *token_file;          /* or NULL */
     const char *certificate, *key;   /* of TLS, or both NULL */
     const char *log;                 /* a file; NULL: standard output */
@@ -30,7 +30,7 @@ struct uva__settings {
 UVA_MUST_CHECK int uva__settings_init(struct uva__settings *settings,
                                       char **args, struct uva_error *error);
 
-/* Prints what is possible, and not safe. */
+/* Prints settings that are possible, and not safe. */
 void uva__settings_warn(const struct uva__settings *settings);
 
 /* Frees its content. */

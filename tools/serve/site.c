@@ -67,7 +67,7 @@ static bool call_knows(const struct call *call, const char *const names[4])
 
 /* ---- /query -------------------------------------------------------------- */
 
-/* What a request asks for. Zeroes: nothing so far. */
+/* The wish of a request. Zeroes: none so far. */
 struct ask {
     json_t *body;         /* owns: of POST with JSON */
     json_t *parsed;       /* owns: the parameters of a URL */
@@ -253,7 +253,7 @@ static int pick_format(const struct call *call, const char *name,
     return uva__format_accepted(accept, out) == 0 ? 0 : 406;
 }
 
-/* What can be refused before anything is made. Returns a status, or 0. */
+/* Refuses a request before anything is made. Returns a status, or 0. */
 static int ask_check(struct ask *ask, const struct call *call,
                      enum uva__rows *format, const char **why)
 {

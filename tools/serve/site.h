@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `uvarrow serve` answers: a table of paths. */
+/* The answers of `uvarrow serve`: a table of paths. */
 #ifndef UVA_SERVE_SITE_H
 #define UVA_SERVE_SITE_H
 

@@ -17,7 +17,7 @@
 #define READ_SIZE   65536
 #define KEEPALIVE_S 60
 
-/* What one callback reads into: it is empty again when the callback returns. */
+/* The buffer of one callback: it is empty again when the callback returns. */
 static char read_room[READ_SIZE];
 static char plain_room[READ_SIZE];
 
@@ -99,7 +99,7 @@ static int tls_send(struct write *w, int code)
     return write_start(w, &buffer, 1);
 }
 
-/* Sends what the session has to send. */
+/* Sends the bytes that the session has to send. */
 static int tls_flush(struct uva__transport *transport)
 {
     struct write *w = write_new(transport, NULL, 0, NULL, 0);

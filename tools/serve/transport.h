@@ -88,7 +88,7 @@ size_t uva__transport_queued(const struct uva__transport *transport);
  * where that is not known. It changes while the peer reads. */
 int uva__transport_unconfirmed(const struct uva__transport *transport);
 
-/* Ends our side after what was written. If `cut`, the peer notices under TLS
+/* Ends our side after the written bytes. If `cut`, the peer notices under TLS
  * that something is missing. */
 void uva__transport_shutdown(struct uva__transport *transport, bool cut);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Decodes in place: what is decoded is never longer. */
+/* Decodes in place: the result is never longer. */
 #include "url.h"
 
 #include <errno.h>

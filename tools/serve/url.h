@@ -10,7 +10,7 @@
 
 /* A target, decoded. */
 struct uva__url {
-    char *text;       /* owns: what the members below point into */
+    char *text;       /* owns: the text of the members below */
     const char *path; /* begins with "/" */
     int count;        /* number of parameters */
     struct {
