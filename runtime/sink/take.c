@@ -51,11 +51,6 @@ static struct take *take_at(struct uva_stream *stream)
 
 /* ---- batches that wait -------------------------------------------------- */
 
-static const struct uva_allocator *allocator_of(const struct take *t)
-{
-    return &t->consumer.stream->rt->allocator;
-}
-
 /* Gives the slot of the oldest batch, or NULL. */
 static struct uva__task *waiting_pop(struct take *t)
 {
@@ -74,21 +69,6 @@ static void slot_put(const struct take *t, struct uva__task *slot)
 {
     uva_array_release(&slot->array);
     uva__slots_put_task(t->consumer.stream->rt, slot, false);
-}
-
-/* Gives a slot for a batch with the metadata of the consumer's; NULL without
- * memory. */
-static struct uva__task *slot_take(struct take *t)
-{
-    struct uva__task *slot = uva__slots_take_task(t->consumer.stream->rt);
-
-    if (slot == NULL)
-        return NULL;
-    if (uva__task_take_metadata(slot, allocator_of(t),
-                                t->consumer.batch.metadata) == 0)
-        return slot;
-    uva__slots_put_task(t->consumer.stream->rt, slot, false);
-    return NULL;
 }
 
 /* Measures a batch of unknown size; 0 if that cannot be done. Not inline, as
@@ -216,7 +196,8 @@ static int take_schema(struct uva__consumer *consumer)
 static void take_batch(struct uva__consumer *consumer)
 {
     struct take *t = take_of(consumer);
-    struct uva__task *slot = slot_take(t);
+    struct uva__task *slot = uva__slots_new_task(consumer->stream->rt, NULL,
+                                                 consumer->batch.metadata);
 
     uva__intake_come(&t->intake);
     if (slot == NULL) {
@@ -274,7 +255,7 @@ static void take_free(struct uva_stream *stream)
     for (link = t->waiting.head; link != NULL; link = link->next) {
         slot = uva__container_of(link, struct uva__task, link);
         uva_array_release(&slot->array);
-        uva__task_clear(slot, allocator_of(t));
+        uva__task_clear(slot, &stream->rt->allocator);
     }
     uva__slots_return_tasks(stream->rt, &t->waiting);
     uva__consumer_free(stream);
