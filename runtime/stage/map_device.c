@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "device/driver_gate.h"
 #include "stage/queued_work.h"
+#include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/stages.h"
@@ -192,20 +193,6 @@ static void map_device_free(void *ctx)
     uva__devices_quit(devices);
 }
 
-static int map_device_check(struct uva_stream *stream,
-                            const struct uva_device_map *options)
-{
-    struct uva_window window;
-
-    if (options->batch == NULL ||
-        uva__window_complete(&options->window, &window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_device_map: batch is mandatory, and the "
-                                "window may have no negative member, nor a "
-                                "reserved one that is not NULL");
-    return 0;
-}
-
 static int devices_begin(struct uva__rt *rt, struct uva__devices **out,
                          struct uva_error *error)
 {
@@ -253,23 +240,19 @@ static int map_device_make(struct uva_stream *stream,
 int uva_stream_map_device(struct uva_stream *stream,
                           const struct uva_device_map *options)
 {
-    int code = uva__stream_building(stream);
+    static const struct uva__options_kind kind = {
+        UVA__OPTIONS(uva_device_map), UVA__OPTIONS_CTX(uva_device_map),
+        UVA__OPTIONS_WINDOW(uva_device_map),
+        UVA__OPTIONS_NEED(uva_device_map, batch)};
+    struct uva_window window;
     struct map_device *m = NULL;
+    int code = uva__options_accept(&kind, stream, options, &window);
 
-    if (options == NULL || !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_device_map: it is mandatory, "
-                                            "and reserved members must be "
-                                            "NULL; clear the struct before "
-                                            "filling it in");
-    if (code == 0)
-        code = map_device_check(stream, options);
-    if (code == 0)
-        code = map_device_make(stream, options, &m);
+    if (code != 0)
+        return code;
+    code = map_device_make(stream, options, &m);
     if (code != 0) {
-        if (options->free_ctx != NULL)
-            options->free_ctx(options->ctx);
+        uva__options_free_ctx(&kind, options);
         return code;
     }
     code = uva_stream_map(stream,

@@ -27,6 +27,7 @@
 #include "base/unreachable.h"
 #include "stage/parallel.h"
 #include "stream/inlet.h"
+#include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -672,56 +673,41 @@ static int merge_add(struct uva_stream *stream, const struct setup *given,
     return code;
 }
 
-/* Gives the window of each stream. The defaults are divided among the streams:
- * a thousand times 32 MiB would be too much, and batches that wait in long
- * queues leave the processor's caches. */
-static int merge_window(const struct uva_window *given, size_t streams,
+/* Divides the defaults of a window among the streams: a thousand times 32 MiB
+ * would be too much, and batches that wait in long queues leave the processor's
+ * caches. */
+static void merge_share(const struct uva_window *given, size_t streams,
                         struct uva_window *out)
 {
     struct uva_window share = *given;
 
-    if (uva__window_complete(given, out) != 0)
-        return EINVAL;
-    if (given->batches == 0 && streams > 1)
+    if (streams == 1)
+        return;
+    if (given->batches == 0)
         share.batches = streams < SHARE_MAX ? out->batches / (int32_t)streams
                                             : out->batches / SHARE_MAX;
-    if (given->bytes == 0 && streams > 1)
+    if (given->bytes == 0)
         share.bytes = streams < SHARE_MAX_BYTES ? out->bytes / (int64_t)streams
                                                 : out->bytes / SHARE_MAX_BYTES;
-    return uva__window_complete(&share, out);
-}
-
-static int merge_check(struct uva_stream *stream,
-                       const struct uva_merge *options, size_t count,
-                       struct uva_window *window)
-{
-    const int code = uva__stream_building(stream);
-
-    if (code != 0)
-        return code;
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_merge: reserved members must be NULL; "
-                                "clear the struct before filling it in");
-    if (options->open_at_once < 0 ||
-        merge_window(&options->window, count + 1, window) != 0)
-        return uva__stream_fail(
-            stream, EINVAL,
-            "uva_merge: no negative open_at_once or window, "
-            "whose reserved members must be NULL");
-    return 0;
+    if (uva__window_complete(&share, out) != 0)
+        UVA__UNREACHABLE("it was checked");
 }
 
 int uva_stream_merge(struct uva_stream *stream,
                      struct uva_stream *const *others, size_t count,
                      const struct uva_merge *options)
 {
-    const struct uva_merge none = {0};
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_merge, open_at_once, 0, INT32_MAX), {0}};
+    static const struct uva__options_kind kind = {
+        UVA__OPTIONS(uva_merge), UVA__OPTIONS_WINDOW(uva_merge),
+        .limits = limits};
     struct setup setup = {.name = "merge", .others = others, .count = count};
-    int code;
+    int code = uva__options_accept(&kind, stream, options, &setup.window);
 
-    options = options != NULL ? options : &none;
-    code = merge_check(stream, options, count, &setup.window);
+    options = uva__options_or_zeroes(options);
+    if (code == 0)
+        merge_share(&options->window, count + 1, &setup.window);
     setup.keep_going = options->keep_going;
     setup.at_once =
         options->open_at_once > 0 ? (size_t)options->open_at_once : SIZE_MAX;

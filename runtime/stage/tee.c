@@ -27,7 +27,9 @@
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
+#include "stage/parallel.h"
 #include "stream/inlet.h"
+#include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
@@ -754,27 +756,18 @@ static struct tee *tee_of(const struct uva_stream *stream)
 static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
                      struct setup *setup)
 {
-    const int code = uva__stream_building(stream);
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_tee, slow, UVA_SLOW_WAIT, UVA_SLOW_FAIL), {0}};
+    static const struct uva__options_kind kind = {
+        UVA__OPTIONS(uva_tee), UVA__OPTIONS_WINDOW(uva_tee), .limits = limits};
+    const int code =
+        uva__options_accept(&kind, stream, options, &setup->window);
 
     if (code != 0)
         return code;
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_tee: reserved members must be NULL; clear "
-                                "the struct before filling it in");
-    if ((int)options->slow < UVA_SLOW_WAIT ||
-        (int)options->slow > UVA_SLOW_FAIL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_tee: slow must be of enum uva_slow");
-    if (uva__window_complete(&options->window, &setup->window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_tee: no negative window, whose reserved "
-                                "members must be NULL");
-    setup->slow = options->slow;
-    return stream->tail->expensive
-               ? uva_stream_parallel(
-                     stream, &(struct uva_parallel){.window = options->window})
-               : 0;
+    if (options != NULL)
+        setup->slow = options->slow;
+    return uva__parallel_ensure(stream, &setup->window);
 }
 
 /* Makes a branch of the tee that the stream ends with, or of a new one. Gives
@@ -803,12 +796,11 @@ static struct uva__source *tee_branch(struct uva_stream *stream,
 struct uva_stream *uva_stream_tee(struct uva_stream *stream,
                                   const struct uva_tee *options)
 {
-    const struct uva_tee none = {0};
+    struct setup setup = {.slow = UVA_SLOW_WAIT};
     struct uva__source *source = NULL;
     struct uva_stream *branch;
-    struct setup setup;
 
-    if (tee_check(stream, options != NULL ? options : &none, &setup) == 0)
+    if (tee_check(stream, options, &setup) == 0)
         source = tee_branch(stream, &setup);
     if (source == NULL)
         return uva__stream_failed_like(stream);
