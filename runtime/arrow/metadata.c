@@ -116,16 +116,6 @@ int uva_metadata_size(const char *block, size_t *size)
 
 /* ---- keeping ------------------------------------------------------------ */
 
-static int metadata_fill(char *place, const char *block, size_t size,
-                         struct uva__metadata *out)
-{
-    if (place == NULL)
-        return ENOMEM;
-    out->block = memcpy(place, block, size);
-    out->size = size;
-    return 0;
-}
-
 int uva__metadata_copy_block(const struct uva_allocator *allocator,
                              const char *block, struct uva__metadata *out)
 {
@@ -136,17 +126,12 @@ int uva__metadata_copy_block(const struct uva_allocator *allocator,
     *out = (struct uva__metadata){0};
     if (code != 0 || size <= METADATA_NUMBER)
         return code;
-    return metadata_fill(uva__memory_new(allocator, size), block, size, out);
-}
-
-int uva__metadata_copy_to_room(const struct uva_allocator *allocator,
-                               const char *block, size_t size, char *room,
-                               struct uva__metadata *out)
-{
-    *out = (struct uva__metadata){0};
-    if (size > UVA__METADATA_ROOM)
-        room = uva__memory_new(allocator, size);
-    return metadata_fill(room, block, size, out);
+    out->block = uva__memory_new(allocator, size);
+    if (out->block == NULL)
+        return ENOMEM;
+    memcpy(out->block, block, size);
+    out->size = size;
+    return 0;
 }
 
 void uva__metadata_fini(struct uva__metadata *metadata,

@@ -35,14 +35,6 @@ uva__metadata_copy(const struct uva_allocator *allocator, const char *block,
     return 0;
 }
 
-/* Gives a copy of the `size` bytes of `block` in `out`: in `room`, of
- * UVA__METADATA_ROOM bytes, if it fits. Returns 0, or ENOMEM, and then `out` is
- * empty. Thread: any. */
-UVA_MUST_CHECK int
-uva__metadata_copy_to_room(const struct uva_allocator *allocator,
-                           const char *block, size_t size, char *room,
-                           struct uva__metadata *out);
-
 /* Moves; `from` is empty afterwards. The old block of `to` is not freed.
  * Thread: any. */
 static inline void uva__metadata_move(struct uva__metadata *from,

@@ -31,8 +31,6 @@ static const uint64_t TOKEN_ADDRESS = 0x0000ffffffffff00u;
 
 /* ---- fill --------------------------------------------------------------- */
 
-/* Does what uva__metadata_copy_to_room() does. It is written out, as the call
- * costs a reader's worker five instructions for each batch. */
 int uva__task_copy_metadata(struct uva__task *task,
                             const struct uva_allocator *allocator,
                             const char *metadata)

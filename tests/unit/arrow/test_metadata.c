@@ -315,47 +315,6 @@ START_TEST(a_copy_without_memory_is_nothing)
 }
 END_TEST
 
-START_TEST(a_short_copy_lies_in_the_room_and_a_long_one_is_allocated)
-{
-    static char block[UVA__METADATA_ROOM + 1];
-    struct faulty_allocator faulty;
-    struct uva_allocator table;
-    struct uva__metadata copy, moved;
-    char place[UVA__METADATA_ROOM + 1] = {0}; /* with the bytes after the
-                                                 room */
-    char *const room = place;
-
-    block[UVA__METADATA_ROOM] = place[UVA__METADATA_ROOM] = 'x';
-    block[0] = block[UVA__METADATA_ROOM - 1] = 'y';
-    faulty_allocator_init(&faulty, 2);
-    table = faulty_allocator_table(&faulty);
-    ck_assert_int_eq(uva__metadata_copy_to_room(
-                         &table, block, UVA__METADATA_ROOM, room, &copy),
-                     0);
-    ck_assert_ptr_eq(copy.block, room);
-    ck_assert_mem_eq(copy.block, block, UVA__METADATA_ROOM);
-    uva__metadata_fini(&copy, &table, room);
-    ck_assert_int_eq(faulty_allocator_asked(&faulty), 0);
-    ck_assert_int_eq(
-        uva__metadata_copy_to_room(&table, block, sizeof(block), room, &copy),
-        0);
-    ck_assert_ptr_ne(copy.block, room);
-    ck_assert_mem_eq(copy.block, block, sizeof(block));
-    ck_assert_int_eq(room[0], 'y'); /* as before */
-    ck_assert_int_eq(place[UVA__METADATA_ROOM], 'x');
-    uva__metadata_move(&copy, &moved);
-    ck_assert_ptr_null(copy.block);
-    ck_assert_uint_eq(moved.size, sizeof(block));
-    uva__metadata_fini(&moved, &table, room);
-    ck_assert_ptr_null(moved.block);
-    ck_assert_int_eq(
-        uva__metadata_copy_to_room(&table, block, sizeof(block), room, &copy),
-        ENOMEM);
-    ck_assert_ptr_null(copy.block);
-    ck_assert_int_eq(faulty_allocator_live(&faulty), 0);
-}
-END_TEST
-
 START_TEST(a_place_that_cannot_be_is_refused)
 {
     const struct uva_pair pair = pair_of("key1", "value1");
@@ -388,8 +347,6 @@ int main(void)
     tcase_add_test(rules, md12_what_int32_cannot_hold_is_refused);
     tcase_add_test(rules, a_buffer_too_small_is_told_the_size_and_left_alone);
     tcase_add_test(rules, a_copy_without_memory_is_nothing);
-    tcase_add_test(rules,
-                   a_short_copy_lies_in_the_room_and_a_long_one_is_allocated);
     tcase_add_test(rules, a_place_that_cannot_be_is_refused);
     return suite_main("metadata", NULL, NULL, rules, NULL);
 }
