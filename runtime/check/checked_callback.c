@@ -7,7 +7,7 @@
 
 #include "base/thread.h"
 #include "check/checked_producer.h"
-#include "check/thread_util.h"
+#include "check/checker_host.h"
 
 enum { OTHER_THREAD_ODDS = 2 };
 
@@ -174,7 +174,7 @@ void uva__callback_pass_on(struct uva__callback *cb)
 {
     callback_report(cb);
     if (!cb->within && uva__checked_chance(cb->stream, OTHER_THREAD_ODDS))
-        uva__thread_util_run(callback_run, cb);
+        uva__checker_host_run(callback_run, cb);
     else
         callback_run(cb);
 }

@@ -21,10 +21,10 @@
 #include "check/checked_callback.h"
 #include "check/checked_producer.h"
 #include "check/checked_task.h"
+#include "check/checker_host.h"
 #include "check/release_hook.h"
 #include "check/schema_check.h"
 #include "check/tagged_pointer.h"
-#include "check/thread_util.h"
 #include "uvarrow/arrow.h"
 
 enum { POISON = 0xDD };

@@ -19,9 +19,9 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "check/checker_host.h"
 #include "check/live_structs.h"
 #include "check/tagged_pointer.h"
-#include "check/thread_util.h"
 #include "uvarrow/arrow.h"
 
 enum { FINE_BELOW_MS = 50, TEXT_SIZE = 160 };

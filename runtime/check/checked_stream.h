@@ -11,10 +11,10 @@
 
 #include "base/slab.h"
 #include "check/checked_peer.h"
+#include "check/checker_host.h"
 #include "check/layout_probe.h"
 #include "check/quarantine.h"
 #include "check/reporter.h"
-#include "check/thread_util.h"
 #include "check/tree_walk.h"
 #include "protocol/checker_state.h"
 #include "uvarrow/arrow_abi.h"
@@ -115,7 +115,7 @@ bool uva__checked_chance(struct uva__checked *c, uint64_t odds);
 /* Returns a time to measure from, and the ms that passed since. Thread: any. */
 static inline int64_t uva__checked_clock(const struct uva__checked *c)
 {
-    return uva__thread_util_clock_ns(c->fine_clock);
+    return uva__checker_host_clock_ns(c->fine_clock);
 }
 
 static inline int64_t uva__checked_elapsed_ms(const struct uva__checked *c,

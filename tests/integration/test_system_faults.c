@@ -20,7 +20,7 @@
 #include <uv.h>
 
 #include "base/platform.h"
-#include "check/thread_util.h"
+#include "check/checker_host.h"
 #include "loop/loop.h"
 #include "support/check_suite.h"
 #include "support/faulty_allocator.h"
@@ -380,9 +380,9 @@ START_TEST(without_a_thread_to_bounce_to_a_callback_runs_right_here)
     pthread_t where;
 
     let_fail("pthread_create", 0);
-    uva__thread_util_run(keep_self, &where);
+    uva__checker_host_run(keep_self, &where);
     ck_assert(pthread_equal(where, pthread_self()));
-    uva__thread_util_run(keep_self, &where);
+    uva__checker_host_run(keep_self, &where);
     ck_assert(!pthread_equal(where, pthread_self()));
 }
 END_TEST

@@ -146,11 +146,11 @@ END_TEST
 
 static int64_t now_ns;
 
-int64_t __wrap_uva__thread_util_clock_ns(bool fine);
+int64_t __wrap_uva__checker_host_clock_ns(bool fine);
 
 /* The clock that limits use: other calls take no time, however slow this
  * machine is. */
-int64_t __wrap_uva__thread_util_clock_ns(bool fine)
+int64_t __wrap_uva__checker_host_clock_ns(bool fine)
 {
     (void)fine;
     return now_ns;

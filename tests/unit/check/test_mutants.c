@@ -21,8 +21,8 @@ enum { SLOW_MS = 40 };
  * this machine is. */
 static atomic_llong now_ns;
 
-int64_t __wrap_uva__thread_util_clock_ns(bool fine);
-int64_t __wrap_uva__thread_util_clock_ns(bool fine)
+int64_t __wrap_uva__checker_host_clock_ns(bool fine);
+int64_t __wrap_uva__checker_host_clock_ns(bool fine)
 {
     (void)fine;
     return atomic_load(&now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Creates a thread for each call, as this serves to find faults and need not be
  * fast. */
-#include "check/thread_util.h"
+#include "check/checker_host.h"
 
 #include <stddef.h>
 
@@ -14,7 +14,7 @@ struct call {
     void *arg;             /* borrows */
 };
 
-static void *thread_util_main(void *arg)
+static void *host_main(void *arg)
 {
     const struct call *call = arg;
 
@@ -22,19 +22,19 @@ static void *thread_util_main(void *arg)
     return NULL;
 }
 
-void uva__thread_util_run(void (*fn)(void *arg), void *arg)
+void uva__checker_host_run(void (*fn)(void *arg), void *arg)
 {
     struct call call = {fn, arg};
     pthread_t thread;
 
-    if (uva__platform_start_thread(&thread, thread_util_main, &call) != 0) {
+    if (uva__platform_start_thread(&thread, host_main, &call) != 0) {
         fn(arg);
         return;
     }
     (void)pthread_join(thread, NULL);
 }
 
-int64_t uva__thread_util_clock_ns(bool fine)
+int64_t uva__checker_host_clock_ns(bool fine)
 {
     return fine ? (int64_t)uva__clock_ns() : uva__platform_coarse_clock_ns();
 }
