@@ -3,6 +3,7 @@
  * above runs it as part of extraction, so this only adds it there. */
 #include <errno.h>
 
+#include "stream/maps.h"
 #include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
@@ -16,7 +17,7 @@ int uva_stream_map(struct uva_stream *stream, const struct uva_map *options)
 
     if (code != 0)
         return code;
-    return uva__producer_map(stream->tail, options) == 0
+    return uva__maps_add(stream->tail, options) == 0
                ? 0
                : uva__stream_fail(stream, ENOMEM, "no memory for a map");
 }

@@ -16,16 +16,14 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 
-#include "arrow/structs.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/time_limits.h"
-#include "base/unreachable.h"
 #include "observe/observe.h"
 #include "stream/check_hop.h"
 #include "stream/deadlines.h"
+#include "stream/maps.h"
 #include "stream/runtime_devices.h"
 #include "stream/slots.h"
 #include "uvarrow/arrow.h"
@@ -178,53 +176,7 @@ struct uva__producer *uva__producer_new(struct uva__source *source)
     return p;
 }
 
-int uva__producer_map(struct uva__producer *p, const struct uva_map *options)
-{
-    struct uva__mapping *m = uva__memory_new(&p->rt->allocator, sizeof(*m));
-    struct uva__mapping **end = &p->maps;
-
-    if (m != NULL)
-        m->meter =
-            uva__label_add_meter(p->source->label, "map", p->source->meter);
-    if (m == NULL || m->meter == NULL) {
-        uva__memory_free(&p->rt->allocator, m, sizeof(*m));
-        if (options->free_ctx != NULL)
-            options->free_ctx(options->ctx);
-        return ENOMEM;
-    }
-    m->options = *options;
-    m->batch = options->batch;
-    m->ctx = options->ctx;
-    m->producer = p;
-    if (p->observed & (UVA__OBSERVED_MEASURE | UVA__OBSERVED_TRACE)) {
-        m->batch = uva__task_map_timed;
-        m->ctx = m;
-    }
-    uva__small_counter_set(&m->meter->sized,
-                           (p->observed & UVA__OBSERVED_MEASURE) != 0);
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = m;
-    p->expensive = p->expensive || !options->on_loop;
-    p->lazy = true;
-    return 0;
-}
-
 /* ---- the end ------------------------------------------------------------ */
-
-static void producer_free_maps(struct uva__producer *p)
-{
-    struct uva__mapping *m = p->maps, *next;
-
-    for (; m != NULL; m = next) {
-        next = m->next;
-        uva_schema_release(&m->schema);
-        if (m->options.free_ctx != NULL)
-            m->options.free_ctx(m->options.ctx);
-        uva__memory_free(&p->rt->allocator, m, sizeof(*m));
-    }
-    p->maps = NULL;
-}
 
 /* No task uses the source and the maps any more: gives them up, though holders
  * may still refer to the producer. A handler on another thread may not have
@@ -236,7 +188,7 @@ static void producer_end(struct uva__producer *p)
     if (p->loop->metadata.block == NULL)
         uva__metadata_move(&source->metadata, &p->loop->metadata);
     p->source = NULL;
-    producer_free_maps(p);
+    uva__maps_free(p);
     if (p->deadlines != NULL)
         uva__deadlines_free(p->deadlines);
     p->deadlines = NULL;
@@ -412,53 +364,6 @@ void uva__producer_drop_task(struct uva__producer *p, struct uva__task *task)
 
 /* ---- moves -------------------------------------------------------------- */
 
-/* Keeps a copy of the schema of its results. */
-static int producer_keep_output(struct uva__producer *p,
-                                const struct ArrowSchema *schema)
-{
-    const struct uva_allocator *allocator = &p->rt->allocator;
-
-    p->output = uva__memory_new(allocator, sizeof(*p->output));
-    return p->output != NULL
-               ? uva__structs_copy_schema(allocator, schema, p->output)
-               : ENOMEM;
-}
-
-/* Passes the schema through the maps. Each map keeps its input schema. */
-static int producer_map_schema(struct uva__producer *p,
-                               struct ArrowSchema *schema)
-{
-    struct uva__mapping *m;
-    struct ArrowSchema next;
-    struct uva_error error;
-    int code = 0;
-
-    uva__error_begin(&error);
-    for (m = p->maps; m != NULL && code == 0; m = m->next) {
-        memset(&next, 0, sizeof(next));
-        code = uva__structs_copy_schema(&p->rt->allocator, schema, &m->schema);
-        if (code != 0 || m->options.schema == NULL)
-            continue;
-        code = uva__error_positive(
-            m->options.schema(m->options.ctx, &m->schema, &next, &error));
-        if (code == 0 && uva__structs_check_schema(&next, &error) != 0) {
-            code = uva_error_set(&error, EPROTO,
-                                 "a map succeeded and gave no valid schema");
-            uva_schema_release(&next);
-        }
-        if (code != 0)
-            break;
-        uva_schema_release(schema);
-        uva_schema_move(&next, schema);
-    }
-    if (code == 0 && p->lazy && (p->observed & UVA__OBSERVED_MEASURE))
-        code = producer_keep_output(p, schema);
-    if (code != 0)
-        uva__failure_set(&p->loop->urgent, &p->rt->allocator, code, &error,
-                         NULL);
-    return code;
-}
-
 static void producer_describe(struct uva__producer *p)
 {
     p->abi.device_type = p->source->device_type;
@@ -478,7 +383,7 @@ static bool producer_prepare_schema(struct uva__producer *p)
     producer_describe(p);
     uva__rt_note_device(p->rt, uva__label_text(p->source->label),
                         p->abi.device_type);
-    code = producer_map_schema(p, &p->source->schema);
+    code = uva__maps_open(p, &p->source->schema);
     if (code != 0)
         uva__producer_state_note_urgent(&p->loop->state, p->loop->urgent.code);
     return code == 0;

@@ -129,11 +129,6 @@ struct uva__producer {
  * to the producer. Thread: any. */
 struct uva__producer *uva__producer_new(struct uva__source *source);
 
-/* Adds a map at the end, takes its ctx also on failure. 0 or ENOMEM.
- * Thread: builder. */
-UVA_MUST_CHECK int uva__producer_map(struct uva__producer *producer,
-                                     const struct uva_map *options);
-
 /* Counts. The maker releases its reference to a producer that has not begun;
  * one that has begun releases that reference itself at its end. Thread: any. */
 void uva__producer_acquire(struct uva__producer *producer);
