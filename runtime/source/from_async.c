@@ -24,13 +24,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "base/unreachable.h"
 #include "source/foreign.h"
 #include "stream/check_hop.h"
+#include "stream/options.h"
 #include "stream/slots.h"
 #include "stream/stream_impl.h"
-#include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/check.h"
 
@@ -203,37 +201,19 @@ static const struct uva__source_ops async_ops = {
 
 /* ---- making one --------------------------------------------------------- */
 
-static int async_check(const struct uva_async_source *options,
-                       struct uva_error *error)
-{
-    struct uva_window window;
-
-    if (options->start == NULL)
-        return uva_error_set(error, EINVAL,
-                             "uva_async_source: start is mandatory");
-    if (!uva__memory_is_clear(options->reserved, 3))
-        return uva_error_set(error, EINVAL,
-                             "uva_async_source: reserved members must be "
-                             "NULL; clear the struct before filling it in");
-    if (uva__window_complete(&options->window, &window) != 0)
-        return uva_error_set(error, EINVAL,
-                             "from_async: a window must not be negative, nor "
-                             "larger than 1048576 batches, and its "
-                             "reserved members must be NULL");
-    return 0;
-}
+static const struct uva__options_kind async_kind = {
+    UVA__OPTIONS(uva_async_source),
+    UVA__OPTIONS_CTX(uva_async_source),
+    UVA__OPTIONS_WINDOW(uva_async_source),
+    UVA__OPTIONS_NEED(uva_async_source, start),
+};
 
 static struct uva__foreign *async_new(struct uva__rt *rt,
-                                      const struct uva_async_source *options)
+                                      const struct uva_async_source *options,
+                                      const struct uva_window *window)
 {
-    struct uva_window window;
-    struct uva__foreign *f;
+    struct uva__foreign *f = uva__foreign_alloc(rt);
 
-    if (uva__window_complete(&options->window, &window) != 0) {
-        UVA__UNREACHABLE("the window was checked before");
-        return NULL;
-    }
-    f = uva__foreign_alloc(rt);
     if (f == NULL)
         return NULL;
     uva__source_init(&f->source, &async_ops, rt);
@@ -242,7 +222,7 @@ static struct uva__foreign *async_new(struct uva__rt *rt,
     if (options->device_type != 0)
         f->source.device_type = options->device_type;
     f->options = *options;
-    f->options.window = window;
+    f->options.window = *window;
     f->starter.run = starter_run;
     uva__foreign_init(f);
     uva__foreign_handler_init(f);
@@ -254,20 +234,18 @@ static struct uva_stream *async_fail(struct uva_runtime *runtime,
                                      const struct uva_async_source *options,
                                      const struct uva_error *error)
 {
-    if (options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
+    uva__options_free_ctx(&async_kind, options);
     return uva__stream_failed(runtime, error);
 }
 
 struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
-                                         const struct uva_async_source *source)
+                                         const struct uva_async_source *options)
 {
-    const struct uva_async_source none = {.start = NULL};
-    const struct uva_async_source *options = source != NULL ? source : &none;
     struct uva__rt *rt = uva__loop_rt(runtime);
     struct uva__foreign *f = NULL;
     struct uva_error error = {0};
-    int code = async_check(options, &error);
+    struct uva_window window;
+    int code = uva__options_check_all(&async_kind, options, &window, &error);
 
     if (code != 0 || rt == NULL || !uva__rt_is_alive(rt))
         return async_fail(runtime, options, &error);
@@ -277,7 +255,7 @@ struct uva_stream *uva_stream_from_async(struct uva_runtime *runtime,
     if (code == 0)
         code = uva__rt_ensure_uncapped(rt);
     if (code == 0)
-        f = async_new(rt, options);
+        f = async_new(rt, options, &window);
     if (f != NULL)
         return uva__stream_new(&f->source);
     (void)uva_error_set(&error, code != 0 ? code : ENOMEM, "from_async: %s",

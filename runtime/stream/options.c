@@ -130,6 +130,15 @@ int uva__options_check(const struct uva__options_kind *kind,
     return code == 0 ? window_complete(kind, options, window, error) : code;
 }
 
+int uva__options_check_all(const struct uva__options_kind *kind,
+                           const void *options, struct uva_window *window,
+                           struct uva_error *error)
+{
+    return uva__options_are_clear(kind, options)
+               ? uva__options_check(kind, options, window, error)
+               : reserved_fail(kind, error);
+}
+
 void uva__options_free_ctx(const struct uva__options_kind *kind,
                            const void *options)
 {
@@ -156,8 +165,7 @@ int uva__options_accept(const struct uva__options_kind *kind,
     if (code != 0 && !clear)
         return code;
     if (code == 0) {
-        code = clear ? uva__options_check(kind, options, window, &error)
-                     : reserved_fail(kind, &error);
+        code = uva__options_check_all(kind, options, window, &error);
         if (code != 0)
             code = uva__stream_fail(stream, code, "%s", error.message);
     }

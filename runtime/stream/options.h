@@ -68,6 +68,12 @@ UVA_MUST_CHECK int uva__options_check(const struct uva__options_kind *kind,
                                       struct uva_window *window,
                                       struct uva_error *error);
 
+/* As that, after a check of the reserved members. */
+UVA_MUST_CHECK int uva__options_check_all(const struct uva__options_kind *kind,
+                                          const void *options,
+                                          struct uva_window *window,
+                                          struct uva_error *error);
+
 /* Frees the ctx; no effect on NULL. */
 void uva__options_free_ctx(const struct uva__options_kind *kind,
                            const void *options);
