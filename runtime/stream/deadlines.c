@@ -37,17 +37,22 @@ enum limit {
 };
 
 struct uva__deadlines {
-    struct uva__producer *producer; /* borrows: it owns us */
-    int64_t limit_ms[LIMITS];       /* 0: none */
-    struct uva__timer timer;        /* fires when the earliest may pass */
-    uint64_t begun_ns;              /* when the producer has begun, and was
-                                       needed; 0: it is not so far */
-    uint64_t opened_ns;             /* when the schema was there, or 0 */
-    uint64_t since_ns;              /* when the present wait has begun; 0: it
-                                       does not wait for a batch */
-    int64_t offered;                /* batches offered before that wait */
-    int32_t runs;                   /* since a limit seems to have passed */
-    bool fired;                     /* the timer has */
+    struct uva__rt *rt; /* borrows these: the producer's, which owns
+                           the limits */
+    struct uva__wakeup *wakeup;
+    const struct uva__source *source;
+    const struct uva__producer_state *state;
+    const struct uva__counter *batches; /* that were offered */
+    int64_t limit_ms[LIMITS];           /* 0: none */
+    struct uva__timer timer;            /* fires when the earliest may pass */
+    uint64_t begun_ns;                  /* when the producer has begun, and was
+                                           needed; 0: it is not so far */
+    uint64_t opened_ns;                 /* when the schema was there, or 0 */
+    uint64_t since_ns; /* when the present wait has begun; 0: it
+                          does not wait for a batch */
+    int64_t offered;   /* batches offered before that wait */
+    int32_t runs;      /* since a limit seems to have passed */
+    bool fired;        /* the timer has */
 };
 
 /* ---- making them -------------------------------------------------------- */
@@ -58,7 +63,7 @@ static void deadlines_fired(struct uva__timer *timer)
         uva__container_of(timer, struct uva__deadlines, timer);
 
     d->fired = true;
-    uva__rt_wake(d->producer->rt, &d->producer->wakeup);
+    uva__rt_wake(d->rt, d->wakeup);
 }
 
 static struct uva__deadlines *deadlines_of(struct uva__producer *p)
@@ -70,7 +75,11 @@ static struct uva__deadlines *deadlines_of(struct uva__producer *p)
     d = p->deadlines = uva__memory_new(&p->rt->allocator, sizeof(*d));
     if (d == NULL)
         return NULL;
-    d->producer = p;
+    d->rt = p->rt;
+    d->wakeup = &p->wakeup;
+    d->source = p->source;
+    d->state = &p->loop->state;
+    d->batches = &p->meter->loop.batches;
     d->timer.fire = deadlines_fired;
     return d;
 }
@@ -106,20 +115,20 @@ int uva__deadlines_add_busy(struct uva__producer *p, int64_t busy_ms)
 
 void uva__deadlines_free(struct uva__deadlines *d)
 {
-    uva__memory_free(&d->producer->rt->allocator, d, sizeof(*d));
+    uva__memory_free(&d->rt->allocator, d, sizeof(*d));
 }
 
 /* ---- what is waited for ------------------------------------------------- */
 
-static bool waits_for_schema(const struct uva__producer *p)
+static bool waits_for_schema(const struct uva__deadlines *d)
 {
-    return !p->loop->state.schema_known;
+    return !d->state->schema_known;
 }
 
 /* A handler that accepts nothing now wants no batch, whatever the demand. */
-static bool waits_for_batch(const struct uva__producer *p)
+static bool waits_for_batch(const struct uva__deadlines *d)
 {
-    const struct uva__producer_state *state = &p->loop->state;
+    const struct uva__producer_state *state = d->state;
 
     return state->phase == UVA__PHASE_FLOWING && state->demand > 0 &&
            state->ready == 0 && !state->paused;
@@ -147,11 +156,10 @@ static uint64_t opening_ns(const struct uva__deadlines *d)
  * begun, and then gives the time. */
 static bool wait_note(struct uva__deadlines *d, uint64_t *now_ns)
 {
-    const struct uva__producer *p = d->producer;
-    const int64_t offered = uva__producer_offered(p);
+    const int64_t offered = uva__counter_get(d->batches);
     const bool same = d->since_ns != 0 && d->offered == offered;
 
-    if (!waits_for_batch(p)) {
+    if (!waits_for_batch(d)) {
         d->since_ns = 0;
         return false;
     }
@@ -182,7 +190,7 @@ static void limit_choose(const struct uva__deadlines *d, enum limit limit,
 static void limit_choose_busy(const struct uva__deadlines *d, enum limit *first,
                               uint64_t *due_ns)
 {
-    const struct uva__source *source = d->producer->source;
+    const struct uva__source *source = d->source;
     const uint64_t now_ns = uva__clock_ns(),
                    limit_ns = (uint64_t)d->limit_ms[LIMIT_BUSY] * 1000000,
                    look_ns = now_ns + (uint64_t)BUSY_LOOK_MS * 1000000;
@@ -208,7 +216,7 @@ static enum limit limit_next(const struct uva__deadlines *d, uint64_t *due_ns)
 
     *due_ns = UINT64_MAX;
     limit_choose(d, LIMIT_TOTAL, d->begun_ns, &first, due_ns);
-    if (waits_for_schema(d->producer))
+    if (waits_for_schema(d))
         limit_choose(
             d, d->limit_ms[LIMIT_OPEN] > 0 ? LIMIT_OPEN : limit_of_batch(d),
             d->begun_ns, &first, due_ns);
@@ -226,15 +234,14 @@ static void limit_fail(const struct uva__deadlines *d, enum limit limit,
     static const char *const missing[LIMITS] = {
         "no schema came", "no first batch came", "no batch came",
         "the stream has not ended", "the calls of its source were not done"};
-    const struct uva__producer *p = d->producer;
-    const char *stage = p->source->name;
+    const char *stage = d->source->name;
     enum uva_waiting what = UVA_WAITING_CONSUMER;
 
     if (limit == LIMIT_BUSY)
         what = UVA_WAITING_SOURCE;
-    else if (waits_for_schema(p) || d->since_ns != 0)
-        what = uva__source_waiting(p->source, &stage);
-    uva__failure_format(failure, &p->rt->allocator, ETIMEDOUT,
+    else if (waits_for_schema(d) || d->since_ns != 0)
+        what = uva__source_waiting(d->source, &stage);
+    uva__failure_format(failure, &d->rt->allocator, ETIMEDOUT,
                         "timeout: %s within %lld ms (%s); %s waits for %s",
                         missing[limit], (long long)d->limit_ms[limit],
                         names[limit], stage, uva__waiting_text(what));
@@ -245,7 +252,7 @@ static void limit_fail(const struct uva__deadlines *d, enum limit limit,
 static void timer_set(struct uva__deadlines *d, uint64_t now_ns,
                       uint64_t due_ns)
 {
-    uva__timer_start_sooner(d->producer->rt, &d->timer,
+    uva__timer_start_sooner(d->rt, &d->timer,
                             (int64_t)((due_ns - now_ns) / 1000000) + 1);
 }
 
@@ -282,11 +289,11 @@ static bool deadlines_look(struct uva__deadlines *d,
 bool uva__deadlines_check(struct uva__deadlines *d,
                           struct uva__failure *failure)
 {
-    const bool opens = d->opened_ns == 0 && !waits_for_schema(d->producer);
+    const bool opens = d->opened_ns == 0 && !waits_for_schema(d);
     uint64_t now_ns, due_ns;
     bool begins;
 
-    if (uva__producer_state_is_sated(&d->producer->loop->state)) {
+    if (uva__producer_state_is_sated(d->state)) {
         uva__deadlines_stop(d);
         return false;
     }
@@ -300,7 +307,7 @@ bool uva__deadlines_check(struct uva__deadlines *d,
     if (!opens && !begins)
         return false;
     if (limit_next(d, &due_ns) == LIMITS)
-        uva__timer_stop(d->producer->rt, &d->timer);
+        uva__timer_stop(d->rt, &d->timer);
     else if (begins)
         timer_set(d, now_ns, due_ns > now_ns ? due_ns : now_ns);
     return false;
@@ -310,5 +317,5 @@ void uva__deadlines_stop(struct uva__deadlines *d)
 {
     d->fired = false;
     d->since_ns = 0;
-    uva__timer_stop(d->producer->rt, &d->timer);
+    uva__timer_stop(d->rt, &d->timer);
 }
