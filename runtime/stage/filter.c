@@ -2,9 +2,8 @@
 /* uva_stream_filter(): a transform that passes batches on or drops them. */
 #include <errno.h>
 
-#include "base/memory.h"
 #include "stage/transform.h"
-#include "stream/stream_impl.h"
+#include "stream/options.h"
 
 /* The state is the options. */
 static int filter_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
@@ -30,36 +29,24 @@ static void filter_free(void *ctx)
         filter->free_ctx(filter->ctx);
 }
 
-static int filter_add(struct uva_stream *stream, struct uva_filter filter)
-{
-    static const struct uva__transform_kind kind = {
-        .name = "filter", .follows = true, .state_size = sizeof(filter)};
-
-    return uva__transform_add(stream, &kind,
-                              &(struct uva_transform){.batch = filter_batch,
-                                                      .free_ctx = filter_free,
-                                                      .ctx = &filter,
-                                                      .on_loop = filter.on_loop,
-                                                      .window = filter.window});
-}
-
 int uva_stream_filter(struct uva_stream *stream,
                       const struct uva_filter *options)
 {
-    int code = uva__stream_building(stream);
+    static const struct uva__options_kind kind = {
+        UVA__OPTIONS(uva_filter), UVA__OPTIONS_CTX(uva_filter),
+        UVA__OPTIONS_WINDOW(uva_filter), UVA__OPTIONS_NEED(uva_filter, keep),
+        .follows = true};
+    static const struct uva__transform_kind transform = {
+        .name = "filter", .state_size = sizeof(*options)};
+    struct uva_transform made = {.batch = filter_batch,
+                                 .free_ctx = filter_free};
+    struct uva_filter state;
+    const int code = uva__options_accept(&kind, stream, options, &made.window);
 
-    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_filter: reserved members must "
-                                            "be NULL; clear the struct before "
-                                            "filling it in");
-    if (code == 0 && (options == NULL || options->keep == NULL))
-        code =
-            uva__stream_fail(stream, EINVAL, "uva_filter: keep is mandatory");
-    if (code == 0)
-        return filter_add(stream, *options);
-    if (options != NULL && options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
-    return code;
+    if (code != 0)
+        return code;
+    state = *options;
+    made.ctx = &state;
+    made.on_loop = options->on_loop;
+    return uva__transform_add(stream, &transform, &made);
 }

@@ -292,8 +292,9 @@ void uva__flight_stop(struct uva__source *source)
             uva__flight_discard(f, batch_of(link));
 }
 
-void uva__flight_clear(struct uva__flight *f)
+void uva__flight_clear(struct uva__stage *stage)
 {
+    struct uva__flight *f = uva__flight_of(stage);
     struct uva__link *link = uva__flight_take_done(f), *next;
 
     for (; link != NULL; link = next) {
@@ -302,29 +303,14 @@ void uva__flight_clear(struct uva__flight *f)
     }
 }
 
-static bool flight_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct uva__flight *f =
-        uva__container_of(wakeup, struct uva__flight, stage.wakeup);
-
-    if (f->stage.source.stopped)
-        uva__flight_clear(f);
-    else
-        uva__producer_run(f->stage.source.producer);
-    return false;
-}
-
-const struct uva__wakeup_ops uva__flight_wakeup_ops = {flight_on_wakeup,
-                                                       uva__stage_free};
-
 /* ---- life --------------------------------------------------------------- */
 
 void uva__flight_init(struct uva__flight *f, const struct uva__flight_ops *ops,
-                      const struct uva__rt *rt, const struct uva_window *window)
+                      const struct uva_window *window)
 {
     f->ops = ops;
     f->loop.slab = (struct uva__slab){
-        .allocator = &rt->allocator,
+        .allocator = allocator_of(f),
         .size = ops->size,
         .align = _Alignof(struct uva__flight_batch),
         .link_offset = offsetof(struct uva__flight_batch, link),

@@ -75,11 +75,9 @@ static inline struct uva__flight *uva__flight_at(struct uva__source *source)
     return uva__flight_of(uva__stage_of(source));
 }
 
-/* Initialises this in cleared memory; the stage is initialised by itself. The
- * window is complete. Thread: builder. */
+/* For uva__stage_kind.init. The window is complete. Thread: builder. */
 void uva__flight_init(struct uva__flight *flight,
                       const struct uva__flight_ops *ops,
-                      const struct uva__rt *rt,
                       const struct uva_window *window);
 
 /* Takes in the batch of a task that has come, with its metadata and ordinal.
@@ -148,11 +146,8 @@ uva__flight_take_done(struct uva__flight *flight)
 void uva__flight_discard(struct uva__flight *flight,
                          struct uva__flight_batch *batch);
 
-/* After a stop: discards the batches whose work has ended. */
-void uva__flight_clear(struct uva__flight *flight);
-
-/* Runs the producer below; after a stop, clears the flight. */
-extern const struct uva__wakeup_ops uva__flight_wakeup_ops;
+/* For uva__stage_kind.clear: discards the batches whose work has ended. */
+void uva__flight_clear(struct uva__stage *stage);
 
 /* Frees what this owns. No work goes on. Thread: any. */
 void uva__flight_fini(struct uva__flight *flight,

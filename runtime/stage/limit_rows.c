@@ -52,9 +52,7 @@ static int limit_rows_batch(void *ctx, struct uva_batch *in, uva_emit_fn *emit,
 int uva_stream_limit_rows(struct uva_stream *stream, int64_t rows)
 {
     static const struct uva__transform_kind kind = {
-        .name = "limit_rows",
-        .follows = true,
-        .state_size = sizeof(struct limit_rows)};
+        .name = "limit_rows", .state_size = sizeof(struct limit_rows)};
     int code = uva__stream_building(stream);
 
     if (code != 0)

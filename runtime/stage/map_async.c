@@ -21,6 +21,7 @@
 #include "arrow/layout.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
 #include "stage/flight.h"
 #include "stage/output.h"
 #include "stream/stream_impl.h"
@@ -258,10 +259,39 @@ static void map_async_stop(struct uva__source *source)
     uva__flight_stop(source);
     if (m->options.cancel != NULL)
         uva__slab_each(&m->flight.loop.slab, reply_cancel, &m->options);
-    uva__flight_clear(&m->flight);
+    uva__flight_clear(&m->flight.stage);
 }
 
 /* ---- life --------------------------------------------------------------- */
+
+/* More batches are requested when half of the window is left, so the default is
+ * at least twice as many as may be under way. */
+static void map_async_widen(const struct uva_async_map *options,
+                            struct uva_window *window)
+{
+    struct uva_window wider = options->window;
+
+    wider.batches = 2 * options->at_once;
+    if (options->window.batches == 0 && wider.batches > window->batches &&
+        uva__window_complete(&wider, window) != 0)
+        UVA__UNREACHABLE("it was checked, and at_once is small");
+}
+
+static bool map_async_init(struct uva__stage *stage,
+                           const struct uva__stage_setup *setup)
+{
+    static const struct uva__flight_ops ops = {.size = sizeof(struct uva_reply),
+                                               .begin = map_async_begin};
+    struct map_async *m = map_async_at(&stage->source);
+    struct uva_window window = setup->window;
+
+    map_async_widen(&m->options, &window);
+    uva__flight_init(&m->flight, &ops, &window);
+    m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
+    m->flight.first = m->flight.at_once;
+    m->flight.unordered = m->options.unordered;
+    return true;
+}
 
 static void map_async_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
@@ -269,121 +299,36 @@ static void map_async_free(struct uva__stage *stage,
     struct map_async *m = map_async_at(&stage->source);
 
     uva__flight_fini(&m->flight, allocator);
-    if (m->options.free_ctx != NULL)
-        m->options.free_ctx(m->options.ctx);
     uva__output_fini(&m->output);
-    uva__memory_free(allocator, m, sizeof(*m));
-}
-
-static const struct uva__stage_ops map_async_ops = {
-    .source = {.name = "map_async",
-               .start = uva__stage_start,
-               .sized = true,
-               .pull = map_async_pull,
-               .take = uva__flight_take,
-               .stop = map_async_stop,
-               .leave = uva__stage_leave,
-               .need = uva__stage_need,
-               .above = map_async_above},
-    .task = map_async_task,
-    .free = map_async_free,
-};
-
-static const struct uva__flight_ops map_async_flight_ops = {
-    .size = sizeof(struct uva_reply),
-    .begin = map_async_begin,
-};
-
-/* The arguments of map_async_make(). */
-struct setup {
-    const struct uva_async_map *options; /* takes its ctx ... */
-    bool *taken;                         /* ... and notes that here */
-    struct uva_window window;            /* complete */
-};
-
-static struct uva__source *map_async_make(struct uva__producer *above,
-                                          const void *given)
-{
-    const struct setup *setup = given;
-    struct map_async *m = uva__memory_new(&above->rt->allocator, sizeof(*m));
-
-    if (m == NULL)
-        return NULL;
-    m->options = *setup->options;
-    uva__flight_init(&m->flight, &map_async_flight_ops, above->rt,
-                     &setup->window);
-    m->flight.at_once = m->options.at_once != 0 ? m->options.at_once : 1;
-    m->flight.first = m->flight.at_once;
-    m->flight.unordered = m->options.unordered;
-    *setup->taken = true;
-    uva__stage_init(&m->flight.stage, &map_async_ops, &uva__flight_wakeup_ops,
-                    above);
-    return &m->flight.stage.source;
-}
-
-/* More batches are requested when half of the window is left, so the default is
- * at least twice as many as may be under way. */
-static int map_async_window(const struct uva_async_map *options,
-                            struct uva_window *out)
-{
-    struct uva_window window = options->window;
-    const int32_t least = 2 * options->at_once;
-
-    if (uva__window_complete(&window, out) != 0)
-        return EINVAL;
-    if (window.batches != 0 || least <= out->batches)
-        return 0;
-    window.batches = least;
-    return uva__window_complete(&window, out);
-}
-
-static int map_async_check(struct uva_stream *stream,
-                           const struct uva_async_map *options,
-                           struct uva_window *window)
-{
-    if (options == NULL || options->begin == NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_async_map: begin is mandatory");
-    if (options->at_once < 0 || options->at_once > AT_ONCE_MAX)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_async_map: at_once must be from 0 to %d",
-                                AT_ONCE_MAX);
-    if (map_async_window(options, window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_async_map: no negative window, whose "
-                                "reserved members must be NULL");
-    return 0;
-}
-
-/* Adds the stage, unless `code` is not 0. Takes the ctx in any case. */
-static int map_async_add(struct uva_stream *stream,
-                         const struct uva_async_map *options, int code)
-{
-    bool taken = false;
-    struct setup setup = {.options = options, .taken = &taken};
-
-    if (code == 0)
-        code = map_async_check(stream, options, &setup.window);
-    if (code == 0 && stream->tail->expensive)
-        code = uva_stream_parallel(
-            stream, &(struct uva_parallel){.window = options->window});
-    if (code == 0)
-        code = uva__stream_wrap(stream, map_async_make, &setup);
-    if (!taken && options != NULL && options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
-    return code;
 }
 
 int uva_stream_map_async(struct uva_stream *stream,
                          const struct uva_async_map *options)
 {
-    const int code = uva__stream_building(stream);
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_async_map, at_once, 0, AT_ONCE_MAX), {0}};
+    static const struct uva__stage_kind kind = {
+        .options = {UVA__OPTIONS(uva_async_map),
+                    UVA__OPTIONS_CTX(uva_async_map),
+                    UVA__OPTIONS_WINDOW(uva_async_map),
+                    UVA__OPTIONS_NEED(uva_async_map, begin), .limits = limits},
+        .size = sizeof(struct map_async),
+        .copy = offsetof(struct map_async, options),
+        .needs = UVA__STAGE_CHEAP,
+        .init = map_async_init,
+        .source = {.name = "map_async",
+                   .sized = true,
+                   .start = uva__stage_start,
+                   .pull = map_async_pull,
+                   .take = uva__flight_take,
+                   .stop = map_async_stop,
+                   .leave = uva__stage_leave,
+                   .need = uva__stage_need,
+                   .above = map_async_above},
+        .task = map_async_task,
+        .clear = uva__flight_clear,
+        .free = map_async_free,
+    };
 
-    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_async_map: reserved members "
-                                            "must be NULL; clear the struct "
-                                            "before filling it in");
-    return map_async_add(stream, options, code);
+    return uva__stage_add(stream, &kind, options);
 }

@@ -25,7 +25,7 @@
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
-#include "stage/parallel.h"
+#include "stage/stage.h"
 #include "stream/inlet.h"
 #include "stream/options.h"
 #include "stream/stream_impl.h"
@@ -636,7 +636,7 @@ static int other_take(struct uva_stream *stream, const struct setup *setup,
 
     if (code != 0)
         return code;
-    code = uva__parallel_ensure(other, &setup->window);
+    code = uva__stage_make_cheap(other, &setup->window);
     if (code != 0) {
         (void)uva_stream_status(other, &error);
         return uva__stream_fail(stream, code, "%s", error.message);
@@ -661,7 +661,7 @@ static int merge_add(struct uva_stream *stream, const struct setup *given,
             uva__stream_fail(stream, EINVAL, "%s: others is NULL, count is %zu",
                              setup.name, setup.count);
     if (code == 0)
-        code = uva__parallel_ensure(stream, &setup.window);
+        code = uva__stage_make_cheap(stream, &setup.window);
     for (i = 0; code == 0 && i < setup.count; i++)
         code = other_take(stream, &setup, i);
     if (code == 0)

@@ -434,46 +434,36 @@ void uva__ordered_waits_stop(struct uva__source *source)
     uva__loop_track(source->rt, &w->loop.object);
 }
 
-static bool ordered_waits_on_wakeup(struct uva__wakeup *wakeup)
+void uva__ordered_waits_clear(struct uva__stage *stage)
 {
-    struct uva__ordered_waits *w = uva__container_of(
-        wakeup, struct uva__ordered_waits, flight.stage.wakeup);
+    struct uva__ordered_waits *w = uva__ordered_waits_of(stage);
     const bool waits = !uva__list_is_empty(&w->flight.loop.order);
 
-    if (!w->flight.stage.source.stopped) {
-        uva__producer_run(w->flight.stage.source.producer);
-        return false;
-    }
     ordered_waits_clear(w);
     if (waits && uva__list_is_empty(&w->flight.loop.order))
         ordered_waits_end_stop(w);
-    return false;
 }
 
 /* ---- life --------------------------------------------------------------- */
 
 void uva__ordered_waits_init(struct uva__ordered_waits *w,
-                             const struct uva__stage_ops *stage_ops,
                              const struct uva__ordered_waits_ops *ops,
-                             struct uva__producer *above,
-                             const struct uva_window *window,
-                             struct uva__devices *devices)
+                             const struct uva__stage_setup *setup)
 {
-    static const struct uva__wakeup_ops wakeup_ops = {ordered_waits_on_wakeup,
-                                                      uva__stage_free};
     static const struct uva__flight_ops flight_ops = {
         .size = sizeof(struct uva__pending_batch),
         .complete = ordered_waits_complete,
     };
+    struct uva__stage *stage = &w->flight.stage;
+    const struct uva__producer *above = stage->inlet.above;
 
-    uva__flight_init(&w->flight, &flight_ops, above->rt, window);
+    uva__flight_init(&w->flight, &flight_ops, &setup->window);
     w->ops = ops;
-    w->devices = uva__devices_acquire(devices);
+    w->devices = uva__devices_acquire(setup->devices);
     w->loop.timer.fire = ordered_waits_expire;
     w->loop.stuck.fire = ordered_waits_leave_stuck;
     w->loop.object.abort = ordered_waits_abort;
-    uva__stage_init(&w->flight.stage, stage_ops, &wakeup_ops, above);
-    w->flight.stage.source.sized = above->source->sized && above->maps == NULL;
+    stage->source.sized = above->source->sized && above->maps == NULL;
 }
 
 void uva__ordered_waits_fini(struct uva__ordered_waits *w,

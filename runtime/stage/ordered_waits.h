@@ -51,20 +51,23 @@ struct uva__ordered_waits {
     } loop;
 };
 
-/* Initialises this and the stage in cleared memory; takes `above`. The window
- * is complete; counts the devices. Thread: builder. */
-void uva__ordered_waits_init(struct uva__ordered_waits *waits,
-                             const struct uva__stage_ops *stage_ops,
-                             const struct uva__ordered_waits_ops *ops,
-                             struct uva__producer *above,
-                             const struct uva_window *window,
-                             struct uva__devices *devices);
+static inline struct uva__ordered_waits *
+uva__ordered_waits_of(struct uva__stage *stage)
+{
+    return uva__container_of(stage, struct uva__ordered_waits, flight.stage);
+}
 
-/* For uva__stage_ops. */
+/* For uva__stage_kind.init. Counts the devices. Thread: builder. */
+void uva__ordered_waits_init(struct uva__ordered_waits *waits,
+                             const struct uva__ordered_waits_ops *ops,
+                             const struct uva__stage_setup *setup);
+
+/* For uva__stage_kind. */
 void uva__ordered_waits_task(struct uva__stage *stage,
                              struct ArrowAsyncTask *task, const char *metadata);
 void uva__ordered_waits_pull(struct uva__source *source, int64_t demand);
 void uva__ordered_waits_stop(struct uva__source *source);
+void uva__ordered_waits_clear(struct uva__stage *stage);
 
 /* Frees what this owns, but for its own memory. Thread: any. */
 void uva__ordered_waits_fini(struct uva__ordered_waits *waits,

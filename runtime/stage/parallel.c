@@ -16,11 +16,8 @@
 
 #include <errno.h>
 
-#include "base/memory.h"
 #include "base/platform.h"
-#include "base/unreachable.h"
 #include "stage/extract_pool.h"
-#include "stream/stream_impl.h"
 #include "uvarrow/stages.h"
 
 enum { WORKERS_MAX = 128 };
@@ -109,10 +106,33 @@ static void parallel_stop(struct uva__source *source)
     uva__flight_stop(source);
     for (; unclaimed > 0; unclaimed--)
         promise_drop(p, uva__extract_pool_ungrant(&p->pool));
-    uva__flight_clear(&p->flight);
+    uva__flight_clear(&p->flight.stage);
 }
 
 /* ---- life --------------------------------------------------------------- */
+
+static bool parallel_init(struct uva__stage *stage,
+                          const struct uva__stage_setup *setup)
+{
+    static const struct uva__flight_ops ops = {
+        .size = sizeof(struct uva__flight_batch),
+        .begin = parallel_grant,
+        .extracts = true,
+    };
+    const struct uva_parallel *options = setup->options;
+    const int32_t cores = uva__platform_cores();
+    struct parallel *p = parallel_at(&stage->source);
+
+    uva__flight_init(&p->flight, &ops, &setup->window);
+    p->pool.flight = &p->flight;
+    p->pool.workers = cores < WORKERS_MAX ? cores : WORKERS_MAX;
+    if (options->workers != 0)
+        p->pool.workers = options->workers;
+    p->flight.first = p->pool.workers;
+    p->flight.at_once = INT64_MAX;
+    p->flight.unordered = options->unordered;
+    return true;
+}
 
 static void parallel_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
@@ -121,110 +141,26 @@ static void parallel_free(struct uva__stage *stage,
 
     uva__flight_fini(&p->flight, allocator);
     uva__extract_pool_fini(&p->pool);
-    uva__memory_free(allocator, p, sizeof(*p));
 }
 
-static const struct uva__stage_ops parallel_ops = {
-    .source = {.name = "parallel",
-               .sized = true,
-               .start = uva__stage_start,
-               .pull = parallel_pull,
-               .take = parallel_take,
-               .stop = parallel_stop,
-               .leave = uva__stage_leave,
-               .need = uva__stage_need,
-               .above = uva__stage_above},
+static const struct uva__option_limit limits[] = {
+    UVA__LIMIT(uva_parallel, workers, 0, WORKERS_MAX), {0}};
+
+const struct uva__stage_kind uva__parallel_kind = {
+    .options = {UVA__OPTIONS(uva_parallel), UVA__OPTIONS_WINDOW(uva_parallel),
+                .limits = limits},
+    .size = sizeof(struct parallel),
+    .needs = UVA__STAGE_WORKERS,
+    .init = parallel_init,
+    .source = {UVA__STAGE_RELAYS(parallel_stop), .name = "parallel",
+               .sized = true, .pull = parallel_pull, .take = parallel_take},
     .task = parallel_task,
+    .clear = uva__flight_clear,
     .free = parallel_free,
 };
-
-static const struct uva__flight_ops parallel_flight_ops = {
-    .size = sizeof(struct uva__flight_batch),
-    .begin = parallel_grant,
-    .extracts = true,
-};
-
-static int32_t parallel_cores(void)
-{
-    int32_t cores = uva__platform_cores();
-
-    return cores < WORKERS_MAX ? cores : WORKERS_MAX;
-}
-
-/* The arguments of parallel_make(). */
-struct setup {
-    int32_t workers;          /* 0: the number of cores */
-    bool unordered;           /* as in uva_parallel */
-    struct uva_window window; /* complete */
-};
-
-static struct uva__source *parallel_make(struct uva__producer *above,
-                                         const void *given)
-{
-    const struct setup *setup = given;
-    struct parallel *p = uva__memory_new(&above->rt->allocator, sizeof(*p));
-
-    if (p == NULL)
-        return NULL;
-    uva__flight_init(&p->flight, &parallel_flight_ops, above->rt,
-                     &setup->window);
-    p->pool.flight = &p->flight;
-    p->pool.workers = setup->workers != 0 ? setup->workers : parallel_cores();
-    p->flight.first = p->pool.workers;
-    p->flight.at_once = INT64_MAX;
-    p->flight.unordered = setup->unordered;
-    uva__stage_init(&p->flight.stage, &parallel_ops, &uva__flight_wakeup_ops,
-                    above);
-    return &p->flight.stage.source;
-}
-
-static int parallel_add(struct uva_stream *stream, const struct setup *setup)
-{
-    const int code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
-
-    if (code != 0)
-        return uva__stream_fail(stream, code,
-                                "parallel: the system gives no thread");
-    return uva__stream_wrap(stream, parallel_make, setup);
-}
-
-int uva__parallel_ensure(struct uva_stream *stream,
-                         const struct uva_window *window)
-{
-    const struct uva_window none = {0};
-    struct setup setup = {0};
-
-    if (!stream->tail->expensive)
-        return 0;
-    if (window != NULL)
-        setup.window = *window;
-    else if (uva__window_follow(&none, &setup.window) != 0)
-        UVA__UNREACHABLE("the default window is valid");
-    return parallel_add(stream, &setup);
-}
 
 int uva_stream_parallel(struct uva_stream *stream,
                         const struct uva_parallel *options)
 {
-    const struct uva_parallel none = {0};
-    struct setup setup;
-    const int code = uva__stream_building(stream);
-
-    if (code != 0)
-        return code;
-    options = options != NULL ? options : &none;
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_parallel: reserved members must be NULL; "
-                                "clear the struct before filling it in");
-    if (options->workers < 0 || options->workers > WORKERS_MAX ||
-        uva__window_complete(&options->window, &setup.window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_parallel: from 0 to %d workers, and no "
-                                "negative window, whose reserved members "
-                                "must be NULL",
-                                WORKERS_MAX);
-    setup.workers = options->workers;
-    setup.unordered = options->unordered;
-    return parallel_add(stream, &setup);
+    return uva__stage_add(stream, &uva__parallel_kind, options);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parallel stage that other stages put in front of themselves: they extract
- * on the loop thread, where nothing may take long. */
+/* The parallel stage, which other stages also put in front of themselves: see
+ * uva__stage_make_cheap(). */
 #ifndef UVA_STAGE_PARALLEL_H
 #define UVA_STAGE_PARALLEL_H
 
-#include "uvarrow/stages.h"
+#include "stage/stage.h"
 
-/* Has workers extract the batches of `stream`, if that may be expensive.
- * `window` is complete: see stream/window.h; NULL: it follows the requests.
- * Returns the first error of the stream so far, or 0. Thread: builder. */
-UVA_MUST_CHECK int uva__parallel_ensure(struct uva_stream *stream,
-                                        const struct uva_window *window);
+extern const struct uva__stage_kind uva__parallel_kind;
 
 #endif

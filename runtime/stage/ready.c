@@ -13,7 +13,7 @@
 
 struct ready {
     struct uva__ordered_waits waits; /* first */
-    struct uva_ready options;        /* with the window's defaults filled in */
+    struct uva_ready options;
 };
 
 static struct ready *ready_of(struct uva__ordered_waits *waits)
@@ -79,120 +79,61 @@ static void ready_over(struct uva__ordered_waits *waits,
 
 /* ---- life --------------------------------------------------------------- */
 
+static bool ready_init(struct uva__stage *stage,
+                       const struct uva__stage_setup *setup)
+{
+    static const struct uva__ordered_waits_ops ops = {ready_begin, ready_over};
+    struct ready *r = ready_of(uva__ordered_waits_of(stage));
+
+    uva__ordered_waits_init(&r->waits, &ops, setup);
+    r->waits.timeout_ms = r->options.timeout_ms;
+    stage->source.uses_stream = r->options.wait == UVA_WAIT_STREAM;
+    setup->stream->device_data = true;
+    return true;
+}
+
 static void ready_free(struct uva__stage *stage,
                        const struct uva_allocator *allocator)
 {
-    struct ready *r = ready_of(
-        uva__container_of(stage, struct uva__ordered_waits, flight.stage));
-
-    uva__ordered_waits_fini(&r->waits, allocator);
-    uva__memory_free(allocator, r, sizeof(*r));
-}
-
-/* The arguments of ready_make(). */
-struct setup {
-    struct uva_ready options;     /* complete */
-    struct uva__devices *devices; /* borrows */
-};
-
-static struct uva__source *ready_make(struct uva__producer *above,
-                                      const void *given)
-{
-    static const struct uva__ordered_waits_ops ordered_waits_ops = {ready_begin,
-                                                                    ready_over};
-    static const struct uva__stage_ops ops = {
-        .source = {.name = "ready",
-                   .start = uva__stage_start,
-                   .pull = uva__ordered_waits_pull,
-                   .take = uva__flight_take,
-                   .stop = uva__ordered_waits_stop,
-                   .leave = uva__stage_leave,
-                   .need = uva__stage_need,
-                   .above = uva__stage_above},
-        .task = uva__ordered_waits_task,
-        .free = ready_free,
-    };
-    const struct setup *setup = given;
-    struct ready *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
-
-    if (r == NULL)
-        return NULL;
-    r->options = setup->options;
-    r->waits.timeout_ms = setup->options.timeout_ms;
-    uva__ordered_waits_init(&r->waits, &ops, &ordered_waits_ops, above,
-                            &setup->options.window, setup->devices);
-    r->waits.flight.stage.source.uses_stream =
-        r->options.wait == UVA_WAIT_STREAM;
-    return &r->waits.flight.stage.source;
-}
-
-static int ready_check(struct uva_stream *stream,
-                       const struct uva_ready *options, struct uva_ready *out)
-{
-    *out = *options;
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(
-            stream, EINVAL,
-            "uva_ready: reserved members must be NULL; clear "
-            "the struct before filling it in");
-    if (options->wait < UVA_WAIT_HOST || options->wait > UVA_WAIT_NONE ||
-        options->timeout_ms < 0 ||
-        uva__window_complete(&options->window, &out->window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_ready: an unknown `wait`, or a negative "
-                                "timeout or window, or a reserved member of "
-                                "the window that is not NULL");
-    if (options->wait != UVA_WAIT_STREAM && options->device_stream != NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_ready: `device_stream` goes with "
-                                "UVA_WAIT_STREAM alone");
-    return 0;
-}
-
-/* Adds a parallel stage if extraction may be expensive. */
-static int ready_add_workers(struct uva_stream *stream,
-                             const struct uva_ready *options)
-{
-    if (!stream->tail->expensive)
-        return 0;
-    return uva_stream_parallel(
-        stream, &(struct uva_parallel){.window = options->window});
+    uva__ordered_waits_fini(uva__ordered_waits_of(stage), allocator);
 }
 
 /* A default stream is that of the context which is current here. */
-static int ready_check_stream(struct uva_stream *stream,
-                              const struct setup *setup)
+static int ready_check(const struct uva__stage_setup *setup,
+                       struct uva_error *error)
 {
-    struct uva_error why = {0};
-    int code = 0;
+    const struct uva_ready *options = setup->options;
 
-    if (setup->options.wait == UVA_WAIT_STREAM)
-        code = uva__devices_check_stream(setup->devices,
-                                         setup->options.device_stream, &why);
-    return code == 0 ? 0 : uva__stream_fail(stream, code, "%s", why.message);
+    if (options->wait == UVA_WAIT_STREAM)
+        return uva__devices_check_stream(setup->devices, options->device_stream,
+                                         error);
+    return options->device_stream == NULL
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "uva_ready: `device_stream` goes with "
+                               "UVA_WAIT_STREAM alone");
 }
 
 int uva_stream_ready(struct uva_stream *stream, const struct uva_ready *options)
 {
-    const struct uva_ready none = {0};
-    struct setup setup;
-    int code = uva__stream_building(stream);
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_ready, wait, UVA_WAIT_HOST, UVA_WAIT_NONE),
+        UVA__LIMIT(uva_ready, timeout_ms, 0, INT64_MAX),
+        {0}};
+    static const struct uva__stage_kind kind = {
+        .options = {UVA__OPTIONS(uva_ready), UVA__OPTIONS_WINDOW(uva_ready),
+                    .limits = limits},
+        .size = sizeof(struct ready),
+        .copy = offsetof(struct ready, options),
+        .needs = UVA__STAGE_CHEAP | UVA__STAGE_DEVICES,
+        .check = ready_check,
+        .init = ready_init,
+        .source = {UVA__STAGE_RELAYS(uva__ordered_waits_stop), .name = "ready",
+                   .pull = uva__ordered_waits_pull, .take = uva__flight_take},
+        .task = uva__ordered_waits_task,
+        .clear = uva__ordered_waits_clear,
+        .free = ready_free,
+    };
 
-    if (code == 0)
-        code = ready_check(stream, options != NULL ? options : &none,
-                           &setup.options);
-    if (code == 0)
-        code = ready_add_workers(stream, &setup.options);
-    if (code != 0)
-        return code;
-    code = uva__rt_devices_thread(stream->rt, &setup.devices);
-    if (code != 0)
-        return uva__stream_fail(stream, code,
-                                "ready: no thread or memory to wait with");
-    code = ready_check_stream(stream, &setup);
-    if (code == 0)
-        code = uva__stream_wrap(stream, ready_make, &setup);
-    stream->device_data = code == 0;
-    uva__devices_release(setup.devices);
-    return code;
+    return uva__stage_add(stream, &kind, options);
 }

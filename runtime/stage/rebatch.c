@@ -20,6 +20,7 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "stage/transform.h"
+#include "stream/options.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
 
@@ -448,55 +449,41 @@ static void rebatch_free(void *ctx)
     uva__concat_free(r->concat);
 }
 
-static int rebatch_check(struct uva_stream *stream,
-                         const struct uva_rebatch *options)
-{
-    const int code = uva__stream_building(stream);
-
-    if (code != 0)
-        return code;
-    if (options == NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_rebatch: options are mandatory");
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_rebatch: reserved members must be NULL; "
-                                "clear the struct before filling it in");
-    if (options->wait_ms < 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_rebatch: wait_ms must not be negative");
-    if (options->rows < 0 || options->bytes < 0 ||
-        (options->rows == 0 && options->bytes == 0))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_rebatch: a limit of rows or bytes is "
-                                "needed, and none may be negative");
-    return 0;
-}
-
 int uva_stream_rebatch(struct uva_stream *stream,
                        const struct uva_rebatch *options)
 {
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_rebatch, rows, 0, INT64_MAX),
+        UVA__LIMIT(uva_rebatch, bytes, 0, INT64_MAX),
+        UVA__LIMIT(uva_rebatch, wait_ms, 0, INT64_MAX),
+        {0}};
+    static const struct uva__options_kind kind = {
+        UVA__OPTIONS(uva_rebatch), UVA__OPTIONS_WINDOW(uva_rebatch),
+        .follows = true, .mandatory = true, .limits = limits};
+    struct uva_transform made = {.batch = rebatch_batch,
+                                 .finish = rebatch_finish,
+                                 .free_ctx = rebatch_free};
+    const int code = uva__options_accept(&kind, stream, options, &made.window);
     struct rebatch r;
-    int code = rebatch_check(stream, options);
 
     if (code != 0)
         return code;
+    if (options->rows == 0 && options->bytes == 0)
+        return uva__stream_fail(stream, EINVAL,
+                                "uva_rebatch: a limit of rows or bytes is "
+                                "needed");
     r = (struct rebatch){.allocator = &stream->rt->allocator,
                          .rows_max = options->rows,
                          .bytes_max = options->bytes,
                          .timed = options->wait_ms > 0};
+    made.ctx = &r;
     return uva__transform_add(
         stream,
         &(struct uva__transform_kind){.name = "rebatch",
                                       .state_size = sizeof(r),
-                                      .follows = true,
                                       .wait_ms = options->wait_ms,
                                       .flush = rebatch_finish,
                                       .slice_rows = options->rows,
                                       .rows = rebatch_rows},
-        &(struct uva_transform){.batch = rebatch_batch,
-                                .finish = rebatch_finish,
-                                .free_ctx = rebatch_free,
-                                .ctx = &r,
-                                .window = options->window});
+        &made);
 }

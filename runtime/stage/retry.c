@@ -20,8 +20,6 @@
 
 #include "arrow/schema_compare.h"
 #include "arrow/structs.h"
-#include "base/memory.h"
-#include "stage/parallel.h"
 #include "stage/stage.h"
 #include "stream/stream_impl.h"
 #include "uvarrow/arrow.h"
@@ -165,7 +163,7 @@ static int attempt_status(struct uva_stream *stream, struct uva_error *error)
     const struct uva__failure *why;
     int code = uva_stream_status(stream, error);
 
-    if (code == 0 && uva__parallel_ensure(stream, NULL) != 0)
+    if (code == 0 && uva__stage_make_cheap(stream, NULL) != 0)
         code = uva_stream_status(stream, error);
     if (code != 0)
         return code;
@@ -332,105 +330,68 @@ static void retry_stop(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void retry_free(struct uva__stage *stage,
-                       const struct uva_allocator *allocator)
+static bool retry_init(struct uva__stage *stage,
+                       const struct uva__stage_setup *setup)
 {
     struct retry *r = retry_of(stage);
 
-    assert(!r->waits);
-    if (r->options.free_ctx != NULL)
-        r->options.free_ctx(r->options.ctx);
-    uva_schema_release(&r->schema);
-    uva__memory_free(allocator, r, sizeof(*r));
-}
-
-static const struct uva__wakeup_ops retry_wakeup_ops = {NULL, uva__stage_free};
-
-static const struct uva__stage_ops retry_ops = {
-    .source = {.name = "retry",
-               .start = uva__stage_start,
-               .pull = retry_pull,
-               .take = retry_take,
-               .stop = retry_stop,
-               .leave = uva__stage_leave,
-               .need = uva__stage_need,
-               .above = uva__stage_above},
-    .schema = retry_schema,
-    .task = retry_task,
-    .free = retry_free,
-};
-
-/* The arguments of retry_make(). */
-struct setup {
-    const struct uva_retry *options; /* takes its ctx ... */
-    bool *taken;                     /* ... and notes that here */
-    bool device_data;
-};
-
-static struct uva__source *retry_make(struct uva__producer *above,
-                                      const void *given)
-{
-    const struct setup *setup = given;
-    struct retry *r = uva__memory_new(&above->rt->allocator, sizeof(*r));
-
-    if (r == NULL)
-        return NULL;
-    r->options = *setup->options;
     if (r->options.times == 0)
         r->options.times = TIMES;
     if (r->options.delay_max_ms == 0)
         r->options.delay_max_ms = DELAY_MAX_MS;
     if (r->options.delay_ms == 0)
         r->options.delay_ms = DELAY_MS;
-    r->device_data = setup->device_data;
+    r->device_data = setup->stream->device_data;
     r->timer.fire = delay_over;
     r->object.abort = delay_abort;
     r->object.drain = delay_give_up;
-    *setup->taken = true;
-    uva__stage_init(&r->stage, &retry_ops, &retry_wakeup_ops, above);
-    return &r->stage.source;
+    return true;
 }
 
-static int retry_check(struct uva_stream *stream,
-                       const struct uva_retry *options)
+static void retry_free(struct uva__stage *stage,
+                       const struct uva_allocator *allocator)
 {
-    if (options == NULL || options->again == NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_retry: again is mandatory");
-    if (options->times < -1)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_retry: times must be -1 or more");
-    if (options->delay_ms < 0 || options->delay_max_ms < 0 ||
-        (options->delay_max_ms > 0 &&
-         options->delay_ms > options->delay_max_ms))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_retry: delay_ms and delay_max_ms must not "
-                                "be negative, nor delay_ms larger than "
-                                "delay_max_ms");
-    return 0;
+    struct retry *r = retry_of(stage);
+
+    (void)allocator;
+    assert(!r->waits);
+    uva_schema_release(&r->schema);
+}
+
+static int retry_check(const struct uva__stage_setup *setup,
+                       struct uva_error *error)
+{
+    const struct uva_retry *options = setup->options;
+
+    return options->delay_max_ms == 0 ||
+                   options->delay_ms <= options->delay_max_ms
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "uva_retry: delay_ms must not be larger than "
+                               "delay_max_ms");
 }
 
 int uva_stream_retry(struct uva_stream *stream, const struct uva_retry *options)
 {
-    bool taken = false;
-    struct setup setup = {options, &taken, false};
-    int code = uva__stream_building(stream);
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_retry, times, -1, INT32_MAX),
+        UVA__LIMIT(uva_retry, delay_ms, 0, INT64_MAX),
+        UVA__LIMIT(uva_retry, delay_max_ms, 0, INT64_MAX),
+        {0}};
+    static const struct uva__stage_kind kind = {
+        .options = {UVA__OPTIONS(uva_retry), UVA__OPTIONS_CTX(uva_retry),
+                    UVA__OPTIONS_NEED(uva_retry, again), .limits = limits},
+        .size = sizeof(struct retry),
+        .copy = offsetof(struct retry, options),
+        .needs = UVA__STAGE_CHEAP,
+        .check = retry_check,
+        .init = retry_init,
+        .source = {UVA__STAGE_RELAYS(retry_stop), .name = "retry",
+                   .pull = retry_pull, .take = retry_take},
+        .schema = retry_schema,
+        .task = retry_task,
+        .free = retry_free,
+    };
 
-    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_retry: reserved members must "
-                                            "be NULL; clear the struct before "
-                                            "filling it in");
-    if (code == 0)
-        code = retry_check(stream, options);
-    if (code == 0)
-        code = uva__parallel_ensure(stream, NULL);
-    if (code == 0) {
-        setup.device_data = stream->device_data;
-        code = uva__stream_wrap(stream, retry_make, &setup);
-    }
-    if (!taken && options != NULL && options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
-    return code;
+    return uva__stage_add(stream, &kind, options);
 }

@@ -15,10 +15,17 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 #include "arrow/metadata.h"
+#include "base/error.h"
 #include "base/memory.h"
+#include "base/unreachable.h"
+#include "stage/parallel.h"
+#include "stream/runtime_devices.h"
 #include "stream/slots.h"
+#include "stream/stream_impl.h"
+#include "stream/window.h"
 #include "uvarrow/arrow.h"
 
 static struct uva__stage *stage_of(struct uva__inlet *inlet)
@@ -50,8 +57,9 @@ static int stage_schema(struct uva__inlet *inlet, struct ArrowSchema *schema,
 {
     struct uva__stage *stage = stage_of(inlet);
 
-    return stage->ops->schema != NULL ? stage->ops->schema(stage, schema, error)
-                                      : uva__stage_pass_schema(stage, schema);
+    return stage->kind->schema != NULL
+               ? stage->kind->schema(stage, schema, error)
+               : uva__stage_pass_schema(stage, schema);
 }
 
 static void stage_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
@@ -60,7 +68,7 @@ static void stage_task(struct uva__inlet *inlet, struct ArrowAsyncTask *task,
     struct uva__stage *stage = stage_of(inlet);
 
     assert(!stage->source.stopped);
-    stage->ops->task(stage, task, metadata);
+    stage->kind->task(stage, task, metadata);
 }
 
 static void stage_news(struct uva__inlet *inlet)
@@ -174,21 +182,6 @@ void uva__kept_drop(struct uva__kept *kept, struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
-                     const struct uva__wakeup_ops *wakeup_ops,
-                     struct uva__producer *above)
-{
-    uva__source_init(&stage->source, &ops->source, above->rt);
-    stage->source.label = uva__label_acquire(above->source->label);
-    uva__share_join(&stage->source.share, &above->source->share);
-    stage->ops = ops;
-    uva__inlet_init(&stage->inlet, &inlet_ops, above);
-    stage->source.device_type = stage->output_type != 0
-                                    ? stage->output_type
-                                    : above->source->device_type;
-    uva__wakeup_init(&stage->wakeup, wakeup_ops, 1);
-}
-
 void uva__stage_acquire(struct uva__stage *stage)
 {
     uva__wakeup_acquire(&stage->wakeup);
@@ -199,14 +192,177 @@ void uva__stage_release(struct uva__stage *stage)
     uva__wakeup_release(&stage->wakeup);
 }
 
-void uva__stage_free(struct uva__wakeup *wakeup)
+static struct uva__stage *stage_at(struct uva__wakeup *wakeup)
 {
-    struct uva__stage *stage =
-        uva__container_of(wakeup, struct uva__stage, wakeup);
+    return uva__container_of(wakeup, struct uva__stage, wakeup);
+}
+
+static bool stage_on_wakeup(struct uva__wakeup *wakeup)
+{
+    struct uva__stage *stage = stage_at(wakeup);
+
+    if (!stage->source.stopped)
+        uva__producer_run(stage->source.producer);
+    else if (stage->kind->clear != NULL)
+        stage->kind->clear(stage);
+    return false;
+}
+
+static void stage_free(struct uva__wakeup *wakeup)
+{
+    struct uva__stage *stage = stage_at(wakeup);
+    const struct uva__stage_kind *kind = stage->kind;
     struct uva__rt *rt = uva__rt_acquire(stage->source.rt);
 
+    if (kind->free != NULL)
+        kind->free(stage, &rt->allocator);
+    if (kind->copy != 0)
+        uva__options_free_ctx(&kind->options, (char *)stage + kind->copy);
     uva__inlet_fini(&stage->inlet);
     uva__source_fini(&stage->source);
-    stage->ops->free(stage, &rt->allocator);
+    uva__memory_free(&rt->allocator, stage, stage->size);
     uva__rt_release(rt);
+}
+
+/* ---- making one --------------------------------------------------------- */
+
+static void stage_init(struct uva__stage *stage,
+                       const struct uva__stage_kind *kind,
+                       struct uva__producer *above)
+{
+    static const struct uva__wakeup_ops wakeup_ops = {stage_on_wakeup,
+                                                      stage_free};
+
+    uva__source_init(&stage->source, &kind->source, above->rt);
+    stage->source.label = uva__label_acquire(above->source->label);
+    uva__share_join(&stage->source.share, &above->source->share);
+    stage->source.device_type = above->source->device_type;
+    stage->kind = kind;
+    uva__inlet_init(&stage->inlet, &inlet_ops, above);
+    uva__wakeup_init(&stage->wakeup, &wakeup_ops, 1);
+}
+
+/* The arguments of stage_wrap(). */
+struct making {
+    const struct uva__stage_kind *kind;
+    const struct uva__stage_setup *setup;
+    bool *taken; /* a copy of the options owns their ctx */
+};
+
+/* On failure the stream keeps `above`. */
+static struct uva__source *stage_wrap(struct uva__producer *above,
+                                      const void *given)
+{
+    const struct making *making = given;
+    const struct uva__stage_kind *kind = making->kind;
+    const size_t size = kind->size + making->setup->more;
+    struct uva__stage *stage = uva__memory_new(&above->rt->allocator, size);
+
+    if (stage == NULL)
+        return NULL;
+    stage->size = size;
+    stage_init(stage, kind, above);
+    *making->taken = kind->copy != 0;
+    if (kind->copy != 0)
+        memcpy((char *)stage + kind->copy, making->setup->options,
+               kind->options.size);
+    if (kind->init == NULL || kind->init(stage, making->setup))
+        return &stage->source;
+    uva__stage_release(stage);
+    return NULL;
+}
+
+static int stage_find_devices(const struct uva__stage_kind *kind,
+                              struct uva__stage_setup *setup)
+{
+    int code;
+
+    if (!(kind->needs & UVA__STAGE_DEVICES))
+        return 0;
+    code = uva__rt_devices_thread(setup->stream->rt, &setup->devices);
+    return code == 0 ? 0
+                     : uva__stream_fail(setup->stream, code,
+                                        "%s: no thread or memory for devices",
+                                        kind->source.name);
+}
+
+static int stage_check(const struct uva__stage_kind *kind,
+                       const struct uva__stage_setup *setup)
+{
+    struct uva_error error;
+    int code = 0;
+
+    uva__error_begin(&error);
+    if (kind->check != NULL)
+        code = kind->check(setup, &error);
+    return code == 0
+               ? 0
+               : uva__stream_fail(setup->stream, code, "%s", error.message);
+}
+
+static int stage_add_workers(const struct uva__stage_kind *kind,
+                             const struct uva__stage_setup *setup)
+{
+    const int needs = kind->needs | setup->needs;
+    int code;
+
+    if (needs & UVA__STAGE_CHEAP)
+        return uva__stage_make_cheap(
+            setup->stream, kind->options.window != 0 ? &setup->window : NULL);
+    if (!(needs & UVA__STAGE_WORKERS))
+        return 0;
+    code = uva__rt_ensure_lane(setup->stream->rt, UVA_LANE_COMPUTE);
+    return code == 0 ? 0
+                     : uva__stream_fail(setup->stream, code,
+                                        "%s: the system gives no thread",
+                                        kind->source.name);
+}
+
+int uva__stage_make(const struct uva__stage_kind *kind,
+                    struct uva__stage_setup *setup)
+{
+    bool taken = false;
+    const struct making making = {kind, setup, &taken};
+    int code = stage_find_devices(kind, setup);
+
+    if (code == 0)
+        code = stage_check(kind, setup);
+    if (code == 0)
+        code = stage_add_workers(kind, setup);
+    if (code == 0)
+        code = uva__stream_wrap(setup->stream, stage_wrap, &making);
+    if (setup->devices != NULL)
+        uva__devices_release(setup->devices);
+    if (!taken)
+        uva__options_free_ctx(&kind->options, setup->options);
+    return code;
+}
+
+int uva__stage_make_cheap(struct uva_stream *stream,
+                          const struct uva_window *window)
+{
+    const struct uva_window none = {0};
+    struct uva__stage_setup setup = {.stream = stream,
+                                     .options = uva__options_or_zeroes(NULL)};
+
+    if (!stream->tail->expensive)
+        return 0;
+    if (window != NULL)
+        setup.window = *window;
+    else if (uva__window_follow(&none, &setup.window) != 0)
+        UVA__UNREACHABLE("the default window is valid");
+    return uva__stage_make(&uva__parallel_kind, &setup);
+}
+
+int uva__stage_add(struct uva_stream *stream,
+                   const struct uva__stage_kind *kind, const void *options)
+{
+    struct uva__stage_setup setup = {
+        .stream = stream, .options = uva__options_or_zeroes(options)};
+    const int code = kind->options.name != NULL
+                         ? uva__options_accept(&kind->options, stream, options,
+                                               &setup.window)
+                         : uva__stream_building(stream);
+
+    return code == 0 ? uva__stage_make(kind, &setup) : code;
 }

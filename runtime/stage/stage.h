@@ -7,41 +7,91 @@
 #define UVA_STAGE_STAGE_H
 
 #include "stream/inlet.h"
+#include "stream/options.h"
 
 struct uva__stage;
 
-/* What a stage does. A static table. */
-struct uva__stage_ops {
-    struct uva__source_ops source; /* pull and take are the stage's own; start,
-                                      stop and leave may be those below */
+/* What a new stage is made of. */
+struct uva__stage_setup {
+    struct uva_stream *stream;    /* that it is added to */
+    const void *options;          /* checked; never NULL */
+    struct uva_window window;     /* complete, if the options have one */
+    struct uva__devices *devices; /* borrows; if it needs them */
+    int needs;                    /* beside what all of its kind need */
+    size_t more;                  /* bytes of its object beyond its size */
+};
+
+/* What a stage needs, besides memory. */
+enum {
+    UVA__STAGE_CHEAP = 1,   /* workers extract, where that may be expensive */
+    UVA__STAGE_WORKERS = 2, /* there are workers */
+    UVA__STAGE_DEVICES = 4  /* there is a thread that waits for devices */
+};
+
+/* A kind of stage: a static table, of which uva__stage_add() makes one. */
+struct uva__stage_kind {
+    struct uva__options_kind options; /* by their name; NULL: it has none */
+    size_t size;                      /* of its object, which begins with a
+                                         struct uva__stage */
+    size_t copy;                      /* where a copy of the options lies in it,
+                                         which owns the ctx; 0: nowhere */
+    int needs;                        /* bits UVA__STAGE_... */
+    /* checks the options further: 0; a code with `error`. NULL: they are right
+     */
+    int (*check)(const struct uva__stage_setup *setup, struct uva_error *error);
+    /* sets up the rest of the object, which is cleared; false: no memory. NULL:
+     * there is no rest. Takes what it copies from the setup */
+    bool (*init)(struct uva__stage *stage,
+                 const struct uva__stage_setup *setup);
+    /* with a name, its own pull and take, and UVA__STAGE_RELAYS() */
+    struct uva__source_ops source;
     /* as in struct uva__inlet_ops; NULL: the schema is passed on */
     int (*schema)(struct uva__stage *stage, struct ArrowSchema *schema,
                   struct uva_error *error);
     /* takes a task from above, in order */
     void (*task)(struct uva__stage *stage, struct ArrowAsyncTask *task,
                  const char *metadata);
-    /* frees the stage and its own memory; any thread */
+    /* the stage was posted after its stop: threads have ended some work; NULL:
+     * there is none */
+    void (*clear)(struct uva__stage *stage);
+    /* frees what it owns, but for its memory, the ctx of its copy, and the
+     * common part, also after an init that failed; any thread. NULL: that is
+     * all */
     void (*free)(struct uva__stage *stage,
                  const struct uva_allocator *allocator);
 };
 
 struct uva__stage {
-    struct uva__source source; /* first */
-    struct uva__inlet inlet;   /* its failure follows the batches at hand */
-    const struct uva__stage_ops *ops; /* static */
-    struct uva__wakeup wakeup;        /* posted by the stage; counted by the
-                                         source, the inlet, workers and posts */
-    ArrowDeviceType output_type;      /* of its batches; 0: unchanged */
+    struct uva__source source;          /* first */
+    struct uva__inlet inlet;            /* its failure follows the batches at
+                                           hand */
+    const struct uva__stage_kind *kind; /* static */
+    struct uva__wakeup wakeup;          /* posted by the stage; counted by the
+                                           source, the inlet, workers and posts:
+                                           runs the producer below */
+    size_t size;                        /* of its object */
+    ArrowDeviceType output_type;        /* of its batches; 0: unchanged */
 };
 
-/* Initialises the common part in cleared memory; takes `above`. The source
- * holds the only reference. Thread: builder. */
-void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
-                     const struct uva__wakeup_ops *wakeup_ops,
-                     struct uva__producer *above);
+/* Adds a stage to `stream`: checks the options (NULL: zeroes, unless they are
+ * mandatory), adds what it needs, and makes it. Takes the ctx of the options,
+ * also on failure, unless a reserved member is not NULL. Returns the first
+ * error of the stream so far, or 0. Thread: builder. */
+UVA_MUST_CHECK int uva__stage_add(struct uva_stream *stream,
+                                  const struct uva__stage_kind *kind,
+                                  const void *options);
 
-/* For uva__wakeup_ops: frees the stage. Thread: any. */
-void uva__stage_free(struct uva__wakeup *wakeup);
+/* The same with a setup that has checked options, and a stream that takes
+ * stages. Thread: builder. */
+UVA_MUST_CHECK int uva__stage_make(const struct uva__stage_kind *kind,
+                                   struct uva__stage_setup *setup);
+
+/* Has workers extract the batches of `stream`, if that may be expensive: stages
+ * extract on the loop thread, where no call may take long. `window` is
+ * complete: see stream/window.h; NULL: it follows the requests. Returns the
+ * first error of the stream so far, or 0. Thread: builder. */
+UVA_MUST_CHECK int uva__stage_make_cheap(struct uva_stream *stream,
+                                         const struct uva_window *window);
 
 /* Returns the stage that a source is part of. */
 struct uva__stage *uva__stage_of(struct uva__source *source);
@@ -50,20 +100,21 @@ struct uva__stage *uva__stage_of(struct uva__source *source);
 void uva__stage_acquire(struct uva__stage *stage);
 void uva__stage_release(struct uva__stage *stage);
 
-/* For uva__source_ops: begins the inlet; stops it; releases the reference of
- * the source. */
+/* The functions of uva__source_ops that relay: begins the inlet; stops it;
+ * releases the reference of the source; passes on that batches are needed;
+ * gives the source above, until the inlet is released. */
 void uva__stage_start(struct uva__source *source);
 void uva__stage_stop(struct uva__source *source);
 void uva__stage_leave(struct uva__source *source);
-
-/* For uva__source_ops: passes it on to the producer above. */
 void uva__stage_need(struct uva__source *source);
-
-/* For uva__source_ops: gives the source of the producer above, until that has
- * released the inlet. */
 const struct uva__source *uva__stage_above(const struct uva__source *source);
 
-/* Passes the schema of the inlet on; for uva__stage_ops.schema.
+/* Members of the source_ops of a stage, with its stop. */
+#define UVA__STAGE_RELAYS(own_stop)                                            \
+    .start = uva__stage_start, .stop = (own_stop), .leave = uva__stage_leave,  \
+    .need = uva__stage_need, .above = uva__stage_above
+
+/* Passes the schema of the inlet on; for uva__stage_kind.schema.
  * 0 or ENOMEM. */
 int uva__stage_pass_schema(struct uva__stage *stage,
                            struct ArrowSchema *schema);

@@ -27,7 +27,7 @@
 #include "arrow/structs.h"
 #include "base/memory.h"
 #include "base/unreachable.h"
-#include "stage/parallel.h"
+#include "stage/stage.h"
 #include "stream/inlet.h"
 #include "stream/options.h"
 #include "stream/stream_impl.h"
@@ -767,7 +767,7 @@ static int tee_check(struct uva_stream *stream, const struct uva_tee *options,
         return code;
     if (options != NULL)
         setup->slow = options->slow;
-    return uva__parallel_ensure(stream, &setup->window);
+    return uva__stage_make_cheap(stream, &setup->window);
 }
 
 /* Makes a branch of the tee that the stream ends with, or of a new one. Gives

@@ -16,11 +16,8 @@
 
 #include "arrow/layout.h"
 #include "base/clock.h"
-#include "base/memory.h"
 #include "stage/output.h"
-#include "stage/parallel.h"
 #include "stage/stage.h"
-#include "stream/stream_impl.h"
 #include "stream/window.h"
 #include "uvarrow/arrow.h"
 #include "uvarrow/stages.h"
@@ -239,74 +236,56 @@ static void throttle_stop(struct uva__source *source)
 
 /* ---- life --------------------------------------------------------------- */
 
-static void throttle_free(struct uva__stage *stage,
-                          const struct uva_allocator *allocator)
+static bool throttle_init(struct uva__stage *stage,
+                          const struct uva__stage_setup *setup)
 {
+    const struct uva_throttle *options = setup->options;
     struct throttle *t = throttle_of(stage);
 
-    uva__output_fini(&t->output);
-    uva__memory_free(allocator, t, sizeof(*t));
-}
-
-static const struct uva__wakeup_ops throttle_wakeup_ops = {NULL,
-                                                           uva__stage_free};
-
-static const struct uva__stage_ops throttle_ops = {
-    .source = {.name = "throttle",
-               .start = uva__stage_start,
-               .pull = throttle_pull,
-               .take = throttle_take,
-               .stop = throttle_stop,
-               .leave = uva__stage_leave,
-               .need = uva__stage_need,
-               .above = uva__stage_above},
-    .task = throttle_task,
-    .free = throttle_free,
-};
-
-static struct uva__source *throttle_make(struct uva__producer *above,
-                                         const void *given)
-{
-    const struct uva_throttle *options = given;
-    struct throttle *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
-
-    if (t == NULL)
-        return NULL;
     t->batches.per_s = options->batches_per_s;
     t->bytes.per_s = options->bytes_per_s;
     t->timer.fire = throttle_expire;
-    uva__stage_init(&t->stage, &throttle_ops, &throttle_wakeup_ops, above);
-    return &t->stage.source;
+    return true;
 }
 
-static int throttle_check(struct uva_stream *stream,
-                          const struct uva_throttle *options)
+static void throttle_free(struct uva__stage *stage,
+                          const struct uva_allocator *allocator)
 {
-    const int code = uva__stream_building(stream);
+    (void)allocator;
+    uva__output_fini(&throttle_of(stage)->output);
+}
 
-    if (code != 0)
-        return code;
-    if (options == NULL)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_throttle: options are mandatory");
-    if (!uva__memory_is_clear(options->reserved, 4))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_throttle: reserved members must be NULL; "
-                                "clear the struct before filling it in");
-    if (options->batches_per_s < 0 || options->bytes_per_s < 0 ||
-        (options->batches_per_s == 0 && options->bytes_per_s == 0))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_throttle: batches_per_s or bytes_per_s is "
-                                "needed, and neither may be negative");
-    return 0;
+static int throttle_check(const struct uva__stage_setup *setup,
+                          struct uva_error *error)
+{
+    const struct uva_throttle *options = setup->options;
+
+    return options->batches_per_s > 0 || options->bytes_per_s > 0
+               ? 0
+               : uva_error_set(error, EINVAL,
+                               "uva_throttle: batches_per_s or bytes_per_s is "
+                               "needed");
 }
 
 int uva_stream_throttle(struct uva_stream *stream,
                         const struct uva_throttle *options)
 {
-    int code = throttle_check(stream, options);
+    static const struct uva__option_limit limits[] = {
+        UVA__LIMIT(uva_throttle, batches_per_s, 0, INT64_MAX),
+        UVA__LIMIT(uva_throttle, bytes_per_s, 0, INT64_MAX),
+        {0}};
+    static const struct uva__stage_kind kind = {
+        .options = {UVA__OPTIONS(uva_throttle), .mandatory = true,
+                    .limits = limits},
+        .size = sizeof(struct throttle),
+        .needs = UVA__STAGE_CHEAP,
+        .check = throttle_check,
+        .init = throttle_init,
+        .source = {UVA__STAGE_RELAYS(throttle_stop), .name = "throttle",
+                   .pull = throttle_pull, .take = throttle_take},
+        .task = throttle_task,
+        .free = throttle_free,
+    };
 
-    if (code == 0)
-        code = uva__parallel_ensure(stream, NULL);
-    return code == 0 ? uva__stream_wrap(stream, throttle_make, options) : code;
+    return uva__stage_add(stream, &kind, options);
 }

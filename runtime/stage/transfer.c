@@ -138,166 +138,120 @@ static void transfer_pull(struct uva__source *source, int64_t demand)
 
 /* ---- life --------------------------------------------------------------- */
 
+/* What a transfer is made of. */
+struct request {
+    struct uva_transfer options;           /* first */
+    struct uva__copy_allocator *allocator; /* counts; NULL: the driver's */
+};
+
+static struct uva__copy_destination
+target_of(const struct uva_transfer *options)
+{
+    struct uva__copy_destination target = {.device_type = options->device_type,
+                                           .device_id = options->device_id};
+
+    if (target.device_type == 0 || target.device_type == ARROW_DEVICE_CPU)
+        target = (struct uva__copy_destination){.device_type = ARROW_DEVICE_CPU,
+                                                .device_id = -1};
+    target.device_stream = options->device_stream;
+    return target;
+}
+
+static bool transfer_init(struct uva__stage *stage,
+                          const struct uva__stage_setup *setup)
+{
+    static const struct uva__ordered_waits_ops ops = {transfer_begin,
+                                                      transfer_over};
+    const struct request *request = setup->options;
+    struct transfer *t = transfer_of(uva__ordered_waits_of(stage));
+
+    t->target = target_of(&request->options);
+    t->target.allocator = uva__copy_allocator_acquire(request->allocator);
+    uva__ordered_waits_init(&t->waits, &ops, setup);
+    stage->output_type = t->target.device_type;
+    stage->source.device_type = t->target.device_type;
+    stage->source.uses_stream = t->target.device_stream != NULL;
+    setup->stream->device_data = t->target.device_type != ARROW_DEVICE_CPU;
+    return true;
+}
+
 static void transfer_free(struct uva__stage *stage,
                           const struct uva_allocator *allocator)
 {
-    struct transfer *t = transfer_of(
-        uva__container_of(stage, struct uva__ordered_waits, flight.stage));
+    struct transfer *t = transfer_of(uva__ordered_waits_of(stage));
 
     uva__copy_allocator_release(t->target.allocator);
     uva_schema_release(&t->schema);
     uva__ordered_waits_fini(&t->waits, allocator);
-    uva__memory_free(allocator, t, sizeof(*t));
-}
-
-/* The arguments of transfer_make(). */
-struct setup {
-    struct uva__copy_destination target; /* counts its allocator */
-    struct uva_window window;            /* complete */
-    struct uva__devices *devices;        /* borrows */
-};
-
-static struct uva__source *transfer_make(struct uva__producer *above,
-                                         const void *given)
-{
-    static const struct uva__ordered_waits_ops ordered_waits_ops = {
-        transfer_begin, transfer_over};
-    static const struct uva__stage_ops ops = {
-        .source = {.name = "transfer",
-                   .start = uva__stage_start,
-                   .pull = transfer_pull,
-                   .take = uva__flight_take,
-                   .stop = uva__ordered_waits_stop,
-                   .leave = uva__stage_leave,
-                   .need = uva__stage_need,
-                   .above = uva__stage_above},
-        .task = uva__ordered_waits_task,
-        .free = transfer_free,
-    };
-    const struct setup *setup = given;
-    struct transfer *t = uva__memory_new(&above->rt->allocator, sizeof(*t));
-
-    if (t == NULL)
-        return NULL;
-    t->target = setup->target;
-    (void)uva__copy_allocator_acquire(t->target.allocator);
-    t->waits.flight.stage.output_type = setup->target.device_type;
-    uva__ordered_waits_init(&t->waits, &ops, &ordered_waits_ops, above,
-                            &setup->window, setup->devices);
-    t->waits.flight.stage.source.uses_stream = t->target.device_stream != NULL;
-    return &t->waits.flight.stage.source;
-}
-
-static int transfer_check(struct uva_stream *stream,
-                          const struct uva_transfer *options, struct setup *out)
-{
-    const struct uva_device_allocator *allocator = options->allocator;
-
-    if (options->device_type < 0 || options->device_type >= UVA__DEVICE_TYPES ||
-        uva__window_complete(&options->window, &out->window) != 0)
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_transfer: an unknown device type, or a "
-                                "negative window, or one with a reserved "
-                                "member that is not NULL");
-    out->target = (struct uva__copy_destination){
-        .device_type = options->device_type, .device_id = options->device_id};
-    if (options->device_type == 0 || options->device_type == ARROW_DEVICE_CPU)
-        out->target = (struct uva__copy_destination){
-            .device_type = ARROW_DEVICE_CPU, .device_id = -1};
-    out->target.device_stream = options->device_stream;
-    if (allocator != NULL &&
-        (allocator->alloc == NULL || allocator->free == NULL ||
-         uva__device_is_host(out->target.device_type)))
-        return uva__stream_fail(stream, EINVAL,
-                                "uva_transfer: an allocator needs alloc and "
-                                "free, and a target that is not on the host");
-    return 0;
-}
-
-/* Takes the ctx of the caller's allocator, whether it succeeds or not. */
-static int transfer_take_allocator(struct uva_stream *stream,
-                                   const struct uva_device_allocator *given,
-                                   struct setup *out)
-{
-    if (given == NULL)
-        return 0;
-    out->target.allocator = uva__copy_allocator_new(given);
-    if (out->target.allocator != NULL)
-        return 0;
-    return uva__stream_fail(stream, ENOMEM, "no memory for an allocator");
-}
-
-static void transfer_refuse(const struct uva_device_allocator *given)
-{
-    if (given != NULL && given->free_ctx != NULL)
-        given->free_ctx(given->ctx);
-}
-
-/* Adds a parallel stage if extraction may be expensive. */
-static int transfer_add_workers(struct uva_stream *stream,
-                                const struct uva_window *window)
-{
-    if (!stream->tail->expensive)
-        return 0;
-    return uva_stream_parallel(stream,
-                               &(struct uva_parallel){.window = *window});
 }
 
 /* A default stream is that of the context which is current here. */
-static int transfer_check_stream(struct uva_stream *stream,
-                                 const struct setup *setup)
+static int transfer_check(const struct uva__stage_setup *setup,
+                          struct uva_error *error)
 {
-    struct uva_error why = {0};
-    int code = 0;
+    const struct uva_transfer *options = setup->options;
+    const struct uva_device_allocator *allocator = options->allocator;
 
-    if (setup->target.device_stream != NULL)
-        code = uva__devices_check_stream(setup->devices,
-                                         setup->target.device_stream, &why);
-    return code == 0 ? 0 : uva__stream_fail(stream, code, "%s", why.message);
+    if (allocator != NULL &&
+        (allocator->alloc == NULL || allocator->free == NULL ||
+         uva__device_is_host(target_of(options).device_type)))
+        return uva_error_set(error, EINVAL,
+                             "uva_transfer: an allocator needs alloc and free, "
+                             "and a target that is not on the host");
+    return options->device_stream == NULL
+               ? 0
+               : uva__devices_check_stream(setup->devices,
+                                           options->device_stream, error);
 }
 
-static int transfer_add(struct uva_stream *stream, struct setup *setup)
-{
-    int code = transfer_add_workers(stream, &setup->window);
+static const struct uva__option_limit limits[] = {
+    UVA__LIMIT(uva_transfer, device_type, 0, UVA__DEVICE_TYPES - 1), {0}};
 
-    if (code != 0)
-        return code;
-    code = uva__rt_devices_thread(stream->rt, &setup->devices);
-    if (code != 0)
-        return uva__stream_fail(stream, code,
-                                "transfer: no thread or memory to copy with");
-    code = transfer_check_stream(stream, setup);
-    if (code == 0)
-        code = uva__stream_wrap(stream, transfer_make, setup);
-    uva__devices_release(setup->devices);
-    if (code == 0)
-        stream->device_data = setup->target.device_type != ARROW_DEVICE_CPU;
-    return code;
+static const struct uva__stage_kind transfer_kind = {
+    .options = {UVA__OPTIONS(uva_transfer), UVA__OPTIONS_WINDOW(uva_transfer),
+                .limits = limits},
+    .size = sizeof(struct transfer),
+    .needs = UVA__STAGE_CHEAP | UVA__STAGE_DEVICES,
+    .check = transfer_check,
+    .init = transfer_init,
+    .source = {UVA__STAGE_RELAYS(uva__ordered_waits_stop), .name = "transfer",
+               .pull = transfer_pull, .take = uva__flight_take},
+    .task = uva__ordered_waits_task,
+    .clear = uva__ordered_waits_clear,
+    .free = transfer_free,
+};
+
+/* Takes the ctx of the caller's allocator, whether it succeeds or not. */
+static int allocator_take(struct uva_stream *stream,
+                          const struct uva_device_allocator *given,
+                          struct uva__copy_allocator **out)
+{
+    int code;
+
+    *out = uva__copy_allocator_new(given);
+    if (*out != NULL)
+        return 0;
+    if (given->free_ctx != NULL)
+        given->free_ctx(given->ctx);
+    code = uva__stream_building(stream);
+    return code != 0
+               ? code
+               : uva__stream_fail(stream, ENOMEM, "no memory for an allocator");
 }
 
 int uva_stream_transfer(struct uva_stream *stream,
                         const struct uva_transfer *options)
 {
-    const struct uva_transfer none = {0};
-    struct setup setup = {0};
-    int code = uva__stream_building(stream);
+    struct request request = {0};
+    int code = 0;
 
-    if (options == NULL)
-        options = &none;
-    if (!uva__memory_is_clear(options->reserved, 2))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_transfer: reserved members "
-                                            "must be NULL; clear the struct "
-                                            "before filling it in");
+    if (options != NULL)
+        request.options = *options;
+    if (request.options.allocator != NULL &&
+        uva__options_are_clear(&transfer_kind.options, options))
+        code = allocator_take(stream, options->allocator, &request.allocator);
     if (code == 0)
-        code = transfer_check(stream, options, &setup);
-    if (code == 0)
-        code = transfer_take_allocator(stream, options->allocator, &setup);
-    if (setup.target.allocator == NULL)
-        transfer_refuse(options->allocator);
-    if (code == 0)
-        code = transfer_add(stream, &setup);
-    uva__copy_allocator_release(setup.target.allocator);
+        code = uva__stage_add(stream, &transfer_kind, &request.options);
+    uva__copy_allocator_release(request.allocator);
     return code;
 }

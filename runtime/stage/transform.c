@@ -748,17 +748,32 @@ static void transform_stop(struct uva__source *source)
         transform_give_up(t);
 }
 
-static bool transform_on_wakeup(struct uva__wakeup *wakeup)
-{
-    struct transform *t =
-        uva__container_of(wakeup, struct transform, stage.wakeup);
-
-    if (!t->stage.source.stopped)
-        uva__producer_run(t->stage.source.producer);
-    return false;
-}
-
 /* ---- life --------------------------------------------------------------- */
+
+/* What a transform is made of. */
+struct request {
+    struct uva_transform options; /* first */
+    const struct uva__transform_kind *kind;
+};
+
+static bool transform_init(struct uva__stage *stage,
+                           const struct uva__stage_setup *setup)
+{
+    const struct request *request = setup->options;
+    const struct uva__producer *above = stage->inlet.above;
+    struct transform *t = transform_at(&stage->source);
+
+    t->kind = *request->kind;
+    if (t->kind.state_size > 0)
+        t->options.ctx =
+            memcpy(t + 1, request->options.ctx, t->kind.state_size);
+    uva__intake_init(&t->loop.in, &setup->window);
+    t->sizes_hold = above->source->sized && !above->lazy;
+    t->loop.timer.fire = transform_expire;
+    t->job.run = transform_job;
+    stage->source.name = t->kind.name;
+    return true;
+}
 
 static void transform_free(struct uva__stage *stage,
                            const struct uva_allocator *allocator)
@@ -767,128 +782,54 @@ static void transform_free(struct uva__stage *stage,
 
     assert(t->run.input == NULL);
     uva__slots_return_tasks(t->stage.source.rt, &t->run.slots);
-    if (t->options.free_ctx != NULL)
-        t->options.free_ctx(t->options.ctx);
     uva__failure_fini(&t->locked.failure, allocator);
     uva__output_fini(&t->output);
-    uva__memory_free(allocator, t, sizeof(*t) + t->kind.state_size);
 }
 
-static const struct uva__wakeup_ops transform_wakeup_ops = {transform_on_wakeup,
-                                                            uva__stage_free};
-
-static const struct uva__stage_ops transform_ops = {
-    .source = {.name = "transform",
-               .sized = true,
-               .start = uva__stage_start,
-               .pull = transform_pull,
-               .take = transform_take,
-               .stop = transform_stop,
-               .leave = uva__stage_leave,
-               .need = uva__stage_need,
-               .above = uva__stage_above},
+static const struct uva__stage_kind transform_kind = {
+    .options = {UVA__OPTIONS(uva_transform), UVA__OPTIONS_CTX(uva_transform),
+                UVA__OPTIONS_WINDOW(uva_transform),
+                UVA__OPTIONS_NEED(uva_transform, batch)},
+    .size = sizeof(struct transform),
+    .copy = offsetof(struct transform, options),
+    .init = transform_init,
+    .source = {UVA__STAGE_RELAYS(transform_stop), .name = "transform",
+               .sized = true, .pull = transform_pull, .take = transform_take},
     .task = transform_task,
     .free = transform_free,
 };
-
-/* The arguments of transform_make(). */
-struct setup {
-    const struct uva__transform_kind *kind;
-    const struct uva_transform *options; /* takes its ctx ... */
-    bool *taken;                         /* ... and notes that here */
-    struct uva_window window;            /* complete */
-};
-
-static struct uva__source *transform_make(struct uva__producer *above,
-                                          const void *given)
-{
-    const struct setup *setup = given;
-    const size_t state_size = setup->kind->state_size;
-    struct transform *t =
-        uva__memory_new(&above->rt->allocator, sizeof(*t) + state_size);
-
-    if (t == NULL)
-        return NULL;
-    t->options = *setup->options;
-    t->kind = *setup->kind;
-    if (state_size > 0)
-        t->options.ctx = memcpy(t + 1, setup->options->ctx, state_size);
-    *setup->taken = true;
-    uva__intake_init(&t->loop.in, &setup->window);
-    t->sizes_hold = above->source->sized && !above->lazy;
-    t->loop.timer.fire = transform_expire;
-    t->job.run = transform_job;
-    uva__stage_init(&t->stage, &transform_ops, &transform_wakeup_ops, above);
-    t->stage.source.name = t->kind.name;
-    return &t->stage.source;
-}
-
-static int transform_complete(struct uva_stream *stream, struct setup *setup)
-{
-    const struct uva_window *given = &setup->options->window;
-    const int code = setup->kind->follows
-                         ? uva__window_follow(given, &setup->window)
-                         : uva__window_complete(given, &setup->window);
-
-    return code == 0
-               ? 0
-               : uva__stream_fail(stream, code,
-                                  "uva_%s: no negative window, whose reserved "
-                                  "members must be NULL",
-                                  setup->kind->name);
-}
-
-/* Has workers extract, or run the function. */
-static int transform_add_workers(struct uva_stream *stream,
-                                 const struct setup *setup)
-{
-    int code;
-
-    if (setup->options->on_loop)
-        return uva__parallel_ensure(stream, &setup->window);
-    code = uva__rt_ensure_lane(stream->rt, UVA_LANE_COMPUTE);
-    return code == 0
-               ? 0
-               : uva__stream_fail(stream, code,
-                                  "transform: the system gives no thread");
-}
 
 int uva__transform_add(struct uva_stream *stream,
                        const struct uva__transform_kind *kind,
                        const struct uva_transform *options)
 {
-    bool taken = false;
-    struct setup setup = {.kind = kind, .options = options, .taken = &taken};
-    int code = transform_complete(stream, &setup);
+    const struct request request = {*options, kind};
+    struct uva__stage_setup setup = {
+        .stream = stream,
+        .options = &request.options,
+        .window = options->window,
+        .needs = options->on_loop ? UVA__STAGE_CHEAP : UVA__STAGE_WORKERS,
+        .more = kind->state_size};
 
     assert(kind->flush == NULL || !options->on_loop);
-    if (code == 0)
-        code = transform_add_workers(stream, &setup);
-    if (code == 0)
-        code = uva__stream_wrap(stream, transform_make, &setup);
-    if (!taken && options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
-    return code;
+    if (setup.window.batches == 0 &&
+        uva__window_follow(&options->window, &setup.window) != 0)
+        UVA__UNREACHABLE("the default window is valid");
+    return uva__stage_make(&transform_kind, &setup);
 }
 
 int uva_stream_transform(struct uva_stream *stream,
                          const struct uva_transform *options)
 {
     static const struct uva__transform_kind kind = {.name = "transform"};
-    int code = uva__stream_building(stream);
+    struct uva_window window;
+    struct uva_transform made;
+    const int code =
+        uva__options_accept(&transform_kind.options, stream, options, &window);
 
-    if (options != NULL && !uva__memory_is_clear(options->reserved, 4))
-        return code != 0 ? code /* no member of it can be trusted */
-                         : uva__stream_fail(stream, EINVAL,
-                                            "uva_transform: reserved members "
-                                            "must be NULL; clear the struct "
-                                            "before filling it in");
-    if (code == 0 && (options == NULL || options->batch == NULL))
-        code = uva__stream_fail(stream, EINVAL,
-                                "uva_transform: batch is mandatory");
-    if (code == 0)
-        return uva__transform_add(stream, &kind, options);
-    if (options != NULL && options->free_ctx != NULL)
-        options->free_ctx(options->ctx);
-    return code;
+    if (code != 0)
+        return code;
+    made = *options;
+    made.window = window;
+    return uva__transform_add(stream, &kind, &made);
 }

@@ -33,8 +33,6 @@ struct uva__transform_kind {
     const char *name;   /* static; for errors and logs */
     size_t state_size;  /* of the struct that its ctx points to, which becomes a
                            part of the stage; 0: the ctx is the caller's */
-    bool follows;       /* without a window of its own it requests what is
-                           requested of it */
     int64_t slice_rows; /* a batch of more rows is passed on in slices of so
                            many; each is made then, on the loop thread, so the
                            runs need no wake-up for it. 0: as it is */
@@ -48,9 +46,11 @@ struct uva__transform_kind {
     struct uva__transform_rows (*rows)(const void *ctx);
 };
 
-/* Adds a transform to a stream that has not begun. Copies `kind`, and the state
- * that the ctx points to. Takes the ctx, for `free_ctx`, also on failure.
- * Returns as uva_stream_transform(). Thread: builder. */
+/* Adds a transform to a stream that takes stages; the options are checked, and
+ * their window is complete, or all zeroes: then it requests what is requested
+ * of it. Copies `kind`, and the state that the ctx points to. Takes the ctx,
+ * for `free_ctx`, also on failure. Returns as uva_stream_transform().
+ * Thread: builder. */
 int uva__transform_add(struct uva_stream *stream,
                        const struct uva__transform_kind *kind,
                        const struct uva_transform *options);

@@ -57,21 +57,6 @@ static enum kind kind;     /* of the case */
 
 /* ---- the surroundings --------------------------------------------------- */
 
-void uva__stage_init(struct uva__stage *stage, const struct uva__stage_ops *ops,
-                     const struct uva__wakeup_ops *wakeup_ops,
-                     struct uva__producer *above)
-{
-    (void)ops;
-    (void)above;
-    stage->wakeup.ops = wakeup_ops;
-}
-
-void uva__stage_free(struct uva__wakeup *wakeup)
-{
-    (void)wakeup;
-    sim_fail("the stage is freed");
-}
-
 struct uva__devices *uva__devices_acquire(struct uva__devices *devices)
 {
     return devices;
@@ -539,7 +524,7 @@ static void loop_stop(void *arg)
     while (stage->source.stopping > 0) {
         sim_wait(loop_is_woken, arg);
         uva__atomic64_exchange(&world.posted, 0);
-        (void)stage->wakeup.ops->on_wakeup(&stage->wakeup);
+        uva__ordered_waits_clear(stage);
     }
     world.stopped = true;
 }
@@ -590,17 +575,18 @@ static void prepare(void)
     stage->inlet.state = UVA__INLET_RUNNING;
     stage->inlet.handler.producer = &world.above.abi;
     world.waits.timeout_ms = kind == LIMITS;
-    uva__ordered_waits_init(&world.waits, NULL, &ops, &world.above, &window,
-                            NULL);
+    stage->inlet.above = &world.above;
+    uva__ordered_waits_init(&world.waits, &ops,
+                            &(struct uva__stage_setup){.window = window});
 }
 
 static const char *wrong(void)
 {
-    struct uva__wakeup *wakeup = &world.waits.flight.stage.wakeup;
-    const int failed = world.waits.flight.stage.source.failure.code;
+    struct uva__stage *stage = &world.waits.flight.stage;
+    const int failed = stage->source.failure.code;
 
-    (void)wakeup->ops->on_wakeup(wakeup); /* of the last callbacks */
-
+    if (stage->source.stopped)
+        uva__ordered_waits_clear(stage); /* the wake-up of the last callbacks */
     if (kind == PASSES && world.taken != BATCHES)
         return "a batch is lost";
     if (failed != 0 && (kind != LIMITS || failed != ETIMEDOUT))
