@@ -280,6 +280,8 @@ static int stage_find_devices(const struct uva__stage_kind *kind,
     if (!(kind->needs & UVA__STAGE_DEVICES))
         return 0;
     code = uva__rt_devices_thread(setup->stream->rt, &setup->devices);
+    if (code != 0)
+        setup->devices = NULL; /* of which there is no reference */
     return code == 0 ? 0
                      : uva__stream_fail(setup->stream, code,
                                         "%s: no thread or memory for devices",
